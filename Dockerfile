@@ -1,12 +1,13 @@
 # docker build -t engagectl . && docker run --rm engagectl --help
-FROM node:24-bookworm-slim AS build
+# The digest of a tag that can be moved: https://github.com/docker-library/repo-info, repos/node. Both stages name the same one.
+FROM node:24.18.0-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:24-bookworm-slim
+FROM node:24.18.0-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
 ENV NODE_ENV=production ENGAGECTL_CONFIG_DIR=/config ENGAGECTL_STATE_DIR=/state
 COPY --from=build /build/package.json /build/LICENSE /build/CHANGELOG.md /app/
 COPY --from=build /build/bin/engagectl.js /build/bin/package.json /app/bin/

@@ -53,6 +53,7 @@ const redis = spawn(
 );
 const env = {
   ...process.env,
+  ENGAGECTL_WORK_DIRS: folder,
   ENGAGECTL_BASE_URL: `http://127.0.0.1:${server.address().port}`,
   ENGAGECTL_ACCOUNT_ID: 'BENCH',
   ENGAGECTL_PASSCODE: 'passcode-of-the-bench',

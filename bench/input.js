@@ -1,5 +1,5 @@
 // How fast is an input cut into records? node bench/input.js <file> [csv|tsv|ndjson|json|list]
-import { openInputs } from '../build/input/open.js';
+import { openInputs } from '../build/input/inputs.js';
 
 const [file, format] = process.argv.slice(2);
 const options = {

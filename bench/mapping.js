@@ -1,8 +1,8 @@
 // How fast do rows become upload records? node bench/mapping.js <file> [csv|ndjson]
 // The time counted is that of mapping alone, without reading and cutting the file.
-import { zoneOf } from '../build/zone.js';
-import { openInputs } from '../build/input/open.js';
-import { uploadMapper } from '../build/mapping/upload.js';
+import { timeZone } from '../build/time-zone.js';
+import { openInputs } from '../build/input/inputs.js';
+import { uploadMapper } from '../build/mapping/upload-mapper.js';
 
 const [file, format] = process.argv.slice(2);
 const mapper = uploadMapper({
@@ -13,7 +13,7 @@ const mapper = uploadMapper({
   drop: new Set(),
   types: new Map(),
   empty: 'omit',
-  zone: zoneOf('UTC'),
+  zone: timeZone('UTC'),
   retryUnknown: false,
 });
 const options = {

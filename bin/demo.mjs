@@ -35,7 +35,7 @@ const october = ['--from', '2026-10-01', '--to', '2026-10-14'];
 /** What each command must do: its exit code, figures that the ledger keeps of it, and further `checks`. */
 const steps = [
   {
-    say: 'A file that somebody made: what would be sent, and what is wrong with it. Nothing is sent yet.',
+    say: 'Preview a hand-made file: what would be sent, and likely mistakes. Nothing is sent.',
     args: [
       'upload',
       'fixtures/profiles.csv',
@@ -47,7 +47,7 @@ const steps = [
     exitCode: 3,
   },
   {
-    say: 'Five of its 5,000 rows are wrong: the rest goes through, exit code 3, and a page tells of the run.',
+    say: 'Five of its 5,000 rows are wrong. The others are uploaded, the exit code is 3, and an HTML report is written.',
     args: [
       'upload',
       'fixtures/profiles.csv',
@@ -63,7 +63,7 @@ const steps = [
     checks: [rejectsAreAsExpected],
   },
   {
-    say: 'Twenty thousand users, and a process that is killed in the middle.',
+    say: 'Upload twenty thousand users, and kill the process in the middle.',
     killed: true,
     args: ['upload', users.file],
     exitCode: null,
@@ -74,7 +74,7 @@ const steps = [
     checks: [(stdout) => (stdout.includes(users.file) ? undefined : 'the run is not listed')],
   },
   {
-    say: 'The same command goes on where that one was. Every user is counted once.',
+    say: 'Rerun the same command with --resume. Every user is counted once.',
     args: ['upload', users.file, '--resume'],
     figures: { read: users.count, accepted: users.count, rejected: 0 },
   },
@@ -182,9 +182,9 @@ async function runDemo() {
   showFolder();
   if (surprises.length === 0) {
     console.log(
-      `\nAll ${steps.length} commands did what was planned. The page of the first upload is`,
+      `\nAll ${steps.length} commands ran as expected. The report of the first upload is`,
     );
-    console.log(`${output}/report.html. What they did is still there; type next:\n`);
+    console.log(`${output}/report.html. The data is still there. Try next:\n`);
     const variable = `ENGAGECTL_STATE_DIR=${shellQuoted(stateFolder)}`;
     for (const args of next) console.log(`  ${variable} ${commandLine(args)}`);
     return 0;

@@ -1,10 +1,23 @@
-// Mutation testing: changes one expression at a time in a temporary copy, runs the tests of its module,
-// and prints each mutation that no test finds. npm run mutate [-- --seed 7 --count 300 <module>…]
+// Mutation testing: changes one expression at a time in a temporary copy, runs the tests that reach it,
+// and prints each mutation that no test finds. npm run mutate [-- --seed 7 --count 300 --seconds 60 <module>…]
+//
+// All mutations of the sample are woven into the copy at once, each behind a switch. A first run of the tests
+// records which test reaches which mutation and how long it takes; then each test runs once for every mutation
+// that it reaches and no test has found, quick tests first (bin/mutation-runner.mjs). Mutations that take effect
+// when a module is loaded, and those of WebAssembly, are planted one by one.
 // Tests that start the built program see it without the mutation.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -12,17 +25,17 @@ import { parseAst } from 'rolldown/parseAst';
 
 /** Modules of a folder, and the test files or folders that must find their mutations. */
 const table = `
-src/bulk/write batch-builder batch-sender batch deduplication per-key-order response-check send-queue stop-conditions write-pipeline: test/bulk/write test/bulk/resume.test.ts
-src/bulk/outcomes ordinal-set outcome-log tally: test/bulk/write test/bulk/resume.test.ts test/bulk/outcome-log.test.ts test/bulk/integer-ranges.test.ts
-src/bulk/journal journal journal-format: test/bulk/journal.test.ts test/bulk/fencing.test.ts test/bulk/commit-queue.test.ts test/bulk/resume.test.ts
-src/bulk/export cursor export-documents export-journal slice: test/commands/export/resume.test.ts test/commands/export/export-events.test.ts test/commands/export/export-profiles.test.ts
-src/output checkpoint-file spill-file: test/commands/export/resume.test.ts test/commands/export/export-events.test.ts
-src/client redact: test/security test/commands/common/log-file.test.ts
-src/jobs/run sent-files-ledger: test/jobs/sent-files-ledger.test.ts
-src/jobs shard: test/jobs/shard.test.ts test/commands/upload/sharding.test.ts
+src/bulk/write batch-builder batch-sender batch deduplication per-key-order response-check send-queue stop-conditions write-pipeline: test/bulk test/change-tracking test/chaos/random-fault-schedules.test.ts test/client/retry-attempts.test.ts test/commands/common/log-format.test.ts test/commands/upload test/jobs/sent-files-ledger.test.ts test/mapping/demerge.test.ts test/output/rejects-file.test.ts
+src/bulk/outcomes ordinal-set outcome-log tally: test/bulk test/change-tracking test/chaos/random-fault-schedules.test.ts test/commands/upload test/jobs/sent-files-ledger.test.ts test/output/rejects-file.test.ts
+src/bulk/journal journal journal-format: test/bulk/journal.test.ts test/bulk/sync-order.test.ts test/bulk/fencing.test.ts test/bulk/commit-queue.test.ts test/bulk/resume.test.ts
+src/bulk/export cursor export-documents export-journal slice: test/commands/export test/chaos/malformed-http-cases.test.ts
+src/output checkpoint-file spill-file: test/commands/export test/output
+src/client redact: test/client/redact.test.ts test/security test/commands/common/log-file.test.ts
+src/jobs/run sent-files-ledger: test/jobs/sent-files-ledger.test.ts test/bulk/sync-order.test.ts
+src/jobs shard: test/jobs/shard.test.ts test/commands/upload/sharding.test.ts test/commands/export/missing-days.test.ts
 src/mapping sharding: test/commands/upload/sharding.test.ts
 src/fleet lease: test/fleet/lease.test.ts
-src/bulk/change-tracking baseline-file baseline-store change-log change-tracker: test/change-tracking
+src/bulk/change-tracking baseline-file baseline-store change-log change-tracker: test/change-tracking test/bulk/sync-order.test.ts
 wasm baseline-table: test/change-tracking`;
 const testsOf = new Map();
 for (const line of table.trim().split('\n')) {
@@ -31,8 +44,13 @@ for (const line of table.trim().split('\n')) {
   for (const name of names) testsOf.set(`${folder}/${name}.ts`, tests);
 }
 
+/** Mutations that change nothing anybody could see, with the reason. */
+const equivalents = readFileSync(`${import.meta.dirname}/equivalent-mutations.txt`, 'utf8');
+const equivalent = new Set(equivalents.split('\n').filter((line) => /^\S/.test(line)));
+
 const string = { type: 'string' };
-const options = { seed: string, count: { ...string, default: '300' }, seconds: string };
+const seconds = { ...string, default: '60' };
+const options = { seed: string, count: { ...string, default: '300' }, seconds, survivors: string };
 const { values, positionals } = parseArgs({ allowPositionals: true, options });
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const modules = positionals.length > 0 ? positionals : [...testsOf.keys()];
@@ -41,63 +59,222 @@ if (stranger) throw new Error(`${stranger} is not in the table of bin/mutate.mjs
 
 const root = path.resolve(import.meta.dirname, '..');
 const copy = mkdtempSync(path.join(tmpdir(), 'mutate-'));
-process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
+/** The process that is under way, and ends with this one. */
+let running;
+process.once('exit', () => {
+  if (running) process.kill(-running.pid, 'SIGKILL');
+  rmSync(copy, { recursive: true, force: true });
+});
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const copied = 'bin dist docs fixtures src test wasm package.json tsconfig.json vitest.config.ts';
 for (const name of copied.split(' ')) {
   cpSync(path.join(root, name), path.join(copy, name), { recursive: true });
 }
 symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
+writeFileSync(
+  `${copy}/mutate.config.ts`,
+  `import config from './vitest.config.ts';
+const { test } = config({ mode: 'test', command: 'serve' });
+const recorded = { runner: './bin/mutation-runner.mjs', retry: 0, bail: 0 };
+const isWoven = process.env.MUTATION_PLAN !== undefined;
+export default { test: { ...test, ...(isWoven ? recorded : { bail: 1 }), experimental: { fsModuleCache: true, fsModuleCachePath: '.cache' } } };
+`,
+);
 
 /** Operators, each with those that it is changed to. */
 const pairs = '< <= >=,<= < >,> >= <=,>= > <,=== !==,!== ===,== !=,!= ==,+ -,- +,&& ||,|| &&';
 const words = pairs.split(',').map((pair) => pair.split(' '));
 const swaps = new Map(words.map(([operator, ...others]) => [operator, others]));
 const all = modules.flatMap((file) => mutationsOf(file, readFileSync(`${root}/${file}`, 'utf8')));
-const sample = shuffled(all).slice(0, Number(values.count));
-for (const tests of new Set(sample.map(({ file }) => testsOf.get(file)))) {
-  if (!(await passes(tests))) throw new Error(`tests fail without a mutation: ${tests.join(' ')}`);
+const planted = all.filter((mutation) => !equivalent.has(nameOf(mutation)));
+/** Of a report of this program: only what survived is planted again. */
+const survived =
+  values.survivors && readFileSync(values.survivors, 'utf8').split('survivors:\n')[1];
+const chosen = planted.filter(
+  (mutation) => survived === undefined || survived.includes(described(mutation)),
+);
+const sample = shuffled(chosen).slice(0, Number(values.count));
+sample.forEach((mutation, index) => (mutation.id = index + 1));
+const tests = [...new Set(sample.flatMap(({ file }) => testsOf.get(file)))];
+console.log(
+  `seed ${seed}: ${sample.length} of ${all.length} mutations, ${all.length - planted.length} equivalent`,
+);
+
+const woven = sample.filter(({ isAlone }) => !isAlone);
+weave(woven);
+const reached = await record();
+const loaded = new Set(reached.flatMap(({ test, ids }) => (test ? [] : ids)));
+const inTests = reached.filter(({ test }) => test);
+const found = new Set();
+for (const longest of [100, 1000, Infinity]) await tryTests(longest);
+weave([]);
+const isCovered = new Set(inTests.flatMap(({ ids }) => ids));
+for (const mutation of sample) {
+  const { id, isAlone } = mutation;
+  if (!isAlone && (isCovered.has(id) || !loaded.has(id))) continue;
+  if (await isFoundAlone(mutation)) found.add(id);
 }
-console.log(`seed ${seed}: ${sample.length} of ${all.length} mutations`);
-const survivors = [];
-for (const [index, mutation] of sample.entries()) {
-  const isFound = await isFoundByTests(mutation);
-  if (!isFound) survivors.push(mutation);
-  console.log(`${index + 1} ${isFound ? 'found' : 'SURVIVED'} ${described(mutation)}`);
-}
+
+const survivors = sample.filter(({ id }) => !found.has(id));
 for (const file of modules) {
   const countIn = (list) => list.filter((mutation) => mutation.file === file).length;
   if (countIn(sample) > 0)
     console.log(`${file}: ${countIn(survivors)} of ${countIn(sample)} survived`);
 }
-const found = sample.length - survivors.length;
-const share = ((100 * found) / Math.max(1, sample.length)).toFixed(1);
-console.log(`planted ${sample.length}, found ${found} (${share} %), seed ${seed}; survivors:`);
-for (const mutation of survivors) console.log(described(mutation));
+const share = ((100 * found.size) / Math.max(1, sample.length)).toFixed(1);
+console.log(`planted ${sample.length}, found ${found.size} (${share} %), seed ${seed}; survivors:`);
+for (const mutation of survivors) {
+  const isReached = mutation.isAlone || isCovered.has(mutation.id) || loaded.has(mutation.id);
+  console.log(described(mutation) + (isReached ? '' : '  (no test reaches it)'));
+}
+
+/** Writes the modules into the copy, with all these mutations behind their switches. */
+function weave(mutations) {
+  for (const file of modules) {
+    const text = readFileSync(`${root}/${file}`, 'utf8');
+    const own = mutations.filter((mutation) => mutation.file === file);
+    writeFileSync(`${copy}/${file}`, own.length > 0 ? wovenText(text, own) : text);
+  }
+}
+
+/** The places of mutations lie in each other or apart, as the nodes of a syntax tree do. */
+function wovenText(text, mutations) {
+  const open = [];
+  let out = '';
+  let at = 0;
+  const copyTo = (end) => {
+    out += text.slice(at, end);
+    at = end;
+  };
+  const closeUntil = (start) => {
+    while (open.length > 0 && open.at(-1).site[1] <= start) {
+      const { site, isStatement } = open.pop();
+      copyTo(site[1]);
+      out += isStatement ? '}' : '))';
+    }
+  };
+  for (const mutation of mutations.toSorted(
+    (a, b) => a.site[0] - b.site[0] || b.site[1] - a.site[1],
+  )) {
+    const { id, site, start, end, put, isStatement } = mutation;
+    closeUntil(site[0]);
+    copyTo(site[0]);
+    const isOn = `globalThis.isMutated?.(${id})`;
+    const other = text.slice(site[0], start) + put + text.slice(end, site[1]);
+    out += isStatement ? `if (!${isOn}) {` : `(${isOn} ? (${other}) : (`;
+    open.push(mutation);
+  }
+  closeUntil(Infinity);
+  return out + text.slice(at);
+}
+
+/** Runs the tests without a mutation: which ones each test reaches, and its milliseconds. */
+async function record() {
+  const report = `${copy}/record`;
+  mkdirSync(report);
+  await succeeds(tests, { MUTATION_PLAN: 'record', MUTATION_REPORT: report });
+  const lines = linesOf(`${report}/log`);
+  if (lines.length === 0) throw new Error('no test ran');
+  for (const { test, hasFailed } of lines) {
+    if (hasFailed) console.log(`fails without a mutation: ${test}`);
+  }
+  return lines.filter(({ hasFailed }) => !hasFailed);
+}
+
+/** Runs each test that takes up to so long with each mutation that it reaches. */
+async function tryTests(longest) {
+  // Tests that reach few mutations are about just these: a module's own tests come first.
+  const costOf = ({ ids, milliseconds }) => ids.length * milliseconds;
+  const ownFirst = inTests.toSorted((a, b) => costOf(a) - costOf(b));
+  for (let round = 0; round < 10; round += 1) {
+    const report = `${copy}/try-${longest}-${round}`;
+    mkdirSync(report);
+    const left = new Map(woven.map(({ id }) => [id, 1000 * Number(values.seconds)]));
+    const plan = {};
+    const files = new Set();
+    for (const { test, file, ids, milliseconds, tried } of ownFirst) {
+      if (milliseconds > longest) continue;
+      const mine = ids.filter((id) => !found.has(id) && left.get(id) > 0);
+      for (const id of mine) left.set(id, left.get(id) - milliseconds);
+      const rest = mine.filter((id) => !tried?.has(id));
+      if (rest.length === 0) continue;
+      plan[test] = { ids: rest, milliseconds };
+      files.add(file);
+    }
+    if (files.size === 0) return;
+    writeFileSync(`${report}/plan.json`, JSON.stringify(plan));
+    await succeeds([...files], { MUTATION_PLAN: `${report}/plan.json`, MUTATION_REPORT: report });
+    const lines = linesOf(`${report}/log`);
+    const isVoid = new Set(lines.flatMap((line) => (line.isVoid ? [line.test] : [])));
+    for (const test of isVoid) console.log(`cannot be repeated: ${test}`);
+    /** What each process was at when it ended. */
+    const last = new Map(lines.map((line) => [line.pid, line]));
+    last.delete(undefined);
+    for (const { test, id, isFound } of lines) {
+      const ended = lines.some((line) => line.test === test && line.id === id && 'isFound' in line);
+      if (isFound === undefined && ended) continue;
+      const one = inTests.find((other) => other.test === test);
+      const isLast = [...last.values()].some((line) => line.test === test && line.id === id);
+      if (id) (one.tried ??= new Set()).add(id);
+      if (isFound === undefined && isLast) console.log(`never ended: mutation ${id} in ${test}`);
+      if (id && !isVoid.has(test) && (isFound ?? isLast)) found.add(id);
+    }
+    console.log(`tests up to ${longest} ms: ${found.size} of ${woven.length} found`);
+  }
+}
+
+function linesOf(file) {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+}
 
 /** Every mutation of a file, from its syntax tree: strings, comments and types stay as they are. */
 function mutationsOf(file, text) {
   const mutations = [];
-  const add = (start, end, put) => mutations.push({ file, text, start, end, put });
-  const visit = (node) => {
+  const add = (start, end, put, site = [start, end], isStatement = false) => {
+    // Files that are left open are noticed at the end of a test file.
+    const isClose = put === ';' && /\bclose(Sync)?\(/.test(text.slice(start, end));
+    const isAlone = depth === 0 || isClose || file.startsWith('wasm/');
+    mutations.push({ file, text, start, end, put, site, isStatement, isAlone });
+  };
+  /** Functions around the node; what is in none takes effect when the module is loaded. */
+  let depth = 0;
+  const visit = (node, isKey) => {
     const { type, start, end, left, right, operator, test, value } = node;
     const isType = type?.startsWith('TS') && !node.expression && type !== 'TSParameterProperty';
     if (isType) return;
     const isText = [left, right].some((side) => /^['"`]/.test(text.slice(side?.start, side?.end)));
     if (/^(Binary|Logical)Expression$/.test(type) && !(operator === '+' && isText)) {
       const at = text.indexOf(operator, left.end);
-      for (const put of swaps.get(operator) ?? []) add(at, at + operator.length, put);
+      for (const put of swaps.get(operator) ?? []) {
+        add(at, at + operator.length, put, [start, end]);
+      }
     }
-    if (type === 'UnaryExpression' && operator === '!') add(start, start + 1, '');
-    if (test && !/^(Binary|Unary)/.test(test.type)) {
+    if (type === 'UnaryExpression' && operator === '!') add(start, start + 1, '', [start, end]);
+    if (test?.type && !/^(Binary|Unary)/.test(test.type)) {
       add(test.start, test.end, `!(${text.slice(test.start, test.end)})`);
     }
+    const isPattern = type === 'AssignmentPattern';
     const others = { boolean: [!value], number: [value + 1, value - 1] }[typeof value] ?? [];
-    if (type === 'Literal') others.forEach((other) => add(start, end, `(${other})`));
+    if (type === 'Literal' && !isKey) others.forEach((other) => add(start, end, `(${other})`));
     const leaves = /^(Return|Throw|Continue|Break)/.test(node.consequent?.type);
     const isGuard = type === 'IfStatement' && !node.alternate && leaves;
-    if (isGuard || (type === 'ExpressionStatement' && !node.directive)) add(start, end, ';');
-    Object.values(node).forEach((child) => child && typeof child === 'object' && visit(child));
+    if (isGuard || (type === 'ExpressionStatement' && !node.directive)) {
+      add(start, end, ';', [start, end], true);
+    }
+    const isFunction = /Function/.test(type) || (type === 'PropertyDefinition' && !node.static);
+    if (isFunction) depth += 1;
+    for (const [name, child] of Object.entries(node)) {
+      const isName = name === 'key' && !node.computed;
+      // The type checker asks for it where an array always has an element: `ends[index] ?? 0`.
+      const isFiller = name === 'right' && (isPattern || (operator === '??' && left.computed));
+      if (child && typeof child === 'object') visit(child, isName || isFiller);
+    }
+    if (isFunction) depth -= 1;
   };
   // Decorators of functions are AssemblyScript's own.
   const code = text.replaceAll(/^@\w+/gm, (decorator) => ' '.repeat(decorator.length));
@@ -105,9 +282,9 @@ function mutationsOf(file, text) {
   return mutations;
 }
 
-async function isFoundByTests({ file, text, start, end, put }) {
+async function isFoundAlone({ file, text, start, end, put }) {
   writeFileSync(`${copy}/${file}`, text.slice(0, start) + put + text.slice(end));
-  const isFound = !(await compiled(file)) || !(await passes(testsOf.get(file)));
+  const isFound = !(await compiled(file)) || !(await succeeds(testsOf.get(file)));
   writeFileSync(`${copy}/${file}`, text);
   await compiled(file);
   return isFound;
@@ -116,29 +293,49 @@ async function isFoundByTests({ file, text, start, end, put }) {
 /** Compiles the WebAssembly program again where the file belongs to it. */
 async function compiled(file) {
   if (!file.startsWith('wasm/')) return true;
-  const isWhole = await succeeds(['bin/compile-wasm.mjs']);
+  const isWhole = await runs(['bin/compile-wasm.mjs'], {});
   if (isWhole) renameSync(`${copy}/dist.new/text.wasm`, `${copy}/dist/text.wasm`);
   return isWhole;
 }
 
-function passes(tests) {
-  return succeeds(['node_modules/vitest/vitest.mjs', 'run', '--bail=1', ...tests]);
+function succeeds(files, env = {}) {
+  const args = ['run', '--config=mutate.config.ts', '--reporter=dot', ...files];
+  return runs(['node_modules/vitest/vitest.mjs', ...args], env);
 }
 
-/** False where it fails or takes too long; then all that it started ends with it. */
-async function succeeds(args) {
-  const child = spawn('node', args, { cwd: copy, detached: true, stdio: 'ignore' });
-  const timeout = 1000 * Number(values.seconds ?? 120);
-  const timer = setTimeout(() => process.kill(-Number(child.pid), 'SIGKILL'), timeout);
+/** False where it fails, or reports nothing for a while; then all that it started ends with it. */
+async function runs(args, env) {
+  const log = `${env.MUTATION_REPORT}/log`;
+  const child = spawn('node', args, {
+    cwd: copy,
+    detached: true,
+    stdio: 'ignore',
+    env: { ...process.env, ...env },
+  });
+  running = child;
+  const patience = 90_000;
+  const begun = Date.now();
+  const timer = setInterval(() => {
+    const last = existsSync(log) ? statSync(log).mtimeMs : begun;
+    if (Date.now() - last > patience) process.kill(-Number(child.pid), 'SIGKILL');
+  }, 1000);
   const code = await new Promise((resolve) => child.once('exit', resolve));
-  clearTimeout(timer);
+  clearInterval(timer);
+  running = undefined;
   return code === 0;
 }
 
-function described({ file, text, start, end, put }) {
-  const line = text.slice(0, start).split('\n').length;
-  const change = `${text.slice(start, end)} → ${put}`.replaceAll(/\s+/g, ' ');
-  return `${file}:${line}: ${text.split('\n')[line - 1].trim()}  [${change}]`;
+/** As bin/equivalent-mutations.txt names it: the line, with the change in its place. */
+function nameOf({ file, text, start, end, put }) {
+  const lineEnd = text.indexOf('\n', end);
+  const before = text.slice(text.lastIndexOf('\n', start - 1) + 1, start);
+  const line = `${before}«${text.slice(start, end)} → ${put}»${text.slice(end, lineEnd)}`;
+  return `${file}: ${line.trim().replaceAll(/\s+/g, ' ')}`;
+}
+
+function described(mutation) {
+  const line = mutation.text.slice(0, mutation.start).split('\n').length;
+  return nameOf(mutation).replace(': ', `:${line}: `);
 }
 
 /** In an order that the seed draws. */

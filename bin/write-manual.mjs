@@ -2,7 +2,7 @@
 // npm installs them: part of `npm run build`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { environmentFlags } from '../build/commands/shared/global-options.js';
-import { manualPages } from '../build/help/man-pages.js';
+import { manPages } from '../build/help/man-pages.js';
 import { loadTopic, topicNames } from '../build/help/topics.js';
 import { buildProgram } from '../build/program.js';
 import { nodeRuntime } from '../build/runtime.js';
@@ -20,7 +20,7 @@ const seconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.now() / 1000);
 const date = new Date(seconds * 1000).toISOString().slice(0, 10);
 
 mkdirSync(folder, { recursive: true });
-const pages = manualPages(program, { topics: Object.fromEntries(topics), date });
+const pages = manPages(program, { topics: Object.fromEntries(topics), date });
 for (const { file, text } of pages) writeFileSync(new URL(file, folder), text);
 
 const manifestFile = new URL('../package.json', import.meta.url);

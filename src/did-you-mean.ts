@@ -1,7 +1,7 @@
 import type { ZodError } from 'zod';
 
 /** The known name that was probably meant: the only one that begins so, or one with few other letters. */
-export function nearest(typed: string, known: Iterable<string>): string | undefined {
+export function closestName(typed: string, known: Iterable<string>): string | undefined {
   const names = [...known];
   const begun = names.filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()));
   if (typed.length > 2 && begun.length === 1) return begun[0];
@@ -16,7 +16,7 @@ export function nearest(typed: string, known: Iterable<string>): string | undefi
 
 /** `; did you mean "Email"?` behind a sentence, or nothing. */
 export function didYouMean(typed: string, known: Iterable<string>): string {
-  const name = nearest(typed, known);
+  const name = closestName(typed, known);
   return name === undefined ? '' : `; did you mean ${JSON.stringify(name)}?`;
 }
 
@@ -42,7 +42,7 @@ function distance(one: string, other: string): number {
 }
 
 /** What is wrong with JSON that people write, a fault each; `known` are the names of its members. */
-export const schemaFaults = ({ issues }: ZodError, known: readonly string[]): string =>
+export const describeSchemaIssues = ({ issues }: ZodError, known: readonly string[]): string =>
   issues
     .flatMap((issue) => {
       const at = issue.path.map((name) => String(name)).join('.');

@@ -2,47 +2,46 @@
 
 import type { ErrorId } from './errors.js';
 
-/** What `engagectl help errors <id>` says, and what an error says that knows no more. */
-export interface ErrorNote {
-  /** What happened, in one sentence. */
+/** Explanation of an error id, printed by `engagectl help errors <id>`; its first `next` step is the default fix of an error. */
+export interface ErrorExplanation {
+  /** What happened, as a clause without a final period. */
   readonly means: string;
   readonly causes: readonly string[];
-  /** What to type or do next, the likeliest first. */
+  /** What to type or do next, the most likely step first. */
   readonly next: readonly [string, ...string[]];
 }
 
 const account =
-  'engagectl config show    (the account a command would use, and where each value comes from)';
-const goOn = 'the same command with --resume goes on';
-const again = 'run the same command again; a run from files goes on with --resume';
-const fresh = 'the same command with --fresh starts anew';
+  'engagectl config show    (shows the selected account and the source of each value)';
+const resume = 'rerun the same command with --resume';
+const rerun = 'rerun the same command; add --resume if its input is a file';
+const restartAdvice = 'rerun the same command with --fresh to start from scratch';
 
-export const errorNotes = {
+export const errorExplanations = {
   'E-DEFECT': {
-    means: 'a defect in engagectl, not in what you typed',
-    causes: ['the program met something that nobody foresaw'],
+    means: 'internal error: a defect in engagectl, not a mistake in your command',
+    causes: ['the program reached a state that it does not handle'],
     next: [
-      'run it again with --verbose and report the trace',
-      'engagectl runs list    (a run that was begun can go on)',
+      'rerun with --verbose and report the stack trace',
+      'engagectl runs list    (lists runs that can be resumed)',
     ],
   },
   'E-USAGE': {
-    means: 'the command line is wrong; nothing was sent',
+    means: 'invalid command line; nothing was sent',
     causes: [
-      'an unknown command or flag, or a value that does not fit its flag',
-      'a flag that takes one value was given twice',
+      'an unknown command or flag, or an invalid value of a flag',
+      'a flag that accepts a single value was given twice',
       'flags that exclude each other',
-      'a variable ENGAGECTL_… with a value that would not fit its flag',
+      'an ENGAGECTL_ variable with an invalid value',
     ],
     next: ['engagectl help <command>', 'engagectl help environment'],
   },
   'E-CONFIG': {
-    means:
-      'the configuration does not say which account to use, or a value in it cannot be used; nothing was sent',
+    means: 'the configuration selects no account, or contains an invalid value; nothing was sent',
     causes: [
-      'no config profile, and not all of ENGAGECTL_BASE_URL, ENGAGECTL_ACCOUNT_ID and ENGAGECTL_PASSCODE are set',
-      'half of the credentials is in the environment: they count only together',
-      'a copied account id or passcode with a newline or a space at its edge',
+      'there is no config profile, and ENGAGECTL_BASE_URL, ENGAGECTL_ACCOUNT_ID and ENGAGECTL_PASSCODE are not all set',
+      'only some of the credential variables are set; they must be set together',
+      'an account id or passcode was copied with a leading or trailing space or newline',
     ],
     next: [
       account,
@@ -51,409 +50,427 @@ export const errorNotes = {
     ],
   },
   'E-CONFIG-FILE': {
-    means: 'a file or folder of the configuration cannot be used',
-    causes: ['others may read it', 'it is damaged', 'another engagectl holds its lock'],
+    means: 'the config file or its directory cannot be used',
+    causes: [
+      'other users can read it',
+      'it belongs to another user, or is writable by a group or others; this also applies to state and data directories',
+      'it is damaged',
+      'another engagectl process holds its lock',
+    ],
     next: [
       'chmod 600 "$(engagectl config path)"',
-      'engagectl config path    (where it is)',
-      'remove it and set it up again: engagectl config set',
+      'for a volume that must be group-writable (fsGroup of Kubernetes): ENGAGECTL_TRUST_GROUP=1',
+      'engagectl config path    (prints its location)',
+      'remove it and create it again: engagectl config set',
     ],
   },
   'E-REGION': {
-    means: 'it is not clear which region is meant, or the config profile has no such region',
+    means: 'the region is ambiguous, or the config profile has no such region',
     causes: [
-      'the profile has several regions, and none was named',
-      'a misspelt --region or ENGAGECTL_REGION',
+      'the profile has several regions, and none was selected',
+      'a misspelled --region or ENGAGECTL_REGION',
     ],
     next: [
       'engagectl config list',
-      'name one with --region <name>',
-      'engagectl config use <profile> --region <name>    (chooses one for good)',
+      'select a region: --region <name>',
+      'engagectl config use <profile> --region <name>    (selects it permanently)',
     ],
   },
   'E-BASE-URL': {
-    means: 'the base URL cannot be used',
+    means: 'the base URL is invalid',
     causes: [
-      'it does not begin with https:// (http is for this machine only)',
-      'it holds a user name, a query or a fragment',
+      'it does not start with https:// (http is allowed for localhost only)',
+      'it contains a user name, a query or a fragment',
     ],
     next: [account, 'engagectl config set --region <name> --base-url https://<host>'],
   },
   'E-CONFIRM': {
-    means: 'the command asks before it does harm, and nobody agreed; nothing was done',
+    means: 'the command needs a confirmation, which was not given; nothing was done',
     causes: [
-      'something else than the number was typed',
-      'nobody can be asked: a pipe, cron, continuous integration',
+      'the confirmation did not match',
+      'there is no terminal to ask on: a pipe, cron, continuous integration',
     ],
     next: [
-      'the same command with --yes, when you are sure',
-      'the same command with --check    (reads and validates only)',
+      'rerun the same command with --yes to skip the confirmation',
+      'rerun the same command with --check    (reads and validates only)',
     ],
   },
   'E-DATE': {
-    means: 'a date of --from or --to is impossible, or the range runs backwards',
+    means: '--from or --to is not a valid date, or --from is later than --to',
     causes: [
-      '--from lies after --to',
-      'a day that no calendar has',
-      'a relative date in another time zone than meant: --timezone',
+      '--from is later than --to',
+      'a day that does not exist, such as 2026-02-30',
+      'a relative date in an unexpected time zone: see --timezone',
     ],
     next: ['use YYYY-MM-DD, YYYYMMDD, today, yesterday or 7d', 'engagectl help export-events'],
   },
   'E-WEBASSEMBLY': {
-    means: 'this machine cannot run the part of the program that reads text',
+    means: 'this machine cannot run the WebAssembly parser',
     causes: [
-      'a processor, or a Node that was built, without WebAssembly SIMD',
-      'a limit of memory, or of address space (ulimit -v)',
+      'the processor or this build of Node does not support WebAssembly SIMD',
+      'a limit on memory or address space (ulimit -v)',
     ],
     next: [
-      'ulimit -v unlimited; or leave the limit: NODE_OPTIONS=--disable-wasm-trap-handler takes less address space',
+      'ulimit -v unlimited; or keep the limit and set NODE_OPTIONS=--disable-wasm-trap-handler, which needs less address space',
       'node --version    (20.18.1 or newer)',
     ],
   },
   'E-REJECTED': {
-    means: 'the run is over, and some records were rejected: by a local rule or by the service',
+    means: 'the run finished, and some records were rejected by validation or by the service',
     causes: [
-      'records that break a rule; each has its line and reason in the rejects file',
+      'invalid records; the rejects file has the line and the reason of each',
       '--max-rejects or --strict stopped the run early',
     ],
     next: [
-      'correct the rejects file and give it to the same command as input',
-      'engagectl upload <file> --check    (finds what local rules reject, sends nothing)',
+      'correct the rejects file and use it as input of the same command',
+      'engagectl upload <file> --check    (validates the input, sends nothing)',
     ],
   },
   'E-NOT-FOUND': {
-    means: 'the service knows no user by this identifier, or by some of them',
+    means: 'the service has no user with this identifier, or with some of the identifiers',
     causes: [
-      'a misspelt identifier',
-      'another kind of identifier: --email, --object-id',
-      'another account or region',
+      'a misspelled identifier',
+      'a different kind of identifier: --email, --object-id',
+      'a different account or region',
     ],
-    next: ['see the rejects file, where there were many', account],
+    next: ['if there are many, see the rejects file', account],
   },
   'E-CALL': {
-    means: 'the call was not placed, or came to another end than after talking',
+    means: 'the call was not placed, or ended before it was answered',
     causes: [
-      'the receiver declined, missed it, was busy or has no microphone',
+      'the receiver declined, missed the call, was busy, or has no microphone',
       'the caller cancelled it',
-      'the calling system refused it: calling is off, or the cuid is in use elsewhere',
+      'the calling system refused it: calling is disabled, or the cuid is in use on another device',
     ],
-    next: ['the last event says how it ended', 'engagectl call log --since 1h'],
+    next: ['the last event shows how the call ended', 'engagectl call log --since 1h'],
   },
   'E-SHORT': {
-    means: 'days have fewer records than --min-records asks for; their files are not in place',
+    means: 'some days have fewer records than --min-records; their files were not created',
     causes: [
       'the service does not have all events of that day yet',
-      'nothing was sent to it on that day',
-      'a quiet day, and a number that is too high',
+      'no events were uploaded on that day',
+      'a quiet day, and --min-records is too high',
     ],
-    next: ['the same command with --missing, later', 'a lower --min-records'],
+    next: ['rerun the same command later with --missing', 'lower --min-records'],
   },
   'E-DIFFERENT': {
-    means: 'verify read back something else than was sent, or did not find it',
+    means: 'verify found records that are missing or differ from what was sent',
     causes: [
-      'reads lag behind writes: look again with --within 10m',
-      'the upload rejected these records, or somebody changed them since',
-      'other mapping flags than those of the upload',
-      'the service did not keep what it accepted',
+      'the service has not made the writes visible yet: retry with --within 10m',
+      'the upload rejected these records, or they have been changed since',
+      'different mapping flags than those of the upload',
+      'the service lost records that it had accepted',
     ],
-    next: ['see the lines on standard output: what was sent, and what was found', account],
+    next: ['compare the lines on standard output: sent and found', account],
   },
   'E-TOO-FEW': {
     means:
-      'a pipe ended with fewer records than the mapping file expects; those that came were sent',
+      'a pipe ended with fewer records than the mapping file expects; the records that arrived were sent',
     causes: [
-      'what writes into the pipe ended early',
-      'a quiet day, and a "min" under "records" that is too high',
+      'the program that writes to the pipe ended early',
+      'a quiet day, and "min" under "records" is too high',
     ],
     next: [
-      'look at what writes into the pipe, and run both again',
-      'write a file first: one with too few records is refused whole',
-      'correct "min" in the mapping file, where the input is right',
+      'check the program that writes to the pipe, and rerun both',
+      'write a file first: a file with too few records is refused before anything is sent',
+      'if the input is correct, lower "min" in the mapping file',
     ],
   },
   'E-CREDENTIALS': {
-    means: 'the service refused account id and passcode (401 or 403); it stopped at once',
+    means: 'the service refused account id and passcode (401 or 403); the run stopped',
     causes: [
-      'the right passcode in the wrong region',
-      'a passcode that was changed',
-      'an account without the right to do this',
+      'the passcode belongs to another region',
+      'the passcode was changed',
+      'the account lacks permission for this request',
     ],
-    next: ['engagectl config check', account, goOn],
+    next: ['engagectl config check', account, resume],
   },
   'E-UNAVAILABLE': {
     means: 'the service stayed unreachable, failing or throttling after all attempts',
     causes: [
       'an outage of the service or of the network',
-      'a proxy in between',
-      'a time-out that is too short for large requests',
+      'a proxy between this machine and the service',
+      'a timeout that is too short for large requests',
     ],
     next: [
-      goOn,
+      resume,
       'engagectl config check',
-      'give it more time: --max-attempts, --retry-for, --timeout',
+      'retry for longer: --max-attempts, --retry-for, --timeout',
     ],
   },
   'E-PENDING': {
-    means: 'the service was still preparing the export when the time to wait was over',
-    causes: ['a large range of days', 'a busy service'],
-    next: [goOn, 'wait longer: --pending-timeout 2h', 'ask for fewer days'],
+    means: 'the service did not finish preparing the export within --pending-timeout',
+    causes: ['a long date range', 'a busy service'],
+    next: [resume, 'wait longer: --pending-timeout 2h', 'export fewer days'],
   },
   'E-UNKNOWN': {
     means:
-      'no answer told whether the service processed some records; they do harm when sent twice (events, demerges, $incr, $decr, $add), so they were not sent again',
+      'it is unknown whether the service processed some records; they are not idempotent (events, demerges, $incr, $decr, $add), so they were not resent',
     causes: [
-      'a connection that broke after they were sent',
-      'an answer that cannot be read, or 5xx',
-      'a kill between sending them and noting the answer',
+      'the connection broke after they were sent',
+      'the response was unreadable, or a 5xx status',
+      'the process was killed after sending them and before recording the response',
     ],
     next: [
-      'look the records of stage "unknown" up in the rejects file: engagectl get-profile <identity>',
-      'give the rejects file to the same command with --retry-unknown    (sends them knowingly)',
+      'look up the records of stage "unknown" in the rejects file: engagectl get-profile <identity>',
+      'use the rejects file as input of the same command with --retry-unknown    (resends them)',
     ],
   },
   'E-ANSWER': {
-    means: 'the service answered in a way that its description does not allow',
+    means: 'the response of the service violates its specification',
     causes: [
-      'something else listens at this address: a proxy, a login page',
-      'the base URL has a wrong path',
-      'a redirect, which is never followed',
-      'an event that the account does not have: names are case-sensitive',
+      'another server answers at this address: a proxy, a login page',
+      'the base URL has the wrong path',
+      'a redirect; redirects are never followed',
+      'the account has no event of this name; names are case-sensitive',
     ],
     next: [
       account,
       'engagectl config check',
-      'the same command with --verbose    (a line about each request)',
+      'rerun the same command with --verbose    (prints a line for each request)',
     ],
   },
   'E-CURSOR': {
-    means: 'the service sent or refused a cursor in a way that the export cannot go on from',
+    means: 'the export cannot continue, because the service sent or refused a cursor unexpectedly',
     causes: [
-      'the cursor expired while the export stood still',
-      'the same cursor, or the same records, came twice',
-      '1000 pages in a row held no new records',
+      'the cursor expired while the export was stopped',
+      'the same cursor or the same records were returned twice',
+      '1000 consecutive pages contained no new records',
     ],
-    next: [fresh, 'ask for fewer days at once'],
+    next: [restartAdvice, 'export fewer days at once'],
   },
   'E-EXPECTED': {
-    means: 'the input is not what the mapping file expects of it',
+    means: 'the input does not meet the expectations of the mapping file',
     causes: [
-      'a column came in that "columns": "exact" does not name',
-      'it has fewer records than "records": {"min": …} asks for: it was cut short',
+      'the input has a column that is not named, and the file says "columns": "exact"',
+      'it has fewer records than "records": {"min": …} requires; it may be truncated',
     ],
-    next: ['ask who made the input', 'correct the mapping file, where the input is right'],
+    next: ['check the input with its author', 'if the input is correct, change the mapping file'],
   },
   'E-CSV-QUOTE': {
     means:
-      'a quote of a CSV is never closed, so everything behind it could be the text of one cell; nothing behind it was sent',
+      'a quote in the CSV is never closed, so everything after it could be the text of one cell; nothing after it was sent',
     causes: [
-      'a cell that begins with a quote which belongs to the text',
-      'a file that was cut within a quoted cell',
+      'a cell starts with a quote character that belongs to its text',
+      'the file was truncated inside a quoted cell',
       'a quoted cell longer than --max-record-bytes',
     ],
     next: [
-      'close the quote on the line that is named, or double it; then run the same command with --fresh',
+      'close or double the quote on that line, then rerun the same command with --fresh',
       'for profiles and subscriptions: --recover-quotes rejects that line and resumes on the next one',
-      'name the quote character, or that there is none: --quote "\'", --quote ""',
+      'set another quote character, or none: --quote "\'", --quote ""',
     ],
   },
   'E-HEADER': {
-    means: 'the header line of a CSV cannot be used; nothing was sent',
+    means: 'the header row of the CSV is invalid; nothing was sent',
     causes: [
-      'another delimiter than the comma',
-      'a quote inside a cell that is not quoted',
-      'a file without a header line',
+      'the delimiter is not a comma',
+      'a quote inside an unquoted cell',
+      'the file has no header row',
     ],
-    next: ["name the delimiter: --delimiter ';'", 'correct the first line'],
+    next: ["set the delimiter: --delimiter ';'", 'correct the first line'],
   },
   'E-HEADER-DUPLICATE': {
-    means: 'two columns have the same name, or would be sent under the same name; nothing was sent',
+    means: 'two columns have the same name, or are mapped to the same name; nothing was sent',
     causes: [
-      'a column that appears twice in the header',
-      '--map that gives a column the name of another one',
+      'a column appears twice in the header row',
+      '--map renames a column to the name of another one',
     ],
-    next: ['leave one out: --drop <column>', 'rename one: --map <column>=<key>'],
+    next: ['omit one: --drop <column>', 'rename one: --map <column>=<key>'],
   },
   'E-HEADER-EMPTY': {
-    means: 'a column of the header has no name; nothing was sent',
-    causes: ['a delimiter at the end of the header', 'an empty column of a spreadsheet'],
+    means: 'a column in the header row has no name; nothing was sent',
+    causes: ['a delimiter at the end of the header row', 'an empty spreadsheet column'],
     next: ['name the column, or remove it'],
   },
   'E-COLUMN-MISSING': {
-    means: 'the header lacks a column that the command needs; nothing was sent',
+    means: 'the header row lacks a required column; nothing was sent',
     causes: [
       'the column has another name',
-      'the file is for another command',
-      'upper and lower case differ',
+      'the file belongs to another command',
+      'the name differs in upper and lower case',
     ],
     next: ['engagectl upload <file> --identity <column>', 'engagectl help formats'],
   },
   'E-FORMAT': {
-    means: 'the input is not of the format it was taken for; nothing was sent',
+    means: 'the input does not have the detected format; nothing was sent',
     causes: [
-      'an extension that does not fit the content',
-      'a spreadsheet, which holds no text: save it as CSV',
+      'the file extension does not match the content',
+      'a spreadsheet file; save it as CSV',
       'UTF-16 without a byte order mark',
     ],
     next: [
-      'name the format: --input-format csv|tsv|ndjson|json|list',
-      'name the encoding: --encoding <name>',
+      'set the format: --input-format csv|tsv|ndjson|json|list',
+      'set the encoding: --encoding <name>',
     ],
   },
   'E-TOO-MANY': {
-    means: 'more records than one run can keep apart',
-    causes: ['a demerge of more than 5 million different identities'],
+    means: 'too many records for one run',
+    causes: ['a demerge of more than 5 million distinct identities'],
     next: ['split the input into several runs'],
   },
   'E-ALREADY-SENT': {
     means:
-      'another run sent the same content to the same account, and it does harm when it is sent twice (events, demerges, profiles with $incr, $decr or $add); nothing was sent',
+      'another run sent the same content to the same account, and it is not idempotent (events, demerges, profiles with $incr, $decr or $add); nothing was sent',
     causes: [
-      'the same file was given a second time',
-      'a log that grows was given without --resume',
-      'a copy of it, or its compressed form, was sent under another name',
+      'the same file was uploaded before',
+      'a growing log was uploaded without --resume',
+      'a copy of it, or its compressed form, was uploaded under another name',
     ],
     next: [
-      'the same command with --resume sends what was added, and else nothing',
-      'the same command with --again sends all of it once more',
-      'engagectl runs list --finished    (what was sent, and when)',
+      'rerun the same command with --resume to send only lines added since',
+      'rerun the same command with --again to resend everything',
+      'engagectl runs list --finished    (lists what was sent, and when)',
     ],
   },
   'E-LEDGER': {
     means:
-      'the ledger of finished runs is damaged, or of a newer version, so that nobody can tell whether records which do harm when sent twice were sent before; they were not sent now',
-    causes: ['a damaged disk', 'the file was edited', 'a newer version of engagectl wrote it'],
+      'the sent-files ledger is damaged or was written by a newer version, so duplicates cannot be detected; records that are not idempotent were not sent',
+    causes: ['a failing disk', 'the file was edited', 'a newer version of engagectl wrote it'],
     next: [
-      'put ledger.ndjson in the state folder back as it was, or move it away: then nothing is known of earlier runs',
-      'the same command with --again sends the records knowingly',
+      'restore ledger.ndjson in the state directory, or move it away (then earlier runs are unknown)',
+      'rerun the same command with --again to send the records anyway',
     ],
   },
   'E-INPUT-CHANGED': {
-    means: 'the input is not what it was when the run began',
+    means: 'the input has changed since the run began',
     causes: [
-      'the file was changed before the end of what was read; text added behind a final newline is fine',
-      'it was changed while it was read',
+      'a part of the file that was already read has changed; lines appended after a final newline are allowed',
+      'it changed while it was being read',
     ],
-    next: ['restore the file, then: ' + goOn, fresh],
+    next: ['restore the file, then ' + resume, restartAdvice],
   },
   'E-JOURNAL': {
-    means: 'the journal of the run cannot tell how far the run came',
+    means: 'the journal of the run is unreadable',
     causes: [
-      'it is damaged: a failing disk, or somebody edited it',
-      'another version of engagectl wrote it; nothing is lost: that version goes on with it',
+      'it is damaged: a failing disk, or it was edited',
+      'another version of engagectl wrote it; that version can resume the run',
     ],
-    next: [fresh, 'engagectl runs show <id>'],
+    next: [restartAdvice, 'engagectl runs show <id>'],
   },
   'E-REJECTS-CHANGED': {
-    means:
-      'the rejects file of the run was changed since, and the rest of the run would be added to it',
-    causes: ['it was corrected in its place before the run was over'],
-    next: ['restore it, then: ' + goOn, 'move it away, then: ' + fresh],
+    means: 'the rejects file of the unfinished run was changed, and resuming would append to it',
+    causes: ['it was corrected in place before the run finished'],
+    next: ['restore it, then ' + resume, 'move it away, then ' + restartAdvice],
   },
   'E-RUN-CHANGED': {
-    means:
-      'what was asked for differs from what the unfinished run was begun with, or its files do',
+    means: 'the options or the files differ from those of the unfinished run',
     causes: [
-      'another option that changes what is sent or written',
-      'another account or region',
-      'a partial file that was edited',
+      'a different option that changes what is sent or written',
+      'a different account or region',
+      'a partial file was edited',
     ],
-    next: ['engagectl runs resume <id>    (goes on with the options it was begun with)', fresh],
+    next: ['engagectl runs resume <id>    (uses the original options)', restartAdvice],
   },
   'E-RUN-LOCKED': {
     means: 'another process is working on this run',
     causes: [
       'the same command was started twice',
-      'a cron job that begins before the last one ended',
-      'another process took the run over; this one then sends and writes nothing more',
+      'a cron job started before the previous one ended',
+      'another process took over the run; this one stops sending and writing',
     ],
-    next: ['wait until it is done', 'engagectl runs list'],
+    next: ['wait until it has finished', 'engagectl runs list'],
   },
   'E-RUN-UNFINISHED': {
     means: 'an earlier run of this command did not finish',
-    causes: ['it was interrupted, or ended with one of the exit codes 4 to 9'],
-    next: [goOn, fresh, 'engagectl runs list'],
+    causes: ['it was interrupted, or ended with exit code 4 to 9'],
+    next: [resume, restartAdvice, 'engagectl runs list'],
   },
   'E-RUN-VERSION': {
     means:
-      'a run folder is of another version, was copied or renamed, or its header is damaged; it may hold an unfinished run of this command, so nothing was done',
+      'a run directory was written by another version, copied, renamed or damaged; it may belong to an unfinished run of this command, so nothing was done',
     causes: [
-      'a newer version began the run, and an older one was put in its place',
+      'a newer version began the run, and an older version is installed now',
       'a failing disk',
-      'somebody edited it',
+      'the directory was edited',
     ],
     next: [
-      'go on with the version that began the run',
-      'engagectl runs list    (names the folder)',
-      fresh + ', and leaves the folder where it is',
+      'resume the run with the version that began it',
+      'engagectl runs list    (shows the directory)',
+      restartAdvice + ' (the directory is kept)',
+    ],
+  },
+  'E-UNTRUSTED': {
+    means:
+      'a job of the queue, or a file of the work folder, is not one that a submitter or a worker of this account made; nothing of it was done',
+    causes: [
+      'somebody else added it or changed it',
+      'the passcode of the account is another one than when the run was submitted',
+      'a link was put into the work folder',
+      'the run lies in a folder that the worker was not given',
+    ],
+    next: [
+      'engagectl fleet submit … once more, as before    (writes and signs the run again; sends nothing twice)',
+      'engagectl fleet work --work-dir <dir>    (takes the runs in that folder)',
+      'engagectl fleet retry <run>    (puts the jobs back that were refused)',
     ],
   },
   'E-OUTPUT-EXISTS': {
-    means: 'the output file exists already',
+    means: 'the output file already exists',
     causes: [
       'an earlier export wrote it',
-      'it appeared during the run',
-      '--report names a file that is no report',
+      'it was created during the run',
+      '--report names a file that is not a report',
     ],
-    next: ['replace an output: --overwrite', 'name another one: --output <file>, --report <file>'],
+    next: ['replace it: --overwrite', 'use another name: --output <file>, --report <file>'],
   },
   'E-PARTIAL-EXISTS': {
-    means:
-      'a partial file of an earlier export is in the way, and no run is known that could go on with it',
-    causes: ['the state folder was emptied, or is another one: ENGAGECTL_STATE_DIR'],
-    next: [fresh + ', and sets the partial file aside', 'name another one: --output <file>'],
+    means: 'a partial file of an earlier export exists, and there is no run that could resume it',
+    causes: ['the state directory was emptied or changed (ENGAGECTL_STATE_DIR)'],
+    next: [restartAdvice + ' (the partial file is renamed)', 'use another name: --output <file>'],
   },
   'E-FILE-READ': {
     means: 'a local file could not be read',
     causes: [
-      'it is missing, a directory, or not yours to read',
-      'gzip data that was cut or is still being written',
-      'another program cut the file while it was read',
+      'it is missing, is a directory, or you lack permission to read it',
+      'gzip data that is truncated or still being written',
+      'another program truncated the file while it was being read',
     ],
-    next: ['correct the name or its rights', 'gzip -t <file>', goOn],
+    next: ['correct its name or its permissions', 'gzip -t <file>', resume],
   },
   'E-FILE-WRITE': {
     means: 'a local file could not be written; nothing more was sent',
-    causes: ['a full disk', 'missing rights', 'a state folder that cannot be written'],
+    causes: ['the disk is full', 'missing permissions', 'the state directory is not writable'],
     next: [
-      'make room, then: ' + goOn,
-      'name another place: --rejects, --output, ENGAGECTL_STATE_DIR',
+      'free disk space, then ' + resume,
+      'use another location: --rejects, --output, ENGAGECTL_STATE_DIR',
     ],
   },
   'E-COLUMNS': {
-    means: 'the records of an export have more different members than a CSV can have columns',
-    causes: ['values in place of names: a property for each date, order or user'],
+    means: 'the exported records have more distinct members than a CSV can have columns',
+    causes: ['property names that contain data: one property per date, order or user'],
     next: [
-      'name the columns that are wanted: --columns identity,profileData.City --fresh',
-      'write NDJSON, which has no columns: --format ndjson --fresh',
+      'select columns: --columns identity,profileData.City --fresh',
+      'export NDJSON, which has no columns: --format ndjson --fresh',
     ],
   },
   'E-INTERRUPTED': {
     means: 'Ctrl-C (SIGINT) stopped the command',
-    causes: [
-      'somebody pressed Ctrl-C, once or twice',
-      'a program that uses the library aborted the signal',
-    ],
-    next: [again, 'engagectl runs list'],
+    causes: ['Ctrl-C was pressed', 'a program that uses the library aborted its AbortSignal'],
+    next: [rerun, 'engagectl runs list'],
   },
   'E-TERMINATED': {
     means: 'SIGTERM stopped the command',
-    causes: ['kill, a time limit, a container or a machine that was shut down'],
-    next: [again, 'engagectl runs list'],
+    causes: ['kill, a time limit, or the shutdown of a container or machine'],
+    next: [rerun, 'engagectl runs list'],
   },
   'E-HUNG-UP': {
     means: 'SIGHUP stopped the command',
     causes: [
       'the terminal or its connection was closed',
-      'a service manager that reloads by SIGHUP',
+      'a service manager sent SIGHUP to reload',
     ],
     next: [
-      again,
-      'tmux, screen or setsid keep it when the terminal goes; nohup does not: Node undoes it',
+      rerun,
+      'use tmux, screen or setsid to keep it running without the terminal (nohup has no effect on Node)',
     ],
   },
   'E-STDOUT-CLOSED': {
-    means: 'the reader of standard output closed it; the work stopped at once, without a message',
-    causes: ['head, or another program in the pipe that had enough'],
-    next: ['nothing, if that was meant', 'write to a file, which can be resumed: --output <file>'],
+    means: 'the reader of standard output closed it; the command stopped without a message',
+    causes: ['head, or another program that does not read its whole input'],
+    next: [
+      'nothing, if this was intended',
+      'export to a file, which can be resumed: --output <file>',
+    ],
   },
-} as const satisfies Record<ErrorId, ErrorNote>;
+} as const satisfies Record<ErrorId, ErrorExplanation>;

@@ -57,6 +57,7 @@ export const errorIds = {
   'E-RUN-LOCKED': exitCodes.refused,
   'E-RUN-UNFINISHED': exitCodes.refused,
   'E-RUN-VERSION': exitCodes.refused,
+  'E-UNTRUSTED': exitCodes.refused,
   'E-OUTPUT-EXISTS': exitCodes.refused,
   'E-PARTIAL-EXISTS': exitCodes.refused,
   'E-FILE-READ': exitCodes.file,
@@ -132,10 +133,10 @@ export const exitCodeOf = (error: unknown): ExitCode =>
 export type OptionName = (option: string, value?: string) => string;
 
 /** Of who has no names of their own for them. */
-export const plainOption: OptionName = (option) => option;
+export const unnamedOption: OptionName = (option) => option;
 
 /** What work ends with that was aborted for this reason, whatever that is. */
-export function interruption(reason: unknown): EngagectlError {
+export function interruptionError(reason: unknown): EngagectlError {
   if (reason instanceof EngagectlError) return reason;
   const why = reason instanceof Error ? reason.message : String(reason);
   return new EngagectlError('E-INTERRUPTED', 'the run was aborted', { why, cause: reason });
@@ -145,19 +146,20 @@ export function interruption(reason: unknown): EngagectlError {
  * `1,234,567`, of a whole number, in what is said to people. Not by `toLocaleString`, which loads its
  * tables first: 15 ms.
  */
-export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
+export const groupDigits = (value: number): string =>
+  String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
 
 /** `1 record`, `2,000 records`; of a noun that takes an s. */
-export const count = (value: number, noun: string): string =>
-  `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
+export const countOf = (value: number, noun: string): string =>
+  `${groupDigits(value)} ${noun}${value === 1 ? '' : 's'}`;
 
 /** What values that were named in a command line have in place of a file. */
-export const namedValues = 'arguments';
+export const argumentsSource = 'arguments';
 
 /** Where a record stands: `users.csv:17`; of the second value that was named, `argument 2`. */
-export const placeOf = (source: string, line: number): string =>
-  source === namedValues ? `argument ${line}` : `${source}:${line}`;
+export const sourceLine = (source: string, line: number): string =>
+  source === argumentsSource ? `argument ${line}` : `${source}:${line}`;
 
 /** `1 of 1 record was`, `2 of 4,995 records were`; `of`: what stands between the numbers. */
-export const someWere = (some: number, all: number, nouns: string, of = 'of'): string =>
-  `${grouped(some)} ${of} ${grouped(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;
+export const fractionOf = (some: number, all: number, nouns: string, of = 'of'): string =>
+  `${groupDigits(some)} ${of} ${groupDigits(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;

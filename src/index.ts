@@ -1,5 +1,5 @@
-import { checkedBaseUrl } from './config/validation.js';
-import { accountOf } from './jobs/library/account.js';
+import { validateBaseUrl } from './config/validation.js';
+import { createAccount } from './jobs/library/account.js';
 import { nodeRuntime } from './runtime.js';
 import type { Account, ConnectOptions } from './jobs/library/api.js';
 
@@ -8,7 +8,7 @@ import type { Account, ConnectOptions } from './jobs/library/api.js';
  * must not be sent to.
  */
 export const connect = (options: ConnectOptions): Account =>
-  accountOf({ ...options, baseUrl: checkedBaseUrl(options.baseUrl, 'baseUrl') }, nodeRuntime);
+  createAccount({ ...options, baseUrl: validateBaseUrl(options.baseUrl, 'baseUrl') }, nodeRuntime);
 
 export {
   type Account,

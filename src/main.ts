@@ -1,4 +1,4 @@
-import { exitCodeOf, exitCodes, interruption, type ExitCode } from './errors.js';
+import { exitCodeOf, exitCodes, interruptionError, type ExitCode } from './errors.js';
 import { version } from './version.js';
 import type { Runtime } from './runtime.js';
 
@@ -12,8 +12,9 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
   try {
     if (isVersion(argv)) runtime.stdout.write(`${version}\n`);
     else {
+      runtime = await withoutSecrets(argv, outside);
       if (argv.some((word) => word.startsWith('--log-file'))) {
-        runtime = (await import('./ui/log-file.js')).withLogFile(argv, outside);
+        runtime = (await import('./ui/log-file.js')).withLogFile(argv, runtime);
       }
       const { runProgram } = await import('./program.js');
       const forMore = /^(?:--version|-V) --json$/.test(argv.join(' ')); // there is a command for that
@@ -22,17 +23,37 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
     }
     return end(exitCodes.ok);
   } catch (thrown) {
-    const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
-    const [{ errorSettings }, { showError }, { annotateError }] = await Promise.all([
+    const error = thrown === runtime.signal.reason ? interruptionError(thrown) : thrown;
+    const [{ rawDisplaySettings }, { printError }, { annotateError }] = await Promise.all([
       import('./ui/display-settings.js'),
       import('./ui/error-message.js'),
       import('./ui/github-actions.js'),
     ]);
-    const settings = errorSettings(argv, runtime);
-    showError(error, runtime, settings);
+    const settings = rawDisplaySettings(argv, runtime);
+    printError(error, runtime, settings);
     annotateError(error, { settings, runtime });
     return end(exitCodeOf(error));
   }
+}
+
+/** The same world, whose messages hold no secret that was typed as a flag, as a variable or in a URL. */
+async function withoutSecrets(argv: readonly string[], outside: Runtime): Promise<Runtime> {
+  if (outside.redact) return outside; // `runs resume` begins another command in the same world
+  const { redactedStream, typedSecretsRemover } = await import('./redact.js');
+  const redact = typedSecretsRemover(argv, outside.env);
+  if (redact === undefined) return outside;
+  let stderr: Runtime['stderr'] | undefined;
+  return Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(outside),
+      stderr: {
+        get: () => (stderr ??= redactedStream(outside.stderr, redact)),
+        enumerable: true,
+      },
+      redact: { value: redact, enumerable: true },
+    },
+  ) as Runtime;
 }
 
 /** Answered without the command tree, which takes longer to load than the rest of the answer. */

@@ -11,10 +11,10 @@ const graceMilliseconds = 10_000;
 export async function runProcess(): Promise<void> {
   setMaxListeners(0); // each request in flight, and each wait, listens to what stops the run
   const stop = new AbortController();
-  for (const [signal, id] of Object.entries(stops)) {
+  for (const [signal, id] of Object.entries(stopSignals)) {
     process.on(signal, () => {
       const error = new EngagectlError(id, `stopped by ${signal}`);
-      if (stop.signal.aborted) return leave(error.exitCode);
+      if (stop.signal.aborted) return resetTerminal(error.exitCode);
       stop.abort(error);
       setTimeout(() => process.exit(error.exitCode), graceMilliseconds + 1000).unref();
     });
@@ -28,18 +28,22 @@ export async function runProcess(): Promise<void> {
   const argv = process.argv.slice(2);
   process.argv = process.argv.slice(0, 2); // kept once: they may name many thousands of files
   const runtime = nodeRuntime(stop.signal, onStatusRequest);
-  Object.defineProperty(runtime, 'stderr', { get: quietStderr });
+  Object.defineProperty(runtime, 'stderr', { get: lazyStderr });
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
-    const { errorSettings } = await import('./ui/display-settings.js');
-    const { showError } = await import('./ui/error-message.js');
-    showError(unwritten, runtime, errorSettings(argv, runtime));
+    const { rawDisplaySettings } = await import('./ui/display-settings.js');
+    const { printError } = await import('./ui/error-message.js');
+    printError(unwritten, runtime, rawDisplaySettings(argv, runtime));
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
 }
 
-const stops = { SIGINT: 'E-INTERRUPTED', SIGTERM: 'E-TERMINATED', SIGHUP: 'E-HUNG-UP' } as const;
+const stopSignals = {
+  SIGINT: 'E-INTERRUPTED',
+  SIGTERM: 'E-TERMINATED',
+  SIGHUP: 'E-HUNG-UP',
+} as const;
 
 /**
  * What goes out is as for a terminal, wherever it goes: of 80 columns, or as many as are named. Nobody is
@@ -61,7 +65,7 @@ async function actAsTerminals(forced = ''): Promise<void> {
 }
 
 /** Opened at its first use, as the other streams. */
-function quietStderr(): NodeJS.WriteStream {
+function lazyStderr(): NodeJS.WriteStream {
   const { stderr } = process;
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => undefined); // there is nowhere left to tell it
   return stderr;
@@ -89,7 +93,7 @@ function isTerminal(stream: number): boolean {
 }
 
 /** Takes away what may stand in a terminal's last line. */
-function leave(exitCode: number): void {
+function resetTerminal(exitCode: number): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001B[K');
   process.exit(exitCode);
 }

@@ -1,17 +1,17 @@
-import { asCalled } from './wording.js';
+import { withProgramName } from './wording.js';
 import { Command, CommanderError } from 'commander';
 import {
   addCommand,
-  helpAlone,
-  Instead,
-  type Begin,
+  showHelpWithoutSubcommand,
+  CommandRedirect,
+  type Defer,
   type CommandSpec,
-  type Program,
+  type CommandTree,
 } from './commands/shared/command-spec.js';
-import { globalOptionTable, wrongVariables } from './commands/shared/global-options.js';
+import { globalOptionTable, invalidVariables } from './commands/shared/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
-import { usageError, noteProblem } from './help/usage-error.js';
-import { addExamples, examplesIn } from './help/layout.js';
+import { usageError, addProblem } from './help/usage-error.js';
+import { addExamples, parseExamples } from './help/layout.js';
 import { helpFormat } from './help/help-format.js';
 import { version } from './version.js';
 import type { Runtime } from './runtime.js';
@@ -33,7 +33,7 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     call: () => import('./commands/call/command.js'),
     cuid: () => import('./commands/cuid.js'),
   },
-  'Around them:': {
+  'Setup and tools:': {
     config: () => import('./commands/config/command.js'),
     doctor: () => import('./commands/doctor/command.js'),
     serve: () => import('./commands/serve/command.js'),
@@ -56,18 +56,18 @@ type Load = () => Promise<{ readonly command: CommandSpec }>;
 export async function runProgram(
   argv: readonly string[],
   runtime: Runtime,
-): Promise<Instead | undefined> {
+): Promise<CommandRedirect | undefined> {
   let typed: (() => Promise<void> | void) | undefined;
   const program = await buildProgram(runtime, argv, (work) => (typed = work));
   try {
     if (argv.length === 0) showCommands(program, runtime);
-    else program.parse(withShortValues(argv, program), { from: 'user' });
+    else program.parse(expandShortValues(argv, program), { from: 'user' });
     await typed?.();
     return undefined;
   } catch (thrown) {
-    if (thrown instanceof Instead) return thrown;
+    if (thrown instanceof CommandRedirect) return thrown;
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return undefined;
-    for (const problem of wrongVariables(program, runtime)) noteProblem(program, problem);
+    for (const problem of invalidVariables(program, runtime)) addProblem(program, problem);
     throw usageError(thrown, program, argv);
   }
 }
@@ -77,7 +77,7 @@ function showCommands(program: Command, runtime: Runtime): void {
   program.configureHelp({ ...helpFormat(helpWidth(runtime)), visibleOptions: () => [] });
   program.addHelpText(
     'after',
-    asCalled('Flags: engagectl --help, engagectl <command> --help', runtime.program),
+    withProgramName('Flags: engagectl --help, engagectl <command> --help', runtime.program),
   );
   program.outputHelp();
 }
@@ -100,7 +100,7 @@ const examples = `
 export async function buildProgram(
   runtime: Runtime,
   argv?: readonly string[],
-  begin: Begin = () => undefined,
+  begin: Defer = () => undefined,
 ): Promise<Command> {
   const program = new Command(runtime.program)
     .description('Bulk data operations on a customer-engagement service.')
@@ -119,17 +119,17 @@ export async function buildProgram(
       },
       outputError: () => undefined, // usage errors are thrown, and shown by main
     });
-  addExamples(program, examplesIn(examples));
+  addExamples(program, parseExamples(examples));
   addOptions(program, globalOptionTable);
   program.helpCommand(false); // there is one of our own
-  helpAlone(program);
+  showHelpWithoutSubcommand(program);
   await addCommands(program, { runtime, begin }, argv);
   return program;
 }
 
 async function addCommands(
   program: Command,
-  world: { readonly runtime: Runtime; readonly begin: Begin },
+  world: { readonly runtime: Runtime; readonly begin: Defer },
   argv: readonly string[] | undefined,
 ): Promise<void> {
   const [first = '--help', ...words] = argv ?? [''];
@@ -144,7 +144,7 @@ async function addCommands(
     program.commandsGroup(group);
     await addCommand(program, name, {
       spec: command,
-      program: self,
+      program: commandTree,
       words: /^(?:-h|--help)$/.test(first) ? undefined : name === first ? words : [],
       ...world,
     });
@@ -152,7 +152,7 @@ async function addCommands(
 }
 
 /** What commands about commands need. */
-const self: Program = {
+const commandTree: CommandTree = {
   tree: (runtime) => buildProgram(runtime),
 };
 
@@ -165,7 +165,7 @@ function helpWidth({ stdout, env }: Runtime): number {
  * The words of a command line with `-o=file` as `-ofile`, as most programs read it: commander would
  * take `=file` for the value.
  */
-function withShortValues(argv: readonly string[], program: Command): string[] {
+function expandShortValues(argv: readonly string[], program: Command): string[] {
   const letters = new Set(valued(program));
   const end = argv.indexOf('--');
   return argv.map((word, at) => {

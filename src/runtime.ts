@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { shellPath } from './wording.js';
 
 /** A readable standard stream, and whether a person sits at it. */
 type InputStream = NodeJS.ReadableStream & { readonly isTTY?: boolean };
@@ -24,6 +25,8 @@ export interface Runtime {
   readonly cwd: string;
   /** Like `linux`, `darwin`, `win32`. */
   readonly platform: NodeJS.Platform;
+  /** Id of the user that the process runs as. Undefined, as on Windows: nobody's files are refused. */
+  readonly uid?: number | undefined;
   /** Like `20.18.1`. */
   readonly nodeVersion: string;
   /** Wall clock, milliseconds since 1970. For dates only: durations use `monotonic`. */
@@ -40,6 +43,8 @@ export interface Runtime {
   readonly signal: AbortSignal;
   /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
   readonly onStatusRequest: (show: () => void) => () => void;
+  /** Takes secrets that were typed out of a text; undefined where none was. */
+  readonly redact?: (text: string) => string;
   /** Gets what is told, whether it is shown or not; undefined without `--log-file`. */
   readonly log?: (entry: LogEntry) => void;
 }
@@ -75,9 +80,10 @@ export function nodeRuntime(
     get program() {
       return programOf(process.argv[1] ?? '', process.env['npm_command']);
     },
-    env: withoutEmpty(process.env),
+    env: dropEmptyVariables(process.env),
     cwd: process.cwd(),
     platform: process.platform,
+    uid: process.geteuid?.(),
     nodeVersion: process.versions.node,
     now: Date.now,
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
@@ -100,11 +106,13 @@ function programOf(script: string, npmCommand: string | undefined): string {
   if (npmCommand === 'exec') return 'npx engagectl';
   // On Windows, and of pnpm, a script calls it there that is found by its name.
   if (/[\\/]node_modules[\\/]engagectl[\\/]bin[\\/]/.test(script)) return 'engagectl';
-  return script.endsWith('.js') ? `node ${relative(process.cwd(), script)}` : 'engagectl';
+  return script.endsWith('.js')
+    ? `node ${shellPath(relative(process.cwd(), script))}`
+    : 'engagectl';
 }
 
 /** Drops unset and empty variables: `X= engagectl …` is the same as not setting X. */
-export function withoutEmpty(env: NodeJS.ProcessEnv): Record<string, string> {
+export function dropEmptyVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const set = Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return Object.fromEntries(set);
 }

@@ -4,18 +4,25 @@ import { join } from 'node:path';
 import { defaultHeaderPrefix } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
-import { instantOf } from './service/control/clock.js';
-import { resetService, checkedName, restoreSnapshot } from './service/control/snapshots.js';
-import { refused } from './service/response.js';
+import { parseInstant } from './service/control/clock.js';
+import { resetService, validSnapshotName, restoreSnapshot } from './service/control/snapshots.js';
+import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
 import type { ServiceOptions } from './service/service.js';
 import type { Variants } from './service/variants.js';
-import type { CallOptions, PushOffer } from './service/calls/call-options.js';
+import type { CallingOptions, PushOffer } from './service/calls/call-options.js';
 import type { FaultRuleInput, ActiveRule } from './service/control/fault-rules.js';
-import type { SeenRequest } from './service/control/request-log.js';
+import type { LoggedRequest } from './service/control/request-log.js';
 import type { EndpointName } from './service/endpoints.js';
 
-export type { ActiveRule, CallOptions, EndpointName, FaultRuleInput, PushOffer, Variants };
+export type {
+  ActiveRule,
+  CallingOptions as CallOptions,
+  EndpointName,
+  FaultRuleInput,
+  PushOffer,
+  Variants,
+};
 
 /** All of them may be left out. Times are in milliseconds. */
 export interface TestServiceOptions {
@@ -45,7 +52,7 @@ export interface TestServiceOptions {
   /** How it plays what deployments do differently. */
   readonly variants?: Partial<Variants>;
   /** Account and key of the calling system; without it no calls are routed. */
-  readonly calls?: CallOptions;
+  readonly calls?: CallingOptions;
   /**
    * Is told of each request of the API when all of it has arrived, and waited for: what it does is done before the
    * request is, and a promise holds the request as long as a test wants it. What it throws is the text of a 500.
@@ -54,7 +61,7 @@ export interface TestServiceOptions {
 }
 
 /** A request that the service saw. `body`: its JSON, or its text where it is none. */
-export type TestRequest = Omit<SeenRequest, 'body'> & { readonly body: unknown };
+export type TestRequest = Omit<LoggedRequest, 'body'> & { readonly body: unknown };
 
 export interface TestClock {
   now(): Date;
@@ -96,7 +103,7 @@ export interface TestService {
 }
 
 /** Starts the local service in this process; it is ready when this resolves (contract §10). */
-export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { memory = true, tls = false } = options;
   const folder = memory && !tls ? undefined : mkdtempSync(join(tmpdir(), 'engagectl-testing-'));
   const removeFolder = () => {
@@ -124,13 +131,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       },
       requests: (filter) => service.requests.list(filter).map(withBody),
       reset: async () => void (await resetService(service)),
-      snapshot: (name) => service.snapshots.save(checkedName(name)),
+      snapshot: (name) => service.snapshots.save(validSnapshotName(name)),
       restore: (name) => {
         if (!restoreSnapshot(service, name)) throw new Error(`there is no snapshot ${name}`);
       },
       fault: async (rule) => {
-        const { checkedRule } = await import('./service/control/fault-rule-schema.js');
-        return service.faults.add(checkedRule(rule));
+        const { parseFaultRule } = await import('./service/control/fault-rule-schema.js');
+        return service.faults.add(parseFaultRule(rule));
       },
       clearFaults: (rule) => {
         if (rule) service.faults.remove(rule.id);
@@ -140,7 +147,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         now: () => new Date(service.clock.now()),
         set: (instant) =>
           service.clock.stopAt(
-            instantOf(instant instanceof Date ? instant.toISOString() : instant),
+            parseInstant(instant instanceof Date ? instant.toISOString() : instant),
           ),
         advance: (seconds) => service.clock.advance(seconds * 1000),
         release: () => service.clock.release(),
@@ -154,7 +161,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   }
 }
 
-const callingAccount = ({ accountId, apiKey }: CallOptions): Record<string, string> => ({
+const callingAccount = ({ accountId, apiKey }: CallingOptions): Record<string, string> => ({
   ENGAGECTL_CALL_ACCOUNT_ID: accountId,
   ENGAGECTL_CALL_API_KEY: apiKey,
 });
@@ -196,15 +203,15 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
 
 const arrivalOf =
   (onRequest: NonNullable<TestServiceOptions['onRequest']>) =>
-  async (seen: SeenRequest): Promise<void> => {
+  async (seen: LoggedRequest): Promise<void> => {
     try {
       await onRequest(withBody(seen));
     } catch (error) {
-      throw refused(500, `onRequest: ${String(error)}`);
+      throw requestError(500, `onRequest: ${String(error)}`);
     }
   };
 
-function withBody({ body, ...seen }: SeenRequest): TestRequest {
+function withBody({ body, ...seen }: LoggedRequest): TestRequest {
   if (body === undefined) return { ...seen, body };
   try {
     return { ...seen, body: JSON.parse(body) as unknown };

@@ -2,7 +2,7 @@
  * An IANA time zone. Local times are given as if they were UTC: the epoch seconds that
  * the same wall-clock reading would have in UTC.
  */
-export interface Zone {
+export interface TimeZone {
   readonly name: string;
   /** Seconds to add to UTC to get the local time at this instant. */
   offsetAt(epochSeconds: number): number;
@@ -14,10 +14,10 @@ export interface Zone {
 const slot = 900;
 
 /** Needs no Intl, which takes 20 ms to load. */
-const utc: Zone = { name: 'UTC', offsetAt: () => 0, toEpoch: (localSeconds) => localSeconds };
+const utc: TimeZone = { name: 'UTC', offsetAt: () => 0, toEpoch: (localSeconds) => localSeconds };
 
 /** Throws RangeError when the zone's name is unknown. */
-export function zoneOf(name: string): Zone {
+export function timeZone(name: string): TimeZone {
   if (name === utc.name) return utc;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: name,

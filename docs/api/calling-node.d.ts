@@ -192,7 +192,10 @@ declare const ErrorName: { readonly [Name in ErrorName]: Name };
 
 /** All that the SDK takes from outside. */
 interface SignedCallEnv {
-  /** The router's address: ws, wss, http or https. */
+  /**
+   * The router's address: wss or https, or ws or http of this machine. Without user info; `initialize` rejects with
+   * a TypeError for any other.
+   */
   readonly url: string;
   /** "An active instance of the core SDK": any object that knows its account. */
   readonly core:

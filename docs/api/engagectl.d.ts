@@ -59,6 +59,7 @@ declare const errorIds: {
   readonly 'E-RUN-LOCKED': 8;
   readonly 'E-RUN-UNFINISHED': 8;
   readonly 'E-RUN-VERSION': 8;
+  readonly 'E-UNTRUSTED': 8;
   readonly 'E-OUTPUT-EXISTS': 8;
   readonly 'E-PARTIAL-EXISTS': 8;
   readonly 'E-FILE-READ': 9;
@@ -337,6 +338,8 @@ interface Runtime {
   readonly cwd: string;
   /** Like `linux`, `darwin`, `win32`. */
   readonly platform: NodeJS.Platform;
+  /** Id of the user that the process runs as. Undefined, as on Windows: nobody's files are refused. */
+  readonly uid?: number | undefined;
   /** Like `20.18.1`. */
   readonly nodeVersion: string;
   /** Wall clock, milliseconds since 1970. For dates only: durations use `monotonic`. */

@@ -3,7 +3,7 @@
  * once per burst: answers to requests sent before the last cut do not cut again. Successes grow
  * it back slowly.
  */
-export class Gate implements Budget {
+export class AimdLimiter implements ConcurrencyLimiter {
   readonly most: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;
@@ -23,7 +23,7 @@ export class Gate implements Budget {
     return Math.floor(this.#limit);
   }
 
-  async enter(): Promise<number> {
+  async acquire(): Promise<number> {
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
       this.#letIn();
@@ -31,7 +31,7 @@ export class Gate implements Budget {
     return this.#burst;
   }
 
-  leave(): void {
+  release(): void {
     this.#inFlight -= 1;
     this.#letIn();
   }
@@ -56,15 +56,15 @@ export class Gate implements Budget {
 }
 
 /** Who may have a request in flight. A slot is a place among those. */
-export interface Budget {
+export interface ConcurrencyLimiter {
   /** Most slots there ever are. */
   readonly most: number;
   /** Slots there are now, and how many are taken. */
   readonly limit: number;
   readonly inFlight: number;
   /** Waits for a slot; the ticket tells `throttled` to which burst the request belongs. */
-  enter(): Promise<number>;
-  leave(): void;
+  acquire(): Promise<number>;
+  release(): void;
   /** A request came through. */
   succeeded(): void;
   /** A request was turned down because there are too many. */

@@ -1,6 +1,6 @@
-import { FailureError, type Attempt, type Failure } from '../client/failure.js';
+import { RequestFailure, type Attempt, type Failure } from '../client/failure.js';
 import {
-  History,
+  RequestHistory,
   type Ended,
   type HistoryFigures,
   type RequestObserver,
@@ -54,7 +54,7 @@ function notedBody(read: ReadBody, ended: Ended): ReadBody {
         isTaking = false;
       });
     } catch (error) {
-      if (!isTaking) failure = error instanceof FailureError ? error.failure : givenUp;
+      if (!isTaking) failure = error instanceof RequestFailure ? error.failure : givenUp;
       throw error;
     } finally {
       ended(failure);
@@ -79,6 +79,6 @@ export function watched<C extends Client | undefined>(
   { isWanted, records, runtime }: Watch,
 ): { readonly client: C | Client; readonly history: () => HistoryFigures | undefined } {
   if (!isWanted) return { client, history: () => undefined };
-  const history = new History(runtime, records);
+  const history = new RequestHistory(runtime, records);
   return { client: client && observed(client, history), history: () => history.figures() };
 }

@@ -1,7 +1,7 @@
 import type { Runtime } from '../runtime.js';
 
 /** Items whose next one can be waited for, and be left, without being taken. */
-export class Intake<T> {
+export class PeekableIterator<T> {
   readonly #items: AsyncIterator<T>;
   #next: Promise<IteratorResult<T>> | undefined;
 
@@ -53,7 +53,7 @@ const momentMs = 1000;
  * Waits for input. When it lets itself be waited for longer than a moment, `work` is called once;
  * its signal is aborted when the input is there, which is then given out as soon as work is done.
  */
-export async function whileSilent<T>(
+export async function whileIdle<T>(
   input: Promise<T>,
   { sleep }: Pick<Runtime, 'sleep'>,
   work: (heard: AbortSignal) => Promise<void>,

@@ -1,17 +1,17 @@
 import { isThrottled, withRetry, type RetryContext } from '../client/retry.js';
-import { paths } from '../contract/endpoints.js';
-import { interruption } from '../errors.js';
-import { Intake } from './peekable-iterator.js';
+import { endpointPaths } from '../contract/endpoints.js';
+import { interruptionError } from '../errors.js';
+import { PeekableIterator } from './peekable-iterator.js';
 import type { Client } from '../client/client.js';
 import type { Identifier } from '../mapping/identity.js';
 import type { Runtime } from '../runtime.js';
-import type { Budget } from './adaptive-concurrency.js';
+import type { ConcurrencyLimiter } from './adaptive-concurrency.js';
 
 /** Lookups that may be finished ahead of the one whose turn it is, for each one in flight. */
 const aheadPerRequest = 16;
 
 /** A user that is looked up, and whatever the caller wants to find again beside the result. */
-export interface Wanted<T> {
+export interface LookupItem<T> {
   readonly identifier: Identifier;
   /** Where it was asked for, as a log says it. */
   readonly place?: string;
@@ -19,14 +19,14 @@ export interface Wanted<T> {
 }
 
 /** `record` is undefined when no user matches; without it the run stopped before an answer came. */
-export interface LookedUp<T> extends Wanted<T> {
+export interface LookupAnswer<T> extends LookupItem<T> {
   readonly answer: { readonly record: Buffer | undefined } | undefined;
 }
 
 export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
   readonly client: Pick<Client, 'profile'>;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random' | 'signal'>;
-  readonly budget: Budget;
+  readonly budget: ConcurrencyLimiter;
 }
 
 /**
@@ -36,16 +36,16 @@ export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
  * what was taken and not given out yet comes without an answer, and then the failure is thrown;
  * a failure of the input is thrown when all that came before it was given out.
  */
-export async function* lookUp<T>(
-  wanted: AsyncIterable<Wanted<T>>,
+export async function* lookUpProfiles<T>(
+  wanted: AsyncIterable<LookupItem<T>>,
   context: LookUpContext,
-): AsyncGenerator<LookedUp<T>> {
+): AsyncGenerator<LookupAnswer<T>> {
   const stop = new AbortController();
   const { signal } = context.runtime;
   const find = finder(context, AbortSignal.any([stop.signal, signal]));
-  const input = new Intake(wanted);
+  const input = new PeekableIterator(wanted);
   const most = aheadPerRequest * context.budget.most;
-  const open: { readonly one: Wanted<T>; readonly record: Promise<Buffer | undefined> }[] = [];
+  const open: { readonly one: LookupItem<T>; readonly record: Promise<Buffer | undefined> }[] = [];
   let hasInput = true;
   let failure: unknown;
   try {
@@ -68,7 +68,7 @@ export async function* lookUp<T>(
   } catch (error) {
     stop.abort(error);
     for (const { one } of open) yield { ...one, answer: undefined };
-    throw error === signal.reason ? interruption(error) : error;
+    throw error === signal.reason ? interruptionError(error) : error;
   } finally {
     stop.abort();
   }
@@ -101,9 +101,9 @@ function finder(
   { client, policy, runtime, budget, waits, counts }: LookUpContext,
   signal: AbortSignal,
 ) {
-  const retry = { policy, runtime, signal, waits, counts, what: `GET ${paths.profile}` };
-  return async ({ identifier: { by, value }, place }: Wanted<unknown>) => {
-    const ticket = await budget.enter();
+  const retry = { policy, runtime, signal, waits, counts, what: `GET ${endpointPaths.profile}` };
+  return async ({ identifier: { by, value }, place }: LookupItem<unknown>) => {
+    const ticket = await budget.acquire();
     try {
       signal.throwIfAborted();
       return await withRetry(async () => {
@@ -113,7 +113,7 @@ function finder(
         return attempt;
       }, retry);
     } finally {
-      budget.leave();
+      budget.release();
     }
   };
 }

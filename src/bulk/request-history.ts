@@ -4,10 +4,10 @@ import type { Failure } from '../client/failure.js';
 import type { Runtime } from '../runtime.js';
 
 /** What happened in one stretch of a run's time; all are equally long. */
-export type Stretch = { -readonly [Figure in keyof typeof nothing]: number };
+export type TimeBucket = { -readonly [Figure in keyof typeof nothing]: number };
 
 /** A run over time, from its first request's beginning to its end. */
-export type HistoryFigures = ReturnType<History['figures']>;
+export type HistoryFigures = ReturnType<RequestHistory['figures']>;
 
 /** Stretches kept; when a run outlives them, two become one. */
 const mostStretches = 120;
@@ -17,7 +17,7 @@ const manyStretches = 24;
 const fewRequests = 5;
 
 /** Notes how a run's requests go, in memory that does not grow with the run. */
-export class History implements RequestObserver {
+export class RequestHistory implements RequestObserver {
   readonly #monotonic: Runtime['monotonic'];
   /** Records that came through so far; asked whenever a request begins or ends. */
   readonly #records: () => number;
@@ -26,7 +26,7 @@ export class History implements RequestObserver {
   readonly #latencies = createHistogram({ figures: 2 });
   /** Failed attempts by what they failed with, e.g. `HTTP 503`. */
   readonly #failures = new Map<string, number>();
-  #stretches: Stretch[] = [];
+  #stretches: TimeBucket[] = [];
   #stretchMs = shortestStretchMs;
   #counted: number;
   #inFlight = 0;
@@ -64,7 +64,7 @@ export class History implements RequestObserver {
     };
   }
 
-  #latency({ requests, latencyMs, slowestMs: slowest }: Stretch) {
+  #latency({ requests, latencyMs, slowestMs: slowest }: TimeBucket) {
     const upTo = (percent: number) => Math.min(this.#latencies.percentile(percent) / 1000, slowest);
     return { mean: latencyMs / requests, p50: upTo(50), p95: upTo(95), p99: upTo(99), slowest };
   }
@@ -84,7 +84,7 @@ export class History implements RequestObserver {
   }
 
   /** The present stretch, with the records that came through since the last look. */
-  #now(): Stretch {
+  #now(): TimeBucket {
     const elapsed = this.#monotonic() - this.#started;
     while (elapsed >= mostStretches * this.#stretchMs) this.#halve();
     const index = Math.floor(elapsed / this.#stretchMs);
@@ -122,7 +122,7 @@ const nothing = {
   failed: 0,
 };
 
-const joined = (one: Stretch, other: Stretch): Stretch => ({
+const joined = (one: TimeBucket, other: TimeBucket): TimeBucket => ({
   records: one.records + other.records,
   requests: one.requests + other.requests,
   latencyMs: one.latencyMs + other.latencyMs,

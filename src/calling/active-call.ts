@@ -8,16 +8,16 @@ import {
   type RouterFrame,
   type RouterFrames,
 } from './protocol.js';
-import type { Connection } from './connection.js';
+import type { RouterConnection } from './connection.js';
 import type { Environment, MediaSession, MediaOptions } from './environment.js';
-import type { Answer } from './socket.js';
+import type { FrameAnswer } from './socket.js';
 import type { Listeners } from './listeners.js';
 
 /** What the desk needs of the session it belongs to. */
-interface DeskOptions {
+interface ActiveCallOptions {
   readonly env: Environment;
   readonly listeners: Listeners;
-  readonly connection: () => Connection;
+  readonly connection: () => RouterConnection;
   /** Asked about an event of an outgoing call that the desk does not know: whether the app is to hear of it. */
   readonly admit: (frame: RouterFrames['event']) => boolean;
   /** Called behind the listener when a call is over. */
@@ -25,11 +25,11 @@ interface DeskOptions {
 }
 
 /** The client's one call: what the router says of it, and what becomes of that here. */
-export class CallDesk {
-  readonly #options: DeskOptions;
+export class ActiveCall {
+  readonly #options: ActiveCallOptions;
   #call: LocalCall | undefined;
 
-  constructor(options: DeskOptions) {
+  constructor(options: ActiveCallOptions) {
     this.#options = options;
   }
 
@@ -41,7 +41,7 @@ export class CallDesk {
     return stateOf(this.#call);
   }
 
-  hear(frame: RouterFrame): void {
+  receive(frame: RouterFrame): void {
     switch (frame.t) {
       case 'incoming':
         return this.#ring(frame);
@@ -83,13 +83,13 @@ export class CallDesk {
     else void connection.post('hangup', { callId: call.details.callId });
   }
 
-  decline(callId: string, reasonCode?: DeclineCode): Promise<Answer> {
+  decline(callId: string, reasonCode?: DeclineCode): Promise<FrameAnswer> {
     const frame = reasonCode === undefined ? { callId } : { callId, reasonCode };
     return this.#options.connection().post('decline', frame);
   }
 
   /** The call is lost: the router has forgotten it, or does not let this client back. */
-  lose(): void {
+  connectionLost(): void {
     const call = this.#call;
     if (call === undefined) return;
     this.#clear();

@@ -5,11 +5,11 @@ import {
   type ClientFrames,
   type RouterFrames,
 } from './protocol.js';
-import { faultOf, type Answer } from './socket.js';
-import { hasMicrophone, type Environment } from './environment.js';
-import type { CallDesk } from './active-call.js';
-import type { Connection } from './connection.js';
-import type { Fault } from './errors.js';
+import { faultOfAnswer, type FrameAnswer } from './socket.js';
+import { ensureMicrophone, type Environment } from './environment.js';
+import type { ActiveCall } from './active-call.js';
+import type { RouterConnection } from './connection.js';
+import type { CallFault } from './errors.js';
 
 /** A call that the app has asked for, until the router has answered. */
 interface Attempt {
@@ -24,8 +24,8 @@ interface Attempt {
 interface PlacementOptions {
   readonly env: Environment;
   readonly cuid: string;
-  readonly desk: () => CallDesk;
-  readonly connection: () => Connection;
+  readonly desk: () => ActiveCall;
+  readonly connection: () => RouterConnection;
 }
 
 /** Places calls, one at a time. */
@@ -40,12 +40,12 @@ export class CallPlacement {
     this.#options = options;
   }
 
-  get isUnderWay(): boolean {
+  get isPlacing(): boolean {
     return this.#attempt !== undefined;
   }
 
   /** Undefined: the call is placed. */
-  async place(request: ClientFrames['call']): Promise<Fault | undefined> {
+  async place(request: ClientFrames['call']): Promise<CallFault | undefined> {
     const attempt: Attempt = { request, isCancelled: false, isSent: false, callId: undefined };
     this.#attempt = attempt;
     try {
@@ -64,7 +64,7 @@ export class CallPlacement {
    * The router tells of an outgoing call that is not the client's call. That of the attempt becomes it; one
    * that was given up is hung up, and not told of; one of an earlier life of the app is told of, and no more.
    */
-  admit(frame: RouterFrames['event']): boolean {
+  acceptsEvent(frame: RouterFrames['event']): boolean {
     if (frame.callId === this.#abandonedId) return false;
     const attempt = this.#attempt;
     if (attempt?.isSent && attempt.callId === undefined && isOf(attempt.request, frame)) {
@@ -82,9 +82,9 @@ export class CallPlacement {
   }
 
   /** What can fail without the router. */
-  async #prepare(attempt: Attempt): Promise<Fault | undefined> {
+  async #prepare(attempt: Attempt): Promise<CallFault | undefined> {
     const { env, connection } = this.#options;
-    if (!(await hasMicrophone(env.device))) return { name: 'MIC_DENIED' };
+    if (!(await ensureMicrophone(env.device))) return { name: 'MIC_DENIED' };
     if (!connection().isUp) return { name: 'NO_NETWORK' };
     const { kind } = await connection().request('probe', {}, env.times.latency);
     if (kind === 'timeout') return { name: 'BAD_NETWORK' };
@@ -94,19 +94,19 @@ export class CallPlacement {
     return { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
   }
 
-  async #send(attempt: Attempt): Promise<Fault | undefined> {
+  async #send(attempt: Attempt): Promise<CallFault | undefined> {
     const { env, connection } = this.#options;
     attempt.isSent = true;
     const answer = await connection().request('call', attempt.request, env.times.placement);
     if (attempt.callId !== undefined) return undefined;
     if (answer.kind === 'timeout' || answer.kind === 'lost') this.#abandoned = attempt.request;
     if (answer.kind === 'timeout') return { name: 'RECEIVER_NETWORK_LOST' };
-    const fault = faultOf(answer);
+    const fault = faultOfAnswer(answer);
     if (fault === undefined) this.#placed(attempt.request, answer);
     return fault;
   }
 
-  #placed({ to, context, ...images }: ClientFrames['call'], answer: Answer): void {
+  #placed({ to, context, ...images }: ClientFrames['call'], answer: FrameAnswer): void {
     this.#abandoned = undefined;
     const { callId } = (answer as { readonly data: AckData['call'] }).data;
     const callerCuid = this.#options.cuid;

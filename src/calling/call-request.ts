@@ -1,6 +1,6 @@
 import { isProperties, isUrl } from './init-properties.js';
 import { isCuid } from './cuid.js';
-import type { Fault } from './errors.js';
+import type { CallFault } from './errors.js';
 
 /** Images of the two sides, by URL, each optional. */
 export interface CallProperties {
@@ -19,18 +19,18 @@ interface CallRequest {
 }
 
 /** The first thing that is wrong with a call, before anything is sent. */
-export function checkCall({
+export function validateCallRequest({
   cuid,
   receiverCuid,
   callContext,
   callProperties,
-}: CallRequest): Fault | undefined {
+}: CallRequest): CallFault | undefined {
   if (!isCuid(receiverCuid)) return { name: 'CALLEE_REQUIRED' };
   if (receiverCuid === cuid) return { name: 'SELF_CALL' };
   return checkContext(callContext) ?? checkProperties(callProperties);
 }
 
-function checkContext(context: unknown): Fault | undefined {
+function checkContext(context: unknown): CallFault | undefined {
   if (typeof context !== 'string' || context === '') return { name: 'CONTEXT_REQUIRED' };
   if (context.length > 64) return { name: 'CONTEXT_LENGTH' };
   if (isContext(context)) return undefined;
@@ -45,7 +45,7 @@ function checkContext(context: unknown): Fault | undefined {
 export const isContext = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 64 && /^[A-Za-z0-9]+(?: [A-Za-z0-9]+)*$/.test(value);
 
-function checkProperties(properties: unknown): Fault | undefined {
+function checkProperties(properties: unknown): CallFault | undefined {
   if (properties === undefined || properties === null) return undefined;
   if (!isProperties(properties)) return { name: 'CALL_OPTIONS' };
   const { initiator_image, receiver_image } = properties;

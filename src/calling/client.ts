@@ -1,6 +1,6 @@
 import { CallingSession } from './session.js';
 import {
-  environmentOf,
+  withDefaults,
   expectLevel,
   checkNotifications,
   type Environment,
@@ -15,7 +15,7 @@ import {
   type ListenerName,
   type ListenerPayloads,
 } from './listeners.js';
-import { failed, success, type Fault, type SignedCallResponse } from './errors.js';
+import { failed, success, type CallFault, type SignedCallResponse } from './errors.js';
 import type { CallProperties } from './call-request.js';
 import type { SignedCallState } from './active-call.js';
 
@@ -37,12 +37,12 @@ export class SignedCallClient {
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(env: SignedCallEnv) {
-    this.#env = environmentOf(env);
+    this.#env = withDefaults(env);
   }
 
   /** Gives it another environment: the next `initialize` goes by it. */
   use(env: SignedCallEnv): void {
-    this.#env = environmentOf(env);
+    this.#env = withDefaults(env);
     if (this.#level !== undefined) this.#env.log.level = this.#level;
   }
 
@@ -144,12 +144,12 @@ export class SignedCallClient {
     return this.#response(fault);
   }
 
-  #checkCore(): Fault | undefined {
+  #checkCore(): CallFault | undefined {
     return this.#env.core?.accountId ? undefined : { name: 'CORE_REQUIRED' };
   }
 
-  #checkProperties(properties: InitProperties): Fault | undefined {
-    let first: Fault | undefined;
+  #checkProperties(properties: InitProperties): CallFault | undefined {
+    let first: CallFault | undefined;
     for (const { errorName, message, pointer } of lintInitProperties(
       properties,
       this.#env.platform,
@@ -160,7 +160,7 @@ export class SignedCallClient {
     return first;
   }
 
-  async #enter(properties: InitProperties): Promise<Fault | undefined> {
+  async #enter(properties: InitProperties): Promise<CallFault | undefined> {
     await this.#left();
     if (this.#session?.isOf(this.#env, properties)) return await this.#session.reopen();
     this.#session?.close();
@@ -200,13 +200,13 @@ export class SignedCallClient {
   }
 
   async #ask(
-    act: (session: CallingSession) => Promise<Fault | undefined>,
+    act: (session: CallingSession) => Promise<CallFault | undefined>,
   ): Promise<SignedCallResponse> {
     const session = this.#session;
     return this.#response(session === undefined ? { name: 'NOT_INITIALIZED' } : await act(session));
   }
 
-  #response(fault: Fault | undefined): SignedCallResponse {
+  #response(fault: CallFault | undefined): SignedCallResponse {
     if (fault === undefined) return success;
     const response = failed(fault, this.#env.platform);
     this.#env.log.info(`${fault.name}: ${response.error?.errorDescription}`);

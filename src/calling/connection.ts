@@ -1,7 +1,8 @@
 import { closeCodes, type AckData, type ClientFrames, type RouterFrame } from './protocol.js';
-import { faultOf, Link, type Answer } from './socket.js';
+import { challengeRouter, clientProof } from './key-proof.js';
+import { faultOfAnswer, FrameSocket, type FrameAnswer } from './socket.js';
 import type { Environment } from './environment.js';
-import type { Fault } from './errors.js';
+import type { CallFault } from './errors.js';
 
 /** Who hears what comes, over however many sockets. */
 interface ConnectionReceiver {
@@ -10,7 +11,7 @@ interface ConnectionReceiver {
   /** The router has no memory of this client any more, and so of no call. */
   forgotten(): void;
   /** The router will not have this client: it does not come back by itself. */
-  refused(fault: Fault): void;
+  refused(fault: CallFault): void;
 }
 
 type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
@@ -18,18 +19,21 @@ type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
 interface ConnectionOptions {
   readonly env: Environment;
   /** Asked for each socket. */
-  readonly identity: () => Omit<ClientFrames['auth'], 'lastSeq'>;
+  readonly identity: () => Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey'>;
+  /** What client and router prove to each other that they hold. It is never sent. */
+  readonly apiKey: string;
   readonly receiver: ConnectionReceiver;
   /** Of an earlier connection of the same life. */
   readonly lastSeq: number | undefined;
 }
 
 /** Keeps a client at the router: comes back when the socket is lost, loses no frame and doubles none. */
-export class Connection {
+export class RouterConnection {
   readonly #env: Environment;
   readonly #identity: ConnectionOptions['identity'];
+  readonly #apiKey: string;
   readonly #receiver: ConnectionReceiver;
-  #link: Link | undefined;
+  #link: FrameSocket | undefined;
   #lastSeq: number | undefined;
   /** Frames still to come that had waited at the router. */
   #toReplay = 0;
@@ -37,11 +41,12 @@ export class Connection {
   #isClosed = false;
   #stopTimer = () => {};
   #whenUp: (() => void)[] = [];
-  readonly #posted = new Set<Promise<Answer>>();
+  readonly #posted = new Set<Promise<FrameAnswer>>();
 
-  constructor({ env, identity, receiver, lastSeq }: ConnectionOptions) {
+  constructor({ env, identity, apiKey, receiver, lastSeq }: ConnectionOptions) {
     this.#env = env;
     this.#identity = identity;
+    this.#apiKey = apiKey;
     this.#receiver = receiver;
     this.#lastSeq = lastSeq;
   }
@@ -61,7 +66,7 @@ export class Connection {
   }
 
   /** The first attempt; its fault is final. */
-  async open(): Promise<Fault | undefined> {
+  async open(): Promise<CallFault | undefined> {
     const fault = await this.#connect();
     if (fault !== undefined) this.close();
     return fault;
@@ -72,7 +77,7 @@ export class Connection {
     type: T,
     body: ClientFrames[T],
     milliseconds: number,
-  ): Promise<Answer> {
+  ): Promise<FrameAnswer> {
     return this.#link?.request(type, body, milliseconds) ?? Promise.resolve({ kind: 'lost' });
   }
 
@@ -84,7 +89,7 @@ export class Connection {
     type: T,
     body: ClientFrames[T],
     isWanted: () => boolean = () => true,
-  ): Promise<Answer> {
+  ): Promise<FrameAnswer> {
     const posted = this.#post(type, body, isWanted).finally(() => this.#posted.delete(posted));
     this.#posted.add(posted);
     return posted;
@@ -99,7 +104,7 @@ export class Connection {
     type: T,
     body: ClientFrames[T],
     isWanted: () => boolean,
-  ): Promise<Answer> {
+  ): Promise<FrameAnswer> {
     for (;;) {
       await this.#up();
       if (this.#isClosed) return { kind: 'lost' };
@@ -140,24 +145,31 @@ export class Connection {
     for (const run of waiting) run();
   }
 
-  async #connect(): Promise<Fault | undefined> {
-    const link = await Link.open(this.#env);
-    if (!(link instanceof Link)) return link;
+  async #connect(): Promise<CallFault | undefined> {
+    const link = await FrameSocket.open(this.#env);
+    if (!(link instanceof FrameSocket)) return link;
     if (this.#isClosed) {
       link.drop();
       return { name: 'NO_NETWORK' };
     }
+    const challenge = await challengeRouter(link, this.#apiKey, this.#env);
+    if (!('routerNonce' in challenge)) {
+      link.drop();
+      return challenge;
+    }
+    const identity = this.#identity();
+    const proof = clientProof(this.#apiKey, identity, challenge);
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
-    const answer = await link.request('auth', { ...this.#identity(), ...lastSeq });
+    const answer = await link.request('auth', { ...identity, proof, ...lastSeq });
     if (answer.kind !== 'ok' || this.#isClosed) {
       link.drop();
-      return faultOf(answer) ?? { name: 'NO_NETWORK' };
+      return faultOfAnswer(answer) ?? { name: 'NO_NETWORK' };
     }
     this.#begin(link, answer.data as AckData['auth']);
     return undefined;
   }
 
-  #begin(link: Link, { replay, lastSeq }: AckData['auth']): void {
+  #begin(link: FrameSocket, { replay, lastSeq }: AckData['auth']): void {
     this.#env.log.debug(`at the router; ${replay} frames waited there`);
     this.#failed = 0;
     this.#link = link;
@@ -173,7 +185,7 @@ export class Connection {
     if (replay === 0) this.#release();
   }
 
-  #hear(link: Link, frame: RouterFrame): void {
+  #hear(link: FrameSocket, frame: RouterFrame): void {
     if (this.#link !== link) return;
     if (frame.seq > (this.#lastSeq ?? 0)) {
       this.#env.log.verbose(`heard ${frame.t}`);
@@ -186,7 +198,7 @@ export class Connection {
     if (this.#toReplay === 0) this.#release();
   }
 
-  #lost(link: Link, code: number | undefined): void {
+  #lost(link: FrameSocket, code: number | undefined): void {
     if (this.#link !== link) return;
     this.#link = undefined;
     this.#stopTimer();
@@ -210,19 +222,19 @@ export class Connection {
     else this.#giveUp(fault);
   }
 
-  #giveUp(fault: Fault): void {
+  #giveUp(fault: CallFault): void {
     this.#env.log.info(`the router does not let this client back: ${fault.name}`);
     this.close();
     this.#receiver.refused(fault);
   }
 
   /** A browser does not tell of a network that is gone: whether the router answers, does. */
-  #watch(link: Link): void {
+  #watch(link: FrameSocket): void {
     const { clock, times } = this.#env;
     this.#stopTimer = clock.after(times.ping, () => void this.#look(link));
   }
 
-  async #look(link: Link): Promise<void> {
+  async #look(link: FrameSocket): Promise<void> {
     const answer = await link.request('probe', {});
     if (answer.kind === 'timeout') link.drop();
     else if (this.#link === link) this.#watch(link);
@@ -230,7 +242,7 @@ export class Connection {
 }
 
 /** Codes after which coming back changes nothing. */
-const finalCodes: ReadonlyMap<number, Fault> = new Map([
+const finalCodes: ReadonlyMap<number, CallFault> = new Map([
   [closeCodes.unauthorized, { name: 'AUTH_FAILURE' }],
   [closeCodes.elsewhere, { name: 'CUID_ELSEWHERE' }],
   [

@@ -1,9 +1,12 @@
-import type { ErrorName, Fault } from './errors.js';
+import type { ErrorName, CallFault } from './errors.js';
 import type { Platform, CallDetails, MissedCallActions } from './protocol.js';
 
 /** All that the SDK takes from outside. */
 export interface SignedCallEnv {
-  /** The router's address: ws, wss, http or https. */
+  /**
+   * The router's address: wss or https, or ws or http of this machine. Without user info; `initialize` rejects with
+   * a TypeError for any other.
+   */
   readonly url: string;
   /** "An active instance of the core SDK": any object that knows its account. */
   readonly core: { readonly accountId: string } | null | undefined;
@@ -55,9 +58,11 @@ export interface Environment extends Required<Omit<SignedCallEnv, 'core' | 'WebS
   readonly WebSocket: SocketClass | undefined;
   readonly log: Logger;
   readonly times: ClientTimes;
+  /** A number that comes only once. */
+  readonly nonce: () => string;
 }
 
-export function environmentOf(env: SignedCallEnv): Environment {
+export function withDefaults(env: SignedCallEnv): Environment {
   const { platform = 'android', random = Math.random } = env;
   return {
     url: env.url,
@@ -73,7 +78,16 @@ export function environmentOf(env: SignedCallEnv): Environment {
     log: new Logger(env.log ?? console.info, platform),
     times: { ...usualTimes, ...env.times },
     onRefused: env.onRefused ?? (() => undefined),
+    nonce: () => nonceOf(random),
   };
+}
+
+/** Nobody can foretell it in browsers and Node; React Native has such numbers by a polyfill only. */
+function nonceOf(random: () => number): string {
+  const bytes = new Uint8Array(16).map(() => Math.floor(random() * 256));
+  const { crypto } = globalThis as { crypto?: { getRandomValues(bytes: Uint8Array): unknown } };
+  crypto?.getRandomValues(bytes);
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 const randomId = (random: () => number): string =>
@@ -130,13 +144,13 @@ export const devicePresets = {
 } as const satisfies Readonly<Record<string, DeviceCapabilities>>;
 
 /** Asks for the microphone where that may still help. */
-export async function hasMicrophone(device: DeviceCapabilities): Promise<boolean> {
+export async function ensureMicrophone(device: DeviceCapabilities): Promise<boolean> {
   const answer = device.microphone();
   return answer === 'granted' || (answer === 'prompt' && (await device.requestMicrophone()));
 }
 
 /** Android 13 and newer show no incoming call without a permission, for which an app has to ask. */
-export async function checkNotifications(env: Environment): Promise<Fault | undefined> {
+export async function checkNotifications(env: Environment): Promise<CallFault | undefined> {
   const { device, platform } = env;
   if (platform !== 'android' || device.osVersion() < 13 || device.notificationsEnabled())
     return undefined;

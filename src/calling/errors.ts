@@ -206,7 +206,7 @@ export interface SignedCallError {
 }
 
 /** What went wrong, before a platform's number is given to it. */
-export interface Fault {
+export interface CallFault {
   readonly name: ErrorName;
   /** More exact than the table's description. */
   readonly detail?: string | undefined;
@@ -216,7 +216,7 @@ export interface Fault {
 
 export const success: SignedCallResponse = { isSuccessful: true, error: null };
 
-export function failed(fault: Fault, platform: Platform): SignedCallResponse {
+export function failed(fault: CallFault, platform: Platform): SignedCallResponse {
   const { message, description } = errorTable[fault.name];
   const error = {
     errorCode: errorNumber(fault, platform),
@@ -228,7 +228,7 @@ export function failed(fault: Fault, platform: Platform): SignedCallResponse {
 }
 
 /** An error that cannot happen on a platform has 0 there. */
-export function errorNumber({ name, field }: Fault, platform: Platform): number {
+export function errorNumber({ name, field }: CallFault, platform: Platform): number {
   const number = errorTable[name][platform];
   if (typeof number === 'object') return number[field === 'apiKey' ? 'apiKey' : 'accountId'];
   return typeof number === 'number' ? number : 0;

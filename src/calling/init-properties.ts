@@ -127,21 +127,21 @@ export function lintInitProperties(
   properties: unknown,
   platform: Platform,
 ): readonly InitFinding[] {
-  if (!isProperties(properties)) return [found([], 'type', 'INIT_CONFIG', 'must be an object')];
+  if (!isProperties(properties)) return [finding([], 'type', 'INIT_CONFIG', 'must be an object')];
   return [...lint(properties, platform)];
 }
 
 function* lint(properties: Properties, platform: Platform): Findings {
-  yield* misshapen(properties, identity, 'ACCOUNT_OR_KEY_MISSING');
+  yield* shapeErrors(properties, identity, 'ACCOUNT_OR_KEY_MISSING');
   for (const { rule, errorName, message } of validateCuid(properties['cuid']))
-    yield found(['cuid'], rule, errorName, message);
-  if (platform === 'android') yield* misshapen(properties, persistence, 'PERSIST_REQUIRED');
-  else yield* misshapen(properties, production, 'PRODUCTION_REQUIRED');
+    yield finding(['cuid'], rule, errorName, message);
+  if (platform === 'android') yield* shapeErrors(properties, persistence, 'PERSIST_REQUIRED');
+  else yield* shapeErrors(properties, production, 'PRODUCTION_REQUIRED');
   yield* lintBranding(properties);
   if (platform === 'android') {
     yield* lintMissedCallActions(properties);
     yield* lintPushPrimer(properties);
-    yield* misshapen(properties, phoneState, 'INIT_CONFIG');
+    yield* shapeErrors(properties, phoneState, 'INIT_CONFIG');
   }
   yield* unknownKeys(properties, known);
 }
@@ -150,7 +150,7 @@ function* lintBranding(properties: Properties): Findings {
   const at = 'overrideDefaultBranding';
   const given = yield* objectAt(properties, at, 'BRANDING');
   if (given === undefined) return;
-  yield* misshapen(given, branding, 'BRANDING', [at]);
+  yield* shapeErrors(given, branding, 'BRANDING', [at]);
   yield* unknownKeys(given, Object.keys(branding), [at]);
 }
 
@@ -158,10 +158,10 @@ function* lintMissedCallActions(properties: Properties): Findings {
   const at = 'missedCallActions';
   const entries = Object.entries((yield* objectAt(properties, at, 'INIT_CONFIG')) ?? {});
   if (entries.length > 3)
-    yield found([at], 'at-most-3', 'INIT_CONFIG', `has ${entries.length} entries: 3 fit`);
+    yield finding([at], 'at-most-3', 'INIT_CONFIG', `has ${entries.length} entries: 3 fit`);
   for (const [id, label] of entries) {
     if (id === '' || typeof label !== 'string' || label === '')
-      yield found([at, id], 'type', 'INIT_CONFIG', 'must be a non-empty identifier with a label');
+      yield finding([at, id], 'type', 'INIT_CONFIG', 'must be a non-empty identifier with a label');
   }
 }
 
@@ -169,11 +169,11 @@ function* lintPushPrimer(properties: Properties): Findings {
   const at = 'promptPushPrimer';
   const given = yield* objectAt(properties, at, 'INIT_CONFIG');
   if (given === undefined) return;
-  yield* misshapen(given, primer, 'INIT_CONFIG', [at]);
+  yield* shapeErrors(given, primer, 'INIT_CONFIG', [at]);
   if (given['inAppType'] === 'alert') {
     for (const name of Object.keys(primerStyle).filter((style) => given[style] !== undefined))
-      yield found([at, name], 'ignored', null, 'is ignored: it belongs to half-interstitial');
-  } else yield* misshapen(given, primerStyle, 'INIT_CONFIG', [at]);
+      yield finding([at, name], 'ignored', null, 'is ignored: it belongs to half-interstitial');
+  } else yield* shapeErrors(given, primerStyle, 'INIT_CONFIG', [at]);
   yield* unknownKeys(given, Object.keys({ ...primer, ...primerStyle }), [at]);
 }
 
@@ -185,7 +185,7 @@ function* objectAt(
 ): Generator<InitFinding, Properties | undefined> {
   const value = properties[name];
   if (value === undefined || isProperties(value)) return value;
-  yield found([name], 'type', errorName, 'must be an object');
+  yield finding([name], 'type', errorName, 'must be an object');
   return undefined;
 }
 
@@ -219,7 +219,7 @@ export const isProperties = (value: unknown): value is Properties =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `/a/b` for the path a, b; the message begins with the property's name. */
-export function found(
+export function finding(
   path: readonly string[],
   rule: InitRule,
   errorName: ErrorName | null,
@@ -246,7 +246,7 @@ export interface Shape {
 type Shapes = Readonly<Record<string, Shape>>;
 
 /** Errors for properties whose values do not have their shapes. */
-function* misshapen(
+function* shapeErrors(
   properties: Properties,
   shapes: Shapes,
   errorName: ErrorName,
@@ -256,7 +256,7 @@ function* misshapen(
     const value = properties[name];
     if (value === undefined ? !isRequired : test(value)) continue;
     const broken = value === undefined ? 'required' : rule;
-    yield found([...path, name], broken, errorName, `must be ${words}`);
+    yield finding([...path, name], broken, errorName, `must be ${words}`);
   }
 }
 
@@ -268,9 +268,9 @@ function* unknownKeys(
 ): Findings {
   for (const key of Object.keys(properties)) {
     if (known.includes(key)) continue;
-    const near = nearestName(key, known);
+    const near = closestName(key, known);
     const hint = near === undefined ? '' : `: did you mean ${near}?`;
-    yield found([...path, key], 'unknown-key', null, `is not a known property${hint}`);
+    yield finding([...path, key], 'unknown-key', null, `is not a known property${hint}`);
   }
 }
 
@@ -279,7 +279,7 @@ export const isUrl = (value: unknown, schemes: 'https' | 'https?'): boolean =>
   typeof value === 'string' && new RegExp(`^${schemes}://[^\\s/?#]+[^\\s]*$`, 'i').test(value);
 
 /** The one of the names that was probably meant, if one is close: at most a third of it is different. */
-export function nearestName(typed: string, names: readonly string[]): string | undefined {
+export function closestName(typed: string, names: readonly string[]): string | undefined {
   const near = names
     .map((name) => ({ name, distance: distance(typed.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, distance }) => distance <= Math.ceil(name.length / 3))

@@ -9,14 +9,14 @@ import {
 import { isCuid } from './cuid.js';
 
 /** What a frame of a client comes to. `unknown` types are for later versions: they are ignored. */
-type ReadFrame =
+type ParsedFrame =
   | { readonly kind: 'frame'; readonly frame: ClientFrame }
   | { readonly kind: 'malformed' | 'unknown' }
   /** A known type with a wrong shape; `id`: that of the answer, when the frame has one. */
   | { readonly kind: 'wrong'; readonly id: number | undefined; readonly message: string };
 
 /** Reads a client's frame. Of one that is right only the members that are in the protocol are kept. */
-export function readClientFrame(text: string): ReadFrame {
+export function parseClientFrame(text: string): ParsedFrame {
   const object = objectOf(text);
   if (object === undefined) return { kind: 'malformed' };
   const { t, id } = object;
@@ -42,7 +42,7 @@ export function readClientFrame(text: string): ReadFrame {
 }
 
 /** Reads a frame of the router, which is trusted to keep its shape; undefined: a type of later versions. */
-export function readRouterFrame(text: string): Ack | RouterFrame | undefined {
+export function parseRouterFrame(text: string): Ack | RouterFrame | undefined {
   const object = objectOf(text);
   return routerTypes.has(object?.['t']) ? (object as unknown as Ack | RouterFrame) : undefined;
 }
@@ -107,9 +107,11 @@ const declineCode: Rule = {
 const rules: {
   readonly [T in keyof ClientFrames]: { readonly [Name in keyof ClientFrames[T]]-?: Rule };
 } = {
+  hello: { nonce: textUpTo(128) },
   auth: {
     accountId: textUpTo(256),
-    apiKey: textUpTo(1024),
+    proof: optional(textUpTo(128)),
+    apiKey: optional(textUpTo(1024)),
     cuid,
     deviceId: textUpTo(128),
     platform: { test: (value) => value === 'android' || value === 'ios', words: 'android or ios' },

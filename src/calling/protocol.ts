@@ -1,7 +1,8 @@
 /**
  * What client and router say to each other: one JSON object in a text frame of a WebSocket.
  *
- * The client begins with `auth`, once on each socket. The router answers each frame that has an
+ * The client begins with `hello`, by whose answer the router proves that it holds the API key, and `auth`, by which
+ * the client does, once each on each socket: the key itself is never sent. The router answers each frame that has an
  * `id` by an Ack. Its own frames carry `seq`, which only grows for a cuid: the client passes over
  * what it had already, and tells by `seen` up to where it is done. What is not seen is sent again
  * on the next socket.
@@ -62,9 +63,14 @@ export type MissedCallActions = Readonly<Record<string, string>>;
 
 /** Frames of a client, by type, without `t` and `id`. */
 export interface ClientFrames {
+  /** A random number that the client has never sent before. */
+  readonly hello: { readonly nonce: string };
   readonly auth: {
     readonly accountId: string;
-    readonly apiKey: string;
+    /** HMAC-SHA-256 by the API key of `provenText.client`, in hexadecimal digits, after `hello`. */
+    readonly proof?: string;
+    /** In place of `proof`, for clients that know the router in another way. The SDK never sends it. */
+    readonly apiKey?: string;
     readonly cuid: string;
     readonly deviceId: string;
     readonly platform: Platform;
@@ -107,6 +113,12 @@ export type ClientFrame = {
 
 /** What the router's acks say besides `ok`, by the type of the frame they answer. */
 export interface AckData {
+  readonly hello: {
+    /** A random number that the router has never sent before. */
+    readonly nonce: string;
+    /** HMAC-SHA-256 by the API key of `provenText.router`, in hexadecimal digits. */
+    readonly proof: string;
+  };
   readonly auth: {
     /** Names the socket in the router's lists. */
     readonly session: string;
@@ -121,6 +133,20 @@ export interface AckData {
   readonly call: { readonly callId: string };
 }
 
+/**
+ * What the two proofs of a socket cover. They differ in their first word, so that neither can be sent back as the other,
+ * and hold both random numbers, so that neither is good on another socket.
+ */
+export const provenText = {
+  router: (clientNonce: string, routerNonce: string): string =>
+    JSON.stringify(['router', clientNonce, routerNonce]),
+  client: (
+    { accountId, cuid, deviceId }: Pick<ClientFrames['auth'], 'accountId' | 'cuid' | 'deviceId'>,
+    clientNonce: string,
+    routerNonce: string,
+  ): string => JSON.stringify(['client', clientNonce, routerNonce, accountId, cuid, deviceId]),
+} as const;
+
 /** Why the router refuses a frame. All but the last two are names of the SDK's errors. */
 const refusalNames = [
   'BAD_REQUEST',
@@ -132,7 +158,7 @@ const refusalNames = [
   'FEATURE_OFF',
   /** The call is over or has no such step left: who was later lost, and gets no event. */
   'ALREADY_COMPLETED',
-  /** `auth` has to come first, and once. */
+  /** `hello` and `auth` have to come first, and once. */
   'WRONG_ORDER',
 ] as const;
 export type RefusalName = (typeof refusalNames)[number];
@@ -225,11 +251,11 @@ export type CallEvent = (typeof CallEvent)[keyof typeof CallEvent];
 export const CallDirection = { Incoming: 'Incoming', Outgoing: 'Outgoing' } as const;
 export type CallDirection = (typeof CallDirection)[keyof typeof CallDirection];
 
-const goingOn: ReadonlySet<CallEvent> = new Set([
+const ongoingEvents: ReadonlySet<CallEvent> = new Set([
   CallEvent.CallIsPlaced,
   CallEvent.Answered,
   CallEvent.CallInProgress,
 ]);
 
 /** Whether the call is over with it: each side gets at most one such event of a call, as its last. */
-export const isTerminal = (event: CallEvent): boolean => !goingOn.has(event);
+export const isTerminal = (event: CallEvent): boolean => !ongoingEvents.has(event);

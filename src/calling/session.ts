@@ -1,25 +1,25 @@
-import { CallDesk, type SignedCallState } from './active-call.js';
+import { ActiveCall, type SignedCallState } from './active-call.js';
 import { CallPlacement } from './call-placement.js';
-import { checkCall, type CallProperties } from './call-request.js';
-import { Connection } from './connection.js';
-import { faultOf } from './socket.js';
-import { hasMicrophone, type Environment } from './environment.js';
+import { validateCallRequest, type CallProperties } from './call-request.js';
+import { RouterConnection } from './connection.js';
+import { faultOfAnswer } from './socket.js';
+import { ensureMicrophone, type Environment } from './environment.js';
 import { declineCodes } from './protocol.js';
 import type { InitProperties } from './init-properties.js';
 import type { Listeners } from './listeners.js';
-import type { Fault } from './errors.js';
+import type { CallFault } from './errors.js';
 
 /** One user on this device, from `initialize` to `logout`. */
 export class CallingSession {
   readonly #env: Environment;
   readonly #properties: InitProperties;
   readonly #placement: CallPlacement;
-  readonly #desk: CallDesk;
-  #connection: Connection;
+  readonly #desk: ActiveCall;
+  #connection: RouterConnection;
   /** `disconnectSignallingSocket` was called: the socket goes when no call is left. */
   #isLeaving = false;
   /** Why the router does not let this client back. */
-  #refusal: Fault | undefined;
+  #refusal: CallFault | undefined;
 
   constructor(env: Environment, properties: InitProperties, listeners: Listeners) {
     this.#env = env;
@@ -28,22 +28,22 @@ export class CallingSession {
     const connection = () => this.#connection;
     const { cuid } = properties;
     this.#placement = new CallPlacement({ env, cuid, connection, desk: () => this.#desk });
-    this.#desk = new CallDesk({
+    this.#desk = new ActiveCall({
       env,
       listeners,
       connection,
-      admit: (frame) => this.#placement.admit(frame),
+      admit: (frame) => this.#placement.acceptsEvent(frame),
       onOver: () => this.#leaveWhenOver(),
     });
   }
 
   /** Undefined: the client is at the router. */
-  open(): Promise<Fault | undefined> {
+  open(): Promise<CallFault | undefined> {
     return this.#connection.open();
   }
 
   /** Initialized again by the same user. */
-  async reopen(): Promise<Fault | undefined> {
+  async reopen(): Promise<CallFault | undefined> {
     this.#isLeaving = false;
     if (!this.#connection.isClosed) return undefined;
     this.#refusal = undefined;
@@ -57,7 +57,7 @@ export class CallingSession {
 
   get state(): SignedCallState {
     const { state } = this.#desk;
-    return state === 'NoCall' && this.#placement.isUnderWay ? 'OutgoingCall' : state;
+    return state === 'NoCall' && this.#placement.isPlacing ? 'OutgoingCall' : state;
   }
 
   /** Undefined: the call is placed. */
@@ -65,9 +65,9 @@ export class CallingSession {
     receiverCuid: string,
     callContext: string,
     callProperties: CallProperties | null | undefined,
-  ): Promise<Fault | undefined> {
+  ): Promise<CallFault | undefined> {
     const { cuid } = this.#properties;
-    const wrong = checkCall({ cuid, receiverCuid, callContext, callProperties });
+    const wrong = validateCallRequest({ cuid, receiverCuid, callContext, callProperties });
     if (wrong !== undefined) return wrong;
     if (this.state !== 'NoCall') return { name: 'CALL_IN_PROGRESS' };
     if (this.#refusal !== undefined) return this.#refusal;
@@ -84,19 +84,19 @@ export class CallingSession {
   }
 
   /** Undefined: the router has taken the answer. */
-  async answer(callId: string): Promise<Fault | undefined> {
+  async answer(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    if (!(await hasMicrophone(this.#env.device))) {
+    if (!(await ensureMicrophone(this.#env.device))) {
       void this.#desk.decline(callId, declineCodes.microphoneNotGranted);
       return { name: 'MIC_DENIED' };
     }
     const isWanted = () => this.#rings(callId);
-    return faultOf(await this.#connection.post('answer', { callId }, isWanted));
+    return faultOfAnswer(await this.#connection.post('answer', { callId }, isWanted));
   }
 
-  async decline(callId: string): Promise<Fault | undefined> {
+  async decline(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    return faultOf(await this.#desk.decline(callId));
+    return faultOfAnswer(await this.#desk.decline(callId));
   }
 
   hangup(): void {
@@ -137,34 +137,35 @@ export class CallingSession {
     if (this.#isLeaving && this.state === 'NoCall') this.#connection.close();
   }
 
-  #newConnection(lastSeq: number | undefined): Connection {
+  #newConnection(lastSeq: number | undefined): RouterConnection {
     const { deviceId, platform, device } = this.#env;
     const { accountId, apiKey, cuid, missedCallActions = {} } = this.#properties;
     const actions = platform === 'android' ? missedCallActions : {};
-    const fixed = { accountId, apiKey, cuid, deviceId, platform, missedCallActions: actions };
-    return new Connection({
+    const fixed = { accountId, cuid, deviceId, platform, missedCallActions: actions };
+    return new RouterConnection({
       env: this.#env,
+      apiKey,
       identity: () => ({
         ...fixed,
         caps: { notifications: platform === 'ios' || device.notificationsEnabled() },
       }),
       receiver: {
-        hear: (frame) => this.#desk.hear(frame),
-        forgotten: () => this.#desk.lose(),
+        hear: (frame) => this.#desk.receive(frame),
+        forgotten: () => this.#desk.connectionLost(),
         refused: (fault) => this.#refused(fault),
       },
       lastSeq,
     });
   }
 
-  #refused(fault: Fault): void {
+  #refused(fault: CallFault): void {
     this.#refusal = fault;
-    this.#desk.lose();
+    this.#desk.connectionLost();
     this.#env.onRefused(fault.name);
   }
 }
 
-const noSuchCall = (callId: string): Fault => ({
+const noSuchCall = (callId: string): CallFault => ({
   name: 'CALL_FAILED',
   detail: `No call ${callId} rings`,
 });

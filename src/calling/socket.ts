@@ -7,12 +7,12 @@ import {
   type FrameRefusal,
   type RouterFrame,
 } from './protocol.js';
-import { readRouterFrame } from './parse-frame.js';
-import { errorTable, type Fault, type ErrorName } from './errors.js';
+import { parseRouterFrame } from './parse-frame.js';
+import { errorTable, type CallFault, type ErrorName } from './errors.js';
 import type { Environment, Socket } from './environment.js';
 
 /** What a frame's sending came to. `lost`: the socket was closed before. */
-export type Answer =
+export type FrameAnswer =
   | { readonly kind: 'ok'; readonly data?: AckData[keyof AckData] | undefined }
   | { readonly kind: 'refused'; readonly refusal: FrameRefusal }
   | { readonly kind: 'timeout' | 'lost' };
@@ -25,10 +25,10 @@ interface LinkReceiver {
 }
 
 /** The life of one socket: frames out with their answers, frames in. It is never reopened. */
-export class Link {
+export class FrameSocket {
   readonly #env: Environment;
   readonly #socket: Socket;
-  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  readonly #waiting = new Map<number, (answer: FrameAnswer) => void>();
   #lastId = 0;
   /** Frames that came before they are handed over. */
   #early: RouterFrame[] | undefined = [];
@@ -50,19 +50,19 @@ export class Link {
   }
 
   /** A fault when no socket could be opened in the time for an answer. */
-  static open(env: Environment): Promise<Link | Fault> {
+  static open(env: Environment): Promise<FrameSocket | CallFault> {
     const { WebSocket, url, clock, times } = env;
     if (WebSocket === undefined)
       throw new TypeError('This platform has no WebSocket: give one as env.WebSocket');
     const socket = new WebSocket(signalUrl(url), [subprotocol]);
-    const link = new Link(env, socket);
+    const link = new FrameSocket(env, socket);
     return new Promise((resolve) => {
       const fail = () => settle(link.#noNetwork());
       const stop = clock.after(times.answer, () => {
         link.drop();
         fail();
       });
-      const settle = (outcome: Link | Fault) => {
+      const settle = (outcome: FrameSocket | CallFault) => {
         stop();
         resolve(outcome);
       };
@@ -93,13 +93,13 @@ export class Link {
     type: T,
     body: ClientFrames[T],
     milliseconds = this.#env.times.answer,
-  ): Promise<Answer> {
+  ): Promise<FrameAnswer> {
     if (this.#isClosed) return Promise.resolve({ kind: 'lost' });
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve) => {
       const stop = this.#env.clock.after(milliseconds, () => settle({ kind: 'timeout' }));
-      const settle = (answer: Answer) => {
+      const settle = (answer: FrameAnswer) => {
         stop();
         this.#waiting.delete(id);
         resolve(answer);
@@ -129,7 +129,7 @@ export class Link {
     this.#end(undefined);
   }
 
-  #noNetwork(): Fault {
+  #noNetwork(): CallFault {
     if (!this.#trouble) return { name: 'NO_NETWORK' };
     const detail = `No socket to the router could be opened: ${this.#trouble}`;
     return { name: 'NO_NETWORK', detail };
@@ -147,7 +147,7 @@ export class Link {
 
   #read(data: unknown): void {
     if (this.#isClosed) return;
-    const frame = typeof data === 'string' ? readRouterFrame(data) : undefined;
+    const frame = typeof data === 'string' ? parseRouterFrame(data) : undefined;
     if (frame === undefined) this.#env.log.debug('ignored a frame of an unknown kind');
     else if (frame.t === 'ack') this.#waiting.get(frame.re)?.(answerOf(frame));
     else if (this.#early === undefined) this.#receiver?.frame(frame);
@@ -163,17 +163,37 @@ export class Link {
   }
 }
 
-const answerOf = (ack: Ack): Answer =>
+const answerOf = (ack: Ack): FrameAnswer =>
   ack.ok ? { kind: 'ok', data: ack.data } : { kind: 'refused', refusal: ack.err };
 
-/** http is taken as ws; a path of its own is kept. Credentials never stand in it. */
+/**
+ * The address of the socket: http is taken as ws, a path of its own is kept. Throws TypeError for an address that anybody
+ * on the way could read or answer at. React Native has no whole URL, so that the text is judged as it stands.
+ */
 function signalUrl(url: string): string {
-  const socketUrl = url.replace(/^http/i, 'ws').replace(/\/+$/, '');
-  return /^wss?:\/\/[^/]+\/./i.test(socketUrl) ? socketUrl : socketUrl + signalPath;
+  const [, scheme = '', host = '', path = ''] =
+    /^(https?|wss?):\/\/([^/?#]+)(.*)$/is.exec(url) ?? [];
+  const isPlain = /^(?:http|ws)$/i.test(scheme);
+  const problem = problemOf(host, isPlain);
+  // The address is not repeated: it may hold a password.
+  if (problem !== undefined) throw new TypeError(`The address of the router ${problem}`);
+  const socketUrl = `${isPlain ? 'ws' : 'wss'}://${host}${path.replace(/\/+$/, '')}`;
+  return path.length > 1 && path.startsWith('/') ? socketUrl : socketUrl + signalPath;
 }
 
+function problemOf(host: string, isPlain: boolean): string | undefined {
+  if (host === '') return 'must begin with wss:// or https:// and a host';
+  if (host.includes('@')) return 'may hold no user name or password';
+  if (/[\\\s\p{Cc}]/u.test(host)) return 'holds a space, a backslash or a control character';
+  if (!isPlain || loopback.test(host)) return undefined;
+  return 'must begin with wss:// or https://: ws and http, where others can read along, are for this machine only';
+}
+
+/** Hosts, with or without a port, that can only be this machine. */
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
+
 /** What an answer means for who asked; undefined: all is well. */
-export function faultOf(answer: Answer): Fault | undefined {
+export function faultOfAnswer(answer: FrameAnswer): CallFault | undefined {
   switch (answer.kind) {
     case 'ok':
       return undefined;

@@ -26,12 +26,16 @@ export function webrtc(options: WebrtcOptions = {}): MediaAdapter {
       });
       peer.addEventListener('track', ({ track, streams }) => onVoice(track, streams[0]));
       for (const track of microphone.getTracks()) peer.addTrack(track, microphone);
-      return begin(peer, microphone, media);
+      return startSession(peer, microphone, media);
     },
   };
 }
 
-function begin(peer: PeerConnection, microphone: TrackStream, media: MediaOptions): MediaSession {
+function startSession(
+  peer: PeerConnection,
+  microphone: TrackStream,
+  media: MediaOptions,
+): MediaSession {
   const connected = new Promise<void>((resolve, reject) => {
     const fail = (error: unknown) =>
       reject(error instanceof Error ? error : new Error(String(error)));

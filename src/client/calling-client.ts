@@ -1,34 +1,34 @@
-import { attempt } from './failure.js';
-import { unreadable, openExchanges } from './responses.js';
+import { toAttempt } from './failure.js';
+import { invalidResponse, openResponses } from './responses.js';
 import { requestHeaders, type ClientOptions } from './http-client.js';
-import { shownWithout } from './redact.js';
+import { redactor } from '../redact.js';
 import { openTransport } from './transport.js';
 
-export type CallsClient = Awaited<ReturnType<typeof createCallsClient>>;
+export type CallingClient = Awaited<ReturnType<typeof createCallingClient>>;
 
 /**
  * What a calling system tells over HTTP (calling.md §6). One attempt per call. The account is that of the
  * calling system; its API key stands for the passcode.
  */
-export async function createCallsClient(options: ClientOptions) {
-  const shown = shownWithout(options.passcode);
+export async function createCallingClient(options: ClientOptions) {
+  const shown = redactor(options.passcode);
   const transport = await openTransport({ ...options, headers: requestHeaders(options), shown });
-  const { ask, accept } = openExchanges(transport, { shown, now: options.now });
+  const { ask, accept } = openResponses(transport, { shown, now: options.now });
   return {
     /** Calls placed from this time on, in milliseconds since 1970, oldest first. */
     list: (since: number, signal: AbortSignal) =>
-      attempt(async () => {
+      toAttempt(async () => {
         const endpoint = '/call/v1/calls';
         const query = `?since=${since}`;
         const exchange = { method: 'GET', endpoint, query, limit: 'silence' } as const;
         const answer = await accept(await ask(exchange, signal));
         const { records } = (answer.json ?? {}) as { readonly records?: unknown };
         if (Array.isArray(records)) return records as object[];
-        throw unreadable(answer, 'no list of calls');
+        throw invalidResponse(answer, 'no list of calls');
       }),
     /** Clicks a button of a missed call's notification. */
     click: (callId: string, actionId: string, signal: AbortSignal) =>
-      attempt(async () => {
+      toAttempt(async () => {
         const [call, action] = [callId, actionId].map(encodeURIComponent);
         const endpoint = `/call/v1/missed/${call}/actions/${action}`;
         const exchange = { method: 'POST', endpoint, limit: 'whole', once: true } as const;

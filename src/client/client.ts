@@ -1,14 +1,14 @@
 import manifest from 'undici/package.json' with { type: 'json' };
-import type { WriteAnswer } from '../contract/response-schemas.js';
+import type { WriteResponse } from '../contract/response-schemas.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
 import type { Attempt } from './failure.js';
-import type { Shown } from './redact.js';
-import type { ServiceSilence } from './timeouts.js';
+import type { Redact } from '../redact.js';
+import type { StallTimer } from './timeouts.js';
 import type { ReadBody } from './transport.js';
 
 export type ReadKind = 'profiles' | 'events';
-export type Identifier = 'identity' | 'email' | 'objectId';
+export type IdentifierKind = 'identity' | 'email' | 'objectId';
 
 /** First step of a bulk read (specification, endpoints 3 and 6). */
 export interface CursorQuery {
@@ -47,7 +47,7 @@ export interface Client {
       /** What it is for, as a log says it. */
       readonly of?: string | undefined;
     },
-  ): Promise<Attempt<WriteAnswer | undefined>>;
+  ): Promise<Attempt<WriteResponse | undefined>>;
   /** Endpoints 3 and 6: the cursor, exactly as received. */
   openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
   /** Endpoints 4 and 7: HTTP 200 answers, whatever their body says. */
@@ -59,7 +59,7 @@ export interface Client {
   ): Promise<Attempt<PageBody>>;
   /** Endpoint 5: the record's text as the service wrote it; undefined when no user matches. */
   profile(
-    by: Identifier,
+    by: IdentifierKind,
     value: string,
     signal: AbortSignal,
     of?: string,
@@ -67,9 +67,9 @@ export interface Client {
   /** Throws E-CURSOR for one that cannot go into a URL, or holds the passcode: cursors are journalled. */
   checkCursor(cursor: string): void;
   /** Makes words of the service fit for messages and files. */
-  readonly shown: Shown;
+  readonly shown: Redact;
   /** Of the service. */
-  readonly silence: Pick<ServiceSilence, 'ms' | 'limitMs'>;
+  readonly silence: Pick<StallTimer, 'ms' | 'limitMs'>;
   close(): Promise<void>;
 }
 

@@ -14,7 +14,7 @@ const connectMilliseconds = 10_000;
  * Connections to one service, by way of the proxy that the environment names; loopback is never
  * proxied. Throws E-CONFIG when the environment would make the connection unsafe.
  */
-export async function openDispatchers(
+export async function openConnectionPools(
   base: URL,
   { maxInFlight, timeoutMs, env }: { maxInFlight: number; timeoutMs: number; env: Env },
 ) {
@@ -44,8 +44,8 @@ type Open = (options: Pool.Options & { connect: buildConnector.connector }) => D
 /** The proxies' part of undici is loaded where there is one. */
 async function opener(base: URL, env: Env): Promise<Open> {
   const toBase: Open = (options) => new Pool(base.origin, options);
+  if (base.protocol === 'https:') refuseUncheckedCertificates(env);
   if (isLoopback(base.hostname)) return toBase;
-  refuseUncheckedCertificates(env);
   const proxies = proxyVariables(env);
   if (proxies.httpProxy === '' && proxies.httpsProxy === '') return toBase;
   const { EnvHttpProxyAgent } = await import('undici');
@@ -75,6 +75,7 @@ function proxyVariables(env: Env) {
 
 const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).protocol : '');
 
+/** On loopback, too: another user of the machine may have taken the port. */
 function refuseUncheckedCertificates(env: Env): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
@@ -90,7 +91,7 @@ const blockBytes = 512 * 1024;
 const connectorWithin =
   (timeout: number): buildConnector.connector =>
   (options, callback) => {
-    const push = withoutContinue(
+    const push = dropContinueResponses(
       () => socket,
       (bytes) => socket.push(bytes),
     );
@@ -124,7 +125,7 @@ const interim = /^HTTP\/1\.[01] 100[ \r\n][^]*?\r?\n\r?\n/;
  * Hands on what comes from a socket, but for a `100 Continue` before an answer. Some servers send
  * it unasked, as they may, and undici would give the request up.
  */
-function withoutContinue(socket: () => Socket, push: Push): Push {
+function dropContinueResponses(socket: () => Socket, push: Push): Push {
   let asked = 0;
   /** The beginning of an answer as long as it may be a `100 Continue`. */
   let held: Buffer | undefined;

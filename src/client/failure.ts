@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { Shown } from './redact.js';
+import type { Redact } from '../redact.js';
 
 /**
  * Why one attempt of a request gave no usable answer. `sent` tells whether the service may have
@@ -30,7 +30,7 @@ export type Failure =
     };
 
 /** Carries a failure out of a function that returns its answer plainly, e.g. while a page is read. */
-export class FailureError extends Error {
+export class RequestFailure extends Error {
   readonly failure: Failure;
 
   constructor(failure: Failure, options?: ErrorOptions) {
@@ -44,7 +44,11 @@ export class FailureError extends Error {
  * The failure in whatever breaks a connection or its answer off, HTTP that is none included.
  * Undefined: a request that is wrong in itself, which is a defect of ours.
  */
-export function brokenOff(error: unknown, sent: boolean, shown: Shown): Failure | undefined {
+export function connectionFailure(
+  error: unknown,
+  sent: boolean,
+  shown: Redact,
+): Failure | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'UND_ERR_INVALID_ARG') return undefined;
   const kind = code === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'connection';
@@ -62,11 +66,11 @@ export type Attempt<T> =
   { readonly ok: true; readonly answer: T } | { readonly ok: false; readonly failure: Failure };
 
 /** The outcome of `work` as a value; throws what is not the attempt's failure, such as an abort. */
-export async function attempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
+export async function toAttempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
   try {
     return { ok: true, answer: await work() };
   } catch (error) {
-    if (error instanceof FailureError) return { ok: false, failure: error.failure };
+    if (error instanceof RequestFailure) return { ok: false, failure: error.failure };
     throw error;
   }
 }
@@ -75,7 +79,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
  * The error that ends a command after a request's last failure: E-CREDENTIALS, E-ANSWER or
  * E-UNAVAILABLE. `what` names the request, e.g. `POST /1/upload`.
  */
-export function failureError(
+export function requestError(
   failure: Failure,
   { what, attempts }: { readonly what: string; readonly attempts: number },
 ): EngagectlError {

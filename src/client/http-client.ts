@@ -1,24 +1,24 @@
-import { headerNames, paths, writes } from '../contract/endpoints.js';
+import { headerNames, endpointPaths, writeEndpoints } from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import {
-  contentOf,
-  unreadable,
-  openExchanges,
+  parseBody,
+  invalidResponse,
+  openResponses,
   failOf,
-  refusalOf,
-  type Answer,
+  serviceError,
+  type Response,
   type Exchanges,
 } from './responses.js';
 import { reserveMemory } from '../wasm.js';
-import { attempt } from './failure.js';
+import { toAttempt } from './failure.js';
 import { spanOf } from '../contract/dates.js';
 import type { Client, CursorQuery } from './client.js';
-import { holdsSecret, shownWithout } from './redact.js';
-import { openTransport, type Exchange, type TransportOptions } from './transport.js';
+import { containsSecret, redactor } from '../redact.js';
+import { openTransport, type HttpRequest, type TransportOptions } from './transport.js';
 import { isUtf8 } from 'node:buffer';
 import { requestCodes } from '../contract/error-codes.js';
-import { memberText } from '../text/raw-json.js';
+import { rawMember } from '../text/raw-json.js';
 
 export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown'> {
   readonly accountId: string;
@@ -35,22 +35,22 @@ export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown
  */
 export async function createClient(options: ClientOptions): Promise<Client> {
   const headers = requestHeaders(options);
-  const shown = shownWithout(options.passcode);
-  const isSecret = holdsSecret(options.passcode);
+  const shown = redactor(options.passcode);
+  const isSecret = containsSecret(options.passcode);
   const checkCursor = (cursor: string): void => {
     if (!cursorPattern.test(cursor)) throw badCursor('that cannot go into a URL');
     if (isSecret(cursor)) throw badCursor('that holds the passcode');
   };
   reserveMemory(); // undici reads HTTP by WebAssembly: without room for it nothing is sent
   const transport = await openTransport({ ...options, headers, shown });
-  const { ask, accept, stream } = openExchanges(transport, { shown, now: options.now });
+  const { ask, accept, stream } = openResponses(transport, { shown, now: options.now });
   return {
     write: (to, body, signal, { dryRun = false, once = false, of } = {}) =>
-      attempt(async () => {
+      toAttempt(async () => {
         const query = dryRun ? '?dryRun=1' : '';
         const exchange = {
           method: 'POST',
-          endpoint: paths[to],
+          endpoint: endpointPaths[to],
           query,
           body,
           limit: 'whole',
@@ -58,26 +58,29 @@ export async function createClient(options: ClientOptions): Promise<Client> {
           of,
         } as const;
         const answer = await accept(await ask(exchange, signal));
-        if (writes[to].counts) return contentOf(answer, (shapes) => shapes.writeAnswer);
-        await contentOf(answer, (shapes) => shapes.demergeAnswer);
+        if (writeEndpoints[to].counts) return parseBody(answer, (shapes) => shapes.writeResponse);
+        await parseBody(answer, (shapes) => shapes.demergeResponse);
         return undefined;
       }),
     openCursor: (query, signal) =>
-      attempt(async () => {
+      toAttempt(async () => {
         const cursor = await cursorOf(await accept(await ask(opening(query), signal)));
         checkCursor(cursor);
         return cursor;
       }),
     page: (kind, cursor, signal, of) =>
-      attempt(() => {
+      toAttempt(() => {
         checkCursor(cursor);
         // It arrives percent-encoded: encoding it again would make the service refuse it.
-        return stream(read(paths[kind], `?cursor=${cursor}`, of), signal);
+        return stream(read(endpointPaths[kind], `?cursor=${cursor}`, of), signal);
       }),
     profile: (by, value, signal, of) =>
-      attempt(async () => {
+      toAttempt(async () => {
         const query = `?${by}=${encodeURIComponent(value)}`;
-        return foundRecord(await ask(read(paths.profile, query, of), signal), accept);
+        return parseProfileResponse(
+          await ask(read(endpointPaths.profile, query, of), signal),
+          accept,
+        );
       }),
     checkCursor,
     shown,
@@ -86,7 +89,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   };
 }
 
-const read = (endpoint: string, query: string, of: string | undefined): Exchange => ({
+const read = (endpoint: string, query: string, of: string | undefined): HttpRequest => ({
   method: 'GET',
   endpoint,
   query,
@@ -95,7 +98,7 @@ const read = (endpoint: string, query: string, of: string | undefined): Exchange
 });
 
 /** First step of a bulk read (specification, endpoints 3 and 6). */
-function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery): Exchange {
+function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery): HttpRequest {
   const { app, events, profile } = flags;
   const parameters = Object.entries({ batch_size: batchSize, app, events, profile })
     .filter(([, value]) => value !== undefined)
@@ -103,14 +106,14 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   const body = Buffer.from(JSON.stringify({ event_name: eventName, from, to }));
   const query = `?${parameters.join('&')}`;
   const of = spanOf({ eventName, from, to });
-  return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence', of };
+  return { method: 'POST', endpoint: endpointPaths[kind], query, body, limit: 'silence', of };
 }
 
 /** As received. */
-async function cursorOf(answer: Answer): Promise<string> {
-  const { cursor } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
+async function cursorOf(answer: Response): Promise<string> {
+  const { cursor } = await parseBody(answer, (shapes) => shapes.cursorResponse);
   if (cursorPattern.test(cursor)) return cursor;
-  throw unreadable({ ...answer, text: cursor }, 'a cursor that cannot go into a URL');
+  throw invalidResponse({ ...answer, text: cursor }, 'a cursor that cannot go into a URL');
 }
 
 const badCursor = (what: string): EngagectlError =>
@@ -165,27 +168,27 @@ const malformed = /malformed request/i;
  * The record of an answer of endpoint 5, as the service wrote it; undefined when no user matches.
  * How that is said is open (service-facts, Reads): a `fail` body, no `record`, or null.
  */
-async function foundRecord(
-  answer: Answer,
+async function parseProfileResponse(
+  answer: Response,
   accept: Exchanges['accept'],
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) return undefined;
   const { json, body } = await accept(answer);
   // Decoding would change what is no UTF-8, in silence; exports refuse it, too.
-  if (!isUtf8(body)) throw unreadable(answer, 'not UTF-8');
-  if (!isSuccessBody(json)) throw unreadable(answer, json === undefined ? 'no JSON' : unknown);
+  if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');
+  if (!isSuccessBody(json)) throw invalidResponse(answer, json === undefined ? 'no JSON' : unknown);
   const { record } = json;
   if (record === undefined || record === null) return undefined;
-  if (typeof record === 'object' && !Array.isArray(record)) return memberText(body, 'record');
-  throw unreadable(answer, unknown);
+  if (typeof record === 'object' && !Array.isArray(record)) return rawMember(body, 'record');
+  throw invalidResponse(answer, unknown);
 }
 
 const unknown = 'JSON of no known shape';
 
-async function deniesUser(answer: Answer): Promise<boolean> {
+async function deniesUser(answer: Response): Promise<boolean> {
   const fail = await failOf(answer.json);
   if (fail === undefined || malformed.test(fail.words)) return false;
-  const status = (await refusalOf(answer))?.status ?? answer.status;
+  const status = (await serviceError(answer))?.status ?? answer.status;
   return status < 500 && !notAboutTheUser.has(status);
 }
 

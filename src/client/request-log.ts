@@ -1,12 +1,12 @@
-export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 interface SeenHeaders {
-  readonly sent: Headers;
-  readonly received: Headers;
+  readonly sent: HttpHeaders;
+  readonly received: HttpHeaders;
 }
 
 /** A request that has ended, for a log: without its query and its body, which name people. */
-export interface RequestSeen {
+export interface RequestLogEntry {
   readonly method: string;
   /** Host and path, like `eu1.api.example.com/1/upload`. */
   readonly url: string;
@@ -25,15 +25,15 @@ export interface RequestSeen {
 }
 
 /** Tells of a request in a line. */
-export function requestLineOf({ method, url, of, status, ...seen }: RequestSeen): string {
+export function formatRequest({ method, url, of, status, ...seen }: RequestLogEntry): string {
   const what = of === undefined ? `${method} ${url}` : `${method} ${url}, ${of}`;
   const came = seen.failure ?? `${status}, ${seen.receivedBytes} bytes`;
   return `${what}: ${came}, ${seen.ms} ms`;
 }
 
 /** Its headers and sizes, a line each; `>` was sent, `<` was received. */
-export function headerLinesOf(
-  { method, url, status, ...seen }: RequestSeen,
+export function formatHeaders(
+  { method, url, status, ...seen }: RequestLogEntry,
   { sent, received }: SeenHeaders,
 ): string {
   return [
@@ -48,9 +48,9 @@ export function headerLinesOf(
  * Gives the headers of a request that differ from those before it, as a thousand pages have the same
  * ones; of one that failed all. Undefined where none differs.
  */
-export function headerNews(): (seen: RequestSeen) => SeenHeaders | undefined {
+export function changedHeaders(): (seen: RequestLogEntry) => SeenHeaders | undefined {
   const before = new Map<string, unknown>();
-  const newIn = (sign: string, headers: Headers): Headers =>
+  const newIn = (sign: string, headers: HttpHeaders): HttpHeaders =>
     Object.fromEntries(
       Object.entries(headers).filter(([name, value]) => {
         const of = `${sign} ${name.toLowerCase()}`;
@@ -70,13 +70,16 @@ export function headerNews(): (seen: RequestSeen) => SeenHeaders | undefined {
 /** They differ each time, and the line of the request tells as much. */
 const varying: ReadonlySet<string> = new Set(['< date', '< content-length']);
 
-const lines = (sign: string, headers: Headers) =>
+const lines = (sign: string, headers: HttpHeaders) =>
   Object.entries(headers).map(([name, value]) => `${sign} ${name}: ${String(value)}`);
 
 const secret = /passcode|password|secret|token|authorization|authenticate|cookie|api-?key/i;
 
 /** The same headers, fit for a log. `shown` takes the passcode out of all of them. */
-export const withoutSecrets = (headers: Headers, shown: (words: string) => string): Headers =>
+export const redactHeaders = (
+  headers: HttpHeaders,
+  shown: (words: string) => string,
+): HttpHeaders =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,

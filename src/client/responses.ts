@@ -1,20 +1,21 @@
 import type * as answers from '../contract/response-schemas.js';
-import { FailureError, type Failure } from './failure.js';
-import { retryAfter } from './retry.js';
-import { wordsOf, type Shown } from './redact.js';
+import { RequestFailure, type Failure } from './failure.js';
+import { parseRetryAfter } from './retry.js';
+import { JsonSize } from '../text/json-limits.js';
+import { toText, type Redact } from '../redact.js';
 import type { PageBody } from './client.js';
-import type { Exchange, RawAnswer, Transport } from './transport.js';
-import type { Headers } from './request-log.js';
+import type { HttpRequest, RawResponse, Transport } from './transport.js';
+import type { HttpHeaders } from './request-log.js';
 
-export type Exchanges = ReturnType<typeof openExchanges>;
+export type Exchanges = ReturnType<typeof openResponses>;
 
 /** Requests and what their answers say. Every function throws FailureError. */
-export function openExchanges(
+export function openResponses(
   transport: Transport,
-  { shown, now }: { readonly shown: Shown; readonly now: () => number },
+  { shown, now }: { readonly shown: Redact; readonly now: () => number },
 ) {
-  const complete = async (raw: RawAnswer): Promise<Answer> => {
-    const body = await readable(raw);
+  const complete = async (raw: RawResponse, request: Buffer | undefined): Promise<Response> => {
+    const body = await readable(raw, request);
     const text = body.toString();
     const { status, headers } = raw;
     const answer = { status, headers, body, text, json: jsonOf(text), shown };
@@ -24,23 +25,23 @@ export function openExchanges(
   };
 
   /** Throws when the answer refuses the request. */
-  const accept = async (answer: Answer): Promise<Answer> => {
-    const refusal = await refusalOf(answer);
+  const accept = async (answer: Response): Promise<Response> => {
+    const refusal = await serviceError(answer);
     if (refusal === undefined) return answer;
-    const retryAfterMs = retryAfter(answer.headers, now);
-    throw new FailureError(retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs });
+    const retryAfterMs = parseRetryAfter(answer.headers, now);
+    throw new RequestFailure(retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs });
   };
 
   return {
     /** An answer that is held in memory, refusals too. */
-    ask: async (exchange: Exchange, signal: AbortSignal) =>
-      complete(await transport.send(exchange, signal)),
+    ask: async (exchange: HttpRequest, signal: AbortSignal) =>
+      complete(await transport.send(exchange, signal), exchange.body),
     accept,
     /** An answer that is handed on while it arrives; refused ones throw. */
-    stream: async (exchange: Exchange, signal: AbortSignal): Promise<PageBody> => {
+    stream: async (exchange: HttpRequest, signal: AbortSignal): Promise<PageBody> => {
       const raw = await transport.send(exchange, signal);
       // One of the two throws for these.
-      if (!isSuccess(raw.status) || isCompressed(raw)) await accept(await complete(raw));
+      if (!isSuccess(raw.status) || isCompressed(raw)) await accept(await complete(raw, undefined));
       const length = Number(raw.headers['content-length'] ?? Number.NaN);
       return { length: Number.isNaN(length) ? undefined : length, read: raw.read };
     },
@@ -56,61 +57,86 @@ function jsonOf(text: string): unknown {
 }
 
 /** A refusal counts even when its body breaks off. */
-async function readable(raw: RawAnswer): Promise<Buffer> {
+async function readable(raw: RawResponse, request: Buffer | undefined): Promise<Buffer> {
   try {
-    return await wholeBody(raw);
+    return await wholeBody(raw, request);
   } catch (error) {
-    if (isSuccess(raw.status) || !(error instanceof FailureError)) throw error;
+    if (isSuccess(raw.status) || !(error instanceof RequestFailure)) throw error;
     return Buffer.alloc(0);
   }
 }
 
-function refuseRedirect({ status, headers, shown }: Answer, base: URL): void {
+function refuseRedirect({ status, headers, shown }: Response, base: URL): void {
   if (status < 300 || status >= 400) return;
   const location = String(headers['location'] ?? '');
   const host = URL.canParse(location, base.href) ? new URL(location, base.href).host : 'nowhere';
   const message = shown(`HTTP ${status}: a redirect to ${host}, which is never followed`);
-  throw new FailureError({ kind: 'refused', sent: true, status, message });
+  throw new RequestFailure({ kind: 'refused', sent: true, status, message });
 }
 
-const isCompressed = ({ headers }: Pick<Answer, 'headers'>): boolean =>
+const isCompressed = ({ headers }: Pick<Response, 'headers'>): boolean =>
   !/^(identity)?$/i.test(String(headers['content-encoding'] ?? ''));
 
 /** We never ask for compression, and never unzip: a small answer could become an endless one. */
-function refuseCompression(answer: Answer): void {
+function refuseCompression(answer: Response): void {
   if (!isSuccess(answer.status) || !isCompressed(answer)) return;
   const encoding = String(answer.headers['content-encoding']);
-  throw unreadable({ ...answer, text: encoding }, 'a compressed body');
+  throw invalidResponse({ ...answer, text: encoding }, 'a compressed body');
 }
 
-/** Longest answer that is held in memory: longer than any batch of 4 MiB with its records echoed. */
-const answerBytes = 64 * 1024 * 1024;
+/** Most of an answer, besides what it may repeat of the request: of any real one there is far less. */
+const mostOfAnswer = { bytes: 8 * 1024 * 1024, values: 50_000, depth: 256 };
+/** Records are repeated where they are not processed; escaped, they are longer. */
+const repeated = { bytes: 4, values: 2 };
 
-/** The whole body. Throws FailureError when it breaks off or is longer than any real answer. */
-async function wholeBody({ read, status }: RawAnswer): Promise<Buffer> {
+/** The whole body. Throws FailureError when it breaks off or is more than an answer to the request can be. */
+async function wholeBody(
+  { read, status }: RawResponse,
+  request: Buffer = Buffer.alloc(0),
+): Promise<Buffer> {
   const parts: Buffer[] = [];
+  const size = new JsonSize();
+  const bytes = mostOfAnswer.bytes + repeated.bytes * request.length;
+  let limits = mostOfAnswer;
   let length = 0;
   await read((chunk) => {
     length += chunk.length;
-    if (length > answerBytes) {
-      const message = `HTTP ${status} with a body of more than ${answerBytes} bytes`;
-      throw new FailureError({ kind: 'unreadable', sent: true, message });
+    if (length > bytes) throw tooMuch(status, `a body of more than ${bytes} bytes`);
+    if (!size.fits(chunk, limits)) {
+      if (size.depth > limits.depth)
+        throw tooMuch(status, `JSON nested deeper than ${limits.depth}`);
+      if (limits !== mostOfAnswer || request.length === 0) throw tooMuch(status, tooManyValues);
+      const values = mostOfAnswer.values + repeated.values * valuesIn(request);
+      limits = { ...mostOfAnswer, values };
+      if (size.values > values) throw tooMuch(status, tooManyValues);
     }
     parts.push(chunk);
   });
   return Buffer.concat(parts, length);
 }
 
+const tooManyValues = 'more values than were asked for';
+
+const tooMuch = (status: number, what: string): RequestFailure =>
+  new RequestFailure({ kind: 'unreadable', sent: true, message: `HTTP ${status} with ${what}` });
+
+/** Not known before it is needed: it takes as long as to send the request. */
+function valuesIn(request: Buffer): number {
+  const size = new JsonSize();
+  size.fits(request, { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY });
+  return size.values;
+}
+
 /** An answer that was read to its end. */
-export interface Answer {
+export interface Response {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   /** The body as it came. */
   readonly body: Buffer;
   readonly text: string;
   /** The body's JSON value; undefined when it is none. */
   readonly json: unknown;
-  readonly shown: Shown;
+  readonly shown: Redact;
 }
 
 type Refusal = Extract<Failure, { kind: 'refused' }>;
@@ -122,7 +148,7 @@ const shapes = async (): Promise<typeof answers> => import('../contract/response
  * The refusal in an answer, if it is one: by its status, or by a body
  * `{"status":"fail","code":n}` without `processed`, whose code counts instead of the status.
  */
-export async function refusalOf(answer: Answer): Promise<Refusal | undefined> {
+export async function serviceError(answer: Response): Promise<Refusal | undefined> {
   const { status, json } = answer;
   const fail = await failOf(json);
   if (fail?.code !== undefined) {
@@ -141,7 +167,7 @@ export async function refusalOf(answer: Answer): Promise<Refusal | undefined> {
 
 /** What the words speak of is judged before anything is taken out of them. */
 const refusal = (
-  { headers, shown }: Answer,
+  { headers, shown }: Response,
   { status, message, words }: { status: number; message: string; words: string },
 ): Refusal => ({
   kind: 'refused',
@@ -157,7 +183,7 @@ const refusal = (
 const idHeaders = ['x-request-id', 'request-id', 'x-correlation-id'];
 const longestId = 100;
 
-function requestIdOf(headers: Headers, shown: Shown): { readonly requestId?: string } {
+function requestIdOf(headers: HttpHeaders, shown: Redact): { readonly requestId?: string } {
   const id = idHeaders.map((name) => headers[name]).find((value) => typeof value === 'string');
   return typeof id === 'string' ? { requestId: shown(id).slice(0, longestId) } : {};
 }
@@ -168,10 +194,10 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 export async function failOf(
   json: unknown,
 ): Promise<{ readonly code?: number; readonly words: string } | undefined> {
-  const fail = (await shapes()).failAnswer.safeParse(json);
+  const fail = (await shapes()).failResponse.safeParse(json);
   if (!fail.success || 'processed' in fail.data) return undefined;
   const { code, error } = fail.data;
-  const words = wordsOf(error) ?? 'no reason';
+  const words = toText(error) ?? 'no reason';
   return /^\d{1,9}$/.test(String(code)) ? { code: Number(code), words } : { words };
 }
 
@@ -183,26 +209,26 @@ interface Shape<T> {
 }
 
 /** The answer's content. Throws FailureError when it has another shape. */
-export async function contentOf<T>(
-  answer: Answer,
+export async function parseBody<T>(
+  answer: Response,
   shapeOf: (shapes: typeof answers) => Shape<T>,
 ): Promise<T> {
   const parsed = shapeOf(await shapes()).safeParse(answer.json);
   if (parsed.success) return parsed.data;
-  throw unreadable(answer, answer.json === undefined ? 'no JSON' : 'JSON of no known shape');
+  throw invalidResponse(answer, answer.json === undefined ? 'no JSON' : 'JSON of no known shape');
 }
 
 /** A success by its status whose body is no answer. */
-export function unreadable(answer: Answer, what: string): FailureError {
+export function invalidResponse(answer: Response, what: string): RequestFailure {
   const message = answer.shown(`HTTP ${answer.status} with ${what}: ${excerpt(answer)}`);
-  return new FailureError({ kind: 'unreadable', sent: true, message });
+  return new RequestFailure({ kind: 'unreadable', sent: true, message });
 }
 
 /** Characters of a body that a message quotes. */
 const mostQuoted = 200;
 
 /** The beginning of a body as one line. It is cut last: half a passcode would not be known as one. */
-function excerpt({ text, shown }: Answer): string {
+function excerpt({ text, shown }: Response): string {
   const line = shown(text).replaceAll(/\s+/g, ' ').trim().slice(0, mostQuoted);
   return line === '' ? 'an empty body' : line;
 }

@@ -1,13 +1,13 @@
-import { attempt, failureError, type Failure, type Attempt } from './failure.js';
+import { toAttempt, requestError, type Failure, type Attempt } from './failure.js';
 import type { Runtime } from '../runtime.js';
-import type { ServiceSilence } from './timeouts.js';
-import type { Headers } from './request-log.js';
+import type { StallTimer } from './timeouts.js';
+import type { HttpHeaders } from './request-log.js';
 
 /**
  * What sending a request twice would do: nothing (`read`), end in the same state as once
- * (`converges`), or be counted twice (`once`).
+ * (`idempotent`), or be counted twice (`notIdempotent`).
  */
-export type Work = 'read' | 'converges' | 'once';
+export type Idempotency = 'read' | 'idempotent' | 'notIdempotent';
 
 export interface RetryPolicy {
   /** Attempts of one request; those answered by 429 are not counted. */
@@ -24,7 +24,7 @@ export interface Situation {
   readonly attempt: number;
   /** Since the request's first attempt began. */
   readonly elapsedMs: number;
-  readonly work: Work;
+  readonly work: Idempotency;
   readonly policy: RetryPolicy;
   /** In [0, 1). */
   readonly random: () => number;
@@ -46,7 +46,7 @@ type Decision =
 const longestWaitMs = 30_000;
 
 /** What to do after a failed attempt (contract, "Order, retries, and what is promised"). */
-export function decide(situation: Situation): Decision {
+export function retryDecision(situation: Situation): Decision {
   const { failure, work } = situation;
   if (failure.kind === 'refused') {
     const { status } = failure;
@@ -54,7 +54,7 @@ export function decide(situation: Situation): Decision {
     if (status === 400 || status === 413) return refusedWhole(situation, status);
     if (!mayPass(status)) return { action: 'stop' };
   }
-  if (failure.sent && work === 'once') return { action: 'unknown' };
+  if (failure.sent && work === 'notIdempotent') return { action: 'unknown' };
   return again(situation);
 }
 
@@ -84,12 +84,12 @@ function waitOf({ failure, attempt, elapsedMs, policy, random }: Situation): num
   const asked = failure.kind === 'refused' ? failure.retryAfterMs : undefined;
   if (asked) return Math.min(asked, longestWaitMs);
   // 429s are not counted: their waits grow with the time already spent, which doubles as well.
-  if (!isThrottled(failure)) return backOff({ attempt, policy, random });
+  if (!isThrottled(failure)) return backoffDelay({ attempt, policy, random });
   return random() * Math.min(Math.max(policy.retryBaseMs, elapsedMs), longestWaitMs);
 }
 
 /** Milliseconds to wait after the attempt of this number: full jitter, doubling, capped. */
-export function backOff({
+export function backoffDelay({
   attempt,
   policy,
   random,
@@ -112,7 +112,7 @@ export interface RetryContext {
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
   readonly signal: AbortSignal;
   /** Is told of each retry. */
-  readonly waits: Pick<Waits, 'began' | 'answered'>;
+  readonly waits: Pick<RetryStatus, 'began' | 'answered'>;
   readonly counts: RequestCounts;
   /** Names the request in messages, e.g. `GET /1/profile.json`. */
   readonly what: string;
@@ -130,7 +130,7 @@ export async function withRetry<T>(
   for (let attempts = 0, counted = 0; ;) {
     counts.requests += 1;
     // What the client returned, or what was thrown while its answer was read.
-    const made = await attempt(() => request(signal));
+    const made = await toAttempt(() => request(signal));
     const outcome = made.ok ? made.answer : made;
     if (outcome.ok) {
       waits.answered();
@@ -141,8 +141,15 @@ export async function withRetry<T>(
     if (!isThrottled(failure)) counted += 1;
     const elapsedMs = runtime.monotonic() - started;
     const { random } = runtime;
-    const decision = decide({ failure, attempt: counted, elapsedMs, work: 'read', policy, random });
-    if (decision.action !== 'wait') throw failureError(failure, { what, attempts });
+    const decision = retryDecision({
+      failure,
+      attempt: counted,
+      elapsedMs,
+      work: 'read',
+      policy,
+      random,
+    });
+    if (decision.action !== 'wait') throw requestError(failure, { what, attempts });
     waits.began({ what, failure, attempts, ms: decision.ms });
     await runtime.sleep(decision.ms, signal);
     counts.retries += 1;
@@ -150,7 +157,7 @@ export async function withRetry<T>(
 }
 
 /** A request that failed and is to be made again. */
-interface Wait {
+interface PendingRetry {
   /** Names the request, e.g. `GET /1/profile.json`. */
   readonly what: string;
   readonly failure: Failure;
@@ -167,17 +174,17 @@ const noticedMs = 5000;
  * What a run waits for: its last request that failed, until one is answered; else an answer that
  * takes its time.
  */
-export class Waits {
+export class RetryStatus {
   readonly #host: string;
   readonly #monotonic: () => number;
   readonly #log: (line: string) => void;
-  readonly #silence: Pick<ServiceSilence, 'ms' | 'limitMs'> | undefined;
-  #last: (Wait & { readonly until: number }) | undefined;
+  readonly #silence: Pick<StallTimer, 'ms' | 'limitMs'> | undefined;
+  #last: (PendingRetry & { readonly until: number }) | undefined;
 
   constructor(
     host: string,
     { monotonic, log }: { readonly monotonic: () => number; readonly log: (line: string) => void },
-    silence?: Pick<ServiceSilence, 'ms' | 'limitMs'>,
+    silence?: Pick<StallTimer, 'ms' | 'limitMs'>,
   ) {
     this.#host = host;
     this.#monotonic = monotonic;
@@ -185,7 +192,7 @@ export class Waits {
     this.#silence = silence;
   }
 
-  began(wait: Wait): void {
+  began(wait: PendingRetry): void {
     const { what, failure, ms } = wait;
     this.#last = { ...wait, until: this.#monotonic() + ms };
     this.#log(`${what} (${this.#host}): ${failure.message}; again in ${Math.round(ms)} ms`);
@@ -243,7 +250,7 @@ const weekday = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
  * Milliseconds that `Retry-After` asks for, as seconds or as a date. A date is measured against
  * the answer's own `Date`, since the clocks may differ; `now` serves when there is none.
  */
-export function retryAfter(headers: Headers, now: () => number): number | undefined {
+export function parseRetryAfter(headers: HttpHeaders, now: () => number): number | undefined {
   const text = String(headers['retry-after'] ?? '').trim();
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
   const until = dateOf(text);

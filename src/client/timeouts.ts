@@ -1,25 +1,25 @@
 import { setMaxListeners } from 'node:events';
 
 /** `whole`: from start to the last byte. `silence`: without a byte received, or with very few. */
-export type TimeLimit = 'whole' | 'silence';
+export type TimeoutKind = 'whole' | 'silence';
 
 /** Bytes a second below which a body is given up: at a byte now and then, it would never end. */
 const slowest = 100;
 
 /** A signal for one request: aborted with the caller's, or when the request's time is up. */
-export class Watch {
+export class RequestTimeout {
   /** What did not come in time; undefined as long as it may. */
   missed: string | undefined;
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
-  readonly #limit: TimeLimit;
+  readonly #limit: TimeoutKind;
   readonly #silence: NodeJS.Timeout;
   readonly #milliseconds: number;
   #pace: NodeJS.Timeout | undefined;
   #bytes = 0;
   #wasSlow = false;
 
-  constructor(milliseconds: number, limit: TimeLimit, caller: AbortSignal) {
+  constructor(milliseconds: number, limit: TimeoutKind, caller: AbortSignal) {
     this.#caller = caller;
     this.#limit = limit;
     this.#milliseconds = milliseconds;
@@ -69,7 +69,7 @@ export class Watch {
 }
 
 /** How long nothing has come in, while something is waited for: of all requests together. */
-export class ServiceSilence {
+export class StallTimer {
   /** After which a request is given up. */
   readonly limitMs: number;
   readonly #monotonic: () => number;

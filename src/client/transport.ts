@@ -1,9 +1,9 @@
-import { openDispatchers } from './connection-pool.js';
-import { brokenOff, FailureError, type Failure } from './failure.js';
-import { withoutSecrets, type Headers, type RequestSeen } from './request-log.js';
-import { ServiceSilence, Watch, type TimeLimit } from './timeouts.js';
+import { openConnectionPools } from './connection-pool.js';
+import { connectionFailure, RequestFailure, type Failure } from './failure.js';
+import { redactHeaders, type HttpHeaders, type RequestLogEntry } from './request-log.js';
+import { StallTimer, RequestTimeout, type TimeoutKind } from './timeouts.js';
 import type { Dispatcher } from 'undici';
-import type { Shown } from './redact.js';
+import type { Redact } from '../redact.js';
 
 export interface TransportOptions {
   /** Address of the service; a path in it stands before every endpoint's. */
@@ -12,23 +12,23 @@ export interface TransportOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly maxInFlight: number;
-  readonly shown: Shown;
+  readonly shown: Redact;
   /** Proxy and certificate variables. */
   readonly env: Readonly<Record<string, string>>;
   /** Is told of each request when it has ended. */
-  readonly onRequest: (seen: RequestSeen) => void;
+  readonly onRequest: (seen: RequestLogEntry) => void;
   /** Gets the headers of each answer. */
-  readonly onHeaders?: (headers: Headers) => void;
+  readonly onHeaders?: (headers: HttpHeaders) => void;
   readonly monotonic: () => number;
 }
 
-export interface Exchange {
+export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly endpoint: string;
   /** Encoded, from its `?` on; goes into the URL as it is. */
   readonly query?: string;
   readonly body?: Buffer;
-  readonly limit: TimeLimit;
+  readonly limit: TimeoutKind;
   /**
    * It must not be sent again: it gets a connection of its own. One that was used before may be
    * closed by the service at the same moment, and then nobody knows what it has read.
@@ -38,7 +38,7 @@ export interface Exchange {
   readonly of?: string | undefined;
 }
 
-export interface RawAnswer extends Head {
+export interface RawResponse extends Head {
   readonly read: ReadBody;
 }
 
@@ -46,19 +46,19 @@ export interface RawAnswer extends Head {
  * Gives a body to `take` while it arrives; to be called once, and before that nothing is received.
  * Throws FailureError when the body breaks off, and what `take` throws, which leaves the rest of it.
  */
-export type ReadBody = (take: Take) => Promise<void>;
+export type ReadBody = (take: OnChunk) => Promise<void>;
 
 export type Transport = Awaited<ReturnType<typeof openTransport>>;
 
 export async function openTransport(options: TransportOptions) {
   const base = new URL(options.baseUrl);
-  const dispatchers = await openDispatchers(base, options);
-  const silence = new ServiceSilence(options.timeoutMs, options.monotonic);
+  const dispatchers = await openConnectionPools(base, options);
+  const silence = new StallTimer(options.timeoutMs, options.monotonic);
   return {
     base,
     silence,
     /** One request, no retry, no redirect. Throws FailureError, or the signal's reason when aborted. */
-    send: (exchange: Exchange, signal: AbortSignal): Promise<RawAnswer> => {
+    send: (exchange: HttpRequest, signal: AbortSignal): Promise<RawResponse> => {
       const dispatcher = exchange.once ? dispatchers.unused() : dispatchers.kept;
       return new Sending({ ...options, silence }, exchange, signal).run(dispatcher, base);
     },
@@ -67,30 +67,30 @@ export async function openTransport(options: TransportOptions) {
 }
 
 interface SendingOptions extends TransportOptions {
-  readonly silence: ServiceSilence;
+  readonly silence: StallTimer;
 }
 
 /** One request on its way. */
 class Sending {
   readonly #options: SendingOptions;
-  readonly #exchange: Exchange;
+  readonly #exchange: HttpRequest;
   readonly #caller: AbortSignal;
-  readonly #watch: Watch;
+  readonly #watch: RequestTimeout;
   readonly #started: number;
-  readonly #arrival: Arrival;
+  readonly #arrival: ResponseHandler;
   #head: Head | undefined;
   #receivedBytes = 0;
 
-  constructor(options: SendingOptions, exchange: Exchange, caller: AbortSignal) {
+  constructor(options: SendingOptions, exchange: HttpRequest, caller: AbortSignal) {
     this.#options = options;
     this.#exchange = exchange;
     this.#caller = caller;
-    this.#watch = new Watch(options.timeoutMs, exchange.limit, caller);
-    this.#arrival = new Arrival(this.#watch.signal);
+    this.#watch = new RequestTimeout(options.timeoutMs, exchange.limit, caller);
+    this.#arrival = new ResponseHandler(this.#watch.signal);
     this.#started = options.monotonic();
   }
 
-  async run(dispatcher: Dispatcher, base: URL): Promise<RawAnswer> {
+  async run(dispatcher: Dispatcher, base: URL): Promise<RawResponse> {
     const { method, endpoint, query = '', body = null } = this.#exchange;
     const { silence } = this.#options;
     silence.began();
@@ -117,7 +117,7 @@ class Sending {
     }
   }
 
-  async #read(take: Take): Promise<void> {
+  async #read(take: OnChunk): Promise<void> {
     const { silence } = this.#options;
     let isTaking = false;
     silence.began();
@@ -145,7 +145,7 @@ class Sending {
     const failure = this.#failureOf(error);
     if (failure === undefined) return error;
     this.#tell(failure);
-    return new FailureError(failure, { cause: error });
+    return new RequestFailure(failure, { cause: error });
   }
 
   #failureOf(error: unknown): Failure | undefined {
@@ -154,7 +154,7 @@ class Sending {
       const seconds = this.#options.timeoutMs / 1000;
       return { kind: 'timeout', sent, message: `${this.#watch.missed} within ${seconds} s` };
     }
-    return brokenOff(error, sent, this.#options.shown);
+    return connectionFailure(error, sent, this.#options.shown);
   }
 
   #tell(failure?: Failure): void {
@@ -171,8 +171,8 @@ class Sending {
       receivedBytes: this.#receivedBytes,
       ms: Math.round(monotonic() - this.#started),
       headers: () => ({
-        sent: withoutSecrets(headers, shown),
-        received: withoutSecrets(this.#head?.headers ?? {}, shown),
+        sent: redactHeaders(headers, shown),
+        received: redactHeaders(this.#head?.headers ?? {}, shown),
       }),
     });
   }
@@ -180,17 +180,17 @@ class Sending {
 
 interface Head {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
 }
 
 /** Gets the pieces of a body. What it throws ends the exchange. */
-export type Take = (chunk: Buffer) => void;
+export type OnChunk = (chunk: Buffer) => void;
 
 /**
  * One answer as undici hands it over: first its head, then its body as soon as it is wanted, each
  * piece in the turn in which it came. A stream of undici's costs twice as much for each piece.
  */
-class Arrival implements Dispatcher.DispatchHandler {
+class ResponseHandler implements Dispatcher.DispatchHandler {
   /** Rejects with what stopped the request, or with the reason of the signal. */
   readonly head: Promise<Head>;
   /** Whether undici has begun to write it to a connection: before, the service cannot know of it. */
@@ -201,7 +201,7 @@ class Arrival implements Dispatcher.DispatchHandler {
   #begin!: (head: Head) => void;
   #end!: () => void;
   #fail!: (error: unknown) => void;
-  #take!: Take;
+  #take!: OnChunk;
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
@@ -221,7 +221,7 @@ class Arrival implements Dispatcher.DispatchHandler {
   }
 
   /** Gives all of the body to `take`; to be called once. Rejects when it breaks off. */
-  async read(take: Take): Promise<void> {
+  async read(take: OnChunk): Promise<void> {
     this.#take = take;
     this.#controller!.resume();
     await this.#body;
@@ -237,7 +237,7 @@ class Arrival implements Dispatcher.DispatchHandler {
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
-    headers: Headers,
+    headers: HttpHeaders,
   ): void {
     if (status < 200) return;
     controller.pause();

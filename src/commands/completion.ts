@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Runtime } from '../runtime.js';
-import type { Call, CommandSpec } from './shared/command-spec.js';
+import type { Invocation, CommandSpec } from './shared/command-spec.js';
 
 const scripts = {
   bash: async () => (await import('../help/completion/bash.js')).bashCompletion,
@@ -13,23 +13,24 @@ const scripts = {
 /** Prints a completion script made from the command tree (contract §1). */
 export const command: CommandSpec = {
   needs: 'nothing',
-  summary: 'completion script for a shell',
+  summary: 'print a shell completion script',
   description:
-    'Prints a script that completes commands, flags, their values, file names, profiles, regions, ' +
-    'run ids, ids of errors, and the columns of the input. Load it in ~/.bashrc, or put it where your shell looks for completions.',
+    'Prints a script that completes commands, flags, values, file names, profiles, regions, run ids, ' +
+    'error ids, and columns of the input. Load it in ~/.bashrc, or save it where your shell looks ' +
+    'for completions.',
   operands: [['<shell>', 'bash, zsh, fish or powershell', { choices: Object.keys(scripts) }]],
   examples: `
     # in ~/.bashrc
     source <(engagectl completion bash)
-    # once, in a folder of $fpath
+    # once, in a directory of $fpath
     engagectl completion zsh > _engagectl
     # once
     engagectl completion fish > ~/.config/fish/completions/engagectl.fish
   `,
   run: async ({ operands: [shell], program, runtime }) => {
-    const { commandWords } = await import('../help/completion/command-words.js');
+    const { completionTree } = await import('../help/completion/command-words.js');
     const script = await scripts[shell as keyof typeof scripts]();
-    runtime.stdout.write(script(commandWords(await program.tree(runtime))));
+    runtime.stdout.write(script(completionTree(await program.tree(runtime))));
   },
 };
 
@@ -53,14 +54,14 @@ export const completeCommand: CommandSpec = {
   },
 };
 
-type Ask = (call: Call, words: readonly string[]) => Promise<string[]>;
+type Ask = (call: Invocation, words: readonly string[]) => Promise<string[]>;
 
 const named =
   (kind: 'profiles' | 'regions' | 'runs'): Ask =>
   async ({ runtime }) =>
-    completedNames(kind, runtime);
+    savedNames(kind, runtime);
 
-const columns: Ask = async ({ runtime }, words) => completedColumns(words, runtime);
+const columns: Ask = async ({ runtime }, words) => inputColumns(words, runtime);
 
 const names = {
   profiles: named('profiles'),
@@ -70,10 +71,10 @@ const names = {
 };
 
 const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
-  const { commandWords, valuesAt } = await import('../help/completion/command-words.js');
+  const { completionTree, completeWord } = await import('../help/completion/command-words.js');
   const word = current.slice(1);
-  const { before, values } = valuesAt(
-    commandWords(await call.program.tree(call.runtime)),
+  const { before, values } = completeWord(
+    completionTree(await call.program.tree(call.runtime)),
     words.slice(0, Number(behind)),
     word,
   );
@@ -81,30 +82,30 @@ const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
   const asked = typeof values === 'string' ? names[values as keyof typeof names] : () => values;
   const all = (await asked?.(call, [...words, word])) ?? [];
   const fitting = all.map((value) => `${before}${value}`).filter((value) => value.startsWith(word));
-  return fitting.length > 0 ? fitting.map(inAscii) : [''];
+  return fitting.length > 0 ? fitting.map(escapeNonAscii) : [''];
 };
 
 const answers = {
   ...names,
-  columns: (call: Call, typed: readonly string[]) => columns(call, typed.map(unquoted)),
+  columns: (call: Invocation, typed: readonly string[]) => columns(call, typed.map(unquoted)),
   line,
 };
 
 const unquoted = (word: string): string =>
   word.replaceAll(/^(["'])(.*)\1$/g, '$2').replaceAll(/\\(.)/g, '$1');
 
-const inAscii = (name: string): string =>
+const escapeNonAscii = (name: string): string =>
   name.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Saved profiles and regions, and unfinished runs: those that a shell takes as they are. */
-async function completedNames(
+async function savedNames(
   kind: 'profiles' | 'regions' | 'runs',
   runtime: Runtime,
 ): Promise<string[]> {
-  const { configFolder, stateFolder } = await import('../config/directories.js');
-  if (kind === 'runs') return plain(await readdir(path.join(stateFolder(runtime), 'runs')));
+  const { configDirectory, stateDirectory } = await import('../config/directories.js');
+  if (kind === 'runs') return plain(await readdir(path.join(stateDirectory(runtime), 'runs')));
   // Read without the schema: checking it would cost more than the answer is worth.
-  const text = await readFile(path.join(configFolder(runtime), 'config.json'), 'utf8').catch(
+  const text = await readFile(path.join(configDirectory(runtime), 'config.json'), 'utf8').catch(
     () => '{}',
   );
   const { profiles = {} } = JSON.parse(text) as SavedNames;
@@ -130,7 +131,7 @@ const otherFiles =
  * Columns of the input file that a command line names, for the last of its words; each with what stands
  * before the last comma of that word.
  */
-async function completedColumns(line: readonly string[], runtime: Runtime): Promise<string[]> {
+async function inputColumns(line: readonly string[], runtime: Runtime): Promise<string[]> {
   const words = [...line];
   const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
   const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));

@@ -1,5 +1,5 @@
-import { inputOptions, needInput } from './flags/input-flags.js';
-import { choice, notEmpty } from './flags/value-parsers.js';
+import { inputOptions, requireInput } from './flags/input-flags.js';
+import { choice, nonEmpty } from './flags/value-parsers.js';
 import type { CheckCuidsHooks, CheckCuidsOptions } from '../jobs/cuid/check-cuids.js';
 import type { DeriveCuidsOptions } from '../jobs/cuid/derive-cuids.js';
 import type { CommandSpec } from './shared/command-spec.js';
@@ -8,31 +8,31 @@ const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin
 
 const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
   needs: 'nothing',
-  summary: 'whether each cuid can be used, and is there once',
+  summary: 'check that each cuid is valid and unique',
   description:
-    'Checks each cuid by itself and against the others, and sends nothing. Rows with errors or warnings are ' +
-    'written to stdout as NDJSON, each with the ids of its rules; exit code 3 when there are errors.',
+    'Checks each cuid by itself and against the others; sends nothing. Prints rows with errors or ' +
+    'warnings as NDJSON, with the ids of the violated rules; exit code 3 if there are errors.',
   operands: [['[file...]', input]],
   examples: `
-    # what is wrong, where, and by which rule
+    # list violations with their location and rule
     engagectl cuid check cuids.csv
-    # in CI: warnings are errors, one summary object
+    # in CI: treat warnings as errors, JSON summary
     engagectl cuid check cuids.csv --strict --json
-    # of another column, in a pipe
+    # another column, in a pipe
     cut -d, -f1,2 cuids.csv | engagectl cuid check - --column cuid > findings.ndjson
   `,
   options: [
     'Options:',
-    ['--column <column>', 'column of the cuid', { default: 'cuid' }],
-    ['--strict', 'warnings are errors'],
-    ['--rejects <file>', 'where rows with errors go (default: beside the first input)'],
+    ['--column <column>', 'column that contains the cuid', { default: 'cuid' }],
+    ['--strict', 'treat warnings as errors'],
+    ['--rejects <file>', 'file for rows with errors (default: next to the first input)'],
     ...inputOptions,
   ],
   run: async (call) => {
     const { operands: files, flags, runtime } = call;
-    needInput(files, call);
+    requireInput(files, call);
     const settings = call.settings();
-    const [{ checkCuids }, { openLines }, { inertJson }, { jobWords }, { runJob }] =
+    const [{ checkCuids }, { openLineWriter }, { sanitizedJson }, { cliAdvice }, { runJob }] =
       await Promise.all([
         import('../jobs/cuid/check-cuids.js'),
         import('../jobs/record-output.js'),
@@ -41,9 +41,9 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
         import('./shared/run-job.js'),
       ]);
     // With --json the summary alone.
-    const write = settings.json ? undefined : openLines(runtime, jobWords);
+    const write = settings.json ? undefined : openLineWriter(runtime, cliAdvice);
     const found: CheckCuidsHooks['found'] =
-      write && ((rows) => write(rows.map((row) => `${inertJson(row)}\n`).join('')));
+      write && ((rows) => write(rows.map((row) => `${sanitizedJson(row)}\n`).join('')));
     await runJob(
       {
         name: 'cuid check',
@@ -61,7 +61,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
 
 const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
   needs: 'nothing',
-  summary: 'add a column "cuid", made of another one',
+  summary: 'add a column "cuid" derived from another column',
   description:
     'Writes each row as it was read, with a cuid more: the same one for the same value, always. Two rows that would ' +
     'have one cuid are an error that names both. What is written passes cuid check --strict.',
@@ -76,24 +76,24 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
   `,
   options: [
     'Options:',
-    ['--from <column>', 'column of what names the user', { parse: notEmpty, required: true }],
-    ['--device-column <column>', 'column that tells the devices of a user apart', notEmpty],
+    ['--from <column>', 'column of what names the user', { parse: nonEmpty, required: true }],
+    ['--device-column <column>', 'column that tells the devices of a user apart', nonEmpty],
     [
       '--style <style>',
       'slug: readable; hash: hides the value (default: hash for emails, phones and with a key)',
       choice('slug', 'hash'),
     ],
-    ['--key-file <file>', 'key of the style hash: who has it can derive the same cuids', notEmpty],
+    ['--key-file <file>', 'key of the style hash: who has it can derive the same cuids', nonEmpty],
     ['--rejects <file>', 'where rows without a cuid go (default: beside the first input)'],
     'Output:',
-    ['-o, --output <file>', 'default: standard output; .gz compresses', notEmpty],
+    ['-o, --output <file>', 'default: standard output; .gz compresses', nonEmpty],
     ['--overwrite', 'replace an existing output file'],
-    ['--fresh', 'start again, setting the partial file of an earlier run aside'],
+    ['--fresh', 'start from scratch; rename the partial file of an earlier run'],
     ...inputOptions,
   ],
   run: async (call) => {
     const { operands: files, flags, runtime } = call;
-    needInput(files, call);
+    requireInput(files, call);
     const [{ deriveCuids }, { runJob }] = await Promise.all([
       import('../jobs/cuid/derive-cuids.js'),
       import('./shared/run-job.js'),
@@ -116,9 +116,9 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
 export const command: CommandSpec = {
   summary: 'check and derive cuids, the identities of users who call each other',
   examples: `
-    # whether each can be used, and is there once
+    # check that each is valid and unique
     engagectl cuid check cuids.csv
-    # made of the ids that there are
+    # derive them from existing ids
     engagectl cuid derive users.csv --from identity -o with-cuids.csv
   `,
   subcommands: { check: () => check, derive: () => derive },

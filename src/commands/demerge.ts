@@ -6,17 +6,17 @@ interface DemergeFlags extends WriteFlags {
 }
 
 export const command: CommandSpec<DemergeFlags> = {
-  summary: 'demerge profiles by identity',
+  summary: 'split merged profiles, by identity',
   description:
-    'Demerges user profiles: every merged profile falls apart, and event data of it may be lost. ' +
-    'Asks for confirmation on a terminal; elsewhere it needs --yes.',
+    'Splits merged user profiles. Some event data of a merged profile may be lost. Asks for ' +
+    'confirmation on a terminal; elsewhere it needs --yes.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
   examples: `
     # read and validate everything, send nothing
     engagectl demerge identities.txt --check
-    # shows what will happen, and asks
+    # show what will happen, and ask for confirmation
     engagectl demerge identities.csv
-    # in CI, where nobody can be asked
+    # in CI, where there is no terminal
     engagectl demerge identities.ndjson --yes --json
   `,
   options: [
@@ -24,7 +24,7 @@ export const command: CommandSpec<DemergeFlags> = {
     ['--identity <column>', 'column of the identity', { default: 'identity' }],
     ...writeOptions('demerge', {
       dryRun: 'the same as --check',
-      yes: 'do not ask',
+      yes: 'skip the confirmation',
       ordered: false,
     }),
   ],

@@ -6,7 +6,7 @@ import {
   exportOptions,
   type ExportFlags,
 } from './flags/output-flags.js';
-import { integer, notEmpty } from './flags/value-parsers.js';
+import { integer, nonEmpty } from './flags/value-parsers.js';
 import { shardOptions, type ShardFlags } from './flags/shard-flags.js';
 import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './shared/command-spec.js';
@@ -24,50 +24,50 @@ function dayCount(text: string): number {
   return unit === 'd' ? Number(number) : Math.ceil(Number(number) / 24);
 }
 
-const healingOptions: OptionTable = [
-  'Files of a day each, -o with {day}:',
-  ['--missing', 'fetch only the days without a file; the last day must be over'],
-  ['--refresh <duration>', 'fetch the last days of the range again, 3d', dayCount],
+const missingDaysOptions: OptionTable = [
+  'Daily files (-o with {day}):',
+  ['--missing', 'export only days without a file; the last day must be complete'],
+  ['--refresh <duration>', 'export the last days of the range again, such as 3d', dayCount],
   [
     '--min-records <n>',
-    'a day with fewer is not put in place, and counts as missing',
+    'do not create files for days with fewer records; they count as missing',
     integer({ min: 1 }),
   ],
 ];
 
 export const command: CommandSpec<EventFlags> = {
-  summary: 'events in a date range',
+  summary: 'export the events of a date range',
   description:
-    'Exports the events of a range of days, both inclusive, in the order of the events given, ' +
-    'then of days. NDJSON holds every record byte for byte as the service sent it.',
+    'Exports the events between two days, both inclusive, ordered by event as given, then by day. ' +
+    'NDJSON contains every record byte for byte as the service sent it.',
   examples: `
     # the last seven full days
     engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz
     # two events into one table
     engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv
-    # from cron: a file a day; fetches what is missing, and goes on with one cut short
+    # from cron: one file per day; export missing days, continue an interrupted run
     engagectl export-events --event Charged --from 30d --to yesterday -o '{event}-{day}.ndjson' --missing --resume --quiet
-    # a few of them, to see what they hold
+    # a few records, to see their contents
     engagectl export-events --event Charged --from today --to today --with-event-name --limit 3
   `,
   options: [
-    'What is exported:',
+    'Selection:',
     [
       '--event <name>',
-      'the event; may be repeated; case-sensitive',
-      { parse: notEmpty, repeatable: true, required: true },
+      'event name, case-sensitive (repeatable)',
+      { parse: nonEmpty, repeatable: true, required: true },
     ],
     ...exportOptions(eventBatchSize, ['{day}', '{event}']),
-    'Fetching:',
-    ['--no-split', 'one cursor for the whole range, not one a day'],
+    'Requests:',
+    ['--no-split', 'use one cursor for the whole range instead of one per day'],
     concurrencyOption(limits.othersInFlight),
     ...shardOptions,
     'Output:',
     [
       '--with-event-name',
-      'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
+      'add "event_name" and "ts_utc" to each record; implied by several --event',
     ],
-    ...healingOptions,
+    ...missingDaysOptions,
   ],
   run: async (call) => {
     const [{ exportEvents }, { runExport }] = await Promise.all([

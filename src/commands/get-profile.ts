@@ -1,53 +1,50 @@
 import { identifierKinds } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { inputOptions, needInput, refuseInputFlags } from './flags/input-flags.js';
+import { inputOptions, requireInput, refuseInputFlags } from './flags/input-flags.js';
 import { concurrencyOption, outputOptions } from './flags/output-flags.js';
-import { choice, notEmpty } from './flags/value-parsers.js';
+import { choice, nonEmpty } from './flags/value-parsers.js';
 import { isStdout } from '../jobs/output-options.js';
 import { inertJsonText } from '../ui/sanitize.js';
-import type { LookUpRequest, ProfileSink, WantedUsers } from '../jobs/get-profiles.js';
+import type { LookupRequest, ProfileSink, LookupTarget } from '../jobs/get-profiles.js';
 import type { OutputStream, Runtime } from '../runtime.js';
-import type { CommandWorld } from './shared/job-context.js';
-import type { Settings } from './shared/global-options.js';
-import type { Call, CommandSpec } from './shared/command-spec.js';
+import type { CommandContext } from './shared/job-context.js';
+import type { GlobalOptions } from './shared/global-options.js';
+import type { Invocation, CommandSpec } from './shared/command-spec.js';
 import type { FlagsOf, OptionTable } from './flags/option-table.js';
 
 const userOptions = [
   'Users:',
-  ['--identity <value>', 'the user with this identity', notEmpty],
-  ['--email <value>', 'the user with this email address', notEmpty],
-  ['--object-id <value>', 'the user of this device', notEmpty],
-  ['--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'],
+  ['--identity <value>', 'look up the user with this identity', nonEmpty],
+  ['--email <value>', 'look up the user with this email address', nonEmpty],
+  ['--object-id <value>', 'look up the user of this device', nonEmpty],
+  ['--input <file>', 'look up the users of a CSV, NDJSON or list, also .gz; - reads stdin'],
   [
     '--by <kind>',
-    `what the input identifies users by: ${identifierKinds.join(', ')}`,
+    `identifier in the input: ${identifierKinds.join(', ')}`,
     choice(...identifierKinds),
   ],
   concurrencyOption(limits.uploadsInFlight, limits.othersInFlight),
-  ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
-  [
-    '--rejects <file>',
-    'where identifiers without a user go (default: beside the input, else here)',
-  ],
+  ['--reachability', 'add the reachability by SMS, WhatsApp and email'],
+  ['--rejects <file>', 'file for identifiers without a user (default: next to the input)'],
 ] as const satisfies OptionTable;
 type UserFlags = FlagsOf<typeof userOptions>;
 
-interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {
+interface LookUpFlags extends Omit<LookupRequest, 'users' | 'into'> {
   readonly concurrency: number;
 }
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {
-  summary: 'one or many profiles by identifier',
+  summary: 'look up profiles by identifier',
   description:
-    'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
+    'Reads user profiles. One profile is indented on a terminal; several are written one per line, in order.',
   operands: [['[value...]', 'identities']],
   examples: `
     # one user
     engagectl get-profile crm-00003
-    # by another identifier; can the user be reached
+    # by another identifier, with reachability
     engagectl get-profile --email someone@example.com --reachability
-    # many, in the order of the input
+    # many users, in the order of the input
     engagectl get-profile --input identities.csv -o profiles.ndjson
     # in a pipe
     tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson
@@ -55,17 +52,17 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
   options: [...userOptions, ...inputOptions, ...outputOptions()],
   run: async (call) => {
     const { flags } = call;
-    const users = wantedUsers(call);
-    if ('input' in users) needInput(users.input === '-' ? [] : [users.input], call);
+    const users = selectedUsers(call);
+    if ('input' in users) requireInput(users.input === '-' ? [] : [users.input], call);
     const settings = call.settings();
     await runLookUp({ users, flags }, settings, call.runtime);
   },
 };
 
 /** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
-function wantedUsers({ operands: values, flags, command }: Call<UserFlags>): WantedUsers {
+function selectedUsers({ operands: values, flags, command }: Invocation<UserFlags>): LookupTarget {
   const { input, by } = flags;
-  const ways: WantedUsers[] = identifierKinds.flatMap((by) => {
+  const ways: LookupTarget[] = identifierKinds.flatMap((by) => {
     const value = flags[by];
     return value === undefined ? [] : [{ by, values: [value] }];
   });
@@ -100,19 +97,19 @@ function wantedUsers({ operands: values, flags, command }: Call<UserFlags>): Wan
 
 /** Runs get-profile from its flags to its summary. Throws what the command must end with. */
 async function runLookUp(
-  { users, flags }: { readonly users: WantedUsers; readonly flags: LookUpFlags },
-  settings: Settings,
+  { users, flags }: { readonly users: LookupTarget; readonly flags: LookUpFlags },
+  settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<void> {
-  const [{ isSingle, lookUp }, { prettyJson }, { runJob }] = await Promise.all([
+  const [{ isSingle, getProfiles }, { prettyPrintJson }, { runJob }] = await Promise.all([
     import('../jobs/get-profiles.js'),
     import('../text/raw-json.js'),
     import('./shared/run-job.js'),
   ]);
   const single = isSingle(users);
   const onTerminal = isStdout(flags.output) && !flags.format && runtime.stdout.isTTY === true;
-  const into = single && onTerminal ? terminalSink(runtime.stdout, prettyJson) : undefined;
-  const request: LookUpRequest = { ...flags, users, into };
+  const into = single && onTerminal ? terminalSink(runtime.stdout, prettyPrintJson) : undefined;
+  const request: LookupRequest = { ...flags, users, into };
   await runJob(
     {
       name: 'get-profile',
@@ -120,8 +117,8 @@ async function runLookUp(
       concurrency: flags.concurrency,
       nouns: 'users',
       reads: true,
-      job: async (world, hooks) => lookUp(request, world, hooks),
-      judged: (error, world) => (single ? errorOfOne(users, error, world) : error),
+      job: async (world, hooks) => getProfiles(request, world, hooks),
+      judged: (error, world) => (single ? notFoundError(users, error, world) : error),
       // One profile needs no figures for people.
       figures: !single,
     },
@@ -151,10 +148,10 @@ function terminalSink(stdout: OutputStream, prettyJson: (json: Buffer) => string
   };
 }
 
-function errorOfOne(
-  users: WantedUsers,
+function notFoundError(
+  users: LookupTarget,
   error: EngagectlError,
-  { connection }: CommandWorld,
+  { connection }: CommandContext,
 ): EngagectlError {
   if (error.id !== 'E-NOT-FOUND' || !('values' in users)) return error;
   const { accountId, region } = connection!.account;

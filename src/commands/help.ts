@@ -8,7 +8,7 @@ import type { CommandSpec } from './shared/command-spec.js';
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
 export const command: CommandSpec = {
   needs: 'nothing',
-  summary: 'help of a command, or about a topic',
+  summary: 'show help on a command or topic',
   operands: [['[name...]', 'a command or a topic']],
   examples: `
     # a command
@@ -22,8 +22,8 @@ export const command: CommandSpec = {
     const [name, errorId] = operands;
     if (isTopic(name)) {
       const topic = await loadTopic(name, { flags: environmentFlags(), errorId });
-      const { topicText } = await import('../help/topic-pages.js');
-      stdout.write(topicText(topic, command.createHelp().helpWidth ?? 80, program));
+      const { renderTopic } = await import('../help/topic-pages.js');
+      stdout.write(renderTopic(topic, command.createHelp().helpWidth ?? 80, program));
     } else commandOf(command.parent ?? command, operands).help();
   },
 };
@@ -52,13 +52,13 @@ function refuseName(name: string, command: Command): void {
 /** The version alone is what `main` answers by itself, which is quicker. */
 export const versionCommand: CommandSpec = {
   needs: 'nothing',
-  summary: 'the version of this program',
+  summary: 'print the version',
   description:
     'Prints the version; with --json also those of Node, the platform, and the libraries that requests and files depend on.',
   examples: `
-    # the version alone
+    # print the version only
     engagectl version
-    # for a report of a fault
+    # for a bug report
     engagectl version --json
   `,
   run: async ({ runtime, settings }) => {

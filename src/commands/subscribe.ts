@@ -11,30 +11,30 @@ interface SubscribeFlags extends WriteFlags {
 const statusOptions: OptionTable = [
   [
     '--type <type>',
-    'phone, whatsapp or email, where the input does not say',
+    'phone, whatsapp or email, if the input has no type',
     choiceInAnyCase('phone', 'whatsapp', 'email'),
   ],
   [
     '--status <status>',
-    'Unsubscribe or Resubscribe, where the input does not say',
+    'Unsubscribe or Resubscribe, if the input has no status',
     choiceInAnyCase('Unsubscribe', 'Resubscribe'),
   ],
 ];
 
 export const command: CommandSpec<SubscribeFlags> = {
-  summary: 'subscription status of phones, WhatsApp, email',
+  summary: 'set subscription statuses of phones, WhatsApp numbers and emails',
   description:
     'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. ' +
     'CSV columns or NDJSON members: type, value, status.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
   examples: `
-    # columns type, value and status
+    # a CSV with the columns type, value and status
     engagectl subscribe opt-outs.csv
     # let the service check the records and change nothing
     engagectl subscribe opt-outs.csv --dry-run
-    # from cron: a bare list, one phone number a line
+    # from cron: a list of phone numbers, one per line
     engagectl subscribe phones.txt --type phone --status Unsubscribe --quiet
-    # in CI: one JSON object of figures
+    # in CI: JSON summary
     zcat opt-outs.ndjson.gz | engagectl subscribe - --json
   `,
   options: [

@@ -1,13 +1,13 @@
 import { EngagectlError } from '../errors.js';
-import { mappingOptions, needInput, typeOption } from './flags/input-flags.js';
-import { notEmpty } from './flags/value-parsers.js';
+import { mappingOptions, requireInput, typeOption } from './flags/input-flags.js';
+import { nonEmpty } from './flags/value-parsers.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 import type { UploadOptions } from '../jobs/job-options.js';
-import type { Call, CommandSpec } from './shared/command-spec.js';
+import type { Invocation, CommandSpec } from './shared/command-spec.js';
 import type { OptionRow, OptionTable } from './flags/option-table.js';
-import { shellWord } from '../wording.js';
+import { quoteForShell } from '../wording.js';
 import { count, grouped } from '../ui/format.js';
-import { messages } from '../ui/messages.js';
+import { messagePrinter } from '../ui/messages.js';
 import type { Preview } from '../jobs/write/preview.js';
 
 interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
@@ -24,7 +24,7 @@ interface PreviewFlag {
 
 const previewOption: OptionRow = [
   '--preview [n]',
-  'show the first n records (5), columns and likely mistakes; send and write nothing',
+  'show the first n records (default: 5), columns and likely mistakes; send nothing',
   {
     preset: '5',
     parse: (word): PreviewFlag =>
@@ -35,26 +35,26 @@ const previewOption: OptionRow = [
 const draftOptions: OptionTable = [
   [
     '--write-mapping <file>',
-    'with --preview: draft a mapping file from the data, and show what it comes to',
-    { parse: notEmpty, conflicts: 'mapping' },
+    'with --preview: draft a mapping file from the data and preview its effect',
+    { parse: nonEmpty, conflicts: 'mapping' },
   ],
-  ['--overwrite', 'let --write-mapping replace its file'],
+  ['--overwrite', 'let --write-mapping replace an existing file'],
 ];
 
 export const command: CommandSpec<UploadFlags> = {
-  summary: 'user profiles, created or updated; also events',
+  summary: 'create or update user profiles; upload events',
   description:
     'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events. ' +
-    'One column is the identity, every other one a profile property of the same name.',
+    'One column is the identity; every other column becomes a profile property of the same name.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
   examples: `
-    # other column names, types; what would be sent
+    # preview with other column names and types
     engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview
     # read and validate everything, send nothing
     engagectl upload users.csv --check
-    # from cron: errors only; goes on with a run cut short
+    # from cron: print errors only; continue an interrupted run
     engagectl upload users.csv --quiet --resume
-    # in CI: figures as JSON; too many rejects fail the job
+    # in CI: JSON summary; fail the job if too many records are rejected
     gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%
   `,
   options: [
@@ -68,7 +68,7 @@ export const command: CommandSpec<UploadFlags> = {
   ],
   run: async (call) => {
     const { flags } = call;
-    if (flags.preview) return preview(call, flags.preview);
+    if (flags.preview) return runPreview(call, flags.preview);
     refuseDraft(flags);
     // Together, since most of the time is waiting for small files to be read.
     const [{ upload }, { runWrite }] = await Promise.all([
@@ -100,7 +100,7 @@ function refuseDraft({ writeMapping, overwrite }: UploadFlags): void {
 }
 
 /** Flags that a drafted mapping file stands for, and where it goes. */
-const ofDraft = [
+const draftFlags = [
   'write-mapping',
   'overwrite',
   'identity',
@@ -112,27 +112,29 @@ const ofDraft = [
 ];
 
 /** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
-async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {
+async function runPreview(call: Invocation<UploadFlags>, asked: PreviewFlag): Promise<void> {
   const { shard: _, ...flags } = call.flags; // it is the input that is looked at
   const { runtime } = call;
   const files = [...asked.files, ...call.operands];
-  needInput(files, call);
+  requireInput(files, call);
   const settings = call.settings();
   const { timezone = 'UTC' } = settings;
   if (flags.overwrite && flags.writeMapping === undefined) throw nothingToReplace();
-  const [{ previewUpload }, { jobWords }, { showPreview }] = await Promise.all([
+  const [{ previewUpload }, { cliAdvice }, { printPreview }] = await Promise.all([
     import('../jobs/write/preview.js'),
     import('./shared/job-context.js'),
     import('../ui/preview.js'),
   ]);
   const request = { ...flags, files, count: asked.count };
-  const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
-  showPreview(seen, settings, runtime);
+  const seen = await previewUpload(request, { runtime, words: cliAdvice, timezone });
+  printPreview(seen, settings, runtime);
   if (flags.writeMapping !== undefined) {
-    const { commandLine, ofRehearsal } = await import('./shared/suggested-command.js');
+    const { suggestCommand, dryRunFlags } = await import('./shared/suggested-command.js');
     const typed = { command: call.command, argv: settings.argv };
-    const next = `${commandLine(typed, files, [...ofRehearsal, ...ofDraft])} --check --mapping ${shellWord(flags.writeMapping)}`;
-    messages(settings, runtime).note(`${drafted(seen, flags.writeMapping)}\nnext: ${next}`);
+    const next = `${suggestCommand(typed, files, [...dryRunFlags, ...draftFlags])} --check --mapping ${quoteForShell(flags.writeMapping)}`;
+    messagePrinter(settings, runtime).note(
+      `${describeMapping(seen, flags.writeMapping)}\nnext: ${next}`,
+    );
   }
   if (seen.rejected === 0) return;
   const message = `${grouped(seen.rejected)} of ${count(seen.records, 'record')} would be rejected`;
@@ -149,7 +151,7 @@ const nothingToReplace = (): EngagectlError =>
   });
 
 /** `wrote m.json: identity "Id", 12 columns, 2 of them renamed, …`. */
-function drafted({ drafted: mapping, columns, complete }: Preview, file: string): string {
+function describeMapping({ drafted: mapping, columns, complete }: Preview, file: string): string {
   const { identity, objectId, map = {}, types = {}, required = [], values = {} } = mapping ?? {};
   const renamed = Object.entries(map).filter(([column, key]) => column !== key).length;
   const parts = [

@@ -8,8 +8,8 @@ import {
   reportOptions,
   type ReportFlag,
 } from './flags/output-flags.js';
-import { inputOptions, mappingOptions, needInput } from './flags/input-flags.js';
-import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/value-parsers.js';
+import { inputOptions, mappingOptions, requireInput } from './flags/input-flags.js';
+import { choice, choiceInAnyCase, duration, integer, nonEmpty } from './flags/value-parsers.js';
 import type { CommandSpec } from './shared/command-spec.js';
 import type { OptionTable } from './flags/option-table.js';
 
@@ -26,76 +26,77 @@ interface VerifyFlags
   readonly overwrite?: boolean;
 }
 
-const lookingOptions: OptionTable = [
-  'Looking:',
+const verifyOptions: OptionTable = [
+  'Look-ups:',
   [
     '--sample <n>',
-    'users to look up, chosen at random',
+    'number of users to look up, chosen at random',
     { parse: integer({ min: 1, max: 100_000 }), default: verifyDefaults.sample },
   ],
-  ['--seed <n>', 'the same one chooses the same users', integer({ max: 2 ** 32 - 1 })],
-  ['--all', 'look up all of them'],
-  ['--within <duration>', 'look again at what differs until then: reads may lag', duration],
+  ['--seed <n>', 'seed of the random choice', integer({ max: 2 ** 32 - 1 })],
+  ['--all', 'look up all users'],
+  [
+    '--within <duration>',
+    'recheck differences for this long, because writes may become visible late',
+    duration,
+  ],
   pendingTimeoutOption,
   concurrencyOption(limits.othersInFlight),
   'Unknown outcomes:',
-  [
-    '--settle',
-    'the input is a rejects file: look up its records of unknown outcome; write those not found',
-  ],
+  ['--settle', 'look up the records of unknown outcome in a rejects file; write those not found'],
   'Output:',
   [
     '-o, --output <file>',
-    'where differences go, or what stays open (default: standard output)',
-    notEmpty,
+    'file for differences, or for records not found (default: standard output)',
+    nonEmpty,
   ],
   ['--overwrite', 'replace an existing output file'],
   ...reportOptions,
 ];
 
 export const command: CommandSpec<VerifyFlags> = {
-  summary: 'read back what was sent, and compare',
+  summary: 'read back what was sent and compare',
   description:
-    'Reads back what an upload or subscribe of this input sent, with the same mapping flags. Of profiles ' +
-    'it looks a random sample up; of events it exports the days, and compares all. Each difference is a ' +
-    'line of JSON; the summary says what is proved.',
-  operands: [['[file...]', 'the input of the write; - reads stdin']],
+    'Reads back what an upload or subscribe of this input sent, with the same mapping flags. Looks ' +
+    'up a random sample of profiles; for events, exports their days and compares all of them. Prints ' +
+    'each difference as a JSON line; the summary states the confidence.',
+  operands: [['[file...]', 'input of the write; - reads stdin']],
   examples: `
     # a sample of 300 users, field by field
     engagectl verify users.csv
-    # all events of the file, none missing and none twice; look again for ten minutes
+    # all events of the file; recheck for ten minutes
     engagectl verify events.ndjson --within 10m
-    # opt-outs, by the flags of who has the address
+    # opt-outs, by the flags of the users with these addresses
     engagectl verify opt-outs.csv --subscriptions
-    # which records of unknown outcome arrived? the others are ready to be sent
+    # look up records of unknown outcome; write the missing ones
     engagectl verify events.ndjson.rejects.ndjson --settle -o open.ndjson
   `,
   options: [
-    'Mapping, as in upload or subscribe:',
+    'Mapping (as in upload or subscribe):',
     [
       '--type <type>',
       'profile (the default) or event; with --subscriptions: phone, whatsapp, email',
       choice(...recordTypes, ...addressTypes),
     ],
     ...mappingOptions,
-    ['--subscriptions', 'the input is one of subscribe'],
+    ['--subscriptions', 'the input was used with subscribe'],
     [
       '--status <status>',
-      'with --subscriptions: Unsubscribe or Resubscribe, where the input does not say',
+      'with --subscriptions: Unsubscribe or Resubscribe, if the input has no status',
       choiceInAnyCase(...Object.values(subscriptionStatuses)),
     ],
     ...inputOptions,
-    ...lookingOptions,
+    ...verifyOptions,
   ],
   run: async (call) => {
     const { type, subscriptions, status, ...flags } = call.flags;
     const what = subscriptions
-      ? { subscriptions: subscribed({ type, status }) }
-      : uploaded({ type, status });
+      ? { subscriptions: subscriptionsToVerify({ type, status }) }
+      : recordsToVerify({ type, status });
     const { operands: files } = call;
-    needInput(files, call);
+    requireInput(files, call);
     if (flags.settle && files.length === 0) throw noRejectsFile();
-    const [{ verify }, { openRecordSink }, { runJob }] = await Promise.all([
+    const [{ verify }, { openRecordOutput }, { runJob }] = await Promise.all([
       import('../jobs/verify/verify.js'),
       import('../jobs/record-output.js'),
       import('./shared/run-job.js'),
@@ -111,7 +112,7 @@ export const command: CommandSpec<VerifyFlags> = {
         reads: true,
         job: async (world, hooks) => {
           const how = { format: 'ndjson', overwrite } as const;
-          const into = async () => openRecordSink(flags.output, how, world);
+          const into = async () => openRecordOutput(flags.output, how, world);
           return verify({ ...flags, ...what, files, into }, world, hooks);
         },
       },
@@ -124,7 +125,10 @@ export const command: CommandSpec<VerifyFlags> = {
 type What = { readonly [Name in 'type' | 'status']: VerifyFlags[Name] | undefined };
 
 /** Throws E-USAGE for a type of records that are no subscriptions. */
-function subscribed({ type, status }: What): NonNullable<VerifyOptions['subscriptions']> {
+function subscriptionsToVerify({
+  type,
+  status,
+}: What): NonNullable<VerifyOptions['subscriptions']> {
   const address = addressTypes.find((one) => one === type);
   if (type !== undefined && address === undefined) {
     throw new EngagectlError('E-USAGE', `--type ${type} is no type of a subscription`, {
@@ -136,7 +140,7 @@ function subscribed({ type, status }: What): NonNullable<VerifyOptions['subscrip
 }
 
 /** Throws E-USAGE for what only subscriptions have. */
-function uploaded({ type, status }: What): Pick<VerifyOptions, 'type'> {
+function recordsToVerify({ type, status }: What): Pick<VerifyOptions, 'type'> {
   const record = recordTypes.find((one) => one === type);
   if (type !== undefined && record === undefined) {
     throw new EngagectlError('E-USAGE', `--type ${type} is for subscriptions`, {

@@ -1,6 +1,6 @@
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
-import { checkedBaseUrl, together } from './validation.js';
+import { validateBaseUrl, collectErrors } from './validation.js';
 import {
   callingAccount,
   checkedHeaderPrefix,
@@ -12,8 +12,9 @@ import {
   type AccountKind,
   type SourcedCredentials,
 } from './credentials.js';
-import { localCredentials, localFolder } from './local-account.js';
-import { chooseSaved, localRegion, type Saved } from './profiles.js';
+import { localCredentials, localDataDirectory } from './local-account.js';
+import { findSavedAccount, localRegion, type SavedAccount } from './profiles.js';
+import { quoteForShell } from '../wording.js';
 import type { Runtime } from '../runtime.js';
 
 /** Everything needed to talk to one account of the service, or of the calling system. */
@@ -35,9 +36,12 @@ export interface Account {
   readonly sources: Readonly<Record<Exclude<keyof Account, 'profile' | 'sources'>, string>>;
 }
 
-type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'token' | 'sleep' | 'signal'>;
+type AccountRuntime = Pick<
+  Runtime,
+  'env' | 'cwd' | 'platform' | 'uid' | 'token' | 'sleep' | 'signal'
+>;
 
-interface Wanted {
+interface AccountRequest {
   readonly kind?: AccountKind;
   /** How a `passcode_command` is carried out, where it is the one that counts. */
   readonly run?: typeof passcodeFromCommand;
@@ -52,14 +56,14 @@ interface Wanted {
 export async function resolveAccount(
   settings: AccountSettings,
   runtime: AccountRuntime,
-  { kind = serviceAccount, run = passcodeFromCommand }: Wanted = {},
+  { kind = serviceAccount, run = passcodeFromCommand }: AccountRequest = {},
 ): Promise<Account> {
   const baseUrl = baseUrlSetting(settings);
-  const region = setting(settings, 'region');
+  const region = flagOrVariable(settings, 'region');
   if (region?.value === localRegion) return localAccount(settings, region, baseUrl, runtime);
 
-  const prefix = setting(settings, 'headerPrefix');
-  const [environment, address] = await together(
+  const prefix = flagOrVariable(settings, 'headerPrefix');
+  const [environment, address] = await collectErrors(
     async () => ofEnvironment(settings, runtime, kind),
     () => baseUrl && checked(baseUrl),
     () => prefix && checkedHeaderPrefix(prefix.value, prefix.source),
@@ -71,7 +75,7 @@ export async function resolveAccount(
     return accountOf(settings, { region: region ?? host, baseUrl: address, credentials });
   }
 
-  const saved = await chooseSaved(settings, runtime);
+  const saved = await findSavedAccount(settings, runtime);
   const from = { value: saved.region, source: region?.source ?? saved.source };
   const { values, source } = saved;
   if (!values) return localAccount(settings, from, baseUrl, runtime);
@@ -79,7 +83,7 @@ export async function resolveAccount(
     kind === callingAccount
       ? (savedCallCredentials(region, source) ?? noCallingAccount(saved))
       : savedCredentials(region, source, (command, of) => run(command, of, runtime));
-  const [url, credentials] = await together(
+  const [url, credentials] = await collectErrors(
     () => address ?? checked({ value: values.baseUrl, source }),
     async () => environment ?? (await ofSaved(values)),
     () => prefix ?? (values.headerPrefix && checkedHeaderPrefix(values.headerPrefix, source)),
@@ -104,7 +108,7 @@ export async function callingCredentials(
 ): Promise<SourcedCredentials | undefined> {
   const environment = await ofEnvironment(settings, runtime, callingAccount);
   if (environment || profile === undefined) return environment;
-  const { values, source } = await chooseSaved(settings, runtime);
+  const { values, source } = await findSavedAccount(settings, runtime);
   return values && savedCallCredentials(values, source);
 }
 
@@ -119,23 +123,23 @@ const ofEnvironment = async (
  * The address of the flag or the variable. An explicit `--profile` or `--region local` sets the
  * variable aside: it belongs to the environment's account. ws is http, and wss https, as far as the rules go.
  */
-function baseUrlSetting(settings: AccountSettings): Sourced | undefined {
+function baseUrlSetting(settings: AccountSettings): SourcedValue | undefined {
   const { region, flags, callUrl } = settings;
   if (callUrl !== undefined)
     return { value: callUrl.replace(/^ws(?=s?:)/i, 'http'), source: '--call-url' };
   const aside = flags.has('profile') || (flags.has('region') && region === localRegion);
-  return aside && !flags.has('baseUrl') ? undefined : setting(settings, 'baseUrl');
+  return aside && !flags.has('baseUrl') ? undefined : flagOrVariable(settings, 'baseUrl');
 }
 
-const checked = ({ value, source }: Sourced): Sourced => ({
-  value: checkedBaseUrl(value, source),
+const checked = ({ value, source }: SourcedValue): SourcedValue => ({
+  value: validateBaseUrl(value, source),
   source,
 });
 
 async function localAccount(
   settings: AccountSettings,
-  region: Sourced,
-  baseUrl: Sourced | undefined,
+  region: SourcedValue,
+  baseUrl: SourcedValue | undefined,
   runtime: AccountRuntime,
 ): Promise<Account> {
   const what = settings.callUrl === undefined ? 'a base URL' : '--call-url';
@@ -144,7 +148,7 @@ async function localAccount(
       why: 'region "local" is the embedded service, on an address of its own',
       fix: `leave out ${baseUrl.source}, or name another region`,
     });
-  const folder = localFolder(runtime);
+  const folder = localDataDirectory(runtime);
   const source = `the local service, kept in ${folder}`;
   const credentials = await localCredentials(folder, runtime);
   return accountOf(settings, {
@@ -155,10 +159,10 @@ async function localAccount(
 }
 
 interface Choice {
-  readonly region: Sourced;
-  readonly baseUrl: Sourced;
+  readonly region: SourcedValue;
+  readonly baseUrl: SourcedValue;
   readonly credentials: SourcedCredentials;
-  readonly saved?: Saved;
+  readonly saved?: SavedAccount;
 }
 
 /** Adds the two settings that have a default. */
@@ -166,13 +170,13 @@ function accountOf(
   settings: AccountSettings,
   { region, baseUrl, credentials, saved }: Choice,
 ): Account {
-  const choose = (name: 'headerPrefix' | 'timezone', fallback: string): Sourced => {
+  const choose = (name: 'headerPrefix' | 'timezone', fallback: string): SourcedValue => {
     const kept = saved?.values?.[name];
     const otherwise =
       saved && kept !== undefined
         ? { value: kept, source: saved.source }
         : { value: fallback, source: 'default' };
-    return setting(settings, name) ?? otherwise;
+    return flagOrVariable(settings, name) ?? otherwise;
   };
   const headerPrefix = choose('headerPrefix', defaultHeaderPrefix);
   const timezone = choose('timezone', 'UTC');
@@ -196,13 +200,13 @@ function accountOf(
   };
 }
 
-function noCallingAccount({ region, source }: Saved): never {
+function noCallingAccount({ region, source }: SavedAccount): never {
   throw new EngagectlError(
     'E-CONFIG',
     `${source}, region "${region}", has no account of the calling system`,
     {
       why: 'calls have an account id and an API key of their own',
-      fix: `engagectl config set --region ${region} --call-account-id <id> --call-api-key-file <file>; or try it without: --region local`,
+      fix: `engagectl config set --region ${quoteForShell(region)} --call-account-id <id> --call-api-key-file <file>; or try it without: --region local`,
     },
   );
 }
@@ -221,7 +225,7 @@ interface AccountSettings {
 }
 
 /** A value and, for people, where it came from. */
-interface Sourced {
+interface SourcedValue {
   readonly value: string;
   readonly source: string;
 }
@@ -234,7 +238,10 @@ const names = {
 } as const;
 
 /** A setting of the flag, else of the variable; undefined when neither is given. */
-export function setting(settings: AccountSettings, name: keyof typeof names): Sourced | undefined {
+export function flagOrVariable(
+  settings: AccountSettings,
+  name: keyof typeof names,
+): SourcedValue | undefined {
   const value = settings[name];
   if (value === undefined) return undefined;
   const { flag, variable } = names[name];

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { makeFolder } from '../files/atomic-write.js';
-import { whyOf } from '../files/file-errors.js';
+import { makePrivateFolder } from '../files/atomic-write.js';
+import { fileErrorReason } from '../files/file-errors.js';
 import { lockRun } from '../files/file-lock.js';
 import type { Runtime } from '../runtime.js';
 
@@ -21,7 +21,7 @@ export async function claimRouter(
   runtime: ClaimRuntime,
 ): Promise<RouterClaim | undefined> {
   try {
-    makeFolder(folder);
+    makePrivateFolder(folder);
     const lock = await lockRun(path.join(folder, 'call-router.lock'));
     return {
       announce: (url) => announce(folder, url, runtime),
@@ -30,7 +30,7 @@ export async function claimRouter(
   } catch (error) {
     if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
     throw new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
-      why: whyOf(error),
+      why: fileErrorReason(error),
       fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
       file: folder,
       cause: error,

@@ -1,30 +1,36 @@
 import path from 'node:path';
 import { chmod, open, stat, unlink } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { makeFolder } from '../files/atomic-write.js';
-import { whyOf } from '../files/file-errors.js';
-import { configFolder, type Surroundings } from './directories.js';
-import { schemaFaults } from '../did-you-mean.js';
-import { shellWord } from '../wording.js';
+import { makePrivateFolder, noFollow } from '../files/atomic-write.js';
+import {
+  refuseOthers,
+  refuseUntrusted,
+  trustsGroup,
+  type TrustRuntime,
+} from '../files/ownership.js';
+import { fileErrorReason } from '../files/file-errors.js';
+import { configDirectory, type DirectoryRuntime } from './directories.js';
+import { describeSchemaIssues } from '../did-you-mean.js';
+import { shellPath } from '../wording.js';
 import { constants } from 'node:fs';
 import type { Runtime } from '../runtime.js';
 import type { Config } from './schema.js';
 
 type StoreRuntime = Pick<
   Runtime,
-  'env' | 'cwd' | 'platform' | 'monotonic' | 'random' | 'sleep' | 'signal'
+  'env' | 'cwd' | 'platform' | 'uid' | 'monotonic' | 'random' | 'sleep' | 'signal'
 >;
 
 /** How long a writer waits for another one. A write takes some ten milliseconds. */
 const lockPatienceMs = 10_000;
 
-export const configPath = (runtime: Surroundings): string =>
-  path.join(configFolder(runtime), 'config.json');
+export const configPath = (runtime: DirectoryRuntime): string =>
+  path.join(configDirectory(runtime), 'config.json');
 
 /** What is saved; empty when there is no file yet. A file that cannot be trusted is E-CONFIG-FILE. */
-export async function readConfig(runtime: Surroundings): Promise<Config> {
+export async function readConfig(runtime: DirectoryRuntime): Promise<Config> {
   const file = configPath(runtime);
-  const text = await readPrivate(file, runtime);
+  const text = await readPrivateFile(file, runtime);
   if (text === undefined) return { profiles: {} };
   return (await parser(file))(text);
 }
@@ -37,7 +43,7 @@ export async function updateConfig(
   runtime: StoreRuntime,
   change: (config: Config) => Config,
 ): Promise<void> {
-  const folder = await privateFolder(configFolder(runtime), runtime);
+  const folder = await makePrivateDirectory(configDirectory(runtime), runtime);
   const unlock = await lock(path.join(folder, 'config.lock'), runtime);
   try {
     const next = change(await readConfig(runtime));
@@ -47,7 +53,7 @@ export async function updateConfig(
   }
 }
 
-/** conf's part is the atomic, synced replacement of the file; reading needs none of it. */
+/** Replaces the file atomically; the directory is private, so nobody can plant a link in it. */
 async function write(config: Config, file: string): Promise<void> {
   const { default: Conf } = await import('conf');
   const parse = await parser(file);
@@ -68,7 +74,7 @@ async function parser(file: string): Promise<(text: string) => Config> {
   return (text) => {
     const parsed = configSchema.safeParse(parseJson(text, file));
     if (parsed.success) return parsed.data;
-    throw notUsable(file, schemaFaults(parsed.error, configMembers));
+    throw configFileError(file, describeSchemaIssues(parsed.error, configMembers));
   };
 }
 
@@ -77,30 +83,33 @@ function parseJson(text: string, file: string): unknown {
     return JSON.parse(text);
   } catch {
     // The parser's own message quotes the file, and the quote may be the passcode.
-    throw notUsable(file, text.trim() === '' ? 'it is empty' : 'it is not valid JSON');
+    throw configFileError(file, text.trim() === '' ? 'it is empty' : 'it is not valid JSON');
   }
 }
 
+type PrivateRuntime = Pick<Runtime, 'platform'> & TrustRuntime;
+
 /**
- * Makes the folder, or tightens the one there is. One that everybody may write to is refused
- * and left alone: it may be /tmp.
+ * Makes the folder, or has others not read the one there is. One that others may write to is refused
+ * and left alone: it may be /tmp, and hold what somebody else has put there.
  */
-export async function privateFolder(
+export async function makePrivateDirectory(
   folder: string,
-  { platform }: Pick<Runtime, 'platform'>,
+  runtime: PrivateRuntime,
 ): Promise<string> {
   try {
-    makeFolder(folder);
+    makePrivateFolder(folder);
+    refuseUntrusted(folder, runtime);
     const { mode } = await stat(folder);
-    if (platform === 'win32' || (mode & 0o077) === 0) return folder;
-    if ((mode & 0o002) !== 0) throw new Error('everybody may write to it');
-    await chmod(folder, 0o700);
+    if (isPrivate(mode, runtime)) return folder;
+    await chmod(folder, trustsGroup(runtime) ? mode & 0o770 : 0o700);
     return folder;
   } catch (error) {
+    if (error instanceof EngagectlError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    const tighten = code === undefined ? `chmod 700 ${shellWord(folder)}, or ` : '';
+    const tighten = code === undefined ? `chmod 700 ${shellPath(folder)}, or ` : '';
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
-      why: code === 'ENOENT' ? 'it cannot be made' : whyOf(error),
+      why: code === 'ENOENT' ? 'it cannot be made' : fileErrorReason(error),
       fix: `${tighten}choose another folder: by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data`,
       file: folder,
       cause: error,
@@ -120,12 +129,13 @@ async function lock(file: string, { monotonic, random, sleep, signal }: StoreRun
       await handle.close();
       return () => unlink(file);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw notUsable(file, whyOf(error));
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+        throw configFileError(file, fileErrorReason(error));
     }
     if (monotonic() > deadline)
       throw new EngagectlError('E-CONFIG-FILE', 'another engagectl is changing the configuration', {
         why: `its lock has been there for ${lockPatienceMs / 1000} s: ${file}`,
-        fix: `when no other engagectl runs: rm ${shellWord(file)}`,
+        fix: `when no other engagectl runs: rm ${shellPath(file)}`,
         file,
       });
     await sleep(10 + random() * 20, signal);
@@ -136,18 +146,21 @@ async function lock(file: string, { monotonic, random, sleep, signal }: StoreRun
  * Reads a file of secrets: a regular file, readable by its owner only, in a folder of the same
  * kind. Undefined when there is none; anything looser is E-CONFIG-FILE with the chmod to type.
  */
-export async function readPrivate(
+export async function readPrivateFile(
   file: string,
-  { platform }: Pick<Runtime, 'platform'>,
+  runtime: PrivateRuntime,
 ): Promise<string | undefined> {
   try {
     const folder = path.dirname(file);
-    refuseLoose(folder, await stat(folder), { platform, wanted: '700' });
+    refuseUntrusted(folder, runtime);
+    refuseLoose(folder, await stat(folder), runtime, '700');
     // A symbolic link is refused: replacing the file would cut it, writing through it would
     // put a secret where nobody looks for one.
-    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    const handle = await open(file, constants.O_RDONLY | noFollow);
     try {
-      refuseLoose(file, await handle.stat(), { platform, wanted: '600' });
+      const found = await handle.stat();
+      refuseOthers(file, found, runtime);
+      refuseLoose(file, found, runtime, '600');
       return await handle.readFile('utf8');
     } finally {
       await handle.close();
@@ -155,30 +168,34 @@ export async function readPrivate(
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw notUsable(file, whyOf(error));
+    throw configFileError(file, fileErrorReason(error));
   }
 }
 
 /** Windows has no such modes: there the folder's own access list protects the file. */
+const isPrivate = (mode: number, runtime: PrivateRuntime): boolean =>
+  runtime.platform === 'win32' || (mode & (trustsGroup(runtime) ? 0o007 : 0o077)) === 0;
+
 function refuseLoose(
   file: string,
   { mode }: { readonly mode: number },
-  { platform, wanted }: Pick<Runtime, 'platform'> & { readonly wanted: '600' | '700' },
+  runtime: PrivateRuntime,
+  wanted: '600' | '700',
 ): void {
-  if (platform === 'win32' || (mode & 0o077) === 0) return;
+  if (isPrivate(mode, runtime)) return;
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
   throw new EngagectlError('E-CONFIG-FILE', `${file}: others may read it (mode ${octal})`, {
     why: 'it holds, or leads to, a passcode',
-    fix: `chmod ${wanted} ${shellWord(file)}`,
+    fix: `chmod ${wanted} ${shellPath(file)}`,
     file,
   });
 }
 
 /** E-CONFIG-FILE that never shows what the file holds. */
-function notUsable(file: string, why: string): EngagectlError {
+function configFileError(file: string, why: string): EngagectlError {
   return new EngagectlError('E-CONFIG-FILE', `${file}: cannot be used`, {
     why,
-    fix: `correct it, or remove it (rm ${shellWord(file)}) and set it up again`,
+    fix: `correct it, or remove it (rm ${shellPath(file)}) and set it up again`,
     file,
   });
 }

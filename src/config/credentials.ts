@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { whyOf } from '../files/file-errors.js';
-import { together, checkedBaseUrl } from './validation.js';
+import { fileErrorReason } from '../files/file-errors.js';
+import { collectErrors, validateBaseUrl } from './validation.js';
 import { once } from 'node:events';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
@@ -56,7 +56,7 @@ export async function environmentCredentials(
   const pair = pairIn(kind, env);
   if (pair === undefined) return undefined;
   const source = pair.file === undefined ? kind.secret : kind.file;
-  const [accountId, passcode] = await together(
+  const [accountId, passcode] = await collectErrors(
     () => checkedAccountId(pair.id, kind.id),
     async () =>
       pair.file === undefined
@@ -108,7 +108,7 @@ export async function savedCredentials(
   run: (command: string, source: string) => Promise<string>,
 ): Promise<SourcedCredentials> {
   const from = command === undefined ? source : `passcode_command of ${source}`;
-  const [id, secret] = await together(
+  const [id, secret] = await collectErrors(
     () => checkedAccountId(accountId, source),
     async () => (command === undefined ? checkedPasscode(passcode, from) : run(command, from)),
   );
@@ -141,14 +141,14 @@ export async function secretFromFile(
   source: string,
   signal?: AbortSignal,
 ): Promise<string> {
-  const { readText } = await import('../files/read-file.js');
+  const { readTextFile } = await import('../files/read-file.js');
   let text: string;
   try {
-    text = await readText(file, signal);
+    text = await readTextFile(file, signal);
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${file} (${source})`, {
-      why: whyOf(error),
+      why: fileErrorReason(error),
       fix: `name a readable file that holds nothing but the ${what}`,
       file,
       cause: error,
@@ -193,7 +193,7 @@ export function checkedHeaderPrefix(prefix: string, source: string): string {
  * What is wrong with the variables of the account, but for a file that they name: to be told with
  * what is wrong besides. `flags`: the settings that were given as flags, and set variables aside.
  */
-export function environmentFaults(
+export function environmentProblems(
   { env }: Pick<Runtime, 'env'>,
   flags: ReadonlySet<string>,
 ): string[] {
@@ -204,7 +204,7 @@ export function environmentFaults(
   const isAside = flags.has('profile');
   return [
     ...(isAside ? [] : [() => checkAccountPair(env)]),
-    ...(isAside || flags.has('baseUrl') ? [] : [read('ENGAGECTL_BASE_URL', checkedBaseUrl)]),
+    ...(isAside || flags.has('baseUrl') ? [] : [read('ENGAGECTL_BASE_URL', validateBaseUrl)]),
     ...(flags.has('headerPrefix') ? [] : [read('ENGAGECTL_HEADER_PREFIX', checkedHeaderPrefix)]),
   ].flatMap(faultOf);
 }

@@ -1,26 +1,34 @@
 import path from 'node:path';
 import { userInfo } from 'node:os';
 import { EngagectlError } from '../errors.js';
+import { trustedFolder } from '../files/ownership.js';
 import type { Runtime } from '../runtime.js';
 
 /** What the places of our files depend on. */
-export type Surroundings = Pick<Runtime, 'env' | 'cwd' | 'platform'>;
+export type DirectoryRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'uid'>;
 
 /** Absolute path of the folder with `config.json` (contract §1, `ENGAGECTL_CONFIG_DIR`). */
-export const configFolder = (runtime: Surroundings): string =>
+export const configDirectory = (runtime: DirectoryRuntime): string =>
   chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime).config;
 
 /** Absolute path of the folder with the local service's data and the journals of runs. */
-export const stateFolder = (runtime: Surroundings): string =>
+export const stateDirectory = (runtime: DirectoryRuntime): string =>
   chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime).state;
 
-function chosen({ env, cwd }: Surroundings, variable: string): string | undefined {
+/**
+ * Where the journals of unfinished runs are. Throws E-CONFIG where this user has no home, E-CONFIG-FILE
+ * where somebody else may have filled the folder.
+ */
+export const runsFolder = (runtime: DirectoryRuntime): string =>
+  trustedFolder(path.join(stateDirectory(runtime), 'runs'), runtime);
+
+function chosen({ env, cwd }: DirectoryRuntime, variable: string): string | undefined {
   const folder = env[variable];
   return folder === undefined ? undefined : path.resolve(cwd, folder);
 }
 
 /** The platform's own places: XDG on Linux, Library on macOS, AppData on Windows. */
-function standard({ env, platform }: Surroundings) {
+function standard({ env, platform }: DirectoryRuntime) {
   const home = () => env['HOME'] ?? env['USERPROFILE'] ?? accountHome();
   if (platform === 'darwin') {
     return {

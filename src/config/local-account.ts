@@ -1,21 +1,29 @@
 import path from 'node:path';
-import { constants } from 'node:fs';
-import { copyFile, link, unlink, writeFile } from 'node:fs/promises';
 import {
   checkedPasscode,
   serviceAccount,
   withoutNewline,
   type Credentials,
 } from './credentials.js';
-import { stateFolder, type Surroundings } from './directories.js';
-import { readPrivate, privateFolder } from './config-file.js';
+import { FileDraft } from '../files/atomic-write.js';
+import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
+import { stateDirectory, type DirectoryRuntime } from './directories.js';
+import { readPrivateFile, makePrivateDirectory } from './config-file.js';
 import type { Runtime } from '../runtime.js';
 
-type LocalRuntime = Pick<Runtime, 'platform' | 'token'>;
+type LocalRuntime = Pick<Runtime, 'platform' | 'token' | 'uid' | 'env'>;
 
-/** Where the embedded service keeps its data for `--region local`, and `serve` by default. */
-export const localFolder = (runtime: Surroundings): string =>
-  path.join(stateFolder(runtime), 'local');
+/**
+ * Where the embedded service keeps its data: for `--region local`, and for `serve` unless its `--data`
+ * names another folder. Throws E-CONFIG-FILE where somebody else may have filled it.
+ */
+export function localDataDirectory(runtime: DirectoryRuntime, data?: string): string {
+  if (data === undefined)
+    return trustedFolder(path.join(stateDirectory(runtime), 'local'), runtime);
+  const folder = path.resolve(runtime.cwd, data);
+  refuseUntrusted(folder, runtime);
+  return folder;
+}
 
 /** A file that ENGAGECTL_PASSCODE_FILE can name, so that the secret is never shown. */
 export const localSecretFile = (folder: string, { local } = serviceAccount): string =>
@@ -32,33 +40,26 @@ export async function localCredentials(
 }
 
 async function localSecret(file: string, runtime: LocalRuntime): Promise<string> {
-  await privateFolder(path.dirname(file), runtime);
+  await makePrivateDirectory(path.dirname(file), runtime);
   return (await readSecret(file, runtime)) ?? (await makeSecret(file, runtime));
 }
 
 async function readSecret(file: string, runtime: LocalRuntime): Promise<string | undefined> {
-  const text = await readPrivate(file, runtime);
+  const text = await readPrivateFile(file, runtime);
   return text === undefined ? undefined : checkedPasscode(withoutNewline(text), file);
 }
 
 /** Two first commands at once agree: the file appears whole under its name, and only once. */
 async function makeSecret(file: string, runtime: LocalRuntime): Promise<string> {
   const made = runtime.token();
-  const draft = `${file}.${runtime.token()}`;
-  await writeFile(draft, `${made}\n`, { mode: 0o600, flag: 'wx' });
+  const draft = new FileDraft(file);
   try {
-    await link(draft, file);
+    draft.write(`${made}\n`);
+    draft.commit({ overwrite: false });
     return made;
   } catch (error) {
     const others = await readSecret(file, runtime);
     if (others !== undefined) return others;
-    if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await copyFile(draft, file, constants.COPYFILE_EXCL);
-    return made;
-  } finally {
-    await unlink(draft);
+    throw error;
   }
 }
-
-/** File systems without hard links say one of these. */
-const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);

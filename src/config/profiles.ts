@@ -1,16 +1,16 @@
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
-import { shellWord } from '../wording.js';
+import { quoteForShell } from '../wording.js';
 import { readConfig } from './config-file.js';
 import { namePattern } from './validation.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
-import type { Surroundings } from './directories.js';
+import type { DirectoryRuntime } from './directories.js';
 
 /** The built-in region: the embedded service, started inside the command. */
 export const localRegion = 'local';
 
 /** One region of a config profile, found by name or by being the only one. */
-export interface Saved {
+export interface SavedAccount {
   readonly profile: string;
   readonly region: string;
   /** For people: which profile. */
@@ -26,16 +26,16 @@ export const currentProfile = ({ current }: Config): string => current ?? defaul
 const defaultProfile = 'default';
 
 /** Looks the account up; an unknown name is an error that lists the known ones. */
-export async function chooseSaved(
+export async function findSavedAccount(
   wanted: { readonly profile?: string; readonly region?: string },
-  runtime: Surroundings,
-): Promise<Saved> {
+  runtime: DirectoryRuntime,
+): Promise<SavedAccount> {
   const config = await readConfig(runtime);
   const isEmpty = Object.keys(config.profiles).length === 0;
   if (isEmpty && wanted.region && !wanted.profile)
     throw new EngagectlError('E-REGION', `there is no region "${wanted.region}"`, {
       why: `known: ${localRegion}, the built-in one; there is no config profile yet that could name others`,
-      fix: `engagectl config set --region ${wanted.region} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
+      fix: `engagectl config set --region ${quoteForShell(wanted.region)} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
     });
   const name = wanted.profile ?? currentProfile(config);
   const profile = findProfile(config, name);
@@ -47,7 +47,7 @@ export async function chooseSaved(
 
 /** E-CONFIG for a profile that is not there. */
 function findProfile(config: Config, name: string): SavedProfile {
-  const profile = entry(config.profiles, name);
+  const profile = ownEntry(config.profiles, name);
   if (profile) return profile;
   const known = Object.keys(config.profiles);
   const missing = `there is no config profile "${name}"`;
@@ -65,13 +65,13 @@ function findProfile(config: Config, name: string): SavedProfile {
     );
   throw new EngagectlError('E-CONFIG', `${missing}${didYouMean(name, known)}`, {
     why: `known: ${known.join(', ')}`,
-    fix: `name one of them, or make it: engagectl config set --profile ${shellWord(name)} --region <name> --base-url <url> --account-id <id>`,
+    fix: `name one of them, or make it: engagectl config set --profile ${quoteForShell(name)} --region <name> --base-url <url> --account-id <id>`,
   });
 }
 
 /** E-REGION for a region that is not there. */
 function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
-  const values = entry(profile.regions, region);
+  const values = ownEntry(profile.regions, region);
   if (values) return values;
   const known = [...Object.keys(profile.regions), localRegion];
   const missing = `config profile "${name}" has no region "${region}"`;
@@ -88,12 +88,12 @@ function onlyRegion(name: string, profile: SavedProfile): string {
   const regions = first === undefined ? 'no region' : `several regions: ${known.join(', ')}`;
   throw new EngagectlError('E-REGION', `config profile "${name}" has ${regions}`, {
     why: 'account and passcode belong to one region',
-    fix: `--region <name>; or choose one for good: engagectl config use ${name} --region ${first ?? '<name>'}`,
+    fix: `--region <name>; or choose one for good: engagectl config use ${quoteForShell(name)} --region ${first === undefined ? '<name>' : quoteForShell(first)}`,
   });
 }
 
 /** An own entry of a map whose keys come from outside: `constructor` is none. */
-export function entry<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
+export function ownEntry<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
@@ -110,8 +110,8 @@ export function savedRegion(
   profile: string,
   region: string,
 ): SavedRegion | undefined {
-  const found = entry(profiles, profile);
-  return found && entry(found.regions, region);
+  const found = ownEntry(profiles, profile);
+  return found && ownEntry(found.regions, region);
 }
 
 /**
@@ -121,7 +121,7 @@ export function savedRegion(
 export function withRegion(config: Config, { profile, region, values }: RegionChange): Config {
   checkName('region', region);
   checkName('profile', profile);
-  const known = entry(config.profiles, profile);
+  const known = ownEntry(config.profiles, profile);
   const given = defined(values);
   const kept: Partial<SavedRegion> = { ...savedRegion(config, profile, region) };
   if ('passcode' in given) delete kept.passcode_command;
@@ -171,7 +171,7 @@ export function withCurrent(config: Config, name: string, region: string | undef
 }
 
 /** Forgets a region of a profile, or with the last one the whole profile; also that it was the chosen one. */
-export function without(config: Config, name: string, region: string | undefined): Config {
+export function removeSaved(config: Config, name: string, region: string | undefined): Config {
   const profile = findProfile(config, name);
   if (region !== undefined) {
     findRegion(name, profile, region);
@@ -190,7 +190,7 @@ const withProfile = (config: Config, name: string, profile: SavedProfile): Confi
 });
 
 /** What `config list` prints: everything saved but passcodes and the commands that know them. */
-export function listed(config: Config) {
+export function listSaved(config: Config) {
   return Object.entries(config.profiles).flatMap(
     ([profile, { region: chosen, production, regions }]) =>
       Object.entries(regions).map(([region, { baseUrl, accountId, ...others }]) => ({

@@ -9,11 +9,13 @@ export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
  * `127.1` is loopback and `127.0.0.1.nip.io` is not. E-BASE-URL otherwise; `source` names the
  * flag, variable or profile it came from.
  */
-export function checkedBaseUrl(text: string, source: string): string {
+export function validateBaseUrl(text: string, source: string): string {
   const problem = problemOf(text);
   if (problem === undefined) return new URL(text).origin;
-  // With an @ in it the text may hold a password.
-  const shown = text.includes('@') ? 'the base URL' : `base URL "${text}"`;
+  // What stands before an @, or behind ? and #, may be a secret.
+  const shown = text.includes('@')
+    ? 'the base URL'
+    : `base URL "${text.replace(/[?#][^]*/, (rest) => `${rest[0]}…`)}"`;
   throw new EngagectlError('E-BASE-URL', `${shown} (${source}) cannot be used`, {
     why: problem,
     fix: 'give the address of the region, like https://eu1.api.example.com',
@@ -38,7 +40,7 @@ function problemOf(text: string): string | undefined {
  * What comes of each piece of work. Where several of them fail, one E-CONFIG says all that is
  * wrong; another error than one of the configuration is thrown as it is.
  */
-export async function together<const Work extends readonly (() => unknown)[]>(
+export async function collectErrors<const Work extends readonly (() => unknown)[]>(
   ...works: Work
 ): Promise<{ readonly [At in keyof Work]: Awaited<ReturnType<Work[At]>> }> {
   const results = await Promise.allSettled(works.map(async (work) => work()));

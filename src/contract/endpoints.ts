@@ -1,7 +1,7 @@
 import { limits } from './limits.js';
 
 /** Paths of the eight endpoints (specification, Endpoints 1 to 8). */
-export const paths = {
+export const endpointPaths = {
   upload: '/1/upload',
   subscribe: '/1/subscribe',
   profiles: '/1/profiles.json',
@@ -15,7 +15,7 @@ export const paths = {
  * by default and at most, whether their answer counts records or says success alone, and whether
  * they can check records and change nothing.
  */
-export const writes = {
+export const writeEndpoints = {
   upload: {
     records: limits.recordsPerUpload,
     inFlight: 8,
@@ -37,8 +37,8 @@ export const writes = {
     counts: false,
     dryRun: false,
   },
-} as const satisfies Partial<Record<keyof typeof paths, object>>;
-export type WriteEndpoint = keyof typeof writes;
+} as const satisfies Partial<Record<keyof typeof endpointPaths, object>>;
+export type WriteEndpoint = keyof typeof writeEndpoints;
 
 export const defaultHeaderPrefix = 'X-Service';
 

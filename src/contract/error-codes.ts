@@ -7,7 +7,7 @@ export const requestCodes = {
 } as const;
 
 /** What the body says beside the code (service-facts, Answers). */
-export const requestTexts = {
+export const requestErrorTexts = {
   pending: 'Request still in progress, please retry later',
   incorrectUsage: 'Incorrect Usage',
   tooManyRequests: 'Too many concurrent requests',

@@ -11,7 +11,7 @@ interface ProfileField {
 const anything = { wanted: 'text', pattern: /^/ };
 const yesOrNo = { wanted: 'Y or N', pattern: /^[YN]$/ };
 const emailAddress = /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/;
-export const phoneNumber = /^\+[1-9]\d{5,14}$/;
+export const phonePattern = /^\+[1-9]\d{5,14}$/;
 const schools = /^(School|College|Graduate)$/;
 
 /**
@@ -21,7 +21,10 @@ const schools = /^(School|College|Graduate)$/;
 export const profileFields: ReadonlyMap<string, ProfileField> = new Map<string, ProfileField>([
   ['Name', anything],
   ['Email', { wanted: 'an email address', pattern: emailAddress, code: codes.email }],
-  ['Phone', { wanted: '+, country code and digits only', pattern: phoneNumber, code: codes.phone }],
+  [
+    'Phone',
+    { wanted: '+, country code and digits only', pattern: phonePattern, code: codes.phone },
+  ],
   ['Gender', { wanted: 'M or F', pattern: /^[MF]$/, code: codes.gender }],
   ['DOB', { wanted: 'a date', pattern: /^\$D_-?\d+$/ }],
   ['Age', { wanted: 'whole years', pattern: /^\d{1,3}$/, code: codes.age }],

@@ -9,28 +9,28 @@ export const unprocessedEntry = z.looseObject({
 });
 
 /** Answer of endpoints 1 and 2 (specification, Endpoints 1 and 2). */
-export const writeAnswer = z.looseObject({
+export const writeResponse = z.looseObject({
   status: z.enum(['success', 'partial', 'fail']),
   processed: z.int().nonnegative(),
   unprocessed: z.array(unprocessedEntry).optional(),
 });
-export type WriteAnswer = z.infer<typeof writeAnswer>;
+export type WriteResponse = z.infer<typeof writeResponse>;
 
 /**
  * A request refused as a whole (specification, Errors 3; service-facts, Answers): `code` counts as
  * the HTTP status, whatever the status line says.
  */
-export const failAnswer = z.looseObject({
+export const failResponse = z.looseObject({
   status: z.literal('fail'),
   code: z.union([z.number(), z.string()]).optional(),
   error: z.unknown().optional(),
 });
 
 /** Answer of endpoints 3 and 6 (specification, Endpoints 3 and 6). */
-export const cursorAnswer = z.looseObject({
+export const cursorResponse = z.looseObject({
   status: z.literal('success').optional(),
   cursor: z.string().min(1),
 });
 
 /** Answer of endpoint 8 (specification, Endpoint 8). */
-export const demergeAnswer = z.looseObject({ status: z.literal('success') });
+export const demergeResponse = z.looseObject({ status: z.literal('success') });

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why the file could not be used; of other errors their own words. */
-export function whyOf(error: unknown): string {
+export function fileErrorReason(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return reasons[code] ?? message;
 }
@@ -32,6 +32,7 @@ const writeFailures: Record<string, readonly [why: string, fix: string]> = {
   ENOTDIR: ['a part of its path is no folder', 'choose another {output}'],
   EPIPE: ['what read it is gone', 'start the reader again, then the export'],
   EISDIR: ['it is a folder', 'name a file in it with {output}'],
+  ELOOP: ['it is a symbolic link', 'remove the link, or choose another {output}'],
 };
 
 interface FileFailure {
@@ -41,7 +42,10 @@ interface FileFailure {
 }
 
 /** An output that could not be opened, written or renamed: E-FILE-WRITE, exit 9. */
-export function fileError({ file, done, option }: FileFailure, cause: unknown): EngagectlError {
+export function fileWriteError(
+  { file, done, option }: FileFailure,
+  cause: unknown,
+): EngagectlError {
   const { code = '', message } = cause as NodeJS.ErrnoException;
   const [why, fix] = writeFailures[code] ?? [message, 'choose another {output}'];
   return new EngagectlError('E-FILE-WRITE', `${file} could not be ${done}`, {

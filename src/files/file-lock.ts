@@ -4,7 +4,7 @@ import { EngagectlError } from '../errors.js';
 import { createRequire } from 'node:module';
 
 /** Held until `release`, or until the process is gone, however it went. */
-export interface RunLock {
+export interface FileLock {
   release(): void;
 }
 
@@ -13,7 +13,7 @@ export interface RunLock {
  * and the kernel keeps it on the file: no pid that could be reused, nothing to break after a crash.
  * Throws E-RUN-LOCKED, or what stands in the way of any lock.
  */
-export async function lockRun(file: string): Promise<RunLock> {
+export async function lockRun(file: string): Promise<FileLock> {
   const { default: Database } = await import('libsql').catch((cause: unknown) => {
     throw notInstalled(cause);
   });

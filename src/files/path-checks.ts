@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { accessSync, constants, lstatSync, statSync, realpathSync } from 'node:fs';
-import { EngagectlError, grouped } from '../errors.js';
+import { EngagectlError, groupDigits } from '../errors.js';
 import { resolve } from 'node:path';
 
 export interface Place {
@@ -16,19 +16,19 @@ export interface Place {
  * Refuses a file that could not be made later on: its folder is missing or may not be written to, or
  * its name is too long. Changes nothing. Throws E-FILE-WRITE.
  */
-export function refusePlace(file: string, place: Place): void {
+export function checkWritablePath(file: string, place: Place): void {
   const folder = path.dirname(file);
   try {
     statSync(folder);
     lstatSync(`${file}.partial`, { throwIfNoEntry: false });
     accessSync(folder, constants.W_OK);
   } catch (error) {
-    throw unwritable(file, place, error);
+    throw unwritablePathError(file, place, error);
   }
 }
 
 /** What is said of a file that cannot be written. */
-export function unwritable(
+export function unwritablePathError(
   file: string,
   { name, what, option }: Place,
   cause: unknown,
@@ -49,6 +49,7 @@ function reasonOf(code: string, folder: string): readonly [why: string, fix?: st
   if (code === 'ENOTDIR') return [`${folder} is no folder`];
   if (code === 'EACCES' || code === 'EPERM') return [`you may not write in the folder ${folder}`];
   if (code === 'EROFS') return [`the folder ${folder} can only be read`];
+  if (code === 'ELOOP') return ['it is a symbolic link', 'name the file that it leads to'];
   if (code === 'ENAMETOOLONG') return ['its name is too long'];
   return undefined;
 }
@@ -57,7 +58,7 @@ function reasonOf(code: string, folder: string): readonly [why: string, fix?: st
  * Refuses an input that is named twice, however its path is spelled: its records would be taken
  * twice, and some do harm then. Throws E-USAGE.
  */
-export function refuseTwice(names: readonly string[], cwd: string): void {
+export function refuseDuplicatePaths(names: readonly string[], cwd: string): void {
   if (names.length < 2) return;
   const firstAt = new Map<string, string>();
   const faults: string[] = [];
@@ -75,7 +76,7 @@ export function refuseTwice(names: readonly string[], cwd: string): void {
   if (faults.length === 0) return;
   const told = faults.slice(0, mostTold);
   const more = faults.length - told.length;
-  const message = [...told, ...(more > 0 ? [`and ${grouped(more)} more`] : [])].join('; ');
+  const message = [...told, ...(more > 0 ? [`and ${groupDigits(more)} more`] : [])].join('; ');
   throw new EngagectlError('E-USAGE', message, {
     why: 'what is in it would be taken twice',
     fix: 'name each input once',

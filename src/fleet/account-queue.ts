@@ -1,7 +1,22 @@
-import { digest } from '../jobs/run/run-folder.js';
-import { shardsIn, type FleetCommand, type FleetRun } from './fleet-run.js';
+import { fingerprint } from '../jobs/run/run-folder.js';
+import {
+  isRunId,
+  isShard,
+  isWorkDir,
+  shardsOf,
+  type FleetCommand,
+  type FleetRun,
+  type ShardJob,
+  type SignedRun,
+} from './fleet-run.js';
+import { untrusted } from './signature.js';
 import { EngagectlError } from '../errors.js';
-import { answered, loadPeer, mayForget, type QueueStore } from './queue-store.js';
+import {
+  withinDeadline,
+  loadOptionalPackage,
+  evictionWarning,
+  type QueueStore,
+} from './queue-store.js';
 import type { Queue, Job, JobsOptions } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 
@@ -10,7 +25,7 @@ const usualBudgets = { upload: 15, other: 3 } as const;
 type LaneKind = keyof typeof usualBudgets;
 
 /** Whose requests share a budget. */
-interface Lane {
+interface AccountQueue {
   readonly accountId: string;
   readonly host: string;
   readonly kind: LaneKind;
@@ -19,15 +34,18 @@ interface Lane {
 /** Queues of which no worker takes anything: they list what there is, by the id of a job. */
 const lists = { lanes: 'lanes', runs: 'runs' } as const;
 
-export const laneKindOf = (command: FleetCommand): LaneKind =>
+export const endpointKind = (command: FleetCommand): LaneKind =>
   command === 'upload' || command === 'subscribe' ? 'upload' : 'other';
 
 /** The name of its queue; the account stays unnamed. */
-export const laneName = ({ accountId, host, kind }: Lane): string =>
-  `${digest([accountId, host]).slice(0, 12)}-${kind}`;
+export const queueName = ({ accountId, host, kind }: AccountQueue): string =>
+  `${fingerprint([accountId, host]).slice(0, 12)}-${kind}`;
+
+/** Of a queue of shards. Whoever can write to the store can list others. */
+const isLane = (name: string): boolean => /^[0-9a-f]{12}-(?:upload|other)$/.test(name);
 
 /** Where a run is found by its id. */
-interface ListedRun {
+interface RunEntry {
   readonly run: string;
   readonly workDir: string;
   readonly lane: string;
@@ -39,7 +57,7 @@ interface ListedRun {
 const listedId = (run: string): string => `run-${run}`;
 
 /** The lists of lanes and runs in a store. */
-export class FleetLists {
+export class RunIndex {
   readonly #lanes: Queue;
   readonly #runs: Queue;
 
@@ -50,41 +68,61 @@ export class FleetLists {
 
   async lanes(): Promise<string[]> {
     const jobs = await this.#lanes.getJobs(['waiting']);
-    return jobs.flatMap((job) => job?.id ?? []);
+    return jobs.flatMap((job) => job?.id ?? []).filter(isLane);
   }
 
-  async addRun(listed: ListedRun): Promise<void> {
+  async addRun(listed: RunEntry): Promise<void> {
     await this.#runs.add('run', listed, { jobId: listedId(listed.run) });
     await this.#lanes.add('lane', {}, { jobId: listed.lane });
   }
 
-  async run(run: string): Promise<ListedRun | undefined> {
-    return (await this.#runs.getJob(listedId(run)))?.data as ListedRun | undefined;
+  async run(run: string): Promise<RunEntry | undefined> {
+    const data: unknown = (await this.#runs.getJob(listedId(run)))?.data;
+    return isListedRun(data) && data.run === run ? data : undefined;
   }
 
-  async runs(): Promise<ListedRun[]> {
+  async runs(): Promise<RunEntry[]> {
     const jobs = await this.#runs.getJobs(['waiting']);
-    return jobs.map((job) => job.data as ListedRun);
+    return jobs.map((job): unknown => job?.data).filter(isListedRun);
   }
 }
 
+function isListedRun(data: unknown): data is RunEntry {
+  const { run, workDir, lane } = Object(data) as Record<string, unknown>;
+  return isRunId(run) && isWorkDir(workDir) && typeof lane === 'string';
+}
+
+/** Undefined where the store has none, or something that is no number. */
+export async function budgetOf(lane: Queue): Promise<number | undefined> {
+  const budget: unknown = await lane.getGlobalConcurrency();
+  return Number.isSafeInteger(budget) && (budget as number) > 0 ? (budget as number) : undefined;
+}
+
 /** Gives a lane a budget; without one it gets the usual, unless it has one. */
-export async function setBudget(
+export async function setConcurrencyLimit(
   lane: Queue,
   kind: LaneKind,
   budget: number | undefined,
 ): Promise<number> {
-  const known = await lane.getGlobalConcurrency();
+  const known = await budgetOf(lane);
   const wanted = budget ?? known ?? usualBudgets[kind];
   if (wanted !== known) await lane.setGlobalConcurrency(wanted);
   return wanted;
 }
 
-/** What a job of the queue says: whose shard of which run, and where that is. Nothing else. */
-export interface ShardJob {
-  readonly run: string;
-  readonly workDir: string;
-  readonly shard: Shard;
+/**
+ * What a job of the queue says, before its signature is verified. Its id is bound to it, so that a copy under
+ * another one is not a second job for the same shard. Throws E-UNTRUSTED.
+ */
+export function shardJob({ id, data }: Pick<Job, 'id' | 'data'>): ShardJob {
+  const { run, workDir, shard, signature } = Object(data) as Partial<ShardJob>;
+  if (isRunId(run) && isWorkDir(workDir) && isShard(shard) && id === shardJobId({ run }, shard)) {
+    return { run, workDir, shard, signature: typeof signature === 'string' ? signature : '' };
+  }
+  throw untrusted('the job is not one of a fleet', {
+    why: 'its run is no id, its shard no number, its work directory no absolute path, or its own id another one',
+    fix: 'find out who can write to the queue',
+  });
 }
 
 /** How far a worker has come with one. */
@@ -104,26 +142,22 @@ export const shardJobId = ({ run }: Pick<FleetRun, 'run'>, { index }: Shard): st
   `${run}-${index}`;
 
 /** Puts those shards into the queue that are not there. */
-export async function addShards(
-  lane: Queue,
-  run: Pick<FleetRun, 'run' | 'shards'>,
-  workDir: string,
-): Promise<void> {
-  const jobs = shardsIn(run).map((shard) => {
+export async function addShards(lane: Queue, signed: SignedRun): Promise<void> {
+  const { run } = signed;
+  const jobs = shardsOf(run).map((shard) => {
     const opts = { ...options, jobId: shardJobId(run, shard) };
-    const data = { run: run.run, workDir, shard } satisfies ShardJob;
-    return { name: 'shard', data, opts };
+    return { name: 'shard', data: signed.job(shard), opts };
   });
   await lane.addBulk(jobs);
 }
 
 /** The shards of a run in order, each with its job where the store knows it. */
-export async function jobsOf(
+export async function shardJobs(
   lane: Queue,
   run: Pick<FleetRun, 'run' | 'shards'>,
 ): Promise<{ readonly shard: Shard; readonly job: Job | undefined }[]> {
   return Promise.all(
-    shardsIn(run).map(async (shard) => ({ shard, job: await lane.getJob(shardJobId(run, shard)) })),
+    shardsOf(run).map(async (shard) => ({ shard, job: await lane.getJob(shardJobId(run, shard)) })),
   );
 }
 
@@ -139,15 +173,15 @@ interface StoreCheck {
  * E-UNAVAILABLE, E-CONFIG.
  */
 export async function checkStore(store: QueueStore, url: string): Promise<StoreCheck> {
-  const lanes = await answered(store, async () => new FleetLists(store).lanes());
-  const version = await answered(store, async () =>
+  const lanes = await withinDeadline(store, async () => new RunIndex(store).lanes());
+  const version = await withinDeadline(store, async () =>
     store.kind === 'Redis' ? ofRedis(url) : ofPostgres(url),
   );
   return { store: `${store.kind} at ${store.shown}`, version, lanes: lanes.length };
 }
 
 async function ofRedis(url: string): Promise<string> {
-  const { Redis } = await loadPeer('ioredis', async () => import('ioredis'));
+  const { Redis } = await loadOptionalPackage('ioredis', async () => import('ioredis'));
   const client = new Redis(url, { maxRetriesPerRequest: 1 });
   client.on('error', () => undefined); // the command that fails says it
   try {
@@ -155,7 +189,7 @@ async function ofRedis(url: string): Promise<string> {
     const said = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
     const policy = said('maxmemory_policy');
     if (policy !== 'noeviction' && policy !== '') {
-      throw new EngagectlError('E-CONFIG', mayForget(policy), {
+      throw new EngagectlError('E-CONFIG', evictionWarning(policy), {
         why: 'what it throws away is not done, and nobody is told',
         fix: 'set maxmemory-policy noeviction, by redis-cli config set or in its configuration',
       });
@@ -167,7 +201,7 @@ async function ofRedis(url: string): Promise<string> {
 }
 
 async function ofPostgres(url: string): Promise<string> {
-  const { default: pg } = await loadPeer('pg', async () => import('pg'));
+  const { default: pg } = await loadOptionalPackage('pg', async () => import('pg'));
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { Gate } from '../bulk/adaptive-concurrency.js';
+import { AimdLimiter } from '../bulk/adaptive-concurrency.js';
 import type { OutcomeLog } from '../jobs/job-context.js';
 
 /** Of a lease: what is left of it is for the difference of two clocks. */
@@ -55,7 +55,7 @@ const leaseLost = (): EngagectlError =>
 /** An outcome log that takes nothing any more once the lease is lost. */
 export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeLog => ({
   opened: (rows) => log.opened(rows),
-  settled: (...outcome) => log.settled(...outcome),
+  record: (...outcome) => log.record(...outcome),
   skipped: (...rows) => log.skipped(...rows),
   get once() {
     return log.once;
@@ -64,9 +64,9 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
     assertHeld();
     return log.intend(ordinals, kind);
   },
-  takeBack: async (ordinals) => {
+  retractIntent: async (ordinals) => {
     assertHeld();
-    return log.takeBack(ordinals);
+    return log.retractIntent(ordinals);
   },
   write: () => {
     assertHeld();
@@ -83,7 +83,7 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
  * concurrency, which is the account's budget. When the lease is lost, the run is stopped by its
  * signal before the request is made.
  */
-export class LeasedSlot extends Gate {
+export class LeasedConcurrency extends AimdLimiter {
   readonly #lease: Lease;
 
   constructor(lease: Lease) {
@@ -91,8 +91,8 @@ export class LeasedSlot extends Gate {
     this.#lease = lease;
   }
 
-  override async enter(): Promise<number> {
-    const ticket = await super.enter();
+  override async acquire(): Promise<number> {
+    const ticket = await super.acquire();
     this.#lease.isHeld();
     return ticket;
   }

@@ -2,7 +2,7 @@ import type { Job, Queue, QueueOptions, Worker, WorkerOptions } from 'bullmq';
 import { EngagectlError } from '../errors.js';
 
 /** Jobs whose worker vanished go to another one as often as it takes. */
-const asOftenAsItTakes = 1_000_000;
+const unlimitedStalls = 1_000_000;
 /** Milliseconds in which a person's command expects an answer. */
 const answerMs = 5000;
 /** Namespace in a store that others may use, too: a prefix of Redis, a schema of PostgreSQL. */
@@ -49,15 +49,15 @@ export interface StoreOptions {
  * Opens the store at `redis://`, `rediss://` or `postgres://`. Nothing is asked of it yet. Throws
  * E-CONFIG, E-USAGE.
  */
-export async function openStore(
+export async function openQueueStore(
   url: string,
   { patiently, migrate = false, away = () => undefined, doubt }: StoreOptions,
 ): Promise<QueueStore> {
   const { protocol, shown } = addressOf(url);
-  const bullmq = await loadPeer('bullmq', async () => import('bullmq'));
+  const bullmq = await loadOptionalPackage('bullmq', async () => import('bullmq'));
   const isRedis = protocol.startsWith('redis');
-  if (isRedis) await loadPeer('ioredis', async () => import('ioredis'));
-  else await loadPeer('pg', async () => import('pg'));
+  if (isRedis) await loadOptionalPackage('ioredis', async () => import('ioredis'));
+  else await loadOptionalPackage('pg', async () => import('pg'));
   const factory = isRedis ? undefined : (bullmq.createPostgresBackend as never);
   const connection = isRedis
     ? { url, connectTimeout: answerMs, ...(!patiently && { retryStrategy: giveUp }) }
@@ -70,7 +70,7 @@ export async function openStore(
       };
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open: { close(): Promise<void> }[] = [];
-  const console = wordsOfPeer(doubt);
+  const console = captureConsole(doubt);
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     shown,
@@ -90,7 +90,7 @@ export async function openStore(
           concurrency: slots,
           lockDuration: lease,
           stalledInterval: Math.max(500, lease / 10), // one of all workers looks so often
-          maxStalledCount: asOftenAsItTakes,
+          maxStalledCount: unlimitedStalls,
           drainDelay: 1,
           runRetryDelay: 1000,
         },
@@ -114,7 +114,7 @@ export async function openStore(
  * BullMQ writes on the console what it doubts about a Redis, for each of its connections: past --quiet,
  * and among the objects of --json. So the console is taken from it while a store is open.
  */
-function wordsOfPeer(doubt: StoreOptions['doubt']): { giveBack(): void } {
+function captureConsole(doubt: StoreOptions['doubt']): { giveBack(): void } {
   const { warn } = console;
   const told = new Set<string>();
   const tell = (text: string): void => {
@@ -127,17 +127,17 @@ function wordsOfPeer(doubt: StoreOptions['doubt']): { giveBack(): void } {
 
 function evictionIn(text: string): string | undefined {
   const [, policy] = /Eviction policy is (\S+)\./.exec(text) ?? [];
-  return policy && mayForget(policy);
+  return policy && evictionWarning(policy);
 }
 
 /** Of a Redis whose policy is not the one that keeps all. */
-export const mayForget = (policy: string): string =>
+export const evictionWarning = (policy: string): string =>
   `this Redis may throw jobs away when its memory is full: its maxmemory-policy is ${policy}, not noeviction`;
 
 const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
 
 /** What a store answers. Throws E-UNAVAILABLE when it does not. */
-export async function answered<T>({ shown }: QueueStore, ask: () => Promise<T>): Promise<T> {
+export async function withinDeadline<T>({ shown }: QueueStore, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (cause) {
@@ -173,7 +173,7 @@ function addressOf(url: string): { protocol: string; shown: string } {
 }
 
 /** Loads a package that only a fleet needs, and that is not installed with the program. */
-export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise<T> {
+export async function loadOptionalPackage<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (cause) {

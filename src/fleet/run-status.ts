@@ -6,15 +6,18 @@ import {
   type ErrorId,
   type ExitCode,
 } from '../errors.js';
-import { shardsIn, WorkFolder, type FleetRun } from './fleet-run.js';
 import {
-  FleetLists,
-  laneKindOf,
-  laneName,
-  shardJobId,
-  type ShardProgress,
-} from './account-queue.js';
-import { answered, type QueueStore } from './queue-store.js';
+  assertRunId,
+  shardsOf,
+  WorkDirectory,
+  type FleetRun,
+  type RunAccount,
+  type ShardResult,
+  type SignedRun,
+} from './fleet-run.js';
+import { budgetOf, RunIndex, endpointKind, queueName, shardJobId } from './account-queue.js';
+import { withinDeadline, type QueueStore } from './queue-store.js';
+import type { FleetKey } from './signature.js';
 import type { Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 
@@ -51,24 +54,28 @@ export interface RunStatus {
   readonly parts: readonly ShardStatus[];
 }
 
-/** A run that somebody submitted: its folder, what is to be done, and its queue. */
-export interface KnownRun {
-  readonly folder: WorkFolder;
-  readonly workDir: string;
+/** A run that its account submitted: its folder, what is to be done, and its queue. */
+export interface FoundRun {
+  readonly folder: WorkDirectory;
+  readonly signed: SignedRun;
   readonly run: FleetRun;
   readonly lane: Queue;
 }
 
-/**
- * Finds a run by its id. `workDir` tells where to look when the store knows nothing of it. Throws
- * E-USAGE, E-UNAVAILABLE, E-FILE-READ.
- */
+/** Where to look when the store knows nothing of a run, and what derives the key of its account. */
+interface RunPlace {
+  readonly workDir: string | undefined;
+  readonly keyOf: (account: RunAccount) => Promise<FleetKey>;
+}
+
+/** Finds a run by its id, and verifies it. Throws E-USAGE, E-UNAVAILABLE, E-FILE-READ, E-UNTRUSTED. */
 export async function findRun(
   store: QueueStore,
   id: string,
-  workDir: string | undefined,
-): Promise<KnownRun> {
-  const listed = await answered(store, async () => new FleetLists(store).run(id));
+  { workDir, keyOf }: RunPlace,
+): Promise<FoundRun> {
+  assertRunId(id);
+  const listed = await withinDeadline(store, async () => new RunIndex(store).run(id));
   const place = workDir ?? listed?.workDir;
   if (place === undefined) {
     throw new EngagectlError('E-USAGE', `the queue at ${store.shown} knows no run ${id}`, {
@@ -76,19 +83,20 @@ export async function findRun(
       fix: 'name the --work-dir it was submitted with, or submit it again',
     });
   }
-  const folder = new WorkFolder(place, id);
-  const run = folder.read();
-  const lane = store.queue(laneName({ ...run, kind: laneKindOf(run.command) }));
-  return { folder, workDir: place, run, lane };
+  const folder = new WorkDirectory(place, id);
+  const signed = await folder.read(keyOf);
+  const { run } = signed;
+  const lane = store.queue(queueName({ ...run, kind: endpointKind(run.command) }));
+  return { folder, signed, run, lane };
 }
 
-export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunStatus> {
+export async function runStatus(store: QueueStore, known: FoundRun): Promise<RunStatus> {
   const { run, folder, lane } = known;
-  const [parts, workers, budget] = await answered(store, async () =>
+  const [parts, workers, budget] = await withinDeadline(store, async () =>
     Promise.all([
-      Promise.all(shardsIn(run).map(async (shard) => shardStatus(known, shard))),
+      Promise.all(shardsOf(run).map(async (shard) => shardStatus(known, shard))),
       lane.getWorkers(),
-      lane.getGlobalConcurrency(),
+      budgetOf(lane),
     ]),
   );
   const counts = { waiting: 0, running: 0, done: 0, failed: 0, cancelled: 0, missing: 0 };
@@ -103,8 +111,8 @@ export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunS
     shards: run.shards,
     counts,
     workers: workers.length,
-    budget,
-    figures: figuresOf(known),
+    budget: budget ?? null,
+    figures: totals(known.signed),
     exitCode: errorId ? errorIds[errorId] : exitCodes.ok,
     errorId,
     parts,
@@ -132,11 +140,14 @@ function stateOf(counts: RunStatus['counts'], isCancelled: boolean): RunStatus['
  * Shards end while they are looked at. The state is asked for first, since what explains it (the
  * result of a shard that is done, the reason of one that failed) is there before the state tells it.
  */
-async function shardStatus({ run, folder, lane }: KnownRun, shard: Shard): Promise<ShardStatus> {
+async function shardStatus(
+  { run, folder, signed, lane }: FoundRun,
+  shard: Shard,
+): Promise<ShardStatus> {
   const id = shardJobId(run, shard);
   const state = await lane.getJobState(id);
   const job = await lane.getJob(id);
-  const result = folder.result(shard);
+  const result = resultOf(signed, shard);
   const shared = {
     shard: shard.index,
     worker: null,
@@ -145,16 +156,19 @@ async function shardStatus({ run, folder, lane }: KnownRun, shard: Shard): Promi
     exitCode: null,
     error: null,
   };
-  if (result) {
+  if (result && 'figures' in result) {
     const { worker, seconds, exitCode, figures } = result;
     const records = figures['records'] ?? figures['read'] ?? 0;
     const rejected = figures['rejected'] ?? 0;
     return { ...shared, state: 'done', worker, records, rejected, share: 1, seconds, exitCode };
   }
-  const progress = (job?.progress ?? {}) as Partial<ShardProgress>;
-  const { worker = null, records = 0, rejected = 0, share = null } = progress;
-  const begun = { ...shared, worker, records, rejected, share };
-  const error = state === 'failed' ? job?.failedReason : undefined; // none: it is tried again
+  const begun = { ...shared, ...progressOf(job?.progress) };
+  const isAtWork = state === 'active' || state === 'waiting' || state === 'delayed';
+  if (result && !isAtWork) {
+    const error = `${result.id}: ${result.message}: ${result.details.why ?? ''}`;
+    return { ...begun, state: 'failed', error, exitCode: result.exitCode };
+  }
+  const error = state === 'failed' ? reasonOf(job?.failedReason) : undefined; // none: it is tried again
   if (error === 'cancelled' || (!job && folder.isCancelled)) {
     return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
@@ -164,6 +178,36 @@ async function shardStatus({ run, folder, lane }: KnownRun, shard: Shard): Promi
   return { ...begun, state: 'waiting', worker: null };
 }
 
+/** Of a shard that is done; or why what is in its place is not to be believed. Throws E-FILE-READ. */
+function resultOf(signed: SignedRun, shard: Shard): ShardResult | EngagectlError | undefined {
+  try {
+    return signed.result(shard);
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id === 'E-UNTRUSTED') return error;
+    throw error;
+  }
+}
+
+/** Whoever can write to the store can write anything there: what is no number counts as none. */
+function progressOf(
+  progress: unknown,
+): Pick<ShardStatus, 'worker' | 'records' | 'rejected' | 'share'> {
+  const { worker, records, rejected, share } = Object(progress) as Record<string, unknown>;
+  const isShare = typeof share === 'number' && share >= 0 && share <= 1;
+  return {
+    worker: typeof worker === 'string' ? worker.slice(0, 100) : null,
+    records: countOf(records),
+    rejected: countOf(rejected),
+    share: isShare ? share : null,
+  };
+}
+
+const countOf = (value: unknown): number =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0;
+
+const reasonOf = (reason: unknown): string | undefined =>
+  typeof reason === 'string' ? reason.slice(0, 2000) : undefined;
+
 /** The reason of a shard that failed begins with the id of its error. */
 function errorIdIn(reason: string): ErrorId {
   const id = /^(E-[A-Z-]+):/.exec(reason)?.[1] ?? '';
@@ -171,12 +215,10 @@ function errorIdIn(reason: string): ErrorId {
 }
 
 /** Sums over the shards that are done. */
-export function figuresOf({
-  run,
-  folder,
-}: Pick<KnownRun, 'run' | 'folder'>): Record<string, number> {
+export function totals(signed: SignedRun): Record<string, number> {
   const sums: Record<string, number> = {};
-  for (const { figures } of folder.results(run)) {
+  for (const shard of shardsOf(signed.run)) {
+    const { figures = {} } = signed.trustedResult(shard) ?? {};
     for (const [name, figure] of Object.entries(figures)) sums[name] = (sums[name] ?? 0) + figure;
   }
   return sums;

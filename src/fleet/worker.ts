@@ -1,12 +1,28 @@
 import path from 'node:path';
-import { EngagectlError, interruption } from '../errors.js';
-import { aborted, type Ports } from '../jobs/job-context.js';
-import { FleetLists, type ShardJob, type ShardProgress } from './account-queue.js';
-import { answered, type Outage, type QueueStore } from './queue-store.js';
-import { constants, copyFileSync, existsSync, readdirSync, renameSync } from 'node:fs';
+import { EngagectlError, interruptionError } from '../errors.js';
+import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
+import { budgetOf, RunIndex, shardJob, type ShardProgress } from './account-queue.js';
+import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { shardName } from '../jobs/shard.js';
-import { WorkFolder, type FleetRun, type ShardResult } from './fleet-run.js';
-import { Lease, leasedOutcomes, LeasedSlot } from './lease.js';
+import {
+  WorkDirectory,
+  type FleetRun,
+  type RunAccount,
+  type ShardJob,
+  type ShardResult,
+  type SignedRun,
+} from './fleet-run.js';
+import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
+import { untrusted, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 import type { Runtime } from '../runtime.js';
@@ -14,33 +30,32 @@ import type { Runtime } from '../runtime.js';
 /** Milliseconds between two looks at what else there is to know. */
 const lookEvery = 1000;
 
-interface WorkOptions extends ShardWorld {
+interface WorkOptions extends WorkerContext {
   /** Shards at once, of each account. */
   readonly slots: number;
   /** Ends when there is nothing left to do. */
   readonly drain: boolean;
-  readonly said: { note(text: string): void; warn(text: string): void };
   readonly outage: Outage;
 }
 
 /** A worker, until its signal is aborted: then its shards are given back. */
-export async function work(store: QueueStore, options: WorkOptions): Promise<void> {
-  const lists = new FleetLists(store);
-  const lanes = new Map<string, LaneWorker>();
+export async function runWorker(store: QueueStore, options: WorkOptions): Promise<void> {
+  const lists = new RunIndex(store);
+  const lanes = new Map<string, AccountWorker>();
   const { runtime, drain, outage } = options;
   const { signal } = runtime;
-  const stopped = aborted(signal);
+  const stopped = whenAborted(signal);
   const look = async (): Promise<void> => {
-    const names = await answered(store, async () => lists.lanes());
+    const names = await withinDeadline(store, async () => lists.lanes());
     if (signal.aborted) return;
     for (const name of names) {
-      if (!lanes.has(name)) lanes.set(name, new LaneWorker(name, store, options));
+      if (!lanes.has(name)) lanes.set(name, new AccountWorker(name, store, options));
     }
     for (const lane of lanes.values()) await lane.look();
   };
   try {
     while (!signal.aborted) {
-      await Promise.race([quietly(outage, look), stopped]); // a store that is away may not answer for long
+      await Promise.race([duringOutage(outage, look), stopped]); // a store that is away may not answer for long
       const isOver = drain && (await isDrained([...lanes.values()], outage));
       if (isOver) return;
       await runtime.sleep(lookEvery, signal).catch(() => undefined);
@@ -51,7 +66,7 @@ export async function work(store: QueueStore, options: WorkOptions): Promise<voi
 }
 
 /** Takes the shards of one account and kind of endpoint. */
-class LaneWorker {
+class AccountWorker {
   readonly #queue: Queue;
   readonly #options: WorkOptions;
   readonly #running = new Map<string, RunningShard>();
@@ -76,10 +91,7 @@ class LaneWorker {
   /** Tells how far the shards are, and gives back those that are too many or not wanted any more. */
   async look(): Promise<void> {
     if (this.#running.size === 0) return;
-    const [budget, active] = await Promise.all([
-      this.#queue.getGlobalConcurrency(),
-      this.#queue.getActive(),
-    ]);
+    const [budget, active] = await Promise.all([budgetOf(this.#queue), this.#queue.getActive()]);
     const ids = active.map(({ id = '' }) => id).toSorted();
     const tooMany = new Set(ids.slice(budget ?? ids.length));
     for (const [id, shard] of this.#running) {
@@ -102,9 +114,10 @@ class LaneWorker {
   async #process(job: Job, token: string): Promise<unknown> {
     const shard = new RunningShard(job, this.#options);
     const id = job.id ?? '';
-    if (shard.isCancelled) throw this.#store.failure('cancelled');
     this.#running.set(id, shard);
     try {
+      await shard.open();
+      if (shard.isCancelled) throw this.#store.failure('cancelled');
       return await shard.perform();
     } catch (error) {
       return await this.#ended(shard, error, token);
@@ -130,13 +143,15 @@ class LaneWorker {
     if (isForeseen && error.id === 'E-RUN-LOCKED') throw error; // the other one has it
     const { message, details } = isForeseen ? error : { message: String(error), details: {} };
     const id = isForeseen ? error.id : 'E-DEFECT';
-    throw this.#store.failure(`${id}: ${message}${details.why ? `: ${details.why}` : ''}`);
+    const reason = `${id}: ${message}${details.why ? `: ${details.why}` : ''}`;
+    if (!shard.isOpen) this.#options.said.warn(`shard ${shard.job.id} is refused: ${reason}`);
+    throw this.#store.failure(reason);
   }
 }
 
-async function isDrained(lanes: readonly LaneWorker[], outage: Outage): Promise<boolean> {
+async function isDrained(lanes: readonly AccountWorker[], outage: Outage): Promise<boolean> {
   let isOver = false;
-  await quietly(outage, async () => {
+  await duringOutage(outage, async () => {
     const drained = await Promise.all(lanes.map(async (lane) => lane.isDrained()));
     isOver = drained.every(Boolean);
   });
@@ -144,7 +159,7 @@ async function isDrained(lanes: readonly LaneWorker[], outage: Outage): Promise<
 }
 
 /** A store that is away is waited for. */
-async function quietly(outage: Outage, ask: () => Promise<void>): Promise<void> {
+async function duringOutage(outage: Outage, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
     outage.over();
@@ -154,12 +169,12 @@ async function quietly(outage: Outage, ask: () => Promise<void>): Promise<void> 
 }
 
 /** A shard as whoever knows the commands performs it. */
-export interface ShardPart {
+export interface ShardTask {
   readonly run: FleetRun;
   readonly shard: Shard;
   /** All that it keeps and writes goes there. */
   readonly folder: string;
-  readonly ports: Ports;
+  readonly ports: EnginePorts;
   /** Aborted when it is to stop; its reason is an EngagectlError. */
   readonly signal: AbortSignal;
   /** Is told once what says how far it is. */
@@ -175,33 +190,101 @@ export interface ShardOutcome extends Omit<ShardResult, 'shard' | 'worker' | 'en
   readonly error: EngagectlError | undefined;
 }
 
-type PerformShard = (part: ShardPart) => Promise<ShardOutcome>;
+/** An account as a worker has it: the key that its runs are signed with, and what performs its shards. */
+export interface ShardAccount {
+  readonly key: FleetKey;
+  readonly perform: (part: ShardTask) => Promise<ShardOutcome>;
+}
 
 /** What a worker is, for each of its shards. */
-interface ShardWorld {
+interface WorkerContext {
   readonly worker: string;
   readonly runtime: Runtime;
   /** Milliseconds. */
   readonly lease: number;
-  readonly perform: PerformShard;
+  readonly workDirs: WorkDirs;
+  readonly said: { warn(text: string): void };
+  /** The account that a run says it is for, as this machine has it. Throws E-RUN-CHANGED for another one. */
+  readonly accountOf: (run: RunAccount) => Promise<ShardAccount>;
+}
+
+/** The directories that a worker was given, and takes runs in; of no other one it reads or writes anything. */
+export class WorkDirs {
+  readonly #given: readonly string[];
+  /** Where they lead, from the first time on that they were there. */
+  readonly #places = new Map<string, string>();
+
+  /** Absolute paths. */
+  constructor(given: readonly string[]) {
+    this.#given = given;
+    this.missing();
+  }
+
+  /** Those that are not there yet. */
+  missing(): readonly string[] {
+    return this.#given.filter((folder) => {
+      const place = this.#places.get(folder) ?? realPath(folder);
+      if (place !== undefined) this.#places.set(folder, place);
+      return place === undefined;
+    });
+  }
+
+  /** Throws E-UNTRUSTED for a directory that does not lie in one of them, links followed. */
+  refuseOthers(workDir: string): void {
+    this.missing();
+    const place = realPath(workDir);
+    const isInside = (folder: string) =>
+      place === folder || place?.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+    if ([...this.#places.values()].some(isInside)) return;
+    throw untrusted(`${workDir} is none of the work directories of this worker`, {
+      why: `it was started with ${this.#given.join(' and ')}`,
+      fix: 'start workers with --work-dir for it, then: engagectl fleet retry <run>',
+    });
+  }
+}
+
+function realPath(name: string): string | undefined {
+  try {
+    return realpathSync(name);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A shard that this worker has a lease on, from its journal to its result. */
 class RunningShard {
   readonly lease: Lease;
   readonly job: Job;
-  readonly #world: ShardWorld;
+  readonly #world: WorkerContext;
   readonly #asked = new AbortController();
-  readonly #data: ShardJob;
-  readonly #folder: WorkFolder;
+  #opened: OpenedShard | undefined;
   #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
 
-  constructor(job: Job, world: ShardWorld) {
+  constructor(job: Job, world: WorkerContext) {
     this.job = job;
     this.lease = new Lease(world.lease, world.runtime.monotonic);
     this.#world = world;
-    this.#data = job.data as ShardJob;
-    this.#folder = new WorkFolder(this.#data.workDir, this.#data.run);
+  }
+
+  /**
+   * Verifies it, before anything of it is done: the job comes from a queue, and the run from a directory, that others
+   * may be able to write to. Throws E-UNTRUSTED, and what reading the run and choosing its account throws.
+   */
+  async open(): Promise<void> {
+    const job = shardJob(this.job);
+    const { workDirs, accountOf } = this.#world;
+    workDirs.refuseOthers(job.workDir);
+    const folder = new WorkDirectory(job.workDir, job.run);
+    let account: ShardAccount | undefined;
+    const signed = await folder.read(async (of) => (account = await accountOf(of)).key);
+    if (!signed.isJob(job)) throw notSigned(job);
+    folder.refuseLinks(job.shard);
+    this.#opened = { shard: job.shard, folder, signed, account: account! };
+  }
+
+  /** It may be performed. */
+  get isOpen(): boolean {
+    return this.#opened !== undefined;
   }
 
   /** It is to be given back to the queue. */
@@ -210,7 +293,7 @@ class RunningShard {
   }
 
   get isCancelled(): boolean {
-    return this.#folder.isCancelled;
+    return this.#opened?.folder.isCancelled === true;
   }
 
   get progress(): ShardProgress | undefined {
@@ -219,72 +302,100 @@ class RunningShard {
 
   /** Requests in flight may finish; then it is given back. */
   giveBack(): void {
-    this.#asked.abort(interruption(new Error('the shard is given back to the queue')));
+    this.#asked.abort(interruptionError(new Error('the shard is given back to the queue')));
   }
 
   /** Its result, at once where it was worked through before. Throws what stopped it. */
   async perform(): Promise<ShardResult> {
-    const { shard } = this.#data;
-    const known = this.#folder.result(shard);
+    const opened = this.#opened!;
+    const { shard, signed, account } = opened;
+    const known = this.#knownResult(opened);
     if (known) return known;
-    const run = this.#folder.read();
-    const folder = this.#folder.shard(shard);
-    if (!existsSync(folder)) throw folderGone(folder, this.#data);
-    ownFiles(folder);
+    const folder = opened.folder.shard(shard);
+    if (!existsSync(folder)) throw folderGone(folder, shard);
+    detachFiles(folder, this.#world.runtime.token());
     this.lease.assertHeld();
-    const { done, error } = await this.#world.perform({
-      run,
+    const { done, error } = await account.perform({
+      run: signed.run,
       shard,
       folder,
-      ports: this.#ports(),
+      ports: this.#ports(shard),
       signal: AbortSignal.any([this.#world.runtime.signal, this.#asked.signal, this.lease.lost]),
       begun: (progress) => {
         this.#progress = progress;
       },
-      ended: (outcome) => this.#note(outcome),
+      ended: (outcome) => this.#note(opened, outcome),
     });
-    const result = done ? this.#folder.result(shard) : undefined;
+    const result = done ? signed.result(shard) : undefined;
     if (result) return result;
     throw (
       error ?? new EngagectlError('E-DEFECT', `shard ${shardName(shard)} ended without a result`)
     );
   }
 
-  #ports(): Ports {
-    const slot = new LeasedSlot(this.lease);
+  /** One that is not to be believed counts as none: the journal tells what is left to do. */
+  #knownResult({ signed, shard }: OpenedShard): ShardResult | undefined {
+    try {
+      return signed.result(shard);
+    } catch (error) {
+      if (!(error instanceof EngagectlError && error.id === 'E-UNTRUSTED')) throw error;
+      const { message, details } = error;
+      this.#world.said.warn(`shard ${this.job.id}: E-UNTRUSTED: ${message}: ${details.why ?? ''}`);
+      return undefined;
+    }
+  }
+
+  #ports(shard: Shard): EnginePorts {
+    const slot = new LeasedConcurrency(this.lease);
     return {
       budget: () => slot,
       outcomes: (journal) => leasedOutcomes(journal, this.lease),
       fence: this.lease.assertHeld,
-      leasedRun: `shard-${shardName(this.#data.shard)}`,
+      leasedRun: `shard-${shardName(shard)}`,
     };
   }
 
   /** Before the run is closed: what comes after a crash here is a run whose every record is settled. */
-  #note({ done, error: _, ...outcome }: ShardOutcome): void {
+  #note({ signed, shard }: OpenedShard, { done, error: _, ...outcome }: ShardOutcome): void {
     this.lease.assertHeld();
-    const { shard } = this.#data;
     const { worker, runtime } = this.#world;
     const ended = runtime.now();
-    if (done) this.#folder.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
+    if (done) signed.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
   }
 }
 
 /**
  * Puts copies in the place of the files that an earlier worker may have open. Should that one wake up
- * and write on, it writes into files that have no name any more. The journal does so by itself.
+ * and write on, it writes into files that have no name any more. The journal does so by itself. A copy has a name
+ * that nobody can have foreseen, and is not made where something is.
  */
-function ownFiles(folder: string): void {
+function detachFiles(folder: string, token: string): void {
+  const copy = path.join(folder, `.own-${token}`);
   for (const name of readdirSync(folder)) {
-    if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
     const file = path.join(folder, name);
-    copyFileSync(file, `${file}.own`, constants.COPYFILE_FICLONE);
-    if (existsSync(file)) renameSync(`${file}.own`, file);
+    if (name.startsWith('.own-')) rmSync(file, { force: true }); // of a worker that was killed here
+    if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
+    copyFileSync(file, copy, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    if (existsSync(file)) renameSync(copy, file);
   }
 }
 
+/** A shard whose job, run and place are verified. */
+interface OpenedShard {
+  readonly shard: Shard;
+  readonly folder: WorkDirectory;
+  readonly signed: SignedRun;
+  readonly account: ShardAccount;
+}
+
+const notSigned = ({ run, shard }: ShardJob): EngagectlError =>
+  untrusted(`the job of shard ${shardName(shard)} is not signed by this account's passcode`, {
+    why: 'somebody else put it into the queue or changed it, or the passcode was another one then',
+    fix: `engagectl fleet retry ${run}`,
+  });
+
 /** It was there when the run was submitted. What it held may have been sent. */
-const folderGone = (file: string, { shard }: ShardJob): EngagectlError =>
+const folderGone = (file: string, shard: Shard): EngagectlError =>
   new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
     why: 'what was sent was noted there, so nobody can tell what is left to do',
     fix: 'put it back; or submit to another --work-dir, by --again if need be, which sends all of it',

@@ -1,5 +1,5 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
-import { lineage, tablesText, wrap, type Table } from './layout.js';
+import { commandPath, renderTables, wrap, type Table } from './layout.js';
 import { topics } from './topics.js';
 
 /**
@@ -19,13 +19,14 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
 });
 
 /** What a command needs besides its own flags, if not all of the global ones. */
-export type Needs = 'account' | 'nothing';
+export type AccountNeeds = 'account' | 'nothing';
 
 /** Flags about requests, or about an account, would only be in the way where there are none. */
-const needs = new WeakMap<Command, Needs>();
-export const markNeeds = (command: Command, what: Needs): void => void needs.set(command, what);
+const needs = new WeakMap<Command, AccountNeeds>();
+export const setAccountNeeds = (command: Command, what: AccountNeeds): void =>
+  void needs.set(command, what);
 
-const unneeded: Readonly<Record<Needs | 'all', readonly string[]>> = {
+const unneeded: Readonly<Record<AccountNeeds | 'all', readonly string[]>> = {
   all: [],
   account: ['Requests:'],
   nothing: ['Requests:', 'Account:'],
@@ -33,7 +34,7 @@ const unneeded: Readonly<Record<Needs | 'all', readonly string[]>> = {
 
 function optionsOf(this: Help, command: Command): Option[] {
   const own = Help.prototype.visibleOptions.call(this, command);
-  const inherited = lineage(command)
+  const inherited = commandPath(command)
     .slice(0, -1)
     .flatMap(({ options }) => options)
     .filter(({ hidden, long }) => !hidden && long !== '--version')
@@ -60,7 +61,7 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
   ];
   const description = wrap(descriptionOf(command), width).join('\n');
   const opening = [`Usage: ${help.commandUsage(command)}`, description].filter(Boolean);
-  return [...opening.map((part) => `${part}\n`), ...tablesText(tables, width)].join('\n');
+  return [...opening.map((part) => `${part}\n`), ...renderTables(tables, width)].join('\n');
 }
 
 /** A command that only has subcommands: flags stand in the help of each. */

@@ -1,4 +1,4 @@
-import { asCalled } from '../wording.js';
+import { withProgramName } from '../wording.js';
 import type { Command } from 'commander';
 
 /** Rows of a term and what it means, under a heading. */
@@ -41,7 +41,7 @@ function filled(words: readonly string[], width: number): string[] {
 }
 
 /** Tables below each other, with their headings; what terms mean begins in the same column everywhere. */
-export function tablesText(tables: readonly Table[], width: number): string[] {
+export function renderTables(tables: readonly Table[], width: number): string[] {
   const terms = tables.flatMap(({ rows }) => rows.map(([term]) => term.length));
   // Longer terms have a line of their own: what they mean needs the room.
   const column = Math.min(Math.max(0, ...terms), Math.max(24, Math.floor(0.36 * width)));
@@ -70,21 +70,23 @@ const examplesByCommand = new WeakMap<Command, readonly Example[]>();
 export function addExamples(command: Command, examples: readonly Example[]): void {
   examplesByCommand.set(command, examples);
   command.addHelpText('before', () => {
-    const [program] = lineage(command);
-    const called = examples.map(([what, line]) => [what, asCalled(line, program!.name())] as const);
-    return examplesText(called, command.createHelp().helpWidth ?? 80);
+    const [program] = commandPath(command);
+    const called = examples.map(
+      ([what, line]) => [what, withProgramName(line, program!.name())] as const,
+    );
+    return renderExamples(called, command.createHelp().helpWidth ?? 80);
   });
 }
 
 /** From lines like the help shows them: `# what is done`, and below it the command line. */
-export const examplesIn = (text: string): readonly Example[] =>
+export const parseExamples = (text: string): readonly Example[] =>
   [...text.matchAll(/^ *# (.+)\n *(.+)$/gm)].map(([, what = '', line = '']) => [what, line]);
 
 export const examplesOf = (command: Command): readonly Example[] =>
   examplesByCommand.get(command) ?? [];
 
 /** Wide ones go on in the next line, as a shell reads them. */
-export function examplesText(examples: readonly Example[], width: number): string {
+export function renderExamples(examples: readonly Example[], width: number): string {
   const lines = examples.flatMap(([what, line]) => [
     ...wrap(what, width - 4).map((part) => `  # ${part}`),
     ...continued(`  ${line}`, width),
@@ -102,5 +104,5 @@ function continued(line: string, width: number): string[] {
 }
 
 /** The program, and so on down to the command. */
-export const lineage = (command: Command): Command[] =>
-  command.parent === null ? [command] : [...lineage(command.parent), command];
+export const commandPath = (command: Command): Command[] =>
+  command.parent === null ? [command] : [...commandPath(command.parent), command];

@@ -1,11 +1,11 @@
-import { examplesOf, lineage, type Table } from './layout.js';
+import { examplesOf, commandPath, type Table } from './layout.js';
 import { commandRows, descriptionOf, optionRows, optionTables } from './help-format.js';
 import { topicNames, type TopicName } from './topics.js';
 import type { Topic } from './topic-pages.js';
 import type { Command, Help } from 'commander';
 
 /** A manual page in the man(7) language. */
-interface ManualPage {
+interface ManPage {
   /** Like `engagectl-upload.1`. */
   readonly file: string;
   readonly text: string;
@@ -18,7 +18,7 @@ interface ManualParts {
 }
 
 /** A page for the program, with the topics, and one for each command. */
-export function manualPages(program: Command, { topics, date }: ManualParts): ManualPage[] {
+export function manPages(program: Command, { topics, date }: ManualParts): ManPage[] {
   const help = program.createHelp();
   const commands = help.visibleCommands(program);
   const names = [program, ...commands].map(pageName).toSorted();
@@ -45,7 +45,7 @@ export function manualPages(program: Command, { topics, date }: ManualParts): Ma
 }
 
 const pageName = (command: Command): string =>
-  lineage(command)
+  commandPath(command)
     .map((each) => each.name())
     .join('-');
 

@@ -1,259 +1,271 @@
-import { asCalled } from '../wording.js';
-import { examplesIn, examplesText, tablesText, wrap, type Example, type Table } from './layout.js';
-import { errorNotes, type ErrorNote } from '../error-explanations.js';
+import { withProgramName } from '../wording.js';
+import {
+  parseExamples,
+  renderExamples,
+  renderTables,
+  wrap,
+  type Example,
+  type Table,
+} from './layout.js';
+import { errorExplanations, type ErrorExplanation } from '../error-explanations.js';
 import { EngagectlError, errorIds, type ErrorId } from '../errors.js';
-import { nearest } from '../did-you-mean.js';
+import { closestName } from '../did-you-mean.js';
 
-/** What `engagectl help <topic>` prints, and a manual page says; wrapped when it is shown. */
+/** Contents of `engagectl help <topic>` and of its manual page; wrapped when printed. */
 export interface Topic {
-  /** Runnable command lines, which every help opens with. */
+  /** Runnable command lines, printed first. */
   readonly examples: readonly Example[];
   /** A string is a paragraph. */
   readonly parts: readonly (string | Table)[];
 }
 
 /**
- * What the topics say, but for `errors`. Examples stand first; behind them paragraphs and tables, each
- * after an empty line. A table begins with a line that ends with a colon; in its rows two spaces or
- * more stand between a term and what it means.
+ * Pages of all topics except `errors`. Examples come first, then paragraphs and tables, separated by
+ * empty lines. A table starts with a line that ends with a colon; each row is a term and its meaning,
+ * separated by at least two spaces. `{flags}` in `environment` stands for a row for each flag.
  */
 export const topicPages = {
-  environment: (flags: string) => `
-    # in the place of a flag
+  environment: `
+    # set a flag through its variable
     ENGAGECTL_REGION=local engagectl upload users.csv
-    # runs kept elsewhere
+    # keep runs in another directory
     ENGAGECTL_STATE_DIR=./state engagectl runs list
-    # where each value comes from
+    # show where each value comes from
     engagectl config show
 
-    A flag wins over the environment, the environment over the config profile, that over the
-    default. An empty variable counts as unset.
+    Flags override the environment, the environment overrides the config profile, and the config
+    profile overrides defaults. An empty variable counts as unset.
 
-    In the place of flags:
-    ${flags}
+    Instead of flags:
+    {flags}
 
-    Credentials, as one unit:
-    ENGAGECTL_ACCOUNT_ID     the account id; an id from here never mixes with a saved passcode
-    ENGAGECTL_PASSCODE       the passcode
-    ENGAGECTL_PASSCODE_FILE  a file that holds it; a newline at its end is dropped
+    Credentials (set them together):
+    ENGAGECTL_ACCOUNT_ID     account id; never combined with a saved passcode
+    ENGAGECTL_PASSCODE       passcode
+    ENGAGECTL_PASSCODE_FILE  file that contains the passcode; a trailing newline is ignored
 
-    Credentials of the calling system, likewise:
-    ENGAGECTL_CALL_ACCOUNT_ID    the calling account id
-    ENGAGECTL_CALL_API_KEY       its API key
-    ENGAGECTL_CALL_API_KEY_FILE  a file that holds it
+    Credentials of the calling system (set them together):
+    ENGAGECTL_CALL_ACCOUNT_ID    calling account id
+    ENGAGECTL_CALL_API_KEY       API key
+    ENGAGECTL_CALL_API_KEY_FILE  file that contains the API key
 
     Set for the command of serve --push-hook:
-    ENGAGECTL_PUSH_CUID       who is called
-    ENGAGECTL_PUSH_DEVICE_ID  the device that is not connected
-    ENGAGECTL_PUSH_CALL_ID    the call
+    ENGAGECTL_PUSH_CUID       identity of the receiver
+    ENGAGECTL_PUSH_DEVICE_ID  device that is not connected
+    ENGAGECTL_PUSH_CALL_ID    id of the call
 
-    Places:
-    ENGAGECTL_CONFIG_DIR             folder of the config file
-    ENGAGECTL_STATE_DIR              folder of unfinished runs and of the local service
-    XDG_CONFIG_HOME, XDG_STATE_HOME  on Linux, what these folders are made in
-    APPDATA, LOCALAPPDATA            on Windows, the same
-    HOME, USERPROFILE                where none of these is set
-    XDG_CACHE_HOME                   where newer Nodes keep the compiled program, for a quicker start
-    TMPDIR                           where the rows of a CSV to standard output wait for its columns
+    Directories:
+    ENGAGECTL_CONFIG_DIR             directory of the config file
+    ENGAGECTL_STATE_DIR              directory of unfinished runs and of the local service
+    ENGAGECTL_TRUST_GROUP            1 accepts group-writable directories (fsGroup of Kubernetes)
+    XDG_CONFIG_HOME, XDG_STATE_HOME  parents of these directories on Linux
+    APPDATA, LOCALAPPDATA            parents of these directories on Windows
+    HOME, USERPROFILE                used if none of the above is set
+    XDG_CACHE_HOME                   where Node 22 and newer cache the compiled program
+    TMPDIR                           temporary files of CSV exports to standard output
 
     Several machines:
-    ENGAGECTL_QUEUE            of a fleet: redis://… or postgres://…
-    JOB_COMPLETION_INDEX       --shard auto under Kubernetes: which part, from 0 on
-    AWS_BATCH_JOB_ARRAY_INDEX  the same under AWS Batch
-    AWS_BATCH_JOB_ARRAY_SIZE   and how many parts
-    SLURM_ARRAY_TASK_ID        the same under Slurm
-    SLURM_ARRAY_TASK_COUNT     and how many parts
-    SLURM_ARRAY_TASK_MIN       the number of the first
-    SLURM_ARRAY_TASK_STEP      from one number to the next
-    CLOUD_RUN_TASK_INDEX       the same under Cloud Run
-    CLOUD_RUN_TASK_COUNT       and how many parts
+    ENGAGECTL_QUEUE            queue of a fleet: redis://… or postgres://…
+    ENGAGECTL_WORK_DIRS        work directories of fleet work, separated as in PATH
+    JOB_COMPLETION_INDEX       Kubernetes: number of this shard for --shard auto, from 0
+    AWS_BATCH_JOB_ARRAY_INDEX  AWS Batch: number of this shard
+    AWS_BATCH_JOB_ARRAY_SIZE   AWS Batch: number of shards
+    SLURM_ARRAY_TASK_ID        Slurm: number of this shard
+    SLURM_ARRAY_TASK_COUNT     Slurm: number of shards
+    SLURM_ARRAY_TASK_MIN       Slurm: first number
+    SLURM_ARRAY_TASK_STEP      Slurm: step between numbers
+    CLOUD_RUN_TASK_INDEX       Cloud Run: number of this shard
+    CLOUD_RUN_TASK_COUNT       Cloud Run: number of shards
 
     Network:
-    HTTPS_PROXY, HTTP_PROXY, NO_PROXY  also in small letters; loopback is never proxied
-    NODE_EXTRA_CA_CERTS                a file of further certificate authorities
-    NODE_TLS_REJECT_UNAUTHORIZED       0 is refused: the passcode would go to anybody
+    HTTPS_PROXY, HTTP_PROXY, NO_PROXY  proxies; lowercase works, too; loopback is never proxied
+    NODE_EXTRA_CA_CERTS                file with additional certificate authorities
+    NODE_TLS_REJECT_UNAUTHORIZED       0 is refused, because anybody could then read the passcode
 
     Terminal and continuous integration:
-    NO_COLOR             no colours, like --no-color
-    FORCE_COLOR          colours also where there is no terminal
-    CLICOLOR_FORCE       the same
-    ENGAGECTL_FORCE_TTY  what goes out is as for a terminal, wherever it goes; a number: of so many columns
-    CI                   nothing is drawn: plain lines now and then
-    ENGAGECTL_NO_INPUT   nothing is asked, like --no-input
-    TERM                 dumb: no colours, no bars
-    COLUMNS              width of help; 60 to 120, else that of the terminal
-    GITHUB_ACTIONS       true: the first rejects become annotations of the run
-    GITHUB_WORKSPACE     folder that the file names in them are relative to
-    GITHUB_STEP_SUMMARY  file to which a table of the figures is appended
+    NO_COLOR             disables colors, like --no-color
+    FORCE_COLOR          enables colors without a terminal
+    CLICOLOR_FORCE       the same as FORCE_COLOR
+    ENGAGECTL_FORCE_TTY  formats output as for a terminal; a number sets its width
+    CI                   replaces progress bars by occasional plain lines
+    ENGAGECTL_NO_INPUT   disables prompts, like --no-input
+    TERM                 dumb disables colors and progress bars
+    COLUMNS              width of help, 60 to 120 (default: width of the terminal)
+    GITHUB_ACTIONS       true turns the first rejects into annotations
+    GITHUB_WORKSPACE     directory that file names in annotations are relative to
+    GITHUB_STEP_SUMMARY  file to which a table of the counts is appended
   `,
   'exit-codes': `
-    # what a script does with it
+    # handle a failure in a script
     engagectl upload users.csv --quiet || echo "exit code $?"
-    # what leads to one
+    # explain an error
     engagectl help errors E-UNAVAILABLE
 
-    Scripts may branch on these numbers: they never change their meaning. Treat a number that is
-    not listed as a failure.
+    Scripts may depend on these numbers; their meaning never changes. Treat any other number as a
+    failure.
 
     Exit codes:
-    0    everything done and accounted for
-    1    a defect in the program
-    2    wrong usage or configuration; nothing was sent
+    0    success: everything is done and accounted for
+    1    internal error (a defect in engagectl)
+    2    usage or configuration error; nothing was sent
     3    finished; some records were rejected, not found, or fewer than expected
     4    the service refused the credentials
     5    the service stayed unreachable, failing or pending after all attempts
-    6    records whose outcome is unknown are in the rejects file
-    7    the service broke the protocol
+    6    the outcome of some records is unknown; they are in the rejects file
+    7    unexpected response from the service
     8    input, journal or existing output refused before anything was sent
     9    a local file could not be read or written
-    129  interrupted by SIGHUP: the terminal was closed
+    129  interrupted by SIGHUP (the terminal was closed)
     130  interrupted by SIGINT (Ctrl-C)
-    141  standard output was closed by its reader
+    141  the reader of standard output closed it
     143  interrupted by SIGTERM
 
-    When several apply, the most serious one wins: 6, then 130, 143 or 129, 7, 9, 4, 5, 3. After 4, 5,
-    9, 129, 130 and 143 the same command with --resume goes on; so it does after 6, for what is
-    known.
+    If several apply, the most serious one is used: 6, then 130, 143 or 129, 7, 9, 4, 5, 3. After 4,
+    5, 9, 129, 130 and 143, rerun the same command with --resume. After 6, --resume continues with
+    the records whose outcome is known.
   `,
   formats: `
-    # what is read, and what is wrong with it
+    # read and validate everything, send nothing
     engagectl upload users.csv --check
-    # other column names, types
+    # other column names and types
     engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer
-    # not RFC 4180
+    # a CSV dialect
     engagectl upload semicolons.txt --input-format csv --delimiter ';' --encoding windows-1252
-    # a table
+    # export a table
     engagectl export-events --event Charged --from 7d --to today -o charged.csv
 
-    What an input is, --input-format says, else its name, else its content. Gzip is recognised by
-    content, UTF-8 and UTF-16 by their byte order mark; other encodings need --encoding.
+    The input format comes from --input-format, then the file extension, then the content. Gzip is
+    recognized by its content, UTF-8 and UTF-16 by their byte order mark; other encodings need
+    --encoding.
 
     Input:
-    .csv, .tsv       RFC 4180 with a header line; for other dialects --delimiter, --quote, --escape, --comment
-    .ndjson, .jsonl  one JSON object a line; numbers are passed on as they are written
-    .json            one array of such objects
-    list             one value a line, for subscribe, demerge and get-profile
+    .csv, .tsv       RFC 4180 with a header row; other dialects: --delimiter, --quote, --escape, --comment
+    .ndjson, .jsonl  one JSON object per line; numbers keep their spelling
+    .json            one array of JSON objects
+    list             one value per line, for subscribe, demerge and get-profile
 
     Columns of profiles:
-    identity    who it is; another column with --identity, or --object-id
-    all others  profile data of the same name; --map, --drop and --only choose
-    MSG-…       boolean, so that an opt-out never goes out as text
+    identity    identifies the user; --identity or --object-id name another column
+    all others  profile properties of the same name; change this with --map, --drop and --only
+    MSG-…       boolean, so that an opt-out is never sent as text
 
     Columns of events (--type event):
-    identity, ts, evtName  who, when (epoch seconds or ISO 8601), what (or --event-name)
+    identity, ts, evtName  user, time (epoch seconds or ISO 8601) and name (or --event-name)
     all others             event properties
 
     Types (--types <column>:<type>):
     string           the default
-    integer, number  with every digit as it is written
-    boolean          true, false, 1, 0, yes, no, in any case
+    integer, number  sent with every digit as written
+    boolean          true, false, 1, 0, yes, no, in upper or lower case
     date             ISO 8601 or epoch seconds
     json             any JSON value
-    phone:+91        phone numbers of this country code
+    phone:+91        phone numbers with this country code
 
-    A cell that does not fit its type rejects its record, and the rejects file says why. Empty
-    cells are left out; --empty null or string sends them. For wide files all of this goes into a
-    JSON file for --mapping:
+    A cell that does not match its type rejects its record; the rejects file says why. Empty cells
+    are omitted unless --empty null or --empty string is given. For wide files, write all of this
+    into a JSON file for --mapping:
     {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}
 
-    It may expect something of the input, too. What is otherwise is rejected, or the run refused
-    (E-EXPECTED, exit code 8); of a pipe that ends too early, what came is sent (E-TOO-FEW, 3).
+    A mapping file can also state expectations. Records that violate them are rejected; a file as a
+    whole is refused (E-EXPECTED, exit code 8). If a pipe ends with too few records, those that
+    arrived have been sent (E-TOO-FEW, exit code 3).
 
     Expectations:
-    "required":["mail"]          columns with a value in every row
-    "columns":"exact"            no columns but those that the file names
-    "records":{"min":1000}       fewer records are too few
-    "values":{"Plan":["a","b"]}  the values of a column, besides none
+    "required":["mail"]          columns that have a value in every row
+    "columns":"exact"            no columns except those named in the file
+    "records":{"min":1000}       minimum number of records
+    "values":{"Plan":["a","b"]}  allowed values of a column; empty is allowed, too
 
-    --preview --write-mapping <file> drafts such a file from the data.
+    --preview --write-mapping <file> drafts a mapping file from the data.
 
     Output of exports, by the name of --output or by --format:
     .ndjson  each record byte for byte as the service sent it; the default
-    .csv     dotted columns (profileData.City), arrays as JSON; --columns chooses, --bom for Excel
+    .csv     nested objects as dotted columns (profileData.City), arrays as JSON; see --columns and --bom
     .json    one array
-    .gz      behind any of these: compressed
+    .gz      after any of these: compressed
   `,
   resume: `
-    # what did not finish
+    # list unfinished runs
     engagectl runs list
-    # go on with it, or start
+    # continue, or start if there is nothing to continue
     engagectl upload users.csv --resume
-    # forget it, and start
+    # discard the unfinished run, and start from scratch
     engagectl upload users.csv --fresh
-    # forget the old ones
+    # remove old unfinished runs
     engagectl runs prune --older-than 30d
 
-    A run that did not finish (killed, interrupted, disk full, service away) goes on with
-    --resume, given to the same command, or with engagectl runs resume <id> from any folder. It
-    ends as a run that nothing disturbed would have ended. Where nothing is unfinished, --resume
-    starts afresh, so that a cron job may always carry it.
+    Rerun the same command with --resume to continue an interrupted run (killed, Ctrl-C, disk full,
+    service unavailable), or type engagectl runs resume <id> in any directory. The result is the
+    same as if the run had never been interrupted. If there is no unfinished run, --resume starts
+    one, so a cron job can always pass it.
 
-    What happened, and what to do:
-    killed, power cut  what was settled is on the disk: --resume
-    129, 130, 143      requests in flight got up to 10 s to finish: --resume
-    4, 5               --resume when account or service work again
-    9                  free space, then --resume
-    6                  never sent again by itself: see stage "unknown" in the rejects file
-    8                  input, options or files are not those of the run: restore them, or --fresh
-    7, cursor          an expired cursor: --fresh starts the export again
+    After an interruption:
+    killed, power cut  committed records are on the disk: --resume
+    129, 130, 143      requests in flight had up to 10 s to finish: --resume
+    4, 5               --resume when the account or the service works again
+    9                  free disk space, then --resume
+    6                  never resent automatically: see stage "unknown" in the rejects file
+    8                  the input, the options or the files have changed: restore them, or --fresh
+    7, cursor          an export cursor expired: --fresh starts the export again
 
     Flags:
-    --resume         go on with the unfinished run; without one, start
-    --fresh          forget it and start anew; of an export, set its partial file aside
-    --no-journal     keep nothing to resume from, where no folder can be written
-    --retry-unknown  send records of unknown outcome again, knowingly
+    --resume         continue the unfinished run; if there is none, start one
+    --fresh          discard the unfinished run and start from scratch; an export's partial file is renamed
+    --no-journal     do not keep a journal (the run cannot be resumed)
+    --retry-unknown  resend records whose outcome is unknown
 
-    Records that do harm when sent twice (events, demerges, $incr, $decr, $add) are noted before
-    they are sent; those without an outcome count as unknown. Not resumed: input from a pipe
-    (records not sent are in the rejects file), output to standard output, --check, --dry-run.
+    Records that are not idempotent (events, demerges, $incr, $decr, $add) are written to the journal
+    before they are sent. After a kill, those without an outcome count as unknown. Not resumable:
+    input from a pipe without --run-name (unsent records are in the rejects file), output to
+    standard output, --check, --dry-run.
 
-    Runs are kept in the state folder (engagectl help environment), readable by you only; a
-    finished one leaves nothing there.
+    Runs are stored in the state directory (engagectl help environment), readable only by you. A
+    finished run is removed.
   `,
   security: `
-    # from a file
+    # read the passcode from a file
     engagectl config set --region eu1 --passcode-file passcode.txt
-    # from a mounted secret
+    # read it from a mounted secret
     ENGAGECTL_ACCOUNT_ID=ACC-1 ENGAGECTL_PASSCODE_FILE=passcode.txt engagectl config check
-    # never the passcode itself
+    # show the configuration; the passcode is masked
     engagectl config show
 
     Passcodes:
-    given by  config set (asks without echo), --passcode-stdin, --passcode-file
-    or by     ENGAGECTL_PASSCODE_FILE, else ENGAGECTL_PASSCODE, for jobs; never by a flag
-    or by     the command of a secret store: config set --passcode-command
-    kept in   the config file, 0600 in a folder of 0700; a looser mode is refused
-    and       the API key of the calling system: config set --call-api-key-file
-    shown     nowhere: not in output, errors, logs, journals, rejects, process arguments
+    interactive   config set prompts without echo; or --passcode-stdin, --passcode-file
+    in jobs       ENGAGECTL_PASSCODE_FILE, else ENGAGECTL_PASSCODE; never a flag
+    from a store  the command of a secret store: config set --passcode-command
+    stored in     the config file, mode 0600 in a directory of mode 0700; wider modes are refused
+    API key       of the calling system: config set --call-api-key-file
+    never shown   in output, errors, logs, journals, rejects files or process arguments
 
     Network:
-    address        the one you configured and nothing else: no telemetry, no update check
-    https only     but to loopback; redirects are never followed
-    local service  loopback only, with a passcode made for it
+    address        only the configured address: no telemetry, no update check
+    https only     except to loopback; redirects are never followed
+    local service  loopback only, with a generated passcode
 
     Files:
-    private       rejects files, partial outputs, journals: 0600, as they hold personal data
-    formulas      cells that a spreadsheet would run are counted; --csv-formulas escape
-    foreign text  is made harmless before a terminal shows it
+    private       rejects files, partial outputs and journals have mode 0600: they contain personal data
+    formulas      spreadsheet formulas in CSV exports are counted; --csv-formulas escape escapes them
+    foreign text  control characters are escaped before text reaches a terminal
 
-    People in messages, logs, reports, annotations:
-    shortened  identities, emails, phone numbers: ada…, +9198…; file and line stand beside them
-    whole      with --show-pii; in rejects files and outputs, on standard output, and what you typed
+    Personal data in messages, logs, reports, annotations:
+    masked      identities, emails, phone numbers (ada…, +9198…), with file and line beside them
+    not masked  with --show-pii; in rejects files, outputs and on standard output; what you typed
 
     Logs:
-    -v          each request: when, where, which records, what came of it
-    -vv         its headers and sizes, too, without secrets: those that differ from the request before
-    --log-file  all that -v tells, with --quiet too; 0600, appended to; --log-format json makes it objects
+    -v          each request: time, records, result
+    -vv         also its size and headers, without secrets: those that differ from the previous request
+    --log-file  everything -v prints, even with --quiet; mode 0600, appended; --log-format json writes objects
 
-    Writes with a config profile marked production (config set --production) ask on a terminal. A
-    demerge asks for its count to be typed; without a terminal it needs --yes.
+    Writes with a config profile marked production (config set --production) ask for confirmation on
+    a terminal. A demerge asks you to type its record count; without a terminal it needs --yes.
   `,
 };
 
-/** A topic from how its page is written. */
-export function topicIn(page: string): Topic {
+/** Parses a page into a topic. */
+export function parseTopic(page: string): Topic {
   const [examples = '', ...parts] = page.split(/\n *\n/);
-  return { examples: examplesIn(examples), parts: parts.map(partIn) };
+  return { examples: parseExamples(examples), parts: parts.map(partIn) };
 }
 
 function partIn(text: string): string | Table {
@@ -266,19 +278,19 @@ function partIn(text: string): string | Table {
   return { heading: first, rows };
 }
 
-/** A topic as text, no wider than `width` columns where it can be broken. */
-export function topicText(topic: Topic, width: number, program: string): string {
+/** Renders a topic, wrapped at `width` columns. */
+export function renderTopic(topic: Topic, width: number, program: string): string {
   const { examples, parts } = called(topic, program);
-  const opening = examples.length > 0 ? [examplesText(examples, width)] : [];
+  const opening = examples.length > 0 ? [renderExamples(examples, width)] : [];
   const texts = parts.flatMap((part) =>
-    typeof part === 'string' ? `${wrap(part, width).join('\n')}\n` : tablesText([part], width),
+    typeof part === 'string' ? `${wrap(part, width).join('\n')}\n` : renderTables([part], width),
   );
   return [...opening, ...texts].join('\n');
 }
 
-/** Its command lines by the name that the program was called by. */
+/** Replaces the program name in examples by the name it was called by. */
 function called({ examples, parts }: Topic, program: string): Topic {
-  const by = (text: string) => asCalled(text, program);
+  const by = (text: string) => withProgramName(text, program);
   return {
     examples: examples.map(([what, line]) => [what, by(line)]),
     parts: parts.map((part) =>
@@ -289,7 +301,7 @@ function called({ examples, parts }: Topic, program: string): Topic {
   };
 }
 
-/** One id explained, or all of them listed. Throws E-USAGE for an id that does not exist. */
+/** Explains one error id, or lists all. Throws E-USAGE for an unknown id. */
 export const errorsTopic = (id: string | undefined): Topic =>
   id === undefined ? listTopic() : explained(idOf(id));
 
@@ -298,23 +310,22 @@ const longestId = Math.max(...ids.map((id) => id.length));
 
 const listTopic = (): Topic => ({
   examples: [
-    ['one of them', 'engagectl help errors E-UNAVAILABLE'],
-    ['the numbers', 'engagectl help exit-codes'],
+    ['explain one error', 'engagectl help errors E-UNAVAILABLE'],
+    ['list the exit codes', 'engagectl help exit-codes'],
   ],
   parts: [
-    'An error says what happened to which thing, why, and what to type next. Its id never changes ' +
-      'its meaning.',
+    'Each error says what failed, why, and what to type next. The meaning of an id never changes.',
     ...[...new Set(Object.values(errorIds))].map((code) => ({
       heading: `Exit code ${code}:`,
       rows: ids
         .filter((id) => errorIds[id] === code)
-        .map((id) => [id.padEnd(longestId), errorNotes[id].means] as const),
+        .map((id) => [id.padEnd(longestId), errorExplanations[id].means] as const),
     })),
   ],
 });
 
 function explained(id: ErrorId): Topic {
-  const { means, causes, next }: ErrorNote = errorNotes[id];
+  const { means, causes, next }: ErrorExplanation = errorExplanations[id];
   return {
     examples: [],
     parts: [
@@ -327,16 +338,15 @@ function explained(id: ErrorId): Topic {
 
 const listed = (lines: readonly string[]) => lines.map((line) => ['-', line] as const);
 
-/** In any case, with or without `E-`. */
+/** Finds an id in upper or lower case, with or without `E-`. */
 function idOf(text: string): ErrorId {
   const wanted = `E-${text.toUpperCase().replace(/^E-/, '')}`;
   const found = ids.find((id) => id === wanted);
   if (found !== undefined) return found;
   const begun = ids.filter((id) => id.startsWith(wanted));
-  const like = begun.length > 0 ? begun : [nearest(wanted, ids) ?? []].flat();
+  const like = begun.length > 0 ? begun : [closestName(wanted, ids) ?? []].flat();
   const near = like.map((id) => `engagectl help errors ${id}`);
   throw new EngagectlError('E-USAGE', `there is no error "${text}"`, {
-    why: 'no error message bears such an id',
     fix: near.length > 0 ? `did you mean: ${near.join(', ')}` : 'engagectl help errors',
   });
 }

@@ -1,7 +1,7 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError, errorIds } from '../errors.js';
-import { nearest as nearestName } from '../did-you-mean.js';
-import { lineage } from './layout.js';
+import { closestName as nearestName } from '../did-you-mean.js';
+import { commandPath } from './layout.js';
 import { topics } from './topics.js';
 
 /**
@@ -27,7 +27,7 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   const isTold = (problem: string) => message.includes(problem.replace(/\.$/, ''));
   const others = problemsOf(program).filter((problem) => !isTold(problem));
-  const all = oneAfterAnother([message, ...others]);
+  const all = joinProblems([message, ...others]);
   const listed = `known are ${known.filter(isForPeople).join(', ')}`;
   const isVariable = all.startsWith('environment variable');
   const advice = isVariable ? 'correct it, or unset it' : help ? path : `${path} --help`;
@@ -51,7 +51,7 @@ function reasonOf(
 ): string {
   if (typed === '--passcode') return 'others on this machine could read it off the command line';
   if (typed !== undefined) return `${path} has no such flag`;
-  const options = lineage(command).flatMap((each) => each.options);
+  const options = commandPath(command).flatMap((each) => each.options);
   const named = options.filter(({ flags }) => message.includes(flags));
   if (named.length === 0) return `it is used like this: ${path} ${command.usage()}`;
   return named.map(({ flags, description }) => `${flags}: ${description}`).join('. ');
@@ -115,18 +115,18 @@ function namesLike(typed: string, known: readonly string[], nearest: string): re
   if (begun.length > 0) return begun;
   const hinted = nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g);
   if (hinted) return hinted;
-  const slips = known.filter((name) => beginsBut(typed, name));
-  return slips.length > 0 ? slips : known.filter((name) => holds(name, typed));
+  const slips = known.filter((name) => startsWithOneTypo(typed, name));
+  return slips.length > 0 ? slips : known.filter((name) => containsWords(name, typed));
 }
 
 /** Whether a flag has what was typed, or is all of it, but for whole words: `--input-format`, `--format`. */
-const holds = (name: string, typed: string): boolean =>
+const containsWords = (name: string, typed: string): boolean =>
   /^--../.test(typed) &&
   (name.endsWith(typed.slice(1)) || (name.length > 2 && typed.startsWith(`${name}-`)));
 
 /** The command's own first. */
 const flagsOf = (command: Command): string[] =>
-  lineage(command)
+  commandPath(command)
     .toReversed()
     .flatMap(({ options }) => options.map(({ long }) => long ?? ''));
 
@@ -139,7 +139,7 @@ const commandsOf = (command: Command, help: boolean): string[] => [
 const isForPeople = (name: string): boolean => !name.startsWith('_');
 
 /** Whether a name begins with what was typed but for one slip: two letters swapped, one wrong, left out or added. */
-function beginsBut(typed: string, name: string): boolean {
+function startsWithOneTypo(typed: string, name: string): boolean {
   let i = 0;
   while (i < typed.length && typed[i] === name[i]) i += 1;
   const swapped = typed[i + 1] === name[i] && typed[i] === name[i + 1];
@@ -154,7 +154,7 @@ function beginsBut(typed: string, name: string): boolean {
 
 /** The words that name the command, or that ask for its help. */
 function pathOf(command: Command, help: boolean): string {
-  const [program = '', ...names] = lineage(command).map((each) => each.name());
+  const [program = '', ...names] = commandPath(command).map((each) => each.name());
   return [program, ...(help ? ['help'] : []), ...names].join(' ');
 }
 
@@ -164,7 +164,7 @@ const problems = new WeakMap<Command, string[]>();
 const rootOf = (command: Command): Command => (command.parent ? rootOf(command.parent) : command);
 
 /** Keeps it until all of the command line is read. */
-export function noteProblem(command: Command, problem: string): void {
+export function addProblem(command: Command, problem: string): void {
   const root = rootOf(command);
   problems.set(root, [...(problems.get(root) ?? []), problem]);
 }
@@ -172,11 +172,11 @@ export function noteProblem(command: Command, problem: string): void {
 const problemsOf = (command: Command): readonly string[] => problems.get(rootOf(command)) ?? [];
 
 /** Several problems as one sentence. */
-export const oneAfterAnother = (all: readonly string[]): string =>
+export const joinProblems = (all: readonly string[]): string =>
   all.length === 1 ? all[0]! : all.map((problem) => problem.replace(/\.$/, '')).join('; ');
 
 /** Throws all that was noted. */
-export function refuseProblems(command: Command): void {
+export function throwProblems(command: Command): void {
   const noted = problemsOf(command);
-  if (noted.length > 0) throw new CommanderError(2, 'engagectl.problems', oneAfterAnother(noted));
+  if (noted.length > 0) throw new CommanderError(2, 'engagectl.problems', joinProblems(noted));
 }

@@ -5,10 +5,14 @@ import {
   CsvScanner,
   type CsvProgram,
   type CsvRecord,
-  type Markers,
+  type CsvDialect,
 } from '../text/csv-scanner.js';
+import { Breaks } from '../event-loop.js';
 import { standardCell } from './csv-splitter.js';
-import type { TextWindow } from './text-buffer.js';
+import type { TextBuffer } from './text-buffer.js';
+
+/** Work on a line above the header; see Breaks. */
+const lineUnits = 64;
 
 /** More columns than any record of the service may have keys. */
 const mostColumns = 16_384;
@@ -20,7 +24,7 @@ interface Header {
 }
 
 export interface HeaderInput {
-  readonly window: TextWindow;
+  readonly window: TextBuffer;
   readonly csv: CsvProgram;
   /** The file, for messages. */
   readonly name: string;
@@ -31,7 +35,7 @@ export interface HeaderInput {
  * Takes the header line of a CSV off the window. Throws EngagectlError E-HEADER,
  * E-HEADER-EMPTY or E-HEADER-DUPLICATE, naming the column.
  */
-export async function takeHeader(input: HeaderInput, markers: Markers): Promise<Header> {
+export async function readHeader(input: HeaderInput, markers: CsvDialect): Promise<Header> {
   const row = await firstRow(input, markers);
   if (!row) {
     throw headerError(input.name, 1, 'E-HEADER', {
@@ -46,10 +50,10 @@ export async function takeHeader(input: HeaderInput, markers: Markers): Promise<
 }
 
 /** A bare list has one column; a first line that is this column's own name is taken off. */
-export async function takeListHeader(
+export async function readListHeader(
   input: HeaderInput,
   column: string,
-  markers: Markers,
+  markers: CsvDialect,
 ): Promise<Header> {
   const row = await firstRow(input, markers);
   if (row?.names[0] !== column) return { names: [column], nextLine: 1 };
@@ -60,20 +64,24 @@ export async function takeListHeader(
 /** The first row that is neither blank nor a comment, and where it ends; undefined when the text holds none. */
 async function firstRow(
   { window, csv, name, maxRecordBytes }: HeaderInput,
-  markers: Markers,
+  markers: CsvDialect,
 ): Promise<(Header & { readonly line: number; readonly next: number }) | undefined> {
   const scanner = new CsvScanner(csv, markers);
+  const breaks = new Breaks();
   scanner.begin(window.bytes, mostColumns, window.ended);
   let start = 0;
   for (let line = 1; ; line++) {
     let record = scanner.scan(start);
     while (record.next === BEYOND || start === window.bytes.length) {
       if (window.ended) return undefined;
-      if (window.bytes.length > maxRecordBytes + 2) throw tooLong(name, line, maxRecordBytes);
+      if (window.bytes.length > maxRecordBytes + 2) {
+        throw start > 0 ? tooLow(name, maxRecordBytes) : tooLong(name, line, maxRecordBytes);
+      }
       await window.grow();
       scanner.begin(window.bytes, mostColumns, window.ended);
       record = scanner.scan(start);
     }
+    if (breaks.areDue(lineUnits)) await breaks.take(); // blank lines and comments may be many
     const { next, end, width, fault } = record;
     if (fault) throw quotingError(fault, { name, line, start });
     if (width > mostColumns) throw tooWide(name, line, width);
@@ -88,7 +96,7 @@ async function firstRow(
 function texts(
   bytes: Buffer,
   { width, cells }: CsvRecord,
-  { name, line, markers }: { name: string; line: number; markers: Markers },
+  { name, line, markers }: { name: string; line: number; markers: CsvDialect },
 ): string[] {
   return Array.from({ length: width }, (_, i) => {
     const end = cells[2 * i + 1]!;
@@ -109,8 +117,9 @@ function checkHeader(names: readonly string[], name: string, line: number): void
       fix: 'name the column, or remove it (and the delimiter at the end of the line)',
     });
   }
-  const twice = names.find((column, i) => names.indexOf(column) !== i);
-  if (twice === undefined) return;
+  if (new Set(names).size === names.length) return;
+  const seen = new Set<string>();
+  const twice = names.find((column) => seen.size === seen.add(column).size)!;
   throw headerError(name, line, 'E-HEADER-DUPLICATE', {
     problem: `column ${JSON.stringify(twice)} appears twice`,
     why: `it is column ${names.indexOf(twice) + 1} and column ${names.lastIndexOf(twice) + 1}, and only one value could be sent`,
@@ -136,6 +145,13 @@ const tooLong = (name: string, line: number, maxRecordBytes: number): EngagectlE
     problem: `the header line is longer than ${maxRecordBytes} bytes`,
     why: 'either the input is no CSV, or a quote on its first line is never closed',
     fix: 'correct the first line, or name the format with --input-format',
+  });
+
+const tooLow = (name: string, maxRecordBytes: number): EngagectlError =>
+  headerError(name, 1, 'E-HEADER', {
+    problem: `no header line ends within the first ${maxRecordBytes} bytes`,
+    why: 'the input begins with blank lines or comments',
+    fix: 'put the column names on the first line',
   });
 
 const tooWide = (name: string, line: number, columns: number): EngagectlError =>

@@ -4,27 +4,27 @@ import {
   longestMarker,
   openQuote,
   type CsvProgram,
-  type CsvFault,
-  type Markers,
+  type CsvParseError,
+  type CsvDialect,
 } from '../text/csv-scanner.js';
 import {
   endOfLine,
-  rawOf,
+  rawExcerpt,
   skipLine,
-  type Cut,
-  type Cutter,
+  type SplitRecords,
+  type RecordSplitter,
   type Skip,
   type UnclosedQuote,
 } from './record-splitter.js';
 import { EngagectlError } from '../errors.js';
-import type { RowFault } from './row-block.js';
+import type { RowParseError } from './row-block.js';
 import type { InputOptions } from './input-format.js';
 
 /** A window seldom holds more. */
 const usualBytes = 512 * 1024;
 
 /** One for all, for a block keeps it. */
-const none: readonly RowFault[] = [];
+const none: readonly RowParseError[] = [];
 
 /**
  * Cuts CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
@@ -32,10 +32,10 @@ const none: readonly RowFault[] = [];
  * after the error: no record is made of the inside of a quoted cell. A quote that is never closed is where the
  * input ends, unless `recovers` says to resume on the next line.
  */
-export class CsvCutter implements Cutter {
+export class CsvSplitter implements RecordSplitter {
   readonly header: readonly string[];
   readonly program: CsvProgram;
-  readonly markers: Markers;
+  readonly markers: CsvDialect;
   readonly state = undefined;
   readonly #scanner: CsvScanner;
   readonly #recovers: boolean;
@@ -46,7 +46,7 @@ export class CsvCutter implements Cutter {
   constructor(
     header: readonly string[],
     program: CsvProgram,
-    markers: Markers,
+    markers: CsvDialect,
     { recovers, maxRecordBytes }: { recovers: boolean; maxRecordBytes: number },
   ) {
     this.header = header;
@@ -58,7 +58,7 @@ export class CsvCutter implements Cutter {
   }
 
   /** Most windows whole; the scanner copies its text, and a long one is cut many times. */
-  cut(text: Buffer, line: number, last: boolean): Cut {
+  cut(text: Buffer, line: number, last: boolean): SplitRecords {
     for (let size = usualBytes; ; size *= 2) {
       const isWhole = text.length <= size;
       const cut = this.#cut(text.subarray(0, size), line, last && isWhole);
@@ -66,7 +66,7 @@ export class CsvCutter implements Cutter {
     }
   }
 
-  #cut(text: Buffer, line: number, last: boolean): Cut {
+  #cut(text: Buffer, line: number, last: boolean): SplitRecords {
     this.#scanner.begin(text, this.header.length, last);
     const { faults: found, ...records } = this.#scanner.cut(line);
     const end = found.at(-1);
@@ -76,7 +76,7 @@ export class CsvCutter implements Cutter {
       rejected.length === 0 ? none : rejected.map((fault) => this.#faultOf(fault, text, last));
     const cut = { ...records, faults, unclosed };
     const long = this.#recovers ? undefined : this.#longQuote(cut, text);
-    return standardCells(text, long ? cutBefore(long, cut) : cut, this.markers);
+    return unescapeCells(text, long ? cutBefore(long, cut) : cut, this.markers);
   }
 
   /** A cell of several lines is passed over as a whole, or its lines would be taken for records. */
@@ -105,7 +105,7 @@ export class CsvCutter implements Cutter {
     return { used, line: line + lineEnds, done: false };
   }
 
-  #skipFault(fault: Omit<CsvFault, 'at'>, text: Buffer, last: boolean): Skip {
+  #skipFault(fault: Omit<CsvParseError, 'at'>, text: Buffer, last: boolean): Skip {
     const { what, where, line, lineEnds } = fault;
     if (what === openQuote && !this.#recovers)
       return { used: 0, line, done: true, unclosed: placeOf(fault, text) };
@@ -115,7 +115,7 @@ export class CsvCutter implements Cutter {
   }
 
   /** Where a record that is too long has a quoted cell that is: its quote counts as open. */
-  #longQuote({ bounds, cells, lines, count }: Cut, text: Buffer) {
+  #longQuote({ bounds, cells, lines, count }: SplitRecords, text: Buffer) {
     if (text.length <= this.#maxRecordBytes) return undefined; // as most are: no record is looked at
     for (let record = 0; record < count; record += 1) {
       const at = bounds[2 * record]!;
@@ -133,15 +133,19 @@ export class CsvCutter implements Cutter {
     return undefined;
   }
 
-  #faultOf({ at, line, what, where, lineEnds }: CsvFault, text: Buffer, last: boolean): RowFault {
+  #faultOf(
+    { at, line, what, where, lineEnds }: CsvParseError,
+    text: Buffer,
+    last: boolean,
+  ): RowParseError {
     if (typeof what === 'number') {
       const cells = what === 1 ? '1 cell' : `${what} cells`;
       const isCut = last && where === text.length && what < this.header.length;
       const hint = isCut ? '; the last line does not end in a newline: was the file cut?' : '';
       const error = `${cells}, but the header has ${this.header.length}${hint}`;
-      return { at, line, error, raw: rawOf(text.subarray(at, where)) };
+      return { at, line, error, raw: rawExcerpt(text.subarray(at, where)) };
     }
-    const raw = rawOf(text.subarray(at, endOfLine(text, where)));
+    const raw = rawExcerpt(text.subarray(at, endOfLine(text, where)));
     const lastLine = line + lineEnds;
     if (lastLine > line) {
       const error = `${what}, on line ${lastLine}: lines ${line} to ${lastLine} are one rejected record`;
@@ -154,8 +158,8 @@ export class CsvCutter implements Cutter {
 /** The records and faults before one of the records. */
 const cutBefore = (
   { record, at, place }: { record: number; at: number; place: UnclosedQuote },
-  cut: Cut,
-): Cut => ({
+  cut: SplitRecords,
+): SplitRecords => ({
   ...cut,
   used: at,
   line: cut.lines[record]!,
@@ -169,7 +173,7 @@ const cutBefore = (
 
 /** Where a fault of quoting lies. */
 const placeOf = (
-  { line, lineEnds, where }: Pick<CsvFault, 'line' | 'lineEnds' | 'where'>,
+  { line, lineEnds, where }: Pick<CsvParseError, 'line' | 'lineEnds' | 'where'>,
   text: Buffer,
 ): UnclosedQuote => {
   const lineStart = Math.max(text.lastIndexOf('\n', where), text.lastIndexOf('\r', where)) + 1;
@@ -180,7 +184,7 @@ const placeOf = (
  * The cut with its cells as RFC 4180 would hold them: where a cell holds an escape or a quotation
  * mark, its content in that form goes behind the text, and its bounds lead there.
  */
-function standardCells(text: Buffer, cut: Cut, markers: Markers): Cut {
+function unescapeCells(text: Buffer, cut: SplitRecords, markers: CsvDialect): SplitRecords {
   if (markers.quote.equals(quotationMarkBytes) && markers.escape.equals(quotationMarkBytes))
     return cut;
   const cells = cut.cells?.slice() ?? new Int32Array(0);
@@ -204,7 +208,7 @@ const quotationMarkBytes = Buffer.from('"');
 export function standardCell(
   text: Buffer,
   { from, end }: { from: number; end: number },
-  { quote, escape }: Markers,
+  { quote, escape }: CsvDialect,
 ): Buffer {
   const content = text.toString('latin1', from, end);
   const isQuoted = quote.length > 0 && quote.equals(text.subarray(from - quote.length, from));
@@ -226,14 +230,14 @@ function withoutEscapes(content: string, escape: string): string {
 
 const quotationMark = '"';
 /** One for each dialect: rows that wait hold theirs, and may be of many thousands of files. */
-const dialects = new Map<string, Markers>();
+const dialects = new Map<string, CsvDialect>();
 
 /**
  * The dialect that the options name; by default RFC 4180 with a comma, or a tab for TSV. A bare
  * list is a CSV without delimiter. Throws EngagectlError E-USAGE for markers that leave open what
  * is meant.
  */
-export function markersOf(format: 'csv' | 'tsv' | 'list', options: InputOptions): Markers {
+export function dialectOf(format: 'csv' | 'tsv' | 'list', options: InputOptions): CsvDialect {
   const { quote = quotationMark, escape = quote, comment = '' } = options;
   const delimiter = delimiterOf(format, options.delimiter);
   refuseClash({

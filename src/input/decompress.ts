@@ -1,19 +1,26 @@
 import { finished } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
+import { Breaks } from '../event-loop.js';
+import { shellPath } from '../wording.js';
 
 const magic = Buffer.from([0x1f, 0x8b]);
 
-/** Compressed bytes inflated at once: at most 1032 times as many come out and wait in memory. */
-const sliceBytes = 16 * 1024;
+/** Compressed bytes inflated at once. At most 1032 times as many come out and wait in memory, so the size adapts to that. */
+const sliceBytes = { least: 64, first: 1024, most: 16 * 1024 };
+/** Text that should come out of a slice at most. */
+const mostInflated = 1024 * 1024;
 
 /**
  * Inflates text that is gzip by its first two bytes, whatever its name, and passes on any other.
  * Several members in a row are one text. Throws EngagectlError E-FILE-READ for a cut file, after
  * all that could be inflated, and for a damaged one, after what was inflated up to there.
  */
-export async function* gunzip(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
-  const { head, all } = await withHead(chunks, magic.length);
+export async function* decompress(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+): AsyncGenerator<Buffer> {
+  const { head, all } = await peekBytes(chunks, magic.length);
   if (head.subarray(0, magic.length).equals(magic)) yield* inflate(all, name);
   else yield* all;
 }
@@ -24,35 +31,58 @@ export async function* gunzip(chunks: AsyncIterable<Buffer>, name: string): Asyn
  */
 async function* inflate(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const inflater = createGunzip({ chunkSize: 64 * 1024 });
-  const inflated: Buffer[] = [];
+  const slicer = new Slicer();
+  const breaks = new Breaks();
+  let inflated: Buffer[] = [];
   inflater.on('data', (bytes: Buffer) => void inflated.push(bytes));
+  async function* take(): AsyncGenerator<Buffer> {
+    const texts = inflated;
+    inflated = [];
+    slicer.adapt(texts.reduce((sum, { length }) => sum + length, 0));
+    for (const text of texts) {
+      yield text;
+      if (breaks.areDue(text.length)) await breaks.take();
+    }
+  }
   const ended = finished(inflater).then(
     () => undefined,
     (error: Error) => error,
   );
   try {
-    for await (const slice of slices(chunks)) {
+    for await (const slice of slicer.slices(chunks)) {
       const written = new Promise<undefined>((resolve) => {
         inflater.write(slice, () => resolve(undefined));
       });
       const failure = await Promise.race([ended, written]);
-      yield* inflated.splice(0);
+      yield* take();
       if (failure) throw damaged(name, failure);
     }
     inflater.end();
     const failure = await ended;
-    yield* inflated.splice(0);
+    yield* take();
     if (failure) throw damaged(name, failure);
   } finally {
     inflater.destroy();
   }
 }
 
-async function* slices(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    for (let at = 0; at < chunk.length; at += sliceBytes) {
-      yield chunk.subarray(at, at + sliceBytes);
+/** Cuts compressed bytes into slices of which not too much comes. */
+class Slicer {
+  #size: number = sliceBytes.first;
+
+  async *slices(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      for (let at = 0, size = 0; at < chunk.length; at += size) {
+        size = this.#size;
+        yield chunk.subarray(at, at + size);
+      }
     }
+  }
+
+  /** So many bytes came of the last slice. */
+  adapt(inflated: number): void {
+    const fit = inflated > mostInflated ? (this.#size * mostInflated) / inflated : 2 * this.#size;
+    this.#size = Math.trunc(Math.min(Math.max(fit, sliceBytes.least), sliceBytes.most));
   }
 }
 
@@ -64,7 +94,7 @@ function damaged(name: string, cause: Error & { code?: string }): EngagectlError
     {
       file: name,
       why: cut ? 'the file was cut, or is still being written' : cause.message,
-      fix: `test it with: gzip -t ${name}; then fetch the whole file again`,
+      fix: `test it with: gzip -t ${shellPath(name)}; then fetch the whole file again`,
       cause,
     },
   );
@@ -78,7 +108,7 @@ interface WithHead {
 }
 
 /** Reads until `least` bytes are there. */
-export async function withHead(chunks: AsyncIterable<Buffer>, least: number): Promise<WithHead> {
+export async function peekBytes(chunks: AsyncIterable<Buffer>, least: number): Promise<WithHead> {
   const iterator = chunks[Symbol.asyncIterator]();
   let head: Buffer = Buffer.alloc(0);
   while (head.length < least) {

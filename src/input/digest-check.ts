@@ -1,7 +1,7 @@
-import { changedInput, DigestedText, headBytes } from './text-digest.js';
-import { decode } from './encoding.js';
-import { gunzip } from './decompress.js';
-import { JsonCutter } from './json-array-splitter.js';
+import { inputChangedError, TextHasher, headBytes } from './text-digest.js';
+import { decodeText } from './encoding.js';
+import { decompress } from './decompress.js';
+import { JsonArraySplitter } from './json-array-splitter.js';
 import type { InputOptions } from './input-format.js';
 import type { TextDigest, Position } from './row-block.js';
 import type { Source } from './source.js';
@@ -12,26 +12,27 @@ import type { OpenInput } from './open-input.js';
  * may follow, but only on a new line: otherwise the last record is another one now. Throws
  * EngagectlError E-INPUT-CHANGED, E-FILE-READ.
  */
-export async function verifyText(
+export async function verifyDigest(
   source: Source,
   digest: TextDigest,
   { encoding }: Pick<InputOptions, 'encoding'>,
 ): Promise<void> {
   const { name } = source;
-  const read = new DigestedText();
+  const read = new TextHasher();
   const opened = source.open();
   try {
-    for await (const text of decode(gunzip(opened.chunks, name), name, encoding)) {
+    for await (const text of decodeText(decompress(opened.chunks, name), name, encoding)) {
       const left = digest.offset - read.length;
       read.add(text.subarray(0, left));
-      if (text.length > left && digest.endsInLine) throw changedInput(name, lineGoesOn);
+      if (text.length > left && digest.endsInLine) throw inputChangedError(name, lineGoesOn);
       if (text.length >= left && !digest.endsInLine) break;
     }
   } finally {
     opened.close();
   }
-  if (read.length < digest.offset) throw changedInput(name, 'it is shorter now');
-  if (read.hash !== digest.hash) throw changedInput(name, 'a part that was read is another now');
+  if (read.length < digest.offset) throw inputChangedError(name, 'it is shorter now');
+  if (read.hash !== digest.hash)
+    throw inputChangedError(name, 'a part that was read is another now');
 }
 
 const lineGoesOn = 'text was added to its last line, which had no line end';
@@ -46,7 +47,7 @@ interface Passed {
  * Gives up the text of a pipe before a place, if one is named, and reads on to where an earlier
  * process read: that text has to be the same. Throws E-INPUT-CHANGED, E-FILE-READ.
  */
-export async function passOver(
+export async function skipVerified(
   { window, text }: OpenInput,
   { name, from, digest }: Passed,
 ): Promise<void> {
@@ -54,15 +55,15 @@ export async function passOver(
   if (from) await window.skipTo(from.offset);
   while (text!.length < digest.offset && !window.ended) await window.grow();
   const found = hash();
-  if (found === undefined) throw changedInput(name, 'it is shorter now');
-  if (found !== digest.hash) throw changedInput(name, 'a part that was read is another now');
+  if (found === undefined) throw inputChangedError(name, 'it is shorter now');
+  if (found !== digest.hash) throw inputChangedError(name, 'a part that was read is another now');
   if (!digest.endsInLine) return;
   while (text!.length === digest.offset && !window.ended) await window.grow();
-  if (text!.length > digest.offset) throw changedInput(name, lineGoesOn);
+  if (text!.length > digest.offset) throw inputChangedError(name, lineGoesOn);
 }
 
 /** Whether a pipe begins as a text does that was read to its end: its first bytes tell. */
-export async function beginsLike(
+export async function startsWith(
   { window, text }: OpenInput,
   { offset, ended }: TextDigest,
 ): Promise<boolean> {
@@ -72,11 +73,11 @@ export async function beginsLike(
 }
 
 /** The pipe from the place on, before which its text was given up. */
-export function goOn(open: OpenInput, start: Position | undefined): OpenInput {
+export function resumePipe(open: OpenInput, start: Position | undefined): OpenInput {
   open.text?.release();
   if (!start) return open;
   const { state } = start;
-  return { ...open, start, ...(state !== undefined && { cutter: new JsonCutter(state) }) };
+  return { ...open, start, ...(state !== undefined && { cutter: new JsonArraySplitter(state) }) };
 }
 
 /** A text that an input begins with. */
@@ -113,7 +114,7 @@ export class KnownTexts {
   }
 
   /** The text that was read so far, if it is one of them. */
-  find(read: DigestedText): TextDigest | undefined {
+  find(read: TextHasher): TextDigest | undefined {
     const alike = this.#byEnd.get(endOf({ offset: read.length, hash: read.hash }));
     const head = alike && read.head;
     return alike?.findLast(({ ended }) => ended?.head === head);
@@ -136,7 +137,7 @@ function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): v
  * The longest of the texts that the input is or begins with; undefined: none. Reads no further than it
  * must. Throws EngagectlError E-FILE-READ.
  */
-export async function matchText(
+export async function matchKnownText(
   source: Source,
   texts: KnownTexts,
   { encoding }: Pick<InputOptions, 'encoding'>,
@@ -146,7 +147,7 @@ export async function matchText(
   const opened = source.open();
   const search = new PrefixSearch(texts);
   try {
-    for await (const chunk of decode(gunzip(opened.chunks, name), name, encoding)) {
+    for await (const chunk of decodeText(decompress(opened.chunks, name), name, encoding)) {
       if (!search.goOn(chunk)) break;
     }
   } finally {
@@ -157,7 +158,7 @@ export async function matchText(
 
 /** Holds a text that goes by against others. */
 class PrefixSearch {
-  readonly #read = new DigestedText();
+  readonly #read = new TextHasher();
   readonly #known: KnownTexts;
   /** Where a text that may come true ends, and how many of these places were passed. */
   #ends: readonly number[];

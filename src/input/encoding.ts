@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { withHead } from './decompress.js';
+import { peekBytes } from './decompress.js';
 import { StringDecoder } from 'node:string_decoder';
 
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -14,12 +14,12 @@ const leastBytes = 4;
  * at the very start is taken away. UTF-8 is passed on as it is, unchecked.
  * Throws EngagectlError E-FORMAT for UTF-16 without a mark, for a spreadsheet and for a web page.
  */
-export async function* decode(
+export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
   name: string,
   encoding: string | undefined,
 ): AsyncGenerator<Buffer> {
-  const { head, all } = await withHead(chunks, leastBytes);
+  const { head, all } = await peekBytes(chunks, leastBytes);
   refuseSpreadsheet(head, name);
   refuseWebPage(head, name);
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
@@ -108,13 +108,13 @@ function encode(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (!text.includes(replacement)) return bytes;
   for (let at = bytes.indexOf(replacement); at !== -1; at = bytes.indexOf(replacement, at)) {
-    bytes.fill(undecodable, at, at + 3);
+    bytes.fill(invalidMark, at, at + 3);
   }
   return bytes;
 }
 
 /** Stands for text that could not be decoded: never valid in UTF-8, so that its record is refused. */
-const undecodable = Buffer.from([0xff, 0xff, 0xff]);
+const invalidMark = Buffer.from([0xff, 0xff, 0xff]);
 
 /** Half of a surrogate pair: what a unit that was cut is counted as, too. */
 const half = '\uD800';
@@ -145,6 +145,6 @@ function utf8Of(text: string): Buffer {
   const [first = '', ...rest] = text.split(/\p{Surrogate}/u); // of halves only
   return Buffer.concat([
     Buffer.from(first),
-    ...rest.flatMap((piece) => [undecodable, Buffer.from(piece)]),
+    ...rest.flatMap((piece) => [invalidMark, Buffer.from(piece)]),
   ]);
 }

@@ -1,7 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import { endOfLine } from './record-splitter.js';
+import { quoteForShell } from '../wording.js';
 import type { InputFormat } from './row-block.js';
-import type { TextWindow } from './text-buffer.js';
+import type { TextBuffer } from './text-buffer.js';
 
 const extensions: Readonly<Record<string, InputFormat>> = {
   csv: 'csv',
@@ -14,21 +15,23 @@ const extensions: Readonly<Record<string, InputFormat>> = {
 /** Also used between cells, but never guessed. */
 const otherDelimiters = [';', '\t', '|', ','];
 
-/** How much of the first line is looked at. */
+/** How much of the first line is looked at, … */
 const sampleBytes = 64 * 1024;
+/** … and of what stands above it: an input that begins with more blanks counts as blank. */
+const mostAbove = 1024 * 1024;
 
 const openingBrace = 0x7b;
 const openingBracket = 0x5b;
 
 /** Format by the name's extension, `.gz` set aside. */
-export function formatOfName(name: string): InputFormat | undefined {
+export function inputFormatOfName(name: string): InputFormat | undefined {
   const extension = /\.([a-z]+)(?:\.gz)?$/i.exec(name)?.[1];
   return extensions[extension?.toLowerCase() ?? ''];
 }
 
 /** Format by what the first line looks like. No text at all is NDJSON of no records: an empty pipe is no error. */
-export async function formatOfText(
-  window: TextWindow,
+export async function detectFormat(
+  window: TextBuffer,
   { delimiter, comment, listColumn }: InputOptions,
 ): Promise<InputFormat> {
   const line = await firstLine(window, comment);
@@ -42,7 +45,7 @@ export async function formatOfText(
 }
 
 /** Throws EngagectlError E-FORMAT for a text that does not start with `[`. */
-export async function expectArray(window: TextWindow, name: string): Promise<void> {
+export async function expectArray(window: TextBuffer, name: string): Promise<void> {
   const line = await firstLine(window);
   if (line[0] === openingBracket) return;
   throw new EngagectlError('E-FORMAT', `${name} is not a JSON array`, {
@@ -57,7 +60,7 @@ export async function expectArray(window: TextWindow, name: string): Promise<voi
 }
 
 /** Throws EngagectlError E-FORMAT for an array of objects where one object a line is expected. */
-export async function expectLines(window: TextWindow, name: string): Promise<void> {
+export async function expectLines(window: TextBuffer, name: string): Promise<void> {
   const line = await firstLine(window);
   if (!/^\[\s*(?:\{|$)/.test(line.toString('latin1', 0, 100))) return;
   throw new EngagectlError('E-FORMAT', `${name} is a JSON array, and not one JSON object a line`, {
@@ -69,12 +72,11 @@ export async function expectLines(window: TextWindow, name: string): Promise<voi
 }
 
 /** Throws EngagectlError E-HEADER for a first line that tells a spreadsheet the delimiter, like `sep=;`. */
-export async function expectHeader(window: TextWindow, name: string): Promise<void> {
+export async function expectHeader(window: TextBuffer, name: string): Promise<void> {
   const line = (await firstLine(window)).toString('latin1', 0, 10);
   const delimiter = /^"?sep=(.)"?\r?$/i.exec(line)?.[1];
   if (delimiter === undefined) return;
-  const flag =
-    delimiter === ',' ? '' : `, and add --delimiter '${delimiter === '\t' ? '\\t' : delimiter}'`;
+  const flag = delimiter === ',' ? '' : `, and add ${delimiterFlag(delimiter)}`;
   throw new EngagectlError(
     'E-HEADER',
     `${name}: the first line, "sep=${delimiter}", is no header`,
@@ -97,7 +99,6 @@ export function expectDelimiter(
 ): void {
   const delimiter = otherDelimiters.find((delimiter) => only.includes(delimiter));
   if (others.length > 0 || delimiter === undefined) return;
-  const shown = delimiter === '\t' ? '\\t' : delimiter;
   throw new EngagectlError(
     'E-HEADER',
     `${name}: the header is one column, ${JSON.stringify(only)}`,
@@ -105,20 +106,24 @@ export function expectDelimiter(
       file: name,
       line,
       why: `its cells seem to be separated by ${JSON.stringify(delimiter)}`,
-      fix: `add --delimiter '${shown}'`,
+      fix: `add ${delimiterFlag(delimiter)}`,
     },
   );
 }
 
-/** The first that is neither blank nor a comment. */
-async function firstLine(window: TextWindow, comment = ''): Promise<Buffer> {
+const delimiterFlag = (delimiter: string): string =>
+  `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;
+
+/** The first that is neither blank nor a comment; empty when there is none within `mostAbove`. */
+async function firstLine(window: TextBuffer, comment = ''): Promise<Buffer> {
+  const marker = Buffer.from(comment);
   for (let above = 0; ;) {
-    const start = window.bytes.findIndex((byte, at) => at >= above && byte > 32);
-    const from = start === -1 ? window.bytes.length : start;
-    const end = endOfLine(window.bytes, from);
-    const line = window.bytes.subarray(from, end);
+    while (above < window.bytes.length && window.bytes[above]! <= 32) above += 1;
+    const end = endOfLine(window.bytes, above);
+    const line = window.bytes.subarray(above, end);
+    if (above > mostAbove) return line.subarray(0, 0);
     const isWhole = end < window.bytes.length || line.length >= sampleBytes || window.ended;
-    const isComment = comment !== '' && line.indexOf(comment) === 0;
+    const isComment = marker.length > 0 && line.subarray(0, marker.length).equals(marker);
     if (isWhole && !isComment) return line;
     if (isWhole) above = end;
     else await window.grow();

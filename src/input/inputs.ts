@@ -1,18 +1,18 @@
-import { CsvProgram, type Markers } from '../text/csv-scanner.js';
-import { readBlocks } from './record-splitter.js';
+import { CsvProgram, type CsvDialect } from '../text/csv-scanner.js';
+import { splitBlocks } from './record-splitter.js';
 import { checkEncoding } from './encoding.js';
 import { openInput, type OpenInput } from './open-input.js';
-import { changedInput, TextDigests } from './text-digest.js';
+import { inputChangedError, DigestTable } from './text-digest.js';
 import {
-  matchText,
-  beginsLike,
-  goOn,
-  passOver,
-  verifyText,
+  matchKnownText,
+  startsWith,
+  resumePipe,
+  skipVerified,
+  verifyDigest,
   type KnownTexts,
   type MatchedText,
 } from './digest-check.js';
-import { Sources } from './source.js';
+import { SourceList } from './source.js';
 import type { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { InputOptions } from './input-format.js';
@@ -47,7 +47,7 @@ export interface Inputs {
   /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED when it is another. */
   verify(digests: Iterable<TextDigest>): Promise<void>;
   /** Of the inputs that were read to their end. Only with the option `digests`. */
-  readonly ended: TextDigests;
+  readonly ended: DigestTable;
   /** How many inputs there are, and the name of each. */
   readonly names: readonly string[];
   /**
@@ -59,7 +59,7 @@ export interface Inputs {
   beginsLike(text: TextDigest): Promise<boolean>;
   /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
-  readonly guessed: GuessedInput | undefined;
+  readonly guessed: DetectedFormat | undefined;
   /** What is to be said of the files that were read to their end. */
   readonly warnings: readonly string[];
   /** Ends reading at once, also while standard input is waited for. */
@@ -77,7 +77,7 @@ export async function openInputs(
 ): Promise<Inputs> {
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
-  const sources = new Sources(names, { stdin, cwd });
+  const sources = new SourceList(names, { stdin, cwd });
   const csv = new CsvProgram();
   const { digests = false } = options;
   const checked = await checkInputs(sources, options, { csv, signal, digests });
@@ -85,9 +85,9 @@ export async function openInputs(
 }
 
 class SequentialInputs implements Inputs {
-  readonly ended: TextDigests;
+  readonly ended: DigestTable;
   readonly warnings: string[] = [];
-  readonly #sources: Sources;
+  readonly #sources: SourceList;
   readonly #checked: CheckedInputs;
   readonly #options: InputOptions;
   readonly #csv: CsvProgram;
@@ -102,12 +102,12 @@ class SequentialInputs implements Inputs {
   #pipeStart: Position | undefined;
 
   constructor(
-    sources: Sources,
+    sources: SourceList,
     checked: CheckedInputs,
     { options, csv }: { readonly options: InputOptions; readonly csv: CsvProgram },
   ) {
     this.#sources = sources;
-    this.ended = new TextDigests(sources.names.length);
+    this.ended = new DigestTable(sources.names.length);
     this.#checked = checked;
     this.#options = options;
     this.#csv = csv;
@@ -125,7 +125,7 @@ class SequentialInputs implements Inputs {
     return this.#sources.totalBytes;
   }
 
-  get guessed(): GuessedInput | undefined {
+  get guessed(): DetectedFormat | undefined {
     return this.#checked.guessed;
   }
 
@@ -146,7 +146,7 @@ class SequentialInputs implements Inputs {
     return records < this.#records ? Math.round((bytes * records) / this.#records) : bytes;
   }
 
-  async *blocks(from: Position = inputsStart): AsyncGenerator<RowBlock> {
+  async *blocks(from: Position = startPosition): AsyncGenerator<RowBlock> {
     try {
       let start = from;
       for (let { input } = from; input < this.names.length; input += 1) {
@@ -156,7 +156,7 @@ class SequentialInputs implements Inputs {
         const { header } = this.#checked.tableOf(input) ?? {};
         if (!isSame(open.cutter.header, header)) throw changed(open.source);
         let { start: end } = open;
-        for await (const block of readBlocks(open)) {
+        for await (const block of splitBlocks(open)) {
           ({ end } = block);
           this.#records = end.ordinal;
           yield block;
@@ -166,7 +166,7 @@ class SequentialInputs implements Inputs {
         this.#noteEnd(open, end);
         this.#current = undefined;
         open.close();
-        start = { ...inputsStart, input: input + 1, ordinal: end.ordinal };
+        start = { ...startPosition, input: input + 1, ordinal: end.ordinal };
       }
     } finally {
       await this.close();
@@ -175,7 +175,7 @@ class SequentialInputs implements Inputs {
 
   async #open(input: number, start: Position): Promise<OpenInput> {
     const piped = this.#checked.open.get(input);
-    if (piped) return goOn(piped, this.#pipeStart);
+    if (piped) return resumePipe(piped, this.#pipeStart);
     const { digests = false } = this.#options;
     return openInput(this.#sources.at(input), this.#options, start, { csv: this.#csv, digests });
   }
@@ -195,21 +195,21 @@ class SequentialInputs implements Inputs {
   }
 
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
-    return matchText(this.#sources.at(input), texts, this.#options);
+    return matchKnownText(this.#sources.at(input), texts, this.#options);
   }
 
   async passOver(from: Position | undefined, digest: TextDigest): Promise<void> {
-    await passOver(this.#checked.open.get(0)!, { name: this.first, from, digest });
+    await skipVerified(this.#checked.open.get(0)!, { name: this.first, from, digest });
     this.#pipeStart = from;
   }
 
   async beginsLike(text: TextDigest): Promise<boolean> {
-    return beginsLike(this.#checked.open.get(0)!, text);
+    return startsWith(this.#checked.open.get(0)!, text);
   }
 
   async verify(digests: Iterable<TextDigest>): Promise<void> {
     for (const digest of digests) {
-      await verifyText(this.#sources.at(digest.input), digest, this.#options);
+      await verifyDigest(this.#sources.at(digest.input), digest, this.#options);
     }
   }
 
@@ -231,12 +231,12 @@ const replaced = (name: string): string =>
   `${name} was deleted or replaced while it was read; what it held before is what was read`;
 
 const changed = (name: string): EngagectlError =>
-  changedInput(name, 'its header is no longer the one that was checked at the start');
+  inputChangedError(name, 'its header is no longer the one that was checked at the start');
 
 /** Names of the columns, and what stands between and around the cells. */
 export interface Table {
   readonly header: readonly string[];
-  readonly markers: Markers;
+  readonly markers: CsvDialect;
 }
 
 /** Inputs whose starts were read. */
@@ -246,10 +246,10 @@ interface CheckedInputs {
   /** Those that can be read only once are still open. */
   readonly open: ReadonlyMap<number, OpenInput>;
   /** The first one whose format only its content tells, and how many others there are. */
-  readonly guessed: GuessedInput | undefined;
+  readonly guessed: DetectedFormat | undefined;
 }
 
-interface GuessedInput {
+interface DetectedFormat {
   readonly name: string;
   readonly format: InputFormat;
   readonly others: number;
@@ -257,7 +257,7 @@ interface GuessedInput {
 
 /** Files are closed again, and tables of one form are kept once: there may be many thousands. */
 async function checkInputs(
-  sources: Sources,
+  sources: SourceList,
   options: InputOptions,
   context: { readonly csv: CsvProgram; readonly signal: AbortSignal; readonly digests: boolean },
 ): Promise<CheckedInputs> {
@@ -265,12 +265,12 @@ async function checkInputs(
   const tables: (Table | undefined)[] = [undefined];
   const forms = new Map<string, number>();
   const formOf = new Uint32Array(sources.names.length);
-  let first: Omit<GuessedInput, 'others'> | undefined;
+  let first: Omit<DetectedFormat, 'others'> | undefined;
   let guesses = 0;
   try {
     for (const [input, name] of sources.names.entries()) {
       const source = sources.at(input);
-      const opened = await openInput(source, options, inputsStart, context);
+      const opened = await openInput(source, options, startPosition, context);
       const { cutter, guessed: format } = opened;
       const table = tableIn(cutter);
       if (table) {
@@ -298,4 +298,4 @@ export const isSame = (header?: readonly string[], other?: readonly string[]): b
   header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
 
 /** Where the first of all inputs begins. */
-const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
+const startPosition: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };

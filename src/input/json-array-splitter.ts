@@ -1,6 +1,12 @@
-import { rawOf, LF, type Cut, type Cutter, type Skip } from './record-splitter.js';
-import { openTextProgram } from '../text/wasm-program.js';
-import type { RowFault } from './row-block.js';
+import {
+  rawExcerpt,
+  LF,
+  type SplitRecords,
+  type RecordSplitter,
+  type Skip,
+} from './record-splitter.js';
+import { instantiateTextProgram } from '../text/wasm-program.js';
+import type { RowParseError } from './row-block.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** In one cut. */
@@ -38,7 +44,7 @@ interface Found {
   readonly text: Buffer;
   readonly bounds: number[];
   readonly lines: number[];
-  readonly faults: RowFault[];
+  readonly faults: RowParseError[];
   readonly lineAt: (position: number) => number;
 }
 
@@ -46,9 +52,9 @@ interface Found {
  * Cuts one JSON array into its elements. Where the array itself is broken, that is one fault and
  * the end: nothing tells where the next record would start. Only LF ends a line.
  */
-export class JsonCutter implements Cutter {
+export class JsonArraySplitter implements RecordSplitter {
   readonly header = undefined;
-  readonly #elements = new JsonElements();
+  readonly #elements = new JsonArrayScanner();
   #state: State;
   #skipping = false;
   /** Bytes of the current line that came before the text at hand. */
@@ -63,7 +69,7 @@ export class JsonCutter implements Cutter {
     return this.#state;
   }
 
-  cut(text: Buffer, firstLine: number, last: boolean): Cut {
+  cut(text: Buffer, firstLine: number, last: boolean): SplitRecords {
     this.#elements.load(text);
     const found: Found = {
       text,
@@ -142,7 +148,7 @@ export class JsonCutter implements Cutter {
   #break(found: Found, from: number, { at, error }: { at: number; error: string }): number {
     this.#state = 'broken';
     const { text, lineAt } = found;
-    const fault = { at: from, line: lineAt(from), raw: rawOf(text.subarray(from)) };
+    const fault = { at: from, line: lineAt(from), raw: rawExcerpt(text.subarray(from)) };
     const line = lineAt(at);
     if (line > fault.line) found.faults.push({ ...fault, error: `${error}, on line ${line}` });
     else found.faults.push({ ...fault, column: this.#column(text, at), error });
@@ -195,8 +201,8 @@ export const BEYOND = -1;
 const LINE_BREAK = -2;
 
 /** Finds where elements of a JSON array end; whether they are JSON is not looked at. */
-class JsonElements {
-  readonly #program = openTextProgram() as ElementProgram;
+class JsonArrayScanner {
+  readonly #program = instantiateTextProgram() as ElementProgram;
   #length = 0;
 
   /** Takes up a text. */

@@ -1,24 +1,28 @@
-import { LF, type Cut, type Cutter, type Skip } from './record-splitter.js';
+import { LF, type SplitRecords, type RecordSplitter, type Skip } from './record-splitter.js';
 
 const mostRecords = 4096;
+
+/** A longer beginning of a line is given up while it is blank, so that blanks without end are no overlong record. */
+const mostBlank = 64 * 1024;
 
 /**
  * Cuts NDJSON: one JSON text a line, blank lines skipped. Only LF ends a line; a CR, like any
  * white space around the text, is not part of the record.
  */
-export class NdjsonCutter implements Cutter {
+export class NdjsonSplitter implements RecordSplitter {
   readonly header = undefined;
   readonly state = undefined;
   readonly #bounds = new Int32Array(2 * mostRecords);
   readonly #lines = new Uint32Array(mostRecords);
 
-  cut(text: Buffer, firstLine: number, last: boolean): Cut {
+  cut(text: Buffer, firstLine: number, last: boolean): SplitRecords {
     let count = 0;
     let line = firstLine;
     let start = 0;
     while (start < text.length && count < mostRecords) {
       let end = text.indexOf(LF, start);
       if (end === -1) {
+        if (!last && text.length - start > mostBlank && isBlank(text, start)) start = text.length;
         if (!last) break;
         end = text.length;
       }
@@ -49,6 +53,12 @@ export class NdjsonCutter implements Cutter {
     if (end !== -1) return { used: end + 1, line: line + 1, done: true };
     return { used: text.length, line, done: last };
   }
+}
+
+function isBlank(text: Buffer, from: number): boolean {
+  let at = from;
+  while (at < text.length && isSpace(text[at])) at += 1;
+  return at === text.length;
 }
 
 const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 9 || byte === 13;

@@ -1,30 +1,30 @@
 import { EngagectlError } from '../errors.js';
-import { CsvCutter, markersOf } from './csv-splitter.js';
-import { decode } from './encoding.js';
-import { DigestedText, changedInput } from './text-digest.js';
+import { CsvSplitter, dialectOf } from './csv-splitter.js';
+import { decodeText } from './encoding.js';
+import { TextHasher, inputChangedError } from './text-digest.js';
 import {
   expectArray,
   expectDelimiter,
   expectHeader,
   expectLines,
-  formatOfName,
-  formatOfText,
+  inputFormatOfName,
+  detectFormat,
   type InputOptions,
 } from './input-format.js';
-import { gunzip } from './decompress.js';
-import { takeHeader, takeListHeader, type HeaderInput } from './csv-header.js';
-import { JsonCutter } from './json-array-splitter.js';
-import { NdjsonCutter } from './ndjson-splitter.js';
-import { TextWindow } from './text-buffer.js';
+import { decompress } from './decompress.js';
+import { readHeader, readListHeader, type HeaderInput } from './csv-header.js';
+import { JsonArraySplitter } from './json-array-splitter.js';
+import { NdjsonSplitter } from './ndjson-splitter.js';
+import { TextBuffer } from './text-buffer.js';
 import type { CsvProgram } from '../text/csv-scanner.js';
-import type { CutInput, Cutter } from './record-splitter.js';
+import type { SplitInput, RecordSplitter } from './record-splitter.js';
 import type { InputFormat, Position } from './row-block.js';
 import type { Source } from './source.js';
 
 /** One input, open and past its header. */
-export interface OpenInput extends CutInput {
+export interface OpenInput extends SplitInput {
   /** All that was read of it, where a digest is wanted. */
-  readonly text: DigestedText | undefined;
+  readonly text: TextHasher | undefined;
   /** Its format, where only its content tells. */
   readonly guessed: InputFormat | undefined;
   bytesRead(): number;
@@ -53,22 +53,26 @@ export async function openInput(
 ): Promise<OpenInput> {
   const { name } = source;
   // Of a pipe, what it begins with may be asked for when it has gone by.
-  const text = digests ? new DigestedText({ keeps: source.size === undefined }) : undefined;
+  const text = digests ? new TextHasher({ keeps: source.size === undefined }) : undefined;
   const opened = source.open();
-  const leave = (): void => opened.close();
+  let isOpen = true;
+  const leave = (): void => {
+    isOpen = false;
+    opened.close();
+  };
   signal?.addEventListener('abort', leave, { once: true });
   try {
-    const inflated = gunzip(opened.chunks, name);
-    const decoded = decode(inflated, name, options.encoding);
-    const window = new TextWindow(text ? text.pass(decoded) : decoded);
+    const inflated = whileOpen(decompress(opened.chunks, name), () => isOpen);
+    const decoded = decodeText(inflated, name, options.encoding);
+    const window = new TextBuffer(text ? text.pass(decoded) : decoded);
     await window.grow(); // a source that cannot be read at all shows it here
-    const known = options.inputFormat ?? formatOfName(name);
-    const format = known ?? (await formatOfText(window, options));
+    const known = options.inputFormat ?? inputFormatOfName(name);
+    const format = known ?? (await detectFormat(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };
     const { cutter, line } = await cutterFor(format, input, options, from.state);
     // A place in the middle lies behind the header, and the text before it was there before.
-    if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
+    if (!(await window.skipTo(from.offset))) throw inputChangedError(name, 'it is shorter now');
     const start = from.offset === 0 ? { ...from, line } : from;
     signal?.throwIfAborted();
     return {
@@ -81,13 +85,24 @@ export async function openInput(
       guessed: known === undefined && window.bytes.length > 0 ? format : undefined,
       bytesRead: () => opened.bytesRead(),
       wasReplaced: () => opened.wasReplaced?.() ?? false,
-      close: () => opened.close(),
+      close: leave,
     };
   } catch (error) {
-    opened.close();
+    leave();
     throw signal?.aborted ? signal.reason : error;
   } finally {
     signal?.removeEventListener('abort', leave);
+  }
+}
+
+/** A source that was closed gives no more bytes, but gigabytes may still come of those that it gave. */
+async function* whileOpen(
+  chunks: AsyncIterable<Buffer>,
+  isOpen: () => boolean,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    if (!isOpen()) return;
+    yield chunk;
   }
 }
 
@@ -97,27 +112,27 @@ async function cutterFor(
   input: HeaderInput,
   options: InputOptions,
   state: string | undefined,
-): Promise<{ cutter: Cutter; line: number }> {
+): Promise<{ cutter: RecordSplitter; line: number }> {
   if (format === 'ndjson') {
     if (options.inputFormat === undefined) await expectLines(input.window, input.name);
-    return { cutter: new NdjsonCutter(), line: 1 };
+    return { cutter: new NdjsonSplitter(), line: 1 };
   }
   if (format === 'json') {
     await expectArray(input.window, input.name);
-    return { cutter: new JsonCutter(state), line: 1 };
+    return { cutter: new JsonArraySplitter(state), line: 1 };
   }
   if (format !== 'list') await expectHeader(input.window, input.name);
-  const markers = markersOf(format, options);
+  const markers = dialectOf(format, options);
   const { names, nextLine } =
     format === 'list'
-      ? await takeListHeader(input, listColumn(options), markers)
-      : await takeHeader(input, markers);
+      ? await readListHeader(input, listColumn(options), markers)
+      : await readHeader(input, markers);
   if (format !== 'list' && options.delimiter === undefined) {
     expectDelimiter(names, { name: input.name, line: nextLine - 1 });
   }
   const recovers = options.recoverQuotes ?? false;
   return {
-    cutter: new CsvCutter(names, input.csv, markers, {
+    cutter: new CsvSplitter(names, input.csv, markers, {
       recovers,
       maxRecordBytes: input.maxRecordBytes,
     }),

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError } from '../errors.js';
-import type { CsvProgram, Markers } from '../text/csv-scanner.js';
-import type { RowFault, Position, RowBlock } from './row-block.js';
-import type { TextWindow } from './text-buffer.js';
+import { Breaks } from '../event-loop.js';
+import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
+import type { RowParseError, Position, RowBlock } from './row-block.js';
+import type { TextBuffer } from './text-buffer.js';
 
 /** Whole records found in a stretch of text, in the arrays of a RowBlock, which are only lent until the next cut. */
-export interface Cut {
+export interface SplitRecords {
   /** Bytes from the start of the text that are settled: records, faults, blank lines. */
   readonly used: number;
   /** Physical line on which the text goes on after them. */
@@ -17,7 +18,7 @@ export interface Cut {
   readonly cells: Int32Array | undefined;
   /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
   readonly behind?: Buffer;
-  readonly faults: readonly RowFault[];
+  readonly faults: readonly RowParseError[];
   /** Where the text cannot be read on, `used` bytes behind its start. */
   readonly unclosed?: UnclosedQuote | undefined;
 }
@@ -37,11 +38,11 @@ export interface Skip {
 }
 
 /** Cuts the text of one input into records; knows nothing of where the text comes from. */
-export interface Cutter {
+export interface RecordSplitter {
   /** Column names; undefined when records are JSON texts. */
   readonly header: readonly string[] | undefined;
   /** Between and around the cells, where there are any. */
-  readonly markers?: Markers;
+  readonly markers?: CsvDialect;
   /** Which finds the cells, where there are any. */
   readonly program?: CsvProgram;
   /** What another cutter has to know to go on where this one is; see Position. */
@@ -50,7 +51,7 @@ export interface Cutter {
    * Cuts the records that end in `text`, which starts between two records on physical line
    * `line`. `last`: nothing follows. `used` 0 says that the first record ends beyond the text.
    */
-  cut(text: Buffer, line: number, last: boolean): Cut;
+  cut(text: Buffer, line: number, last: boolean): SplitRecords;
   /**
    * Passes over a record that is too long, first from its start, then from where it left off,
    * so that its bytes need not be held. Bytes beyond `used` are given again. A quoted cell is passed over as a
@@ -59,17 +60,20 @@ export interface Cutter {
   skip(text: Buffer, line: number, last: boolean): Skip;
 }
 
+/** Work on a record besides that on its bytes; see Breaks. */
+const recordUnits = 64;
+
 /** Most of a faulty record that is kept. */
 const rawBytes = 64 * 1024;
 
 /** The first 64 KiB of a faulty record. */
-export const rawOf = (record: Buffer): Buffer => record.subarray(0, rawBytes);
+export const rawExcerpt = (record: Buffer): Buffer => record.subarray(0, rawBytes);
 
 /** The text of one input after its header. */
-export interface CutInput {
+export interface SplitInput {
   readonly source: string;
-  readonly window: TextWindow;
-  readonly cutter: Cutter;
+  readonly window: TextBuffer;
+  readonly cutter: RecordSplitter;
   /** Where the window starts. */
   readonly start: Position;
   readonly maxRecordBytes: number;
@@ -80,10 +84,11 @@ export interface CutInput {
  * Whatever is wrong with a record becomes a fault. Throws what the source throws, and E-CSV-QUOTE at a quote
  * that is never closed.
  */
-export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
+export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> {
   const { window, cutter, maxRecordBytes } = input;
   let { line, ordinal } = input.start;
-  const toBlock = (bytes: Buffer, cut: Cut): RowBlock => {
+  const breaks = new Breaks();
+  const toBlock = (bytes: Buffer, cut: SplitRecords): RowBlock => {
     const first = ordinal;
     ordinal += cut.count + cut.faults.length;
     return blockOf(input, bytes, { cut, first, line, ordinal });
@@ -95,7 +100,9 @@ export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
     window.drop(cut.used);
     if (cut.count > 0 || cut.faults.length > 0) {
       const bytes = text.subarray(0, cut.used);
-      yield toBlock(bytes, screen(bytes, cut, maxRecordBytes));
+      yield toBlock(bytes, checkRecords(bytes, cut, maxRecordBytes));
+      const units = cut.used + recordUnits * (cut.count + cut.faults.length);
+      if (breaks.areDue(units)) await breaks.take();
     }
     if (cut.unclosed) throw unclosedQuote(input.source, cut.unclosed);
     if (cut.used > 0) continue;
@@ -113,7 +120,7 @@ export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
 }
 
 /** Drops bytes until the record is passed; returns the line on which the text goes on. */
-async function skipRecord(input: CutInput, from: number): Promise<number> {
+async function skipRecord(input: SplitInput, from: number): Promise<number> {
   const { source, window, cutter } = input;
   let line = from;
   for (;;) {
@@ -136,7 +143,7 @@ const unclosedQuote = (file: string, { line, column }: UnclosedQuote): Engagectl
     fix: 'close the quote, or double it if it is a part of the text; --recover-quotes (not for events and demerges) rejects the line and resumes on the next one',
   });
 
-const noRecords: Cut = {
+const noRecords: SplitRecords = {
   used: 0,
   line: 0,
   count: 0,
@@ -148,9 +155,14 @@ const noRecords: Cut = {
 
 /** The block holds the memory of the text once for each of its records and faults. */
 function blockOf(
-  { source, window, cutter, start }: CutInput,
+  { source, window, cutter, start }: SplitInput,
   bytes: Buffer,
-  { cut, first, line, ordinal }: { cut: Cut; first: number; line: number; ordinal: number },
+  {
+    cut,
+    first,
+    line,
+    ordinal,
+  }: { cut: SplitRecords; first: number; line: number; ordinal: number },
 ): RowBlock {
   const { count, faults, behind } = cut;
   const { header, markers, program, state } = cutter;
@@ -164,18 +176,22 @@ function blockOf(
   return { source, bytes: text, memory, count, bounds, lines, cells, first, end, faults };
 }
 
-function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowFault {
+function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowParseError {
   // A copy, so that the fault does not keep the whole window.
-  return { at: 0, line, error: overlong(maxRecordBytes), raw: Buffer.from(rawOf(text)) };
+  return { at: 0, line, error: overlong(maxRecordBytes), raw: Buffer.from(rawExcerpt(text)) };
 }
 
 /**
  * Turns records that are too long or not UTF-8 into faults. The bytes of a whole cut are
  * checked at once; only a cut that fails is looked at record by record.
  */
-export function screen(text: Buffer, cut: Cut, maxRecordBytes: number): Cut {
+export function checkRecords(
+  text: Buffer,
+  cut: SplitRecords,
+  maxRecordBytes: number,
+): SplitRecords {
   if (longest(cut) <= maxRecordBytes && isUtf8(text)) return cut;
-  const faults: RowFault[] = [...cut.faults];
+  const faults: RowParseError[] = [...cut.faults];
   const kept: number[] = [];
   for (let i = 0; i < cut.count; i++) {
     const record = text.subarray(cut.bounds[2 * i], cut.bounds[2 * i + 1]);
@@ -190,7 +206,7 @@ export function screen(text: Buffer, cut: Cut, maxRecordBytes: number): Cut {
 export const overlong = (maxRecordBytes: number): string =>
   `longer than ${maxRecordBytes} bytes (--max-record-bytes)`;
 
-function longest({ bounds, count }: Cut): number {
+function longest({ bounds, count }: SplitRecords): number {
   let longest = 0;
   for (let i = 0; i < count; i++) {
     longest = Math.max(longest, bounds[2 * i + 1]! - bounds[2 * i]!);
@@ -202,8 +218,8 @@ function faultOf(
   record: Buffer,
   line: number,
   maxRecordBytes: number,
-): Omit<RowFault, 'at'> | undefined {
-  const raw = rawOf(record);
+): Omit<RowParseError, 'at'> | undefined {
+  const raw = rawExcerpt(record);
   if (record.length > maxRecordBytes) return { line, error: overlong(maxRecordBytes), raw };
   if (isUtf8(record)) return undefined;
   const error = 'not valid UTF-8; if the file has another encoding, name it with --encoding';
@@ -219,7 +235,7 @@ function firstInvalid(record: Buffer): number {
 }
 
 /** The records at the given indexes. */
-function pick(cut: Cut, kept: readonly number[]): Cut {
+function pick(cut: SplitRecords, kept: readonly number[]): SplitRecords {
   const perRecord = cut.cells && cut.count > 0 ? cut.cells.length / cut.count : 0;
   const of = (numbers: Int32Array, size: number) =>
     Int32Array.from(kept.flatMap((i) => [...numbers.subarray(i * size, (i + 1) * size)]));

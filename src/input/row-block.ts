@@ -1,5 +1,5 @@
-import type { CsvProgram, Markers } from '../text/csv-scanner.js';
-import type { TextMemory } from './text-buffer.js';
+import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
+import type { BufferPool } from './text-buffer.js';
 
 /** Formats of the write commands' input. `list` is one bare value a line. */
 const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
@@ -53,7 +53,7 @@ export interface RowBlock {
    * Where the bytes and cells lie, held once for each record and fault: who accounts for a record
    * lets go of it once its outcome is written down.
    */
-  readonly memory?: Pick<TextMemory, 'letGo'> | undefined;
+  readonly memory?: Pick<BufferPool, 'letGo'> | undefined;
   readonly count: number;
   /** Record i is `bytes[bounds[2i], bounds[2i+1])`, without its line end. */
   readonly bounds: Int32Array;
@@ -66,7 +66,7 @@ export interface RowBlock {
   /** Where the next block begins. */
   readonly end: Position;
   /** Records in this stretch that could not be read, in order: each is one outcome (stage `parse`). */
-  readonly faults: readonly RowFault[];
+  readonly faults: readonly RowParseError[];
 }
 
 export interface Cells {
@@ -75,7 +75,7 @@ export interface Cells {
   /** Column names, in order; a list has the one name it was opened with. */
   readonly header: readonly string[];
   /** What stands between and around the cells. */
-  readonly markers?: Markers | undefined;
+  readonly markers?: CsvDialect | undefined;
   /**
    * Cell c of record i has its content at `bytes[start, end)`, quotes stripped, with
    * start = bounds[2 * (i * header.length + c)] and end the number after it.
@@ -86,7 +86,7 @@ export interface Cells {
 }
 
 /** A record that could not be read. */
-export interface RowFault {
+export interface RowParseError {
   /** Where in the block's bytes the record starts: its place among the others. */
   readonly at: number;
   /** Physical line on which it starts, 1-based. */
@@ -99,7 +99,7 @@ export interface RowFault {
 }
 
 /** The first `count` records of the input, unreadable ones included, in the order of their lines. */
-export async function* firstRecords(
+export async function* limitRecords(
   blocks: AsyncIterable<RowBlock>,
   count: number,
 ): AsyncGenerator<RowBlock> {

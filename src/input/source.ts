@@ -2,9 +2,10 @@ import { createReadStream, statSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { fifoStream } from '../files/read-file.js';
-import { whyOf } from '../files/file-errors.js';
-import { refuseTwice } from '../files/path-checks.js';
+import { openFifo } from '../files/read-file.js';
+import { fileErrorReason } from '../files/file-errors.js';
+import { refuseDuplicatePaths } from '../files/path-checks.js';
+import { shellPath } from '../wording.js';
 import type { Runtime } from '../runtime.js';
 
 /** Small enough that the event loop turns between reads, large enough that asking for them costs little. */
@@ -42,13 +43,13 @@ function fileSource(name: string, cwd: string): Source {
     throw unreadable(name, error);
   }
   if (found.isDirectory()) throw isDirectory(name);
-  if (found.isFile()) return foundFile(name, found.size, cwd);
-  const streamOf = found.isFIFO() ? fifoStream : createReadStream;
+  if (found.isFile()) return knownFile(name, found.size, cwd);
+  const streamOf = found.isFIFO() ? openFifo : createReadStream;
   return { name, size: undefined, open: () => openStream(name, streamOf(path)) };
 }
 
 /** A file of which the size was found before. */
-const foundFile = (name: string, size: number, cwd: string): Source => ({
+const knownFile = (name: string, size: number, cwd: string): Source => ({
   name,
   size,
   open: () => openFile({ name, path: resolve(cwd, name), size }),
@@ -132,7 +133,7 @@ function unreadable(name: string, cause: unknown): EngagectlError {
   if (code === 'EISDIR') return isDirectory(name);
   return new EngagectlError('E-FILE-READ', `${name} cannot be read`, {
     file: name,
-    why: whyOf(cause),
+    why: fileErrorReason(cause),
     fix: fixes[code] ?? 'check the disk or the program that writes this input, then run again',
     cause,
   });
@@ -155,13 +156,13 @@ const isDirectory = (name: string): EngagectlError =>
   new EngagectlError('E-FILE-READ', `${name} is a directory, not a file`, {
     file: name,
     why: 'records are read from files',
-    fix: `name the files in it, for example ${name.replace(/\/+$/, '')}/*.csv`,
+    fix: `name the files in it, for example ${shellPath(name.replace(/\/+$/, ''))}/*.csv`,
   });
 
 type Place = Pick<Runtime, 'stdin' | 'cwd'>;
 
 /** The inputs by number. Of a file no more is kept than its size: there may be many thousands. */
-export class Sources {
+export class SourceList {
   readonly names: readonly string[];
   readonly #cwd: string;
   readonly #sizes: Float64Array;
@@ -188,11 +189,11 @@ export class Sources {
       }
     }
     if (faults[0]) throw allOf(faults[0], faults);
-    refuseTwice(names, cwd);
+    refuseDuplicatePaths(names, cwd);
   }
 
   at(input: number): Source {
-    return this.#pipes.get(input) ?? foundFile(this.names[input]!, this.#sizes[input]!, this.#cwd);
+    return this.#pipes.get(input) ?? knownFile(this.names[input]!, this.#sizes[input]!, this.#cwd);
   }
 
   /** Bytes on disk; undefined when one of them is a pipe. */

@@ -7,13 +7,13 @@ const nothing = Buffer.alloc(0);
  * The part of a text that was read and not yet used. Bytes once handed out do not change while
  * their memory is held: more text goes behind them, or to another one.
  */
-export class TextWindow {
+export class TextBuffer {
   bytes: Buffer = nothing;
   /** Where `bytes` lie; undefined before there are any. */
-  memory: TextMemory | undefined;
+  memory: BufferPool | undefined;
   /** Where in the memory they begin. */
   #start = 0;
-  readonly #free: TextMemory[] = [];
+  readonly #free: BufferPool[] = [];
   /** Nothing follows `bytes`. */
   ended = false;
   /** Bytes given up so far: where in the text `bytes` starts. */
@@ -52,7 +52,7 @@ export class TextWindow {
     if (!this.memory || this.#start + length > this.memory.bytes.length) {
       const before = this.memory;
       const room = Math.max(length, wanted + chunk.length);
-      this.memory = TextMemory.holding(this.bytes, room, this.#free);
+      this.memory = BufferPool.holding(this.bytes, room, this.#free);
       this.#start = 0;
       before?.letGo();
     }
@@ -126,22 +126,22 @@ const mostFree = 64;
  * another stretch once every holder has let go of it: text would else be most of the garbage of
  * a run. A holder that forgets to let go does no harm, its memory is just not used again.
  */
-export class TextMemory {
+export class BufferPool {
   readonly bytes: Buffer;
   #numbers = noNumbers;
   #numbersUsed = 0;
   #holders = 1;
-  readonly #free: TextMemory[];
+  readonly #free: BufferPool[];
 
-  private constructor(free: TextMemory[], bytes: number) {
+  private constructor(free: BufferPool[], bytes: number) {
     this.#free = free;
     this.bytes = bytes < pooledBytes ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes);
   }
 
   /** A copy of `text`, with room for so many bytes; held once. */
-  static holding(text: Buffer, room: number, free: TextMemory[]): TextMemory {
+  static holding(text: Buffer, room: number, free: BufferPool[]): BufferPool {
     const fit = free.findLastIndex(({ bytes }) => bytes.length >= room);
-    const memory = fit < 0 ? new TextMemory(free, roomFor(room)) : free.splice(fit, 1)[0]!;
+    const memory = fit < 0 ? new BufferPool(free, roomFor(room)) : free.splice(fit, 1)[0]!;
     memory.#holders = 1;
     memory.#numbersUsed = 0;
     text.copy(memory.bytes);

@@ -9,7 +9,7 @@ const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d, undefined
 export const headBytes = 4096;
 
 /** A text that goes by, and what it was so far. */
-export class DigestedText {
+export class TextHasher {
   /** Bytes. */
   length = 0;
   #sum = 0;
@@ -28,7 +28,7 @@ export class DigestedText {
 
   /** What the first `offset` bytes are, once they have gone by; to be asked for once. */
   hashAt(offset: number): () => string | undefined {
-    const before = new DigestedText();
+    const before = new TextHasher();
     for (const text of this.#kept ?? []) before.add(text.subarray(0, offset - before.length));
     this.#kept = undefined;
     const hash = before.length === offset ? before.hash : undefined;
@@ -99,7 +99,7 @@ const bytesEach = 13;
 const flags = { known: 1, endsInLine: 2, ended: 4 } as const;
 
 /** What is known of the texts of inputs, by input. They are kept as numbers: there may be many thousands. */
-export class TextDigests {
+export class DigestTable {
   #numbers = new Float64Array(0);
   #bytes = Buffer.alloc(0);
   readonly #states = new Map<number, string>();
@@ -165,7 +165,7 @@ export class TextDigests {
 }
 
 /** The input is not what it was when an earlier part of the run read it. */
-export const changedInput = (name: string, why: string): EngagectlError =>
+export const inputChangedError = (name: string, why: string): EngagectlError =>
   new EngagectlError('E-INPUT-CHANGED', `${name} was changed since the run began`, {
     file: name,
     why,

@@ -1,24 +1,27 @@
 import {
-  headerLinesOf,
-  headerNews,
-  requestLineOf,
-  type RequestSeen,
+  formatHeaders,
+  changedHeaders,
+  formatRequest,
+  type RequestLogEntry,
 } from '../client/request-log.js';
-import { failureError } from '../client/failure.js';
-import { paths } from '../contract/endpoints.js';
+import { requestError } from '../client/failure.js';
+import { endpointPaths } from '../contract/endpoints.js';
 import type { ClientOptions } from '../client/http-client.js';
 import type { RetryPolicy } from '../client/retry.js';
-import type { Zone } from '../time-zone.js';
+import type { TimeZone } from '../time-zone.js';
 import type { Runtime } from '../runtime.js';
-import type { Connection, Said } from './job-context.js';
+import type { Connection, Reporter } from './job-context.js';
 import type { Client } from '../client/client.js';
 import type { EngagectlError } from '../errors.js';
 
 /** An account, and how to talk to it. */
-export interface Address extends Omit<ClientOptions, 'env' | 'now' | 'monotonic' | 'onRequest'> {
+export interface ConnectionOptions extends Omit<
+  ClientOptions,
+  'env' | 'now' | 'monotonic' | 'onRequest'
+> {
   /** Is told of each request. */
-  readonly said: Pick<Said, 'verbose' | 'debug'>;
-  readonly zone: Zone;
+  readonly said: Pick<Reporter, 'verbose' | 'debug'>;
+  readonly zone: TimeZone;
   readonly policy: RetryPolicy;
   /** The host that runs belong to, where it is not that of the address. */
   readonly host?: string | undefined;
@@ -29,7 +32,7 @@ export const loadClient = async () => import('../client/http-client.js');
 
 /** Nothing is sent yet. Throws E-CONFIG. */
 export async function openConnection(
-  { zone, policy, host, said, ...options }: Address,
+  { zone, policy, host, said, ...options }: ConnectionOptions,
   { env, now, monotonic }: Runtime,
 ): Promise<Connection> {
   const { createClient } = await loadClient();
@@ -38,7 +41,7 @@ export async function openConnection(
     env,
     now,
     monotonic,
-    onRequest: tellingOf(said),
+    onRequest: requestLogger(said),
   });
   const { accountId, baseUrl } = options;
   return {
@@ -52,14 +55,16 @@ export async function openConnection(
 }
 
 /** Tells of each request: a line of it, then of its headers those that are new. */
-export function tellingOf(said: Pick<Said, 'verbose' | 'debug'>): (seen: RequestSeen) => void {
-  const newHeaders = headerNews();
+export function requestLogger(
+  said: Pick<Reporter, 'verbose' | 'debug'>,
+): (seen: RequestLogEntry) => void {
+  const newHeaders = changedHeaders();
   return (seen) => {
     const { headers: _, ...about } = seen;
-    said.verbose(requestLineOf(seen), about);
+    said.verbose(formatRequest(seen), about);
     said.debug(() => {
       const headers = newHeaders(seen);
-      return headers && [headerLinesOf(seen, headers), { ...about, headers }];
+      return headers && [formatHeaders(seen, headers), { ...about, headers }];
     });
   };
 }
@@ -82,13 +87,13 @@ export async function checkAccount(
   baseUrl: string,
   { random, signal }: Pick<Runtime, 'random' | 'signal'>,
 ): Promise<AccountCheck> {
-  const request = `GET ${baseUrl}${paths.profile}`;
+  const request = `GET ${baseUrl}${endpointPaths.profile}`;
   const nobody = [random(), random()].map((part) => part.toString(36).slice(2)).join('-');
   const outcome = await client.profile('identity', nobody, signal);
   if (outcome.ok) return { status: 'accepted', baseUrl, request, error: undefined };
   const { failure } = outcome;
   const isRefused =
     failure.kind === 'refused' && (failure.status === 401 || failure.status === 403);
-  const error = failureError(failure, { what: request, attempts: 1 });
+  const error = requestError(failure, { what: request, attempts: 1 });
   return { status: isRefused ? 'refused' : 'no answer', baseUrl, request, error };
 }

@@ -1,8 +1,8 @@
 import { addDays, dayOf, dayToUtc, formatDay, utcToDay, type Day } from '../contract/dates.js';
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
-import type { Words } from './job-context.js';
-import type { Zone } from '../time-zone.js';
+import type { Wording } from './job-context.js';
+import type { TimeZone } from '../time-zone.js';
 
 /** Whole days, both inclusive. */
 export interface DateRange {
@@ -15,10 +15,10 @@ export interface DateRange {
  * the account's zone; `last-week`, `last-month` and `this-month` as their first or last day. `now` is
  * in milliseconds. Throws E-DATE.
  */
-export function dateRange(
+export function parseDateRange(
   { from, to }: { readonly from: string; readonly to: string },
   when: Today,
-  { option }: Words,
+  { option }: Wording,
 ): DateRange {
   const today = todayOf(when);
   const [first, last] = [option('from'), option('to')];
@@ -92,7 +92,7 @@ const noDayYet = (today: Day): EngagectlError =>
   });
 
 export interface Today {
-  readonly zone: Zone;
+  readonly zone: TimeZone;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -105,11 +105,11 @@ export const todayOf = ({ zone, now }: Today): Day =>
  * The name of an output with the day on which the run begins in place of `{date}`. This comes before
  * anything else looks at the name: what is resumed, locked and refused is the file of that day.
  */
-export const datedOutput = (output: string | undefined, today: Today): string | undefined =>
+export const expandDate = (output: string | undefined, today: Today): string | undefined =>
   output?.replaceAll('{date}', formatDay(todayOf(today)));
 
 /** The command line with the name that is meant, so that it is found on a later day. */
-export function datedArgv(
+export function expandDateInArgv(
   argv: readonly string[],
   output: string | undefined,
   dated: string | undefined,

@@ -1,35 +1,39 @@
-import { Gate } from '../bulk/adaptive-concurrency.js';
-import { Intake } from '../bulk/peekable-iterator.js';
-import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/profile-lookup.js';
+import { AimdLimiter } from '../bulk/adaptive-concurrency.js';
+import { PeekableIterator } from '../bulk/peekable-iterator.js';
+import {
+  lookUpProfiles as lookUpEach,
+  type LookupAnswer,
+  type LookupItem,
+} from '../bulk/profile-lookup.js';
 import { Tally } from '../bulk/outcomes/tally.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError, exitCodes, placeOf, someWere, namedValues } from '../errors.js';
+import { EngagectlError, exitCodes, sourceLine, fractionOf, argumentsSource } from '../errors.js';
 import {
   isIdentifier,
   identifierReader,
   type Identifier,
   type IdentifierReader,
 } from '../mapping/identity.js';
-import { withReachability } from '../mapping/reachability.js';
+import { addReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
 import { isStdout } from '../output/formats.js';
-import { datedOutput } from './date-range.js';
-import { refuseFormat } from './output-options.js';
-import { failureOf, waitsOf, type Connection, type World } from './job-context.js';
-import { openRejects, whyRejected } from './rejects.js';
-import { unkeptRun } from './run/open-run.js';
-import { openRecordSink, type RecordSink } from './record-output.js';
+import { expandDate } from './date-range.js';
+import { checkOutputFormat } from './output-options.js';
+import { catchFailure, retryStatusOf, type Connection, type JobContext } from './job-context.js';
+import { openRejects, describeRejects } from './rejects.js';
+import { unjournaledRun } from './run/open-run.js';
+import { openRecordOutput, type RecordOutput } from './record-output.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { inputOptions } from './input-files.js';
-import type { Waits } from '../client/retry.js';
+import type { RetryStatus } from '../client/retry.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { FileOptions, LookUpOptions, ReadOptions } from './job-options.js';
-import type { JobHooks, JobProgress, LookUpResult } from './job-results.js';
+import type { JobHooks, JobProgress, LookupResult } from './job-results.js';
 import type { IdentifierKind } from '../contract/endpoints.js';
 import type { Runtime } from '../runtime.js';
 
-export interface LookUpRequest extends LookUpOptions, FileOptions {
-  readonly users: WantedUsers;
+export interface LookupRequest extends LookUpOptions, FileOptions {
+  readonly users: LookupTarget;
   /** File for the identifiers that nobody has. */
   readonly rejects?: string;
   /** Undefined is stdout, unless the profiles go `into` something else. */
@@ -38,41 +42,41 @@ export interface LookUpRequest extends LookUpOptions, FileOptions {
 }
 
 /** Takes whom nobody has, too, and whom each profile was asked for as. */
-export interface ProfileSink extends Omit<RecordSink, 'write'> {
+export interface ProfileSink extends Omit<RecordOutput, 'write'> {
   write(record: Buffer | undefined, user: Identifier): Promise<void>;
 }
 
-type LookUpHooks = JobHooks<LookUpResult>;
+type LookUpHooks = JobHooks<LookupResult>;
 
 interface LookingUp {
-  readonly request: LookUpRequest;
-  readonly world: World;
+  readonly request: LookupRequest;
+  readonly world: JobContext;
   readonly users: Users;
   readonly connection: Connection;
   readonly tally: Tally;
   readonly traffic: { requests: number; retries: number };
-  readonly waits: Waits;
+  readonly waits: RetryStatus;
 }
 
 /**
  * Looks users up, in their order. Throws what was in the way before anything was asked for; from
  * then on what goes wrong is part of the result.
  */
-export async function lookUp(
-  request: LookUpRequest,
-  world: World,
+export async function getProfiles(
+  request: LookupRequest,
+  world: JobContext,
   hooks: LookUpHooks = {},
-): Promise<LookUpResult> {
-  refuseFormat(request.output, request, world.words);
-  const users = await openUsers(request.users, request, world.runtime);
+): Promise<LookupResult> {
+  checkOutputFormat(request.output, request, world.words);
+  const users = await openIdentifiers(request.users, request, world.runtime);
   let connection: Connection | undefined;
   try {
     const tally = openTally(request, users, { world, hooks });
     connection = await world.connect();
-    const output = datedOutput(request.output, { zone: connection.zone, now: world.runtime.now() });
+    const output = expandDate(request.output, { zone: connection.zone, now: world.runtime.now() });
     const dated = { ...request, ...(output !== undefined && { output }) };
     const traffic = { requests: 0, retries: 0 };
-    const waits = waitsOf(connection, world);
+    const waits = retryStatusOf(connection, world);
     const looking = { request: dated, world, users, connection, tally, traffic, waits };
     return await perform(looking, hooks);
   } finally {
@@ -82,13 +86,13 @@ export async function lookUp(
 }
 
 /** A single user that nobody is told on the spot, and needs no file. */
-export const isSingle = (users: WantedUsers): boolean =>
+export const isSingle = (users: LookupTarget): boolean =>
   'values' in users && users.values.length === 1;
 
 function openTally(
-  { users: wanted, rejects: named }: LookUpRequest,
+  { users: wanted, rejects: named }: LookupRequest,
   users: Users,
-  { world, hooks }: { readonly world: World; readonly hooks: LookUpHooks },
+  { world, hooks }: { readonly world: JobContext; readonly hooks: LookUpHooks },
 ) {
   const files = 'input' in wanted ? [wanted.input] : [];
   // Only an input has a place beside which the rejects can lie.
@@ -100,11 +104,11 @@ function openTally(
   });
 }
 
-async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpResult> {
+async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupResult> {
   const { request, world, users, connection, tally, traffic } = looking;
   const { runtime, said } = world;
   const started = runtime.monotonic();
-  const sink = request.into ?? (await openRecordSink(request.output, request, world));
+  const sink = request.into ?? (await openRecordOutput(request.output, request, world));
   const named = 'input' in request.users ? users.first : undefined;
   hooks.begun?.(() => progressOf(looking), named);
   const work = async () => {
@@ -116,13 +120,13 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpRe
       if (!isSingle(request.users)) await tally.close();
     }
   };
-  const failure = await failureOf(work(), runtime.signal);
+  const failure = await catchFailure(work(), runtime.signal);
   tally.assertBalanced();
   for (const warning of sink.warnings) said.warn(warning);
   const error = failure ?? notFound(looking);
   const onStdout = request.into !== undefined || isStdout(request.output);
-  const result: LookUpResult = {
-    run: unkeptRun(world).id,
+  const result: LookupResult = {
+    run: unjournaledRun(world).id,
     accountId: connection.accountId,
     ...tally.counts,
     ...traffic,
@@ -145,7 +149,7 @@ async function lookUpAll(looking: LookingUp, sink: ProfileSink): Promise<void> {
     client: connection.client,
     policy: connection.policy,
     runtime: world.runtime,
-    budget: new Gate(request.concurrency ?? limits.othersInFlight),
+    budget: new AimdLimiter(request.concurrency ?? limits.othersInFlight),
     waits: looking.waits,
     counts: traffic,
   });
@@ -165,45 +169,45 @@ async function* wantedOf({
   world,
   users,
   tally,
-}: LookingUp): AsyncGenerator<Wanted<Place>> {
+}: LookingUp): AsyncGenerator<LookupItem<Place>> {
   const { limit = Number.POSITIVE_INFINITY } = request;
   let taken = 0;
-  for await (const rows of new Intake(users.blocks()).until(world.runtime.signal)) {
+  for await (const rows of new PeekableIterator(users.blocks()).until(world.runtime.signal)) {
     for (const fault of rows.faults) {
       if (taken === limit) return;
       taken += 1;
       tally.counts.read += 1;
-      tally.fault(rows, fault);
+      tally.parseError(rows, fault);
     }
     for (let row = 0; row < rows.count; row += 1) {
       if (taken === limit) return;
       taken += 1;
       const read = users.reader.read(rows, row);
       if (isIdentifier(read)) {
-        const place = placeOf(rows.source, rows.lines[row]!);
+        const place = sourceLine(rows.source, rows.lines[row]!);
         yield { identifier: read, place, origin: { rows, row } };
         continue;
       }
       tally.counts.read += 1;
-      tally.turnDown(rows, row, read);
+      tally.reject(rows, row, read);
     }
   }
 }
 
 async function settle(
   { request, tally }: LookingUp,
-  { answer, identifier, origin: { rows, row } }: LookedUp<Place>,
+  { answer, identifier, origin: { rows, row } }: LookupAnswer<Place>,
   sink: ProfileSink,
 ): Promise<void> {
   tally.counts.read += 1;
   if (!answer) {
-    tally.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
+    tally.reject(rows, row, { stage: 'notSent', error: 'the run stopped before' });
   } else if (answer.record) {
     tally.accept(rows, row);
     const { record } = answer;
-    await sink.write(request.reachability ? withReachability(record) : record, identifier);
+    await sink.write(request.reachability ? addReachability(record) : record, identifier);
   } else {
-    tally.turnDown(rows, row, {
+    tally.reject(rows, row, {
       stage: 'service',
       error: `no user has ${identifier.by} ${JSON.stringify(identifier.value)}`,
     });
@@ -215,8 +219,8 @@ async function settle(
 function notFound({ tally }: LookingUp): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
-  return new EngagectlError('E-NOT-FOUND', `${someWere(rejected, read, 'users')} not found`, {
-    why: whyRejected(tally.samples, 'unknown to the service'),
+  return new EngagectlError('E-NOT-FOUND', `${fractionOf(rejected, read, 'users')} not found`, {
+    why: describeRejects(tally.samples, 'unknown to the service'),
     fix: `see ${tally.rejects.path} for which, and why`,
   });
 }
@@ -232,7 +236,7 @@ const progressOf = ({ users, tally, waits }: LookingUp): JobProgress => ({
 });
 
 /** Whom to look up: users that are named, or those of an input. */
-export type WantedUsers =
+export type LookupTarget =
   | { readonly by: IdentifierKind; readonly values: readonly string[] }
   | { readonly by?: IdentifierKind | undefined; readonly input: string };
 
@@ -245,8 +249,8 @@ export interface Users extends Pick<
 }
 
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
-async function openUsers(
-  wanted: WantedUsers,
+async function openIdentifiers(
+  wanted: LookupTarget,
   options: ReadOptions,
   runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
 ): Promise<Users> {
@@ -267,7 +271,7 @@ async function openUsers(
 
 function valuesAsInput(values: readonly string[], column: string): Omit<Users, 'reader'> {
   return {
-    first: namedValues,
+    first: argumentsSource,
     totalBytes: 0,
     bytesRead: () => 0,
     // oxlint-disable-next-line typescript/require-await -- the shape of an input
@@ -289,7 +293,7 @@ function valueRows(values: readonly string[], column: string): RowBlock {
     bounds[2 * index + 1] = end;
   }
   return {
-    source: namedValues,
+    source: argumentsSource,
     bytes: Buffer.concat(texts),
     count: texts.length,
     bounds,

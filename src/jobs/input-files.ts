@@ -3,15 +3,15 @@ import { statSync } from 'node:fs';
 import { writeDefaults, type ReadOptions } from './job-options.js';
 import { openInputs } from '../input/inputs.js';
 import { EngagectlError } from '../errors.js';
-import { readText } from '../files/read-file.js';
-import { whyOf } from '../files/file-errors.js';
-import { parseJsonFile } from '../text/json-parser.js';
+import { readTextFile } from '../files/read-file.js';
+import { fileErrorReason } from '../files/file-errors.js';
+import { parseStrictJson } from '../text/json-parser.js';
 import type { InputOptions } from '../input/input-format.js';
 import type { Runtime } from '../runtime.js';
-import type { Words, World } from './job-context.js';
+import type { Wording, JobContext } from './job-context.js';
 
 /** The options that decide what is sent: a run is only resumed with the same ones. */
-export const readMeaning = ({
+export const inputFingerprint = ({
   inputFormat,
   delimiter,
   quote,
@@ -39,7 +39,7 @@ export const inputOptions = (
 ): InputOptions => ({ ...options, files, maxRecordBytes, listColumn });
 
 /** The lines behind a lost quote may be text of a cell, and events and demerges cannot be taken back. */
-export const noRecovery = (of: 'events' | 'demerges', words: Words): EngagectlError =>
+export const noRecovery = (of: 'events' | 'demerges', words: Wording): EngagectlError =>
   new EngagectlError('E-USAGE', `${words.option('recoverQuotes')} is not for ${of}`, {
     why: 'a line behind the quote may be the text of a cell, and what is sent cannot be taken back',
     fix: 'correct the quote on the line that the error names',
@@ -61,11 +61,11 @@ export async function readColumns(
   }
 }
 
-type JsonRuntime = Pick<World['runtime'], 'cwd' | 'signal'>;
+type JsonRuntime = Pick<JobContext['runtime'], 'cwd' | 'signal'>;
 
 /** The value of a file of one JSON text. Throws E-FILE-READ, E-FORMAT, which quotes nothing of it. */
 export async function readJsonFile(file: string, runtime: JsonRuntime): Promise<unknown> {
-  return parseJsonFile(await textOf(file, runtime), file, {
+  return parseStrictJson(await textOf(file, runtime), file, {
     id: 'E-FORMAT',
     why: 'the file has to hold one JSON text',
     fix: 'correct it there',
@@ -73,10 +73,10 @@ export async function readJsonFile(file: string, runtime: JsonRuntime): Promise<
 }
 
 async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<string> {
-  return readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
+  return readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
-      why: whyOf(cause),
+      why: fileErrorReason(cause),
       fix: 'name a readable file',
       file,
       cause,

@@ -1,17 +1,17 @@
-import { Waits, type RetryPolicy } from '../client/retry.js';
-import { EngagectlError, interruption } from '../errors.js';
+import { RetryStatus, type RetryPolicy } from '../client/retry.js';
+import { EngagectlError, interruptionError } from '../errors.js';
 import { once } from 'node:events';
 import type { Client } from '../client/client.js';
-import type { Zone } from '../time-zone.js';
+import type { TimeZone } from '../time-zone.js';
 import type { Runtime } from '../runtime.js';
-import type { Budget } from '../bulk/adaptive-concurrency.js';
+import type { ConcurrencyLimiter } from '../bulk/adaptive-concurrency.js';
 import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';
 
 /** What a job works in, besides its own options. */
-export interface World {
+export interface JobContext {
   readonly runtime: Runtime;
-  readonly words: Words;
-  readonly said: Said;
+  readonly words: Wording;
+  readonly said: Reporter;
   /** How the job was asked for, so that a person can be shown it, and it can be asked for again. */
   readonly argv: readonly string[];
   /** Time zone of jobs that need no account. */
@@ -21,7 +21,7 @@ export interface World {
   /** Absolute path of the folder that holds the runs. Throws where there is no place for them. */
   runsFolder(): string;
   /** Of a job that is a part of something larger. */
-  readonly ports?: Ports;
+  readonly ports?: EnginePorts;
 }
 
 /** An account to work with. */
@@ -31,23 +31,23 @@ export interface Connection {
   /** The host that a run belongs to; of the embedded service, which has other ports every time, its name. */
   readonly host: string;
   /** Of the account: for relative dates and times without an offset. */
-  readonly zone: Zone;
+  readonly zone: TimeZone;
   readonly policy: RetryPolicy;
   close(): Promise<void>;
 }
 
 /** What the requests of a job wait for. */
-export function waitsOf(
+export function retryStatusOf(
   connection: Pick<Connection, 'host' | 'client'> | undefined,
-  { runtime, said }: Pick<World, 'runtime' | 'said'>,
-): Waits {
+  { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
+): RetryStatus {
   const { host = 'nobody', client } = connection ?? {};
   const log = (line: string) => said.verbose(line);
-  return new Waits(host, { monotonic: runtime.monotonic, log }, client?.silence);
+  return new RetryStatus(host, { monotonic: runtime.monotonic, log }, client?.silence);
 }
 
 /** Who listens to a job while it is under way. */
-export interface Said {
+export interface Reporter {
   note(text: string): void;
   /** `personal`: identities and addresses in the text, the longest first. */
   warn(text: string, about?: object, personal?: readonly string[]): void;
@@ -58,7 +58,7 @@ export interface Said {
 }
 
 /** How those who start jobs call what an error or a note tells them to use. */
-export interface Words {
+export interface Wording {
   /** An option, like `--rejects <file>`; `value` stands for what follows its name. */
   readonly option: (name: string, value?: string) => string;
   /** What goes on with an unfinished run. */
@@ -72,7 +72,7 @@ export interface Words {
 }
 
 /** Of a program that uses the library. */
-export const libraryWords: Words = {
+export const libraryWording: Wording = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
   goOn: () => 'the same call with resume',
   correct: (job, file) => `${file} says where and why; ${job} them again when they are correct`,
@@ -80,14 +80,14 @@ export const libraryWords: Words = {
   stateFolder: 'stateFolder',
 };
 
-export type { Budget, OutcomeLog };
+export type { ConcurrencyLimiter as Budget, OutcomeLog };
 /** The budget of one process, for who fills the place with one that knows more. */
-export { Gate } from '../bulk/adaptive-concurrency.js';
+export { AimdLimiter as Gate } from '../bulk/adaptive-concurrency.js';
 
 /** Places of the engine that somebody else may fill, for a job that is a part of something larger. */
-export interface Ports {
+export interface EnginePorts {
   /** Who may have a request in flight. */
-  readonly budget?: () => Budget;
+  readonly budget?: () => ConcurrencyLimiter;
   /** Where outcomes are committed; the run's own journal is handed in. */
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
   /** Asked before a page of an export is written. Throws when that is not this process's any more. */
@@ -97,7 +97,7 @@ export interface Ports {
 }
 
 /** What foreseen failure work ended with, if any; defects are thrown. */
-export async function failureOf(
+export async function catchFailure(
   work: Promise<unknown>,
   signal: AbortSignal,
 ): Promise<EngagectlError | undefined> {
@@ -106,18 +106,18 @@ export async function failureOf(
     return undefined;
   } catch (error) {
     if (error instanceof EngagectlError) return error;
-    if (signal.aborted) return interruption(signal.reason);
+    if (signal.aborted) return interruptionError(signal.reason);
     throw error;
   }
 }
 
 /** Resolves when the signal is aborted. */
-export async function aborted(signal: AbortSignal): Promise<void> {
+export async function whenAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
 /** Names a run: UTC time to the second and four random characters, e.g. `20261121-044512-7kq2`. */
-export function runId({ now, random }: Pick<Runtime, 'now' | 'random'>): string {
+export function newRunId({ now, random }: Pick<Runtime, 'now' | 'random'>): string {
   const [date = '', time = ''] = new Date(now()).toISOString().split('T');
   const tail = Math.floor(random() * 36 ** 4).toString(36);
   return `${date.replaceAll('-', '')}-${time.slice(0, 8).replaceAll(':', '')}-${tail.padStart(4, '0')}`;

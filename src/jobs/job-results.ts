@@ -33,7 +33,7 @@ export interface WriteResult extends RunResult {
   /** Not sent, since the account accepted them as they are before. */
   readonly unchanged: number;
   /** Of a write that sends only what changed. */
-  readonly plan?: WritePlan;
+  readonly plan?: ChangeCounts;
   /** Of a shard: records that others account for, which are not among those read. */
   readonly otherShards?: number;
   readonly bytesSent: number;
@@ -46,7 +46,7 @@ export interface WriteResult extends RunResult {
 }
 
 /** Records of an input against what the account accepted before. */
-interface WritePlan {
+interface ChangeCounts {
   readonly new: number;
   readonly changed: number;
   readonly unchanged: number;
@@ -119,7 +119,7 @@ export interface DayCounts {
 }
 
 /** Users whom nobody has count as rejected. */
-export interface LookUpResult
+export interface LookupResult
   extends
     Omit<WriteResult, 'bytesSent' | 'done' | 'stopped'>,
     Pick<ExportResult, 'bytes' | 'output'> {}
@@ -175,14 +175,14 @@ export interface JobHooks<Result> {
 export interface JobEnding<Result> {
   readonly result: Result;
   /** Records that were not accepted, where there can be any to tell of. */
-  readonly told?: ToldRejects | undefined;
+  readonly told?: RejectSummary | undefined;
   readonly history?: HistoryFigures | undefined;
   /** Earlier processes did a part of the run. */
   readonly wasResumed: boolean;
 }
 
 /** The first few rejects, how many there are of each kind, and their file. */
-export interface ToldRejects {
+export interface RejectSummary {
   readonly samples: {
     readonly first: readonly FirstReject[];
     readonly kinds: ReadonlyMap<string, RejectKind>;

@@ -1,23 +1,23 @@
 import { EngagectlError, type OptionName } from '../errors.js';
 import {
-  foreignExtension,
+  unsupportedExtension,
   formatNames,
-  formatOf,
+  outputFormatOfName,
   isStdout,
   type OutputOptions,
 } from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
-import type { Words } from './job-context.js';
+import type { Wording } from './job-context.js';
 
 export { formatNames, isStdout };
 
 /** The output at `path`; undefined is stdout. */
-export function outputOf(
+export function outputOptions(
   path: string | undefined,
   options: FileOptions,
   option: OptionName,
 ): OutputOptions {
-  const { format, gzip } = formatOf(path);
+  const { format, gzip } = outputFormatOfName(path);
   return {
     path,
     format: options.format ?? format,
@@ -32,19 +32,19 @@ export function outputOf(
 }
 
 /** Throws E-USAGE for a file that is to be in a format of others, and for what only a CSV has. */
-export function refuseFormat(
+export function checkOutputFormat(
   path: string | undefined,
   options: FileOptions,
-  { option }: Words,
+  { option }: Wording,
 ): void {
-  const other = options.format === undefined && foreignExtension(path);
+  const other = options.format === undefined && unsupportedExtension(path);
   if (other) {
     throw new EngagectlError('E-USAGE', `${path}: ${other} is no format that can be written`, {
       why: `formats are ${formatNames.join(', ')}, each also .gz`,
       fix: `name the file after one of them, or say what is meant: ${option('format', 'ndjson')}`,
     });
   }
-  if (outputOf(path, options, option).format === 'csv') return;
+  if (outputOptions(path, options, option).format === 'csv') return;
   const wrong = options.bom ? option('bom') : options.columns && option('columns');
   if (wrong === undefined) return;
   throw new EngagectlError('E-USAGE', `${wrong} is for CSV`, {

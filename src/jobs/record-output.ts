@@ -1,15 +1,15 @@
 import { openOutput, prepareOutputs } from '../output/document-output.js';
 import { isStdout } from '../output/formats.js';
-import { outputOf } from './output-options.js';
+import { outputOptions } from './output-options.js';
 import { openStdout } from '../output/sink.js';
 import type { FileOptions } from './job-options.js';
-import type { World } from './job-context.js';
+import type { JobContext } from './job-context.js';
 import type { Output } from '../output/output.js';
 
-export { prettyJson } from '../text/raw-json.js';
+export { prettyPrintJson as prettyJson } from '../text/raw-json.js';
 
 /** Where records go, one at a time. Who opens, finishes or aborts. */
-export interface RecordSink {
+export interface RecordOutput {
   readonly bytes: number;
   readonly warnings: readonly string[];
   /** Takes the text of one JSON object; undefined adds nothing. */
@@ -22,15 +22,15 @@ export interface RecordSink {
 const pageBytes = 256 * 1024;
 
 /** Written as by the exports. Throws E-FILE-WRITE, E-OUTPUT-EXISTS, E-PARTIAL-EXISTS. */
-export async function openRecordSink(
+export async function openRecordOutput(
   name: string | undefined,
   how: FileOptions,
-  { runtime, words }: Pick<World, 'runtime' | 'words'>,
-): Promise<RecordSink> {
-  const options = outputOf(name, how, words.option);
+  { runtime, words }: Pick<JobContext, 'runtime' | 'words'>,
+): Promise<RecordOutput> {
+  const options = outputOptions(name, how, words.option);
   await prepareOutputs([options], runtime, { ownPartials: false });
   const output = await openOutput(options, runtime);
-  const writer = new RecordWriter(output, isStdout(name) ? 1 : pageBytes);
+  const writer = new PageCollector(output, isStdout(name) ? 1 : pageBytes);
   return {
     get bytes() {
       return output.bytes;
@@ -49,16 +49,16 @@ export async function openRecordSink(
 }
 
 /** Writes lines to stdout, at the pace of its reader. A reader that left is E-STDOUT-CLOSED. */
-export function openLines(
-  runtime: Pick<World['runtime'], 'stdout'>,
-  { option }: World['words'],
+export function openLineWriter(
+  runtime: Pick<JobContext['runtime'], 'stdout'>,
+  { option }: JobContext['words'],
 ): (lines: string) => Promise<void> {
   const { file } = openStdout(runtime.stdout, option);
   return (lines) => file.write(Buffer.from(lines));
 }
 
 /** Collects single records into pages of about `pageBytes`, since an output commits page by page. */
-class RecordWriter {
+class PageCollector {
   readonly #output: Output;
   readonly #pageBytes: number;
   #records: Buffer[] = [];

@@ -8,11 +8,10 @@ import {
   openSync,
   readSync,
   renameSync,
-  rmSync,
-  writeSync,
 } from 'node:fs';
-import { refusePlace } from '../files/path-checks.js';
-import { foreignExtension } from '../output/formats.js';
+import { FileDraft } from '../files/atomic-write.js';
+import { checkWritablePath } from '../files/path-checks.js';
+import { unsupportedExtension } from '../output/formats.js';
 import {
   rejectColumns,
   RejectsFile,
@@ -20,10 +19,10 @@ import {
   rejectRow,
   type Reject,
 } from '../output/rejects-file.js';
-import { EngagectlError, grouped } from '../errors.js';
-import { shardFile, shardName } from './shard.js';
+import { EngagectlError, groupDigits } from '../errors.js';
+import { shardPath, shardName } from './shard.js';
 import type { Shard } from '../mapping/sharding.js';
-import type { World } from './job-context.js';
+import type { JobContext } from './job-context.js';
 import type { RejectSamples } from '../bulk/outcomes/reject-samples.js';
 
 interface RejectsPlace {
@@ -46,7 +45,7 @@ interface RejectsPlace {
  */
 export function openRejects(
   { job, named, files, first, headers, heard, shard }: RejectsPlace,
-  { runtime: { cwd }, words }: Pick<World, 'runtime' | 'words'>,
+  { runtime: { cwd }, words }: Pick<JobContext, 'runtime' | 'words'>,
 ): RejectsFile {
   if (heard && named === undefined) {
     return new RejectsFile('rejects()', undefined, { option: words.option, heard });
@@ -54,7 +53,7 @@ export function openRejects(
   const option = words.option('rejects', '<file>');
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
   const ours = shard ? `${beside}.${shardName(shard)}` : beside;
-  const name = named === undefined ? `${ours}.rejects.ndjson` : shardFile(named, shard);
+  const name = named === undefined ? `${ours}.rejects.ndjson` : shardPath(named, shard);
   if (named !== undefined) refuseForeign(named, option);
   const file = path.resolve(cwd, name);
   const places = new Set([file, `${file}.1`].map(placeOf));
@@ -65,7 +64,7 @@ export function openRejects(
     });
   }
   // Beside an input that can only be read, there may be nothing to reject.
-  if (named !== undefined) refusePlace(file, { name, what: 'the rejects file', option });
+  if (named !== undefined) checkWritablePath(file, { name, what: 'the rejects file', option });
   if (isNoFile(file)) {
     throw new EngagectlError('E-USAGE', `${name} is no regular file`, {
       why: 'an older rejects file is renamed, and a resumed run goes on with it',
@@ -80,7 +79,7 @@ export function openRejects(
 
 /** NDJSON in a file that is called a sheet or packed is of no use to who opens it. */
 function refuseForeign(named: string, option: string): void {
-  const other = foreignExtension(named) ?? /\.gz$/i.exec(named)?.[0];
+  const other = unsupportedExtension(named) ?? /\.gz$/i.exec(named)?.[0];
   if (other === undefined || other.toLowerCase() === '.txt') return;
   throw new EngagectlError('E-USAGE', `${named}: rejects cannot be written as ${other}`, {
     why: 'they are written as NDJSON, or as CSV into a file that is called .csv',
@@ -121,7 +120,7 @@ function placeOf(file: string): string {
 }
 
 /** `1 could not be read, 2 broke a local rule`: by the first words of their kinds. */
-export function whyRejected(
+export function describeRejects(
   { kinds }: RejectSamples,
   byService = 'refused by the service',
 ): string | undefined {
@@ -133,7 +132,7 @@ export function whyRejected(
   const told = Object.entries(reasons).flatMap(([stage, reason]) => {
     const ofStage = [...kinds].filter(([kind]) => kind.split(' ')[0] === stage);
     const sum = ofStage.reduce((before, [, { count }]) => before + count, 0);
-    return sum > 0 ? [`${grouped(sum)} ${reason}`] : [];
+    return sum > 0 ? [`${groupDigits(sum)} ${reason}`] : [];
   });
   return told.join(', ') || undefined;
 }
@@ -153,12 +152,12 @@ interface Place {
  * file is renamed. Returns how many lines there are; for none no file is made. Throws E-FILE-WRITE,
  * and E-USAGE for a CSV of rows with other columns each.
  */
-export async function collectRejects(
+export async function mergeRejects(
   files: readonly string[],
   sources: readonly string[],
   target: string,
 ): Promise<number> {
-  refusePlace(target, { name: target, what: 'the rejects file', option: '--output <file>' });
+  checkWritablePath(target, { name: target, what: 'the rejects file', option: '--output <file>' });
   const places: Place[] = [];
   for (const [index, file] of files.entries()) {
     for await (const place of placesIn(file, index, sources)) places.push(place);
@@ -167,30 +166,24 @@ export async function collectRejects(
   places.sort(
     (a, b) => a.source - b.source || a.line - b.line || a.file - b.file || a.start - b.start,
   );
-  const opened: number[] = [];
-  const openFile = (name: string, flags: string): number => {
-    const descriptor = openSync(name, flags, 0o600);
-    opened.push(descriptor);
-    return descriptor;
-  };
-  const draft = `${target}.new`;
   const textOf = /\.csv$/i.test(target) ? csvOf(target) : (line: Buffer) => line;
+  const inputs: number[] = [];
+  const draft = new FileDraft(target);
   try {
-    const inputs = files.map((file) => openFile(file, 'r'));
-    const output = openFile(draft, 'w');
+    for (const file of files) inputs.push(openSync(file, 'r'));
     for (const { file, start, end } of places) {
       const line = Buffer.alloc(end - start);
       readSync(inputs[file]!, line, 0, line.length, start);
-      writeSync(output, textOf(line));
+      draft.write(textOf(line));
     }
+    if (existsSync(target)) renameSync(target, `${target}.1`);
+    draft.commit();
   } catch (error) {
-    rmSync(draft, { force: true });
+    draft.discard();
     throw error;
   } finally {
-    for (const one of opened) closeSync(one);
+    for (const one of inputs) closeSync(one);
   }
-  if (existsSync(target)) renameSync(target, `${target}.1`);
-  renameSync(draft, target);
   return places.length;
 }
 

@@ -1,11 +1,11 @@
-import { Intake } from '../bulk/peekable-iterator.js';
+import { PeekableIterator } from '../bulk/peekable-iterator.js';
 import { Tally } from '../bulk/outcomes/tally.js';
-import { EngagectlError, exitCodes, grouped } from '../errors.js';
-import { firstRecords, type RowBlock } from '../input/row-block.js';
+import { EngagectlError, exitCodes, groupDigits } from '../errors.js';
+import { limitRecords, type RowBlock } from '../input/row-block.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
-import { missingColumns } from '../mapping/columns.js';
+import { missingColumnsError } from '../mapping/columns.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
-import { failureOf, runId, type World } from './job-context.js';
+import { catchFailure, newRunId, type JobContext } from './job-context.js';
 import { openRejects } from './rejects.js';
 import { inputOptions } from './input-files.js';
 import type { JobHooks, JobProgress, RunResult } from './job-results.js';
@@ -18,7 +18,7 @@ export interface RowsOptions extends ReadOptions {
 }
 
 /** read = accepted + rejected, unless something stopped it. */
-export interface RowsResult extends RunResult {
+export interface RowJobResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
   readonly rejected: number;
@@ -27,7 +27,7 @@ export interface RowsResult extends RunResult {
 }
 
 /** A job on the rows of an input that asks the service for nothing. */
-interface RowsKind {
+interface RowJobKind {
   readonly name: string;
   /** What every CSV must have, and how to say that it is called otherwise. */
   readonly columns: readonly string[];
@@ -37,7 +37,7 @@ interface RowsKind {
 }
 
 /** What takes the rows, and accounts for each of them. */
-export interface RowsTaker<More> {
+export interface RowConsumer<More> {
   take(rows: RowBlock): Promise<void>;
   /** All rows were taken. */
   finish?(): Promise<void>;
@@ -50,11 +50,11 @@ export interface RowsTaker<More> {
  * Works through an input. Throws what was in the way before the first row; from then on what goes
  * wrong is part of the result.
  */
-export async function performRows<More extends object>(
-  kind: RowsKind,
-  { options, world, hooks }: Performing<RowsResult & More>,
-  open: (tally: Tally, inputs: Inputs) => Promise<RowsTaker<More>> | RowsTaker<More>,
-): Promise<RowsResult & More> {
+export async function runRowJob<More extends object>(
+  kind: RowJobKind,
+  { options, world, hooks }: Performing<RowJobResult & More>,
+  open: (tally: Tally, inputs: Inputs) => Promise<RowConsumer<More>> | RowConsumer<More>,
+): Promise<RowJobResult & More> {
   const { files, rejects: named } = options;
   const { runtime } = world;
   const inputs = await openInputs(inputOptions(files, options, kind.columns[0]), runtime);
@@ -66,7 +66,7 @@ export async function performRows<More extends object>(
     const taker = await open(tally, inputs);
     const started = runtime.monotonic();
     hooks.begun?.(() => progressOf(inputs, tally), inputs.first);
-    const failure = await failureOf(
+    const failure = await catchFailure(
       takeAll({ options, world, inputs, tally, taker }),
       runtime.signal,
     );
@@ -76,7 +76,7 @@ export async function performRows<More extends object>(
     const error = failure ?? verdict(kind, tally);
     const { read, accepted, rejected } = tally.counts;
     const result = {
-      run: runId(runtime),
+      run: newRunId(runtime),
       accountId: null,
       read,
       accepted,
@@ -99,23 +99,23 @@ export async function performRows<More extends object>(
 
 interface Performing<Result> {
   readonly options: RowsOptions;
-  readonly world: World;
+  readonly world: JobContext;
   readonly hooks: JobHooks<Result>;
 }
 
 interface Taking<More> extends Pick<Performing<never>, 'options' | 'world'> {
   readonly inputs: Inputs;
   readonly tally: Tally;
-  readonly taker: RowsTaker<More>;
+  readonly taker: RowConsumer<More>;
 }
 
 async function takeAll<More>({ options, world, inputs, tally, taker }: Taking<More>) {
   const { limit } = options;
   const blocks = inputs.blocks();
-  const wanted = limit === undefined ? blocks : firstRecords(blocks, limit);
+  const wanted = limit === undefined ? blocks : limitRecords(blocks, limit);
   const { signal } = world.runtime;
   try {
-    for await (const rows of new Intake(wanted).until(signal)) {
+    for await (const rows of new PeekableIterator(wanted).until(signal)) {
       tally.counts.read += rows.count + rows.faults.length;
       await taker.take(rows);
       await tally.log.commit();
@@ -130,17 +130,25 @@ async function takeAll<More>({ options, world, inputs, tally, taker }: Taking<Mo
 
 const settled = ({ accepted, rejected }: Tally['counts']): number => accepted + rejected;
 
-function checkHeader({ columns, fix }: RowsKind, header: readonly string[], source: string): void {
+function checkHeader(
+  { columns, fix }: RowJobKind,
+  header: readonly string[],
+  source: string,
+): void {
   const missing = columns.filter((column) => !header.includes(column));
-  if (missing.length > 0) throw missingColumns(missing, header, source, fix);
+  if (missing.length > 0) throw missingColumnsError(missing, header, source, fix);
 }
 
-function verdict({ rejected: what }: RowsKind, { counts, rejects }: Tally) {
+function verdict({ rejected: what }: RowJobKind, { counts, rejects }: Tally) {
   const { read, rejected } = counts;
   if (rejected === 0) return undefined;
-  return new EngagectlError('E-REJECTED', `${grouped(rejected)} of ${grouped(read)} rows ${what}`, {
-    fix: `correct them in the input; ${rejects.path} says where and why`,
-  });
+  return new EngagectlError(
+    'E-REJECTED',
+    `${groupDigits(rejected)} of ${groupDigits(read)} rows ${what}`,
+    {
+      fix: `correct them in the input; ${rejects.path} says where and why`,
+    },
+  );
 }
 
 function progressOf(inputs: Inputs, { counts: { read, rejected } }: Tally): JobProgress {

@@ -1,20 +1,20 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { writes, type WriteEndpoint } from '../contract/endpoints.js';
+import { writeEndpoints, type WriteEndpoint } from '../contract/endpoints.js';
 import type { Shard } from '../mapping/sharding.js';
-import type { Words, World } from './job-context.js';
+import type { Wording, JobContext } from './job-context.js';
 
 /** Of a shard in file names: `2-of-8`. */
 export const shardName = ({ index, count }: Shard): string => `${index}-of-${count}`;
 
 /** As a person types it: `2/8`. */
-export const shardText = ({ index, count }: Shard): string => `${index}/${count}`;
+export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
 
 /** Of `2/8`, how many there are: those of another number, or none, hold some of the same records. */
 export const shardCount = (shard: string | undefined): string | undefined => shard?.split('/')[1];
 
 /** A file's name with the shard's before its extension: `users.2-of-8.ndjson.gz`. */
-export function shardFile(file: string, shard: Shard | undefined): string {
+export function shardPath(file: string, shard: Shard | undefined): string {
   if (!shard) return file;
   const base = path.basename(file);
   const [, stem = base, extension = ''] =
@@ -26,11 +26,15 @@ export function shardFile(file: string, shard: Shard | undefined): string {
  * A shard's part of the requests that an account may have in flight. Throws E-USAGE for more shards
  * than there are requests, and for one that is none of them.
  */
-export function slotsOf(shard: Shard | undefined, budget: number, { option }: Words): number {
+export function shardConcurrency(
+  shard: Shard | undefined,
+  budget: number,
+  { option }: Wording,
+): number {
   if (!shard) return budget;
   const { index, count } = shard;
   if (!(Number.isInteger(index) && Number.isInteger(count) && index >= 1 && index <= count)) {
-    throw new EngagectlError('E-USAGE', `${option('shard', shardText(shard))} is none`, {
+    throw new EngagectlError('E-USAGE', `${option('shard', formatShard(shard))} is none`, {
       fix: `${option('shard', '1/8')} is the first of eight`,
     });
   }
@@ -42,13 +46,13 @@ export function slotsOf(shard: Shard | undefined, budget: number, { option }: Wo
 }
 
 /** Most requests that a write has in flight; `concurrency` is that of all shards. Throws E-USAGE. */
-export function writeSlots(
+export function writeConcurrency(
   name: WriteEndpoint,
   { concurrency, shard }: { readonly concurrency?: number; readonly shard?: Shard | undefined },
-  { ports, words }: Pick<World, 'ports' | 'words'>,
+  { ports, words }: Pick<JobContext, 'ports' | 'words'>,
 ): number {
-  const { inFlight, mostInFlight } = writes[name];
+  const { inFlight, mostInFlight } = writeEndpoints[name];
   return ports?.budget
     ? 1
-    : slotsOf(shard, concurrency ?? (shard ? mostInFlight : inFlight), words);
+    : shardConcurrency(shard, concurrency ?? (shard ? mostInFlight : inFlight), words);
 }

@@ -1,8 +1,8 @@
 import { openEvent, openProfileData } from './flat-row.js';
-import { CellText } from '../text/text-slice.js';
-import { shown, takeKey, textFault } from './identity.js';
-import { exportedInstantOf, epochDigits } from './timestamps.js';
-import { JsonText, token } from '../text/json-parser.js';
+import { TextSlice } from '../text/text-slice.js';
+import { quoteValue, setKey, nameError } from './identity.js';
+import { parseExportedTimestamp, epochDigits } from './timestamps.js';
+import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { keyParts, type KeyPart } from '../text/record-hash.js';
 import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -18,19 +18,19 @@ const profileFields = (
 
 const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('{"objectId":') };
 /** Of an object within the record. */
-const inner = new JsonText();
-const text = new CellText();
+const inner = new JsonParser();
+const text = new TextSlice();
 
 /** Writes a profile as endpoint 4 or 5 exported it as an upload record, or says why it cannot. */
-export function writeExportedProfile(json: JsonText, records: RecordBuilder): string | undefined {
+export function writeExportedProfile(json: JsonParser, records: RecordBuilder): string | undefined {
   const { out } = records;
-  records.converges = !json.hasOperator;
+  records.idempotent = !json.hasOperator;
   const fault = writeProfileKey(json, records);
   if (fault !== undefined) return fault;
   out.raw(openProfileData);
   const dataStart = out.length;
   const data = json.find('profileData');
-  const hasData = data >= 0 && json.kindOf(data) !== token.n;
+  const hasData = data >= 0 && json.kindOf(data) !== jsonToken.n;
   if (hasData) {
     if (!readObject(json, data)) return 'profileData is no object';
     if (inner.count > 0) out.raw(json.bytes, inner.start + 1, inner.end - 1);
@@ -41,12 +41,12 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
     out.raw(prefix, out.length === dataStart ? 1 : 0);
     copyValue(json, index, records);
   }
-  out.byte(token.closeObject);
-  out.byte(token.closeObject);
+  out.byte(jsonToken.closeObject);
+  out.byte(jsonToken.closeObject);
   return undefined;
 }
 
-function writeProfileKey(json: JsonText, records: RecordBuilder): string | undefined {
+function writeProfileKey(json: JsonParser, records: RecordBuilder): string | undefined {
   const index = json.find('identity');
   if (index >= 0 && !json.isEmptyAt(index)) {
     if (!json.stringAt(index, text)) return 'identity is no string: put it in quotes';
@@ -55,15 +55,15 @@ function writeProfileKey(json: JsonText, records: RecordBuilder): string | undef
   const objectId = firstObjectId(json);
   if (objectId === undefined) return 'an exported profile without identity or objectId';
   const id = Buffer.from(objectId);
-  const fault = takeKey('objectId', text.ofCell(id, 0, id.length), records);
+  const fault = setKey('objectId', text.ofCell(id, 0, id.length), records);
   records.out.ascii(`{"objectId":"${objectId}"`);
   return fault === undefined ? undefined : `platformInfo: objectId: ${fault}`;
 }
 
 /** Of the first device that has one. Users who never logged in have no other key. */
-function firstObjectId(json: JsonText): string | undefined {
+function firstObjectId(json: JsonParser): string | undefined {
   const index = json.find('platformInfo');
-  if (index < 0 || json.kindOf(index) !== token.openArray) return undefined;
+  if (index < 0 || json.kindOf(index) !== jsonToken.openArray) return undefined;
   const entries = JSON.parse(
     json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
   ) as readonly ({ readonly objectId?: unknown } | null)[];
@@ -73,25 +73,25 @@ function firstObjectId(json: JsonText): string | undefined {
 
 /** Writes an event as endpoint 7 exported it as an upload record, or says why it cannot. */
 export function writeExportedEvent(
-  json: JsonText,
+  json: JsonParser,
   records: RecordBuilder,
   options: UploadMapping,
 ): string | undefined {
   const { out } = records;
   records.isEvent = true;
   const props = json.find('event_props');
-  if (json.kindOf(props) !== token.openObject) return 'event_props is no object';
+  if (json.kindOf(props) !== jsonToken.openObject) return 'event_props is no object';
   const fault =
     writeEventKey(json, records) ??
     writeEventName(json, records, options) ??
     writeTs(json, records, options);
   out.ascii(',"evtData":');
   copyValue(json, props, records);
-  out.byte(token.closeObject);
+  out.byte(jsonToken.closeObject);
   return fault;
 }
 
-function writeEventKey(json: JsonText, records: RecordBuilder): string | undefined {
+function writeEventKey(json: JsonParser, records: RecordBuilder): string | undefined {
   const index = json.find('profile');
   if (index < 0 || !readObject(json, index)) return 'profile is no object';
   for (const part of ['identity', 'objectId'] as const) {
@@ -103,26 +103,26 @@ function writeEventKey(json: JsonText, records: RecordBuilder): string | undefin
   return 'profile has no identity and no objectId';
 }
 
-function writeEventName(json: JsonText, records: RecordBuilder, { eventName }: UploadMapping) {
+function writeEventName(json: JsonParser, records: RecordBuilder, { eventName }: UploadMapping) {
   const index = json.find('event_name');
   records.out.raw(openEvent);
   if (index >= 0) {
     copyValue(json, index, records);
-    return nameFault(json, index, 'event_name');
+    return eventNameError(json, index, 'event_name');
   }
   if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
   records.out.string(eventName);
   return undefined;
 }
 
-function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping) {
+function writeTs(json: JsonParser, { out }: RecordBuilder, { zone }: UploadMapping) {
   const index = json.find('ts');
   if (index < 0) return 'ts is missing';
   const value =
     json.stringAt(index, text) ??
     text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
-  const instant = exportedInstantOf(value, zone);
-  if (typeof instant === 'string') return `ts: ${shown(value)} ${instant}`;
+  const instant = parseExportedTimestamp(value, zone);
+  if (typeof instant === 'string') return `ts: ${quoteValue(value)} ${instant}`;
   out.ascii(`,"ts":${instant}`);
   return undefined;
 }
@@ -130,34 +130,34 @@ function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping
 /** Opens the record with its key, whose text was read. */
 function writeKey(
   part: KeyPart & keyof typeof openKey,
-  json: JsonText,
+  json: JsonParser,
   index: number,
   records: RecordBuilder,
 ): string | undefined {
-  const fault = takeKey(part, text, records);
+  const fault = setKey(part, text, records);
   records.out.raw(openKey[part]);
   copyValue(json, index, records);
   return fault === undefined ? undefined : `${part}: ${fault}`;
 }
 
-function copyValue(json: JsonText, index: number, { out }: RecordBuilder): void {
+function copyValue(json: JsonParser, index: number, { out }: RecordBuilder): void {
   out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
 }
 
 /** Reads a member's object, unless it is none. */
-function readObject(json: JsonText, index: number): boolean {
-  if (json.kindOf(index) !== token.openObject) return false;
+function readObject(json: JsonParser, index: number): boolean {
+  if (json.kindOf(index) !== jsonToken.openObject) return false;
   return inner.read(json.bytes, json.valueStart(index), json.valueEnd(index));
 }
 
 /** The one that orders the record comes last. */
 const keys = keyParts.toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
-const typedText = new CellText();
+const typedText = new TextSlice();
 
 /** Checks the shape of a record that says its type, and passes it byte for byte. */
 export function writeTypedRecord(
-  json: JsonText,
+  json: JsonParser,
   typeIndex: number,
   records: RecordBuilder,
 ): string | undefined {
@@ -166,7 +166,7 @@ export function writeTypedRecord(
   if (!records.isEvent && type?.is(profile) !== true) {
     return 'type is neither "profile" nor "event"';
   }
-  records.converges = !json.hasOperator;
+  records.idempotent = !json.hasOperator;
   records.pass(json.start, json.end);
   const faults = [
     keyFault(json, records),
@@ -177,49 +177,49 @@ export function writeTypedRecord(
 }
 
 /** Every key that is there has to be good; the first of `keyParts` orders the record. */
-function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
+function keyFault(json: JsonParser, records: RecordBuilder): string | undefined {
   let hasKey = false;
   for (const part of keys) {
     const index = json.find(part);
     if (index < 0) continue;
     const value = json.stringAt(index, typedText);
     if (!value) return `${part} is no string: put it in quotes`;
-    const fault = takeKey(part, value, records);
+    const fault = setKey(part, value, records);
     if (fault !== undefined) return `${part}: ${fault}`;
     hasKey = true;
   }
   return hasKey ? undefined : missingMember(json, 'identity');
 }
 
-function tsFault(json: JsonText): string | undefined {
+function tsFault(json: JsonParser): string | undefined {
   const index = json.find('ts');
   if (index < 0) return undefined;
   const value = typedText.of(json.bytes, json.valueStart(index), json.valueEnd(index));
   if (value.end - value.start <= epochDigits && /^\d+$/.test(value.toString())) return undefined;
-  return `ts: ${shown(value)} is no number of epoch seconds with at most ${epochDigits} digits`;
+  return `ts: ${quoteValue(value)} is no number of epoch seconds with at most ${epochDigits} digits`;
 }
 
-function eventFault(json: JsonText): string | undefined {
+function eventFault(json: JsonParser): string | undefined {
   const index = json.find('evtName');
   if (index < 0) return missingMember(json, 'evtName');
-  return nameFault(json, index, 'evtName') ?? objectFault(json, 'evtData');
+  return eventNameError(json, index, 'evtName') ?? objectFault(json, 'evtData');
 }
 
 /** Why a member cannot name an event. */
-function nameFault(json: JsonText, index: number, member: string): string | undefined {
+function eventNameError(json: JsonParser, index: number, member: string): string | undefined {
   const value = json.stringAt(index, typedText);
-  const fault = value ? textFault(value) : 'the value is no string';
+  const fault = value ? nameError(value) : 'the value is no string';
   return fault === undefined ? undefined : `${member}: ${fault}`;
 }
 
-function objectFault(json: JsonText, member: 'profileData' | 'evtData'): string | undefined {
+function objectFault(json: JsonParser, member: 'profileData' | 'evtData'): string | undefined {
   const index = json.find(member);
   if (index < 0) return member === 'evtData' ? undefined : missingMember(json, member);
-  return json.kindOf(index) === token.openObject ? undefined : `${member} is no object`;
+  return json.kindOf(index) === jsonToken.openObject ? undefined : `${member} is no object`;
 }
 
 /** What is said of a member that has to be there: perhaps it is, in other letters. */
-function missingMember(json: JsonText, name: string): string {
+function missingMember(json: JsonParser, name: string): string {
   for (let index = 0; index < json.count; index++) {
     const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
     if (key.toLowerCase() !== name.toLowerCase()) continue;

@@ -1,19 +1,19 @@
-import { phoneNumber } from '../contract/record-fields.js';
-import { shown } from './identity.js';
-import { instantOf } from './timestamps.js';
-import { JsonText } from '../text/json-parser.js';
+import { phonePattern } from '../contract/record-fields.js';
+import { quoteValue } from './identity.js';
+import { parseTimestamp } from './timestamps.js';
+import { JsonParser } from '../text/json-parser.js';
 import {
   isPhoneType,
   type CellType,
   type PlainType,
   type UploadMapping,
 } from './upload-mapping.js';
-import type { Zone } from '../time-zone.js';
-import type { CellText } from '../text/text-slice.js';
+import type { TimeZone } from '../time-zone.js';
+import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 
 /** Writes a text as a type; or says why it does not fit, to be read behind the text. */
-type Write = (text: CellText, records: RecordBuilder, zone: Zone) => string | undefined;
+type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
 
 /** Numbers and JSON stay as they are written. */
 const writers: Readonly<Record<PlainType, Write>> = {
@@ -29,20 +29,20 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return 'is not true, false, 1, 0, yes or no';
   },
   date(text, { out }, zone) {
-    const instant = instantOf(text, zone);
+    const instant = parseTimestamp(text, zone);
     if (typeof instant === 'string') return instant;
     out.ascii(`"$D_${instant}"`);
     return undefined;
   },
   json(text, records) {
     if (!json.read(text.bytes, text.start, text.end)) return `is no JSON: it ${json.fault}`;
-    if (json.hasOperator) records.converges = false;
+    if (json.hasOperator) records.idempotent = false;
     records.out.raw(text.bytes, json.start, json.end);
     return undefined;
   },
 };
 /** A spreadsheet writes numbers as its country does. */
-const noNumber = ({ bytes, start, end }: CellText): string =>
+const noNumber = ({ bytes, start, end }: TextSlice): string =>
   /^[-+]?\d+(?:[. ]\d{3})*,\d+$/.test(bytes.toString('latin1', start, end))
     ? 'is not a number: its decimal sign is a comma, and has to be a point'
     : 'is not a number';
@@ -50,30 +50,30 @@ const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) 
   bytes: Buffer.from(word),
   json: Buffer.from(String(index % 2 === 0)),
 }));
-const json = new JsonText();
+const json = new JsonParser();
 
 /** Writes a cell as its type, or says why it does not fit. */
-export function writeTyped(
-  text: CellText,
+export function writeTypedValue(
+  text: TextSlice,
   type: CellType,
   records: RecordBuilder,
-  zone: Zone,
+  zone: TimeZone,
 ): string | undefined {
   const fault = text.broken
     ? 'has half of a surrogate pair'
     : isPhoneType(type)
       ? writePhone(text, records, type.slice('phone:'.length))
       : writers[type](text, records, zone);
-  return fault === undefined ? undefined : `${shown(text)} ${fault}`;
+  return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
 }
 
-function writePhone(text: CellText, records: RecordBuilder, country: string): string | undefined {
+function writePhone(text: TextSlice, records: RecordBuilder, country: string): string | undefined {
   const number = text.toString();
-  if (number.startsWith(country) && phoneNumber.test(number)) return writeString(text, records);
+  if (number.startsWith(country) && phonePattern.test(number)) return writeString(text, records);
   return `is no phone number of ${country}, which is ${country} and digits only`;
 }
 
-export function writeString({ bytes, start, end }: CellText, { out }: RecordBuilder): undefined {
+export function writeString({ bytes, start, end }: TextSlice, { out }: RecordBuilder): undefined {
   out.byte(0x22);
   out.escaped(bytes, start, end);
   out.byte(0x22);
@@ -94,18 +94,18 @@ export function emptyValue(
   return empty === 'string' && !isString ? undefined : emptyValues[empty];
 }
 
-function copy({ bytes, start, end }: CellText, { out }: RecordBuilder): undefined {
+function copy({ bytes, start, end }: TextSlice, { out }: RecordBuilder): undefined {
   out.raw(bytes, start, end);
 }
 
 /** As JSON has it (RFC 8259, 6). */
-const isNumber = (text: CellText): boolean =>
+const isNumber = (text: TextSlice): boolean =>
   /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(text.toString());
 
-const isInteger = (text: CellText): boolean => /^-?(?:0|[1-9]\d*)$/.test(text.toString());
+const isInteger = (text: TextSlice): boolean => /^-?(?:0|[1-9]\d*)$/.test(text.toString());
 
 /** In any case. Setting the bit 0x20 makes a letter small and leaves digits alone. */
-function isWord({ bytes, start, end }: CellText, word: Buffer): boolean {
+function isWord({ bytes, start, end }: TextSlice, word: Buffer): boolean {
   if (end - start !== word.length) return false;
   for (let at = 0; at < word.length; at++) {
     const byte = bytes[start + at]!;

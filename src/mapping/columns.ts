@@ -1,15 +1,15 @@
 import { EngagectlError } from '../errors.js';
-import { nearest } from '../did-you-mean.js';
-import { shellWord } from '../wording.js';
-import { likeliestIdentity } from './preview/column-inference.js';
+import { closestName } from '../did-you-mean.js';
+import { quoteForShell } from '../wording.js';
+import { inferIdentityByName } from './preview/column-inference.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
 /** What a column gives to the record: a part of its own, a member of its data, or nothing. */
-export type Role = 'identity' | 'objectId' | 'ts' | 'evtName' | 'data' | 'none';
+export type ColumnRole = 'identity' | 'objectId' | 'ts' | 'evtName' | 'data' | 'none';
 
 export interface Column {
   readonly name: string;
-  readonly role: Role;
+  readonly role: ColumnRole;
   /** Key it is sent as. */
   readonly key: string;
   /** Undefined when the value is sent as it stands: CSV cells as strings, JSON values as written. */
@@ -23,7 +23,7 @@ export interface Column {
 }
 
 /** What the options say about the column of this name. */
-export function columnOf(name: string, options: UploadMapping): Column {
+export function resolveColumn(name: string, options: UploadMapping): Column {
   const key = options.map.get(name) ?? name;
   const isFlag = key.startsWith('MSG-');
   const role = roleOf(name, key, options);
@@ -42,13 +42,13 @@ export function columnOf(name: string, options: UploadMapping): Column {
 const isUnexpected = (name: string, options: UploadMapping): boolean =>
   options.expected?.isExact === true &&
   !optionalColumns(options).includes(name) &&
-  !isOfRejects(name);
+  !isRejectsColumn(name);
 
 /** Columns that a rejects file of CSV has behind those of its input. */
-export const isOfRejects = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
+export const isRejectsColumn = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
 
-function roleOf(name: string, key: string, options: UploadMapping): Role {
-  if (options.drop.has(name) || isOfRejects(name)) return 'none';
+function roleOf(name: string, key: string, options: UploadMapping): ColumnRole {
+  if (options.drop.has(name) || isRejectsColumn(name)) return 'none';
   if (name === options.objectId) return 'objectId';
   if (name === options.identity) return 'identity';
   if (options.kind === 'event' && (key === 'ts' || key === 'evtName')) return key;
@@ -60,7 +60,7 @@ function roleOf(name: string, key: string, options: UploadMapping): Role {
  * not there or a required one is missing, E-HEADER-DUPLICATE when two are sent as the same key,
  * E-USAGE when the identity is dropped, or events are named and none are sent.
  */
-export function columnsOf(
+export function resolveColumns(
   header: readonly string[],
   options: UploadMapping,
   source: string,
@@ -70,9 +70,9 @@ export function columnsOf(
   const missing = namedColumns(options).filter((name) => !header.includes(name));
   if (missing.length > 0) {
     const isUnnamed = missing.includes(identity) && !identityGiven;
-    throw missingColumns(missing, header, source, isUnnamed ? identityFix(header) : undefined);
+    throw missingColumnsError(missing, header, source, isUnnamed ? identityFix(header) : undefined);
   }
-  const columns = header.map((name) => columnOf(name, options));
+  const columns = header.map((name) => resolveColumn(name, options));
   const roles = new Set(columns.map(({ role }) => role));
   if (!roles.has('identity') && !roles.has('objectId')) {
     throw new EngagectlError('E-USAGE', 'the column of the identity is dropped', {
@@ -82,10 +82,10 @@ export function columnsOf(
   }
   for (const { role, option, fix } of kind === 'event' ? eventColumns : []) {
     if (roles.has(role) || options[option] !== undefined) continue;
-    throw missingColumns([role], header, source, fix);
+    throw missingColumnsError([role], header, source, fix);
   }
   refuseUnexpected(columns, source);
-  const [first, second] = sharedKey(columns) ?? [];
+  const [first, second] = columnsWithSameKey(columns) ?? [];
   if (first && second) {
     const message = `${source}: columns "${first.name}" and "${second.name}" are both sent as "${first.key}"`;
     const fix = 'drop one with --drop <column>, or map it to another key';
@@ -119,10 +119,10 @@ function refuseUnexpected(columns: readonly Column[], source: string): void {
 }
 
 function identityFix(header: readonly string[]): string {
-  const likely = likeliestIdentity(header);
+  const likely = inferIdentityByName(header);
   return likely === undefined
     ? 'name the column that holds it with --identity <column>, or key by --object-id <column>; or put a line of column names above the data'
-    : `add --identity ${shellWord(likely)} if that column says who a row is, or name another one`;
+    : `add --identity ${quoteForShell(likely)} if that column says who a row is, or name another one`;
 }
 
 /** What an event needs, and the option that stands in for the column. */
@@ -161,7 +161,9 @@ function namedColumns(options: UploadMapping): string[] {
 }
 
 /** The first two that would be sent as the same key, which no record may have twice. */
-export function sharedKey(columns: readonly Column[]): readonly [Column, Column] | undefined {
+export function columnsWithSameKey(
+  columns: readonly Column[],
+): readonly [Column, Column] | undefined {
   const senders = new Map<string, Column>();
   for (const column of columns) {
     const { role, key } = column;
@@ -173,14 +175,16 @@ export function sharedKey(columns: readonly Column[]): readonly [Column, Column]
   return undefined;
 }
 
-export function missingColumns(
+export function missingColumnsError(
   missing: readonly string[],
   header: readonly string[],
   source: string,
   fix = 'name columns as the header does',
 ): EngagectlError {
   const columns = missing.length === 1 ? 'column' : 'columns';
-  const near = missing.map((name) => nearest(name, header)).filter((name) => name !== undefined);
+  const near = missing
+    .map((name) => closestName(name, header))
+    .filter((name) => name !== undefined);
   const meant = near.length > 0 ? `; did you mean ${listed(near)}?` : '';
   const message = `${source}: ${columns} ${listed(missing)} missing${meant}`;
   const why = `the header has ${listed(header)}`;
@@ -190,4 +194,4 @@ export function missingColumns(
 const listed = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
 
 /** The error of one cell. */
-export const columnFault = (name: string, fault: string): string => `column "${name}": ${fault}`;
+export const columnError = (name: string, fault: string): string => `column "${name}": ${fault}`;

@@ -1,9 +1,9 @@
-import { CellText } from '../text/text-slice.js';
+import { TextSlice } from '../text/text-slice.js';
 import { writeString } from './cell-types.js';
-import { missingColumns } from './columns.js';
-import { takeKey } from './identity.js';
-import { faultOf, NamedValues } from './row-values.js';
-import { invalid, RecordBuilder, type Fault, type Mapper } from './record-block.js';
+import { missingColumnsError } from './columns.js';
+import { setKey } from './identity.js';
+import { valueError, RowValues } from './row-values.js';
+import { validationError, RecordBuilder, type RejectReason, type Mapper } from './record-block.js';
 
 interface DemergeMapping {
   /** Column or member of the identity. */
@@ -18,23 +18,30 @@ interface DemergeMapping {
  */
 export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mapper {
   const records = new RecordBuilder();
-  const values = new NamedValues([identity], retryUnknown);
-  const text = new CellText();
+  const values = new RowValues([identity], retryUnknown);
+  const text = new TextSlice();
 
   const check = (header: readonly string[], source: string): void => {
     if (header.includes(identity)) return;
-    throw missingColumns([identity], header, source, 'name the column with --identity <column>');
+    throw missingColumnsError(
+      [identity],
+      header,
+      source,
+      'name the column with --identity <column>',
+    );
   };
 
-  const read = (): Fault | undefined => {
+  const read = (): RejectReason | undefined => {
     if (values.isNamed) return values.read(identity, text);
-    return values.readWhole(text) ? undefined : invalid('a record is a JSON object or string');
+    return values.readWhole(text)
+      ? undefined
+      : validationError('a record is a JSON object or string');
   };
 
-  const write = (): Fault | undefined => {
-    records.converges = false;
-    const fault = takeKey('identity', text, records);
-    if (fault !== undefined) return faultOf(identity, fault);
+  const write = (): RejectReason | undefined => {
+    records.idempotent = false;
+    const fault = setKey('identity', text, records);
+    if (fault !== undefined) return valueError(identity, fault);
     return writeString(text, records);
   };
 

@@ -1,13 +1,13 @@
-import { columnFault, type Column } from './columns.js';
-import { shown, takeKey, textFault } from './identity.js';
-import { instantOf } from './timestamps.js';
-import { token } from '../text/json-parser.js';
-import type { CellText } from '../text/text-slice.js';
+import { columnError, type Column } from './columns.js';
+import { quoteValue, setKey, nameError } from './identity.js';
+import { parseTimestamp } from './timestamps.js';
+import { jsonToken } from '../text/json-parser.js';
+import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping, Expectations } from './upload-mapping.js';
 
 /** Where a row has the parts of a record: indexes of its cells, or -1. */
-export interface Parts {
+export interface HeadCells {
   identity: number;
   objectId: number;
   ts: number;
@@ -15,15 +15,15 @@ export interface Parts {
 }
 
 /** A row of named cells: a CSV's, or a flat JSON object's, whose members are its cells. */
-export interface CellRow {
-  readonly parts: Parts;
+export interface FlatRow {
+  readonly parts: HeadCells;
   name(index: number): string;
   /** Neither text nor a value: an empty CSV cell, "" or null. */
   isEmpty(index: number): boolean;
   /** False for JSON's numbers, literals, objects and arrays. */
   isString(index: number): boolean;
   /** Content of a string, or the text of another value. */
-  text(index: number): CellText;
+  text(index: number): TextSlice;
   /** Of a row whose columns may be others in each: what is there instead of a column, if anything. */
   instead?(name: string): string;
   /** Writes the string as JSON: a JSON row's as written. */
@@ -41,18 +41,18 @@ const openEvtData = Buffer.from(',"evtData":{');
  * Writes what stands before the members of the data in an upload record (service-facts, Upload), or
  * says why the row cannot be one.
  */
-export function writeHead(
-  row: CellRow,
+export function writeRecordHead(
+  row: FlatRow,
   records: RecordBuilder,
   options: UploadMapping,
 ): string | undefined {
   records.isEvent = options.kind === 'event';
-  records.out.byte(token.openObject);
+  records.out.byte(jsonToken.openObject);
   return writeKeys(row, records, options) ?? writeType(row, records, options);
 }
 
 /** Identity and objectId: one of them has to be there, and the identity orders the records. */
-function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }: UploadMapping) {
+function writeKeys(row: FlatRow, records: RecordBuilder, { identity, objectId }: UploadMapping) {
   const { out } = records;
   const { parts } = row;
   const hasIdentity = parts.identity >= 0 && !row.isEmpty(parts.identity);
@@ -65,7 +65,7 @@ function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }:
     out.raw(openObjectId);
     const fault = writeKey(row, parts.objectId, 'objectId', records);
     if (fault !== undefined) return fault;
-    if (hasIdentity) out.byte(token.comma);
+    if (hasIdentity) out.byte(jsonToken.comma);
   }
   if (!hasIdentity) return undefined;
   out.raw(openIdentity);
@@ -73,21 +73,21 @@ function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }:
 }
 
 function writeKey(
-  row: CellRow,
+  row: FlatRow,
   index: number,
   part: 'identity' | 'objectId',
   records: RecordBuilder,
 ): string | undefined {
   const fault = row.isString(index)
-    ? takeKey(part, row.text(index), records)
-    : `${shown(row.text(index))} is no string: put it in quotes`;
-  if (fault !== undefined) return columnFault(row.name(index), fault);
+    ? setKey(part, row.text(index), records)
+    : `${quoteValue(row.text(index))} is no string: put it in quotes`;
+  if (fault !== undefined) return columnError(row.name(index), fault);
   row.writeString(index);
   return undefined;
 }
 
 /** All between the keys and the members of the data. */
-function writeType(row: CellRow, records: RecordBuilder, options: UploadMapping) {
+function writeType(row: FlatRow, records: RecordBuilder, options: UploadMapping) {
   const { out } = records;
   if (options.kind === 'profile') {
     out.raw(openProfileData);
@@ -102,11 +102,11 @@ function writeType(row: CellRow, records: RecordBuilder, options: UploadMapping)
   return tsFault;
 }
 
-function writeEventName(row: CellRow, { out }: RecordBuilder, { eventName }: UploadMapping) {
+function writeEventName(row: FlatRow, { out }: RecordBuilder, { eventName }: UploadMapping) {
   const index = row.parts.evtName;
   if (index >= 0 && !row.isEmpty(index)) {
-    const fault = row.isString(index) ? textFault(row.text(index)) : 'the value is no string';
-    if (fault !== undefined) return columnFault(row.name(index), fault);
+    const fault = row.isString(index) ? nameError(row.text(index)) : 'the value is no string';
+    if (fault !== undefined) return columnError(row.name(index), fault);
     row.writeString(index);
   } else if (eventName === undefined) {
     return 'evtName is missing: name the event with --event-name <name>';
@@ -116,7 +116,7 @@ function writeEventName(row: CellRow, { out }: RecordBuilder, { eventName }: Upl
   return undefined;
 }
 
-function writeTs(row: CellRow, { out }: RecordBuilder, { tsNow, zone }: UploadMapping) {
+function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, zone }: UploadMapping) {
   const index = row.parts.ts;
   if (index < 0 || row.isEmpty(index)) {
     if (tsNow === undefined) return 'ts is missing: give one, or use --ts now';
@@ -124,9 +124,10 @@ function writeTs(row: CellRow, { out }: RecordBuilder, { tsNow, zone }: UploadMa
     return undefined;
   }
   const text = row.text(index);
-  const instant = instantOf(text, zone);
-  if (typeof instant === 'string') return columnFault(row.name(index), `${shown(text)} ${instant}`);
-  if (instant < 0) return columnFault(row.name(index), `${shown(text)} lies before 1970`);
+  const instant = parseTimestamp(text, zone);
+  if (typeof instant === 'string')
+    return columnError(row.name(index), `${quoteValue(text)} ${instant}`);
+  if (instant < 0) return columnError(row.name(index), `${quoteValue(text)} lies before 1970`);
   out.ascii(String(instant));
   return undefined;
 }
@@ -135,8 +136,8 @@ function writeTs(row: CellRow, { out }: RecordBuilder, { tsNow, zone }: UploadMa
 const mostTold = 8;
 
 /** Why a row is not what was expected: all of it. `columns` are those of its cells. */
-export function unexpectedIn(
-  row: CellRow,
+export function checkExpectations(
+  row: FlatRow,
   columns: readonly Column[],
   { required }: Expectations,
 ): string | undefined {
@@ -144,15 +145,15 @@ export function unexpectedIn(
   for (const name of required) {
     const index = columns.findIndex((column) => column.name === name);
     const isMissing = index < 0 || row.isEmpty(index);
-    if (isMissing) faults.push(columnFault(name, 'a value is required'));
+    if (isMissing) faults.push(columnError(name, 'a value is required'));
   }
   for (let index = 0; index < columns.length; index++) {
     const { name, isUnexpected, values } = columns[index]!;
-    if (isUnexpected) faults.push(columnFault(name, 'the mapping file has no such column'));
+    if (isUnexpected) faults.push(columnError(name, 'the mapping file has no such column'));
     if (!values || row.isEmpty(index)) continue;
     const text = row.text(index);
     if (values.has(text.toString())) continue;
-    faults.push(columnFault(name, `${shown(text)} is not among ${listed(values)}`));
+    faults.push(columnError(name, `${quoteValue(text)} is not among ${listed(values)}`));
   }
   return faults.length > 0 ? faults.join('; ') : undefined;
 }

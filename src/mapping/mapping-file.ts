@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { didYouMean, schemaFaults } from '../did-you-mean.js';
-import { readText } from '../files/read-file.js';
-import { whyOf } from '../files/file-errors.js';
-import { parseJsonFile } from '../text/json-parser.js';
+import { didYouMean, describeSchemaIssues } from '../did-you-mean.js';
+import { readTextFile } from '../files/read-file.js';
+import { fileErrorReason } from '../files/file-errors.js';
+import { parseStrictJson } from '../text/json-parser.js';
 import {
   cellTypes,
   isCellType,
@@ -37,7 +37,7 @@ interface MappingWorld {
 }
 
 /** Flags and mapping file together; a flag wins over the file, which may be given. Throws E-USAGE, E-FILE-READ. */
-export async function columnMapping(
+export async function loadMapping(
   flags: ColumnFlags,
   world: MappingWorld,
   given?: MappingFile,
@@ -131,7 +131,7 @@ async function readMappingFile(name: string, world: MappingWorld): Promise<Mappi
   const parsed = mappingFileSchema.safeParse(await readJson(name, world));
   if (parsed.success) return parsed.data;
   const members = Object.keys(mappingFileSchema.shape);
-  throw new EngagectlError('E-USAGE', `${name}: ${schemaFaults(parsed.error, members)}`, {
+  throw new EngagectlError('E-USAGE', `${name}: ${describeSchemaIssues(parsed.error, members)}`, {
     why: `a mapping file holds ${members.join(', ')}`,
     fix: `correct ${name}`,
     file: name,
@@ -139,16 +139,16 @@ async function readMappingFile(name: string, world: MappingWorld): Promise<Mappi
 }
 
 async function readJson(file: string, { cwd, signal }: MappingWorld): Promise<unknown> {
-  const text = await readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
+  const text = await readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${file}`, {
-      why: whyOf(cause),
+      why: fileErrorReason(cause),
       fix: 'name a readable JSON file with --mapping',
       file,
       cause,
     });
   });
-  return parseJsonFile(text, file, {
+  return parseStrictJson(text, file, {
     id: 'E-USAGE',
     why: 'a mapping file holds one JSON object',
     fix: 'correct it there; it looks like {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',

@@ -17,7 +17,7 @@ const closeBrace = 0x7d;
  * The record with `"reachability":{"sms":…,"whatsapp":…,"email":…}` as its last member; the rest
  * of its text stays as it is. `record` is the text of a JSON object.
  */
-export function withReachability(record: Buffer): Buffer {
+export function addReachability(record: Buffer): Buffer {
   const parsed = JSON.parse(record.toString()) as { readonly profileData?: unknown };
   const member = `"reachability":${JSON.stringify(reachabilityOf(parsed.profileData))}}`;
   const comma = Object.keys(parsed).length > 0 ? ',' : '';

@@ -1,6 +1,6 @@
 import { JsonWriter } from '../text/json-writer.js';
-import { token } from '../text/json-parser.js';
-import type { RowBlock, RowFault } from '../input/row-block.js';
+import { jsonToken } from '../text/json-parser.js';
+import type { RowBlock, RowParseError } from '../input/row-block.js';
 import type { KeyCells } from '../text/shard-finder.js';
 
 /**
@@ -25,12 +25,12 @@ export interface RecordBlock {
    */
   readonly keys: Int32Array;
   /** 1 when sending record i twice ends in the same state as sending it once, else 0. */
-  readonly converges: Uint8Array;
+  readonly idempotent: Uint8Array;
   /** 1 when record i is an event, else 0: events and profiles never share a request. */
   readonly kinds: Uint8Array;
-  readonly rejects: readonly RecordReject[];
+  readonly rejects: readonly RejectedRow[];
   /** What of `rows` could not be read. */
-  readonly faults: readonly RowFault[];
+  readonly faults: readonly RowParseError[];
   /** 1 for each record that need not be sent; undefined: none. */
   readonly unchanged?: Uint8Array;
   /** How many rows and faults other shards account for. */
@@ -38,7 +38,7 @@ export interface RecordBlock {
 }
 
 /** A row that is no JSON (`parse`), breaks a local rule, or was left unknown by an earlier run. */
-export interface RecordReject {
+export interface RejectedRow {
   /** Index in `rows`. */
   readonly row: number;
   readonly stage: 'parse' | 'validate' | 'unknown';
@@ -73,20 +73,20 @@ export interface Mapper {
 }
 
 /** Why a row cannot be sent. */
-export type Fault = Pick<RecordReject, 'stage' | 'error'>;
+export type RejectReason = Pick<RejectedRow, 'stage' | 'error'>;
 
 /** Of one row. */
-type Write = (row: number) => Fault | undefined;
+type Write = (row: number) => RejectReason | undefined;
 
-export const invalid = (error: string): Fault => ({ stage: 'validate', error });
+export const validationError = (error: string): RejectReason => ({ stage: 'validate', error });
 
 /** Collects the records of one block after the other, their text in one buffer that is used again. */
 export class RecordBuilder {
   readonly out: JsonWriter;
   /** Of the record being written; see RecordBlock. */
   key = 0;
-  /** Has no operator that diverges; an event never converges, whatever stands here. */
-  converges = true;
+  /** Whether the record has no operator such as $incr. Events are never idempotent, whatever this says. */
+  idempotent = true;
   isEvent = false;
   #passedStart = 0;
   #passedEnd = 0;
@@ -105,13 +105,13 @@ export class RecordBuilder {
    * The block of `picked` rows, which `write` writes to `out`, one after the other, or passes, or says
    * why neither can be. What was written before is lost.
    */
-  build(rows: RowBlock, write: Write, picked = allOf(rows)): RecordBlock {
+  build(rows: RowBlock, write: Write, picked = allRows(rows)): RecordBlock {
     const block = blockOf(rows, picked.length);
     const { out } = this;
     out.length = 0;
     for (const row of picked) {
       const start = out.length;
-      this.converges = true;
+      this.idempotent = true;
       this.isEvent = false;
       const fault = write(row);
       if (fault) {
@@ -125,9 +125,9 @@ export class RecordBuilder {
       block.bounds[2 * at] = isPassed ? ~this.#passedStart : start;
       block.bounds[2 * at + 1] = isPassed ? this.#passedEnd : out.length;
       block.keys[at] = this.key;
-      block.converges[at] = this.converges && !this.isEvent ? 1 : 0;
+      block.idempotent[at] = this.idempotent && !this.isEvent ? 1 : 0;
       block.kinds[at] = this.isEvent ? 1 : 0;
-      if (!isPassed) out.byte(token.comma); // neighbours can be copied into a request together
+      if (!isPassed) out.byte(jsonToken.comma); // neighbours can be copied into a request together
     }
     return { ...block, json: this.#joined(rows.bytes, block.bounds.subarray(0, 2 * block.count)) };
   }
@@ -147,7 +147,7 @@ export class RecordBuilder {
       out.raw(read, bounds[at], bounds[at + 1]);
       bounds[at] = start;
       bounds[at + 1] = out.length;
-      out.byte(token.comma);
+      out.byte(jsonToken.comma);
     }
     return isWritten ? out.bytes : read;
   }
@@ -161,9 +161,9 @@ function blockOf(rows: RowBlock, count: number) {
     row: new Int32Array(count),
     bounds: new Int32Array(2 * count),
     keys: new Int32Array(count),
-    converges: new Uint8Array(count),
+    idempotent: new Uint8Array(count),
     kinds: new Uint8Array(count),
-    rejects: [] as RecordReject[],
+    rejects: [] as RejectedRow[],
     faults: rows.faults,
   };
 }
@@ -171,13 +171,13 @@ function blockOf(rows: RowBlock, count: number) {
 let indexes = new Int32Array(0);
 
 /** The indexes of all rows of a block. */
-export function allOf({ count }: RowBlock): Int32Array {
+export function allRows({ count }: RowBlock): Int32Array {
   if (indexes.length < count) indexes = Int32Array.from({ length: 2 * count }, (_, row) => row);
   return indexes.subarray(0, count);
 }
 
 /** The block with those of its records that are wanted, in their order. */
-export function pickedRecords(
+export function filterRecords(
   block: RecordBlock,
   isWanted: (record: number) => boolean,
 ): RecordBlock {
@@ -192,7 +192,7 @@ export function pickedRecords(
       return block.bounds[2 * indexes[at >> 1]! + (at & 1)]!;
     }),
     keys: Int32Array.from(indexes, (index) => block.keys[index]!),
-    converges: Uint8Array.from(indexes, (index) => block.converges[index]!),
+    idempotent: Uint8Array.from(indexes, (index) => block.idempotent[index]!),
     kinds: Uint8Array.from(indexes, (index) => block.kinds[index]!),
   };
 }

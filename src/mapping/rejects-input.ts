@@ -1,38 +1,39 @@
-import { CellText } from '../text/text-slice.js';
-import { token, JsonText } from '../text/json-parser.js';
+import { TextSlice } from '../text/text-slice.js';
+import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { CsvProgram, CsvScanner } from '../text/csv-scanner.js';
-import { pickedRecords, type Fault, type Mapper, type RecordReject } from './record-block.js';
+import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
-const stageText = new CellText();
+const stageText = new TextSlice();
+const LF = 10;
 
 /**
  * Reads the row as JSON; where it is a line of a rejects file (contract §2, Rejects file), `json`
  * ends on the record within. Returns why there is no record to send, or undefined.
  */
-export function readJsonRecord(
-  json: JsonText,
+export function readInputRecord(
+  json: JsonParser,
   { bytes, bounds }: RowBlock,
   row: number,
   retryUnknown: boolean,
-): Fault | undefined {
+): RejectReason | undefined {
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
   }
   const stage = rejectsStage(json);
   if (stage === 'unknown' && !retryUnknown) {
-    return unknownBefore;
+    return unknownOutcomeError;
   }
   return unwrap(json, stage);
 }
 
 /** A rejects line may hold another one: that of a run whose input was a rejects file. */
-function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
+function unwrap(json: JsonParser, stage: string | undefined): RejectReason | undefined {
   while (stage !== undefined) {
     const index = json.find('record');
     if (index < 0) return unreadable('its bytes are no UTF-8: correct it in the original input');
-    if (stage === 'parse' && json.kindOf(index) === token.quote) {
+    if (stage === 'parse' && json.kindOf(index) === jsonToken.quote) {
       const corrected = correctedText(json, index);
       if (typeof corrected !== 'string') return corrected;
       const bytes = Buffer.from(corrected);
@@ -47,15 +48,15 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
 }
 
 /** Why a record of a rejects file is not sent unless that is asked for. */
-const unknownBefore = {
+const unknownOutcomeError = {
   stage: 'unknown',
   error: 'it is unknown whether an earlier run sent it: --retry-unknown sends it again',
-} as const satisfies Fault;
+} as const satisfies RejectReason;
 
-const unreadable = (error: string): Fault => ({ stage: 'parse', error });
+const unreadable = (error: string): RejectReason => ({ stage: 'parse', error });
 
 /** JSON of a text that could not be read, once it can: a line of a CSV, or JSON. */
-function correctedText(json: JsonText, index: number): string | Fault {
+function correctedText(json: JsonParser, index: number): string | RejectReason {
   const member = (name: string): unknown => {
     const at = json.find(name);
     if (at < 0) return undefined;
@@ -71,14 +72,14 @@ function correctedText(json: JsonText, index: number): string | Fault {
     return typeof value === 'string' ? { [name]: value } : {};
   };
   const dialect = { ...marker('delimiter'), ...marker('quote'), ...marker('escape') };
-  const cells = cellsOfLine(text, dialect, columns.length);
+  const cells = splitCsvLine(text, dialect, columns.length);
   if (typeof cells === 'string') return unreadable(cells);
   const named = columns.map((name, at) => `${JSON.stringify(name)}:${JSON.stringify(cells[at])}`);
   return `{${named.join(',')}}`;
 }
 
 /** The stage of a rejects line; undefined for any other record. */
-function rejectsStage(json: JsonText): string | undefined {
+function rejectsStage(json: JsonParser): string | undefined {
   if (json.count < 4) return undefined;
   const stage = json.find('stage');
   const word = stage < 0 ? undefined : json.stringAt(stage, stageText)?.toString();
@@ -89,10 +90,12 @@ function rejectsStage(json: JsonText): string | undefined {
 }
 
 /** What is wrong and where: by column, and by line too when the record spans several. */
-function jsonFault({ bytes, fault, faultAt, start }: JsonText): string {
-  const before = bytes.subarray(0, faultAt);
-  const lineStart = Math.max(before.lastIndexOf('\n'), before.lastIndexOf('\r')) + 1;
-  const lines = before.toString('latin1', start).split(/\r\n|\n|\r/).length;
+function jsonFault({ bytes, fault, faultAt, start }: JsonParser): string {
+  const before = bytes.toString('latin1', start, faultAt);
+  const lines = before.split(/\r\n|\n|\r/).length;
+  const within = Math.max(before.lastIndexOf('\n'), before.lastIndexOf('\r'));
+  // In front of the record only LF ends a line, and it is near: a search for CR as well would go over all of the block.
+  const lineStart = lines > 1 ? start + within + 1 : bytes.subarray(0, start).lastIndexOf(LF) + 1;
   const where = lines > 1 ? `line ${lines} of the record, column` : 'column';
   return `JSON ${fault}, at ${where} ${faultAt - lineStart + 1}`;
 }
@@ -108,7 +111,7 @@ interface Dialect {
 let program: CsvProgram | undefined;
 
 /** The cells of one CSV record, or why it has not as many as there are columns. */
-function cellsOfLine(
+function splitCsvLine(
   line: string,
   { delimiter = ',', quote = '"', escape = quote }: Dialect,
   columns: number,
@@ -127,15 +130,15 @@ function cellsOfLine(
   if (width !== columns) {
     return `${width === 1 ? '1 cell' : `${width} cells`}, but the header has ${columns}`;
   }
-  const text = new CellText();
+  const text = new TextSlice();
   return Array.from({ length: columns }, (_, at) =>
     text.ofCell(bytes, cells[2 * at]!, cells[2 * at + 1]!).toString(),
   );
 }
 
 /** Holds back the rows of a rejects file of CSV that an earlier run may have sent: they stay unknown. */
-export function withoutUnknown(mapper: Mapper): Mapper {
-  const text = new CellText();
+export function holdBackUnknown(mapper: Mapper): Mapper {
+  const text = new TextSlice();
   const isUnknown = ({ cells, bytes }: RowBlock, row: number): boolean => {
     const column = cells?.header.indexOf('engagectl_error') ?? -1;
     if (!cells || column < 0) return false;
@@ -148,11 +151,11 @@ export function withoutUnknown(mapper: Mapper): Mapper {
     map: (rows, picked) => {
       const block = mapper.map(rows, picked);
       if (!rows.cells?.header.includes('engagectl_error')) return block;
-      const unknown: RecordReject[] = [];
-      const known = pickedRecords(block, (index) => {
+      const unknown: RejectedRow[] = [];
+      const known = filterRecords(block, (index) => {
         const row = block.row[index]!;
         if (!isUnknown(rows, row)) return true;
-        unknown.push({ row, ...unknownBefore });
+        unknown.push({ row, ...unknownOutcomeError });
         return false;
       });
       return { ...known, rejects: [...block.rejects, ...unknown] };
@@ -162,8 +165,8 @@ export function withoutUnknown(mapper: Mapper): Mapper {
 
 /** Most bytes of an unparsable text that a rejects file holds (contract §2, Rejects file). */
 const longestText = 64 * 1024;
-const json = new JsonText();
-const text = new CellText();
+const json = new JsonParser();
+const text = new TextSlice();
 
 /**
  * What was read, as JSON text of one line: a CSV row as an object of strings by header, a JSON
@@ -173,7 +176,7 @@ const text = new CellText();
 export function sourceRecord(rows: RowBlock, row: number): string {
   if (rows.cells) return csvRecord(rows, rows.cells, row);
   const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
-  const isRecord = readJsonRecord(json, rows, row, true) === undefined;
+  const isRecord = readInputRecord(json, rows, row, true) === undefined;
   if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
     // a line end within JSON stands between tokens: strings hold none as they are
     return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');

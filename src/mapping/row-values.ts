@@ -1,15 +1,15 @@
-import { columnFault } from './columns.js';
-import { readJsonRecord } from './rejects-input.js';
-import { JsonText, token } from '../text/json-parser.js';
-import { invalid, type Fault } from './record-block.js';
+import { columnError } from './columns.js';
+import { readInputRecord } from './rejects-input.js';
+import { JsonParser, jsonToken } from '../text/json-parser.js';
+import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { CellText } from '../text/text-slice.js';
+import type { TextSlice } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);
 
 /** Reads single values of rows by their names: cells of a CSV, members of a JSON object. */
-export class NamedValues<Name extends string> {
-  readonly #json = new JsonText();
+export class RowValues<Name extends string> {
+  readonly #json = new JsonParser();
   readonly #names: readonly Name[];
   /** By name, what `find` is to be given. */
   readonly #members = new Map<Name, string>();
@@ -28,13 +28,13 @@ export class NamedValues<Name extends string> {
   }
 
   /** Moves on to a row; says why it cannot be read. */
-  to(rows: RowBlock, row: number): Fault | undefined {
+  to(rows: RowBlock, row: number): RejectReason | undefined {
     const { cells } = rows;
     if (cells && cells !== this.#cells) {
       for (const name of this.#names) this.#columns.set(name, cells.header.indexOf(name));
     }
     this.#cells = cells;
-    if (!cells) return readJsonRecord(this.#json, rows, row, this.#retryUnknown);
+    if (!cells) return readInputRecord(this.#json, rows, row, this.#retryUnknown);
     this.#bytes = rows.bytes;
     this.#first = 2 * row * cells.header.length;
     return undefined;
@@ -42,18 +42,18 @@ export class NamedValues<Name extends string> {
 
   /** The row has names: it is one of a CSV, or a JSON object. */
   get isNamed(): boolean {
-    return this.#cells !== undefined || this.#json.kind === token.openObject;
+    return this.#cells !== undefined || this.#json.kind === jsonToken.openObject;
   }
 
   /** The row is a JSON string: reads it. */
-  readWhole(text: CellText): boolean {
-    if (this.#cells || this.#json.kind !== token.quote) return false;
+  readWhole(text: TextSlice): boolean {
+    if (this.#cells || this.#json.kind !== jsonToken.quote) return false;
     this.#json.unescaped(this.#json.start + 1, this.#json.end - 1, text);
     return true;
   }
 
   /** Of a row that is JSON, the record: of a line of a rejects file, that within. */
-  get json(): Pick<JsonText, 'bytes' | 'start' | 'end' | 'count'> {
+  get json(): Pick<JsonParser, 'bytes' | 'start' | 'end' | 'count'> {
     return this.#json;
   }
 
@@ -62,20 +62,20 @@ export class NamedValues<Name extends string> {
   }
 
   /** Reads the value of this name, which has to be a string. */
-  read(name: Name, text: CellText): Fault | undefined {
+  read(name: Name, text: TextSlice): RejectReason | undefined {
     const index = this.#indexOf(name);
-    if (index < 0) return faultOf(name, 'the value is missing');
+    if (index < 0) return valueError(name, 'the value is missing');
     if (this.#cells) {
       const at = this.#first + 2 * index;
       text.ofCell(this.#bytes, this.#cells.bounds[at]!, this.#cells.bounds[at + 1]!);
     } else if (!this.#json.stringAt(index, text)) {
-      return faultOf(name, 'the value is no string: put it in quotes');
+      return valueError(name, 'the value is no string: put it in quotes');
     }
     return undefined;
   }
 
   /** The same, where a value that is missing or null is an empty text. */
-  readOptional(name: Name, text: CellText): Fault | undefined {
+  readOptional(name: Name, text: TextSlice): RejectReason | undefined {
     const index = this.#indexOf(name);
     const isThere = index >= 0 && (this.#cells !== undefined || !this.#json.isEmptyAt(index));
     if (isThere) return this.read(name, text);
@@ -90,4 +90,5 @@ export class NamedValues<Name extends string> {
 }
 
 /** Why the value of this name cannot be taken. */
-export const faultOf = (name: string, fault: string): Fault => invalid(columnFault(name, fault));
+export const valueError = (name: string, fault: string): RejectReason =>
+  validationError(columnError(name, fault));

@@ -1,6 +1,6 @@
-import { isOfUser, keyOfRecord } from '../text/record-hash.js';
+import { isUserKey, keyOfRecord } from '../text/record-hash.js';
 import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
-import { pickedRecords, type KeyPlaces, type Mapper, type RecordBlock } from './record-block.js';
+import { filterRecords, type KeyPlaces, type Mapper, type RecordBlock } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 
 /**
@@ -15,7 +15,7 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
   const map = (rows: RowBlock): RecordBlock => {
     const shards = shardsOf(rows, mapper.keys, finder);
     const mapped = mapper.map(rows, rowsOf(shards, ours));
-    const block = pickedRecords(mapped, (record) => {
+    const block = filterRecords(mapped, (record) => {
       return (shards[mapped.row[record]!] || finder.ofKey(keyAt(mapped, record))) === ours;
     });
     const faults = isFirst ? rows.faults : [];
@@ -29,7 +29,7 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
 /** The bytes of a record's key (contract §9); of an address type, NUL, value. */
 function keyAt({ json, bounds }: RecordBlock, record: number): Buffer {
   const read = keyOfRecord(json.toString('utf8', bounds[2 * record], bounds[2 * record + 1]));
-  return Buffer.from(isOfUser(read) ? read.key : `${read.space}\0${read.key}`);
+  return Buffer.from(isUserKey(read) ? read.key : `${read.space}\0${read.key}`);
 }
 
 /** Those that are in the shard, or may be. */

@@ -1,9 +1,15 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
-import { CellText } from '../text/text-slice.js';
-import { missingColumns } from './columns.js';
-import { shown, textFault, keyOf, keySeeds } from './identity.js';
-import { faultOf, NamedValues } from './row-values.js';
-import { invalid, RecordBuilder, type Fault, type KeyPlaces, type Mapper } from './record-block.js';
+import { TextSlice } from '../text/text-slice.js';
+import { missingColumnsError } from './columns.js';
+import { quoteValue, nameError, keyHash, keySeeds } from './identity.js';
+import { valueError, RowValues } from './row-values.js';
+import {
+  validationError,
+  RecordBuilder,
+  type RejectReason,
+  type KeyPlaces,
+  type Mapper,
+} from './record-block.js';
 
 type SubscriptionType = keyof typeof subscriptionTypes;
 type SubscriptionStatus = (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];
@@ -32,8 +38,8 @@ const keysOf = ({ type }: SubscribeMapping): KeyPlaces => ({
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
   const { out } = records;
-  const values = new NamedValues(parts, options.retryUnknown);
-  const text = new CellText();
+  const values = new RowValues(parts, options.retryUnknown);
+  const text = new TextSlice();
 
   const check = (header: readonly string[], source: string): void => {
     const missing = parts.filter(
@@ -46,7 +52,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
       : flags.length === 0
         ? 'call the column of the numbers or addresses "value"'
         : 'call the columns "type", "value" and "status"; a list of values alone needs --type <type> and --status <status>';
-    throw missingColumns(missing, header, source, fix);
+    throw missingColumnsError(missing, header, source, fix);
   };
 
   /** The documented spelling of a row's word, or why it has none. */
@@ -54,34 +60,34 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     part: 'type' | 'status',
     words: Readonly<Record<string, T>>,
     supplied: T | undefined,
-  ): T | Fault => {
+  ): T | RejectReason => {
     const fault = values.readOptional(part, text);
     if (fault) return fault;
     if (text.isEmpty && supplied !== undefined) return supplied;
     const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
-    return faultOf(part, `${shown(text)} is none of ${Object.values(words).join(', ')}`);
+    return valueError(part, `${quoteValue(text)} is none of ${Object.values(words).join(', ')}`);
   };
 
-  const valueFault = (): Fault | undefined => {
-    const fault = textFault(text);
-    return fault === undefined ? undefined : faultOf('value', fault);
+  const valueFault = (): RejectReason | undefined => {
+    const fault = nameError(text);
+    return fault === undefined ? undefined : valueError('value', fault);
   };
 
-  const write = (): Fault | undefined => {
-    if (!values.isNamed) return invalid('a record is a JSON object');
+  const write = (): RejectReason | undefined => {
+    if (!values.isNamed) return validationError('a record is a JSON object');
     const type = word('type', subscriptionTypes, options.type);
     const status = word('status', subscriptionStatuses, options.status);
     const fault = values.readOptional('value', text) ?? valueFault();
     if (typeof type === 'object' || typeof status === 'object' || fault) {
       const faults = [type, status, fault].filter((each) => typeof each === 'object');
-      return invalid(faults.map(({ error }) => error).join('; '));
+      return validationError(faults.map(({ error }) => error).join('; '));
     }
     out.ascii(`{"type":"${type}","value":"`);
     out.escaped(text.bytes, text.start, text.end);
     out.ascii(`","status":"${status}"}`);
     const seed = keySeeds.subscription ^ type.charCodeAt(0);
-    records.key = keyOf(text.bytes, text.start, text.end, seed);
+    records.key = keyHash(text.bytes, text.start, text.end, seed);
     return undefined;
   };
 

@@ -1,12 +1,12 @@
 import { dayOf, dayToUtc } from '../contract/dates.js';
-import type { Zone } from '../time-zone.js';
-import type { CellText } from '../text/text-slice.js';
+import type { TimeZone } from '../time-zone.js';
+import type { TextSlice } from '../text/text-slice.js';
 
 /** Digits of epoch seconds; more are milliseconds or a 14-digit time. */
 export const epochDigits = 11;
 
 /** Epoch seconds of a text, or the reason why it has none. */
-type Instant = number | string;
+type Timestamp = number | string;
 
 const iso =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?:(Z)|([-+])(\d\d)(?::?(\d\d))?)?)?$/i;
@@ -15,7 +15,7 @@ const iso =
  * Reads epoch seconds or ISO 8601: a day (its midnight) or a day and time with minutes, maybe
  * seconds, a fraction (cut off) and `Z` or an offset; without one it is a time in `zone`.
  */
-export function instantOf(cell: CellText, zone: Zone): Instant {
+export function parseTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
   const text = cell.toString();
   if (/^-?\d+$/.test(text)) return epochOf(text);
   const parts = iso.exec(text) ?? [];
@@ -28,13 +28,13 @@ export function instantOf(cell: CellText, zone: Zone): Instant {
 }
 
 /** Reads the 14 digits yyyyMMddHHmmSS of an exported event (specification, Event record). */
-export function exportedInstantOf(cell: CellText, zone: Zone): Instant {
+export function parseExportedTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
   const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(cell.toString()) ?? [];
   const local = secondsOf(parts.slice(1));
   return local === undefined ? 'is not a time of 14 digits, yyyyMMddHHmmSS' : zone.toEpoch(local);
 }
 
-function epochOf(text: string): Instant {
+function epochOf(text: string): Timestamp {
   if (text.length > epochDigits) {
     return `has more than ${epochDigits} characters: epoch seconds are wanted, not milliseconds`;
   }

@@ -1,14 +1,20 @@
 import {
-  allOf,
-  invalid,
+  allRows,
+  validationError,
   RecordBuilder,
   type RecordBlock,
-  type RecordReject,
+  type RejectedRow,
 } from './record-block.js';
-import { writeHead, unexpectedIn, openProfileData, type CellRow, type Parts } from './flat-row.js';
-import { CellText } from '../text/text-slice.js';
-import { writeString, writeTyped, emptyValue } from './cell-types.js';
-import { columnFault, columnsOf, type Column } from './columns.js';
+import {
+  writeRecordHead,
+  checkExpectations,
+  openProfileData,
+  type FlatRow,
+  type HeadCells,
+} from './flat-row.js';
+import { TextSlice } from '../text/text-slice.js';
+import { writeString, writeTypedValue, emptyValue } from './cell-types.js';
+import { columnError, resolveColumns, type Column } from './columns.js';
 import { limits } from '../contract/limits.js';
 import { keySeeds } from './identity.js';
 import { CsvProgram } from '../text/csv-scanner.js';
@@ -17,16 +23,16 @@ import type { Cells, RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Rows of CSVs to upload records, by the header of each; as a CellRow, the one being written. */
-export class UploadCsv implements CellRow {
+export class CsvUploadMapper implements FlatRow {
   readonly #options: UploadMapping;
-  readonly #writer = new RowWriter();
+  readonly #writer = new CsvRecordWriter();
   readonly #records = new RecordBuilder(this.#writer.out);
   /** For cells of rows that are turned down. */
   readonly #scratch = new RecordBuilder();
-  readonly #text = new CellText();
+  readonly #text = new TextSlice();
   #header: readonly string[] | undefined;
   #columns: readonly Column[] = [];
-  parts: Parts = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
+  parts: HeadCells = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
   /** Of the block. */
   #bytes: Buffer = Buffer.alloc(0);
   #bounds: Int32Array = new Int32Array(0);
@@ -40,7 +46,7 @@ export class UploadCsv implements CellRow {
   /** Throws what `columnsOf` throws. */
   useHeader(header: readonly string[], source: string): void {
     if (header === this.#header) return;
-    const columns = columnsOf(header, this.#options, source);
+    const columns = resolveColumns(header, this.#options, source);
     const roles = columns.map(({ role }) => role);
     this.parts = {
       identity: roles.indexOf('identity'),
@@ -48,36 +54,36 @@ export class UploadCsv implements CellRow {
       ts: roles.indexOf('ts'),
       evtName: roles.indexOf('evtName'),
     };
-    this.#writer.setForm(formOf(columns, this.#options));
+    this.#writer.setForm(recordTemplate(columns, this.#options));
     this.#columns = columns;
     this.#header = header;
   }
 
-  build(rows: RowBlock, cells: Cells, picked = allOf(rows)): RecordBlock {
+  build(rows: RowBlock, cells: Cells, picked = allRows(rows)): RecordBlock {
     this.useHeader(cells.header, rows.source);
     this.#bytes = rows.bytes;
     this.#bounds = cells.bounds;
     const writer = this.#writer;
     const isEvent = this.#options.kind === 'event';
-    const converges = new Uint8Array(picked.length).fill(isEvent ? 0 : 1);
-    const rejects: RecordReject[] = [];
+    const idempotent = new Uint8Array(picked.length).fill(isEvent ? 0 : 1);
+    const rejects: RejectedRow[] = [];
     writer.setBlock(rows, cells, picked);
     for (let place = writer.next(); place !== DONE; place = writer.next()) {
       const { row, count: record } = writer;
       this.#first = 2 * row * this.#columns.length;
-      this.#records.converges = converges[record] === 1;
+      this.#records.idempotent = idempotent[record] === 1;
       const error = this.#write(place);
-      converges[record] = this.#records.converges ? 1 : 0;
+      idempotent[record] = this.#records.idempotent ? 1 : 0;
       if (error === undefined) continue;
-      rejects.push({ row, ...invalid(this.#allFaults(place, error)) });
+      rejects.push({ row, ...validationError(this.#allFaults(place, error)) });
       writer.skip();
-      converges[record] = isEvent ? 0 : 1; // of the row that comes next
+      idempotent[record] = isEvent ? 0 : 1; // of the row that comes next
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
     const { bytes: json } = writer.out;
     const { faults } = rows;
-    return { rows, count, ...writer.records, json, converges, kinds, rejects, faults };
+    return { rows, count, ...writer.records, json, idempotent, kinds, rejects, faults };
   }
 
   name(index: number): string {
@@ -93,7 +99,7 @@ export class UploadCsv implements CellRow {
     return true;
   }
 
-  text(index: number): CellText {
+  text(index: number): TextSlice {
     const at = this.#first + 2 * index;
     return this.#text.ofCell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
   }
@@ -108,8 +114,8 @@ export class UploadCsv implements CellRow {
     for (let index = place === HEAD ? 0 : place + 1; index < this.#columns.length; index++) {
       const { name, role, type } = this.#columns[index]!;
       if (role !== 'data' || type === undefined || this.isEmpty(index)) continue;
-      const fault = writeTyped(this.text(index), type, this.#scratch, this.#options.zone);
-      if (fault !== undefined) faults.push(columnFault(name, fault));
+      const fault = writeTypedValue(this.text(index), type, this.#scratch, this.#options.zone);
+      if (fault !== undefined) faults.push(columnError(name, fault));
       this.#scratch.out.length = 0;
     }
     return faults.join('; ');
@@ -119,21 +125,21 @@ export class UploadCsv implements CellRow {
   #write(place: number): string | undefined {
     if (place === HEAD) {
       const { expected } = this.#options;
-      const unexpected = expected && unexpectedIn(this, this.#columns, expected);
-      const error = writeHead(this, this.#records, this.#options);
+      const unexpected = expected && checkExpectations(this, this.#columns, expected);
+      const error = writeRecordHead(this, this.#records, this.#options);
       this.#writer.key = this.#records.key;
       return unexpected !== undefined && error !== undefined
         ? `${error}; ${unexpected}`
         : (error ?? unexpected);
     }
     const { name, type } = this.#columns[place]!;
-    const fault = writeTyped(this.text(place), type!, this.#records, this.#options.zone);
-    return fault === undefined ? undefined : columnFault(name, fault);
+    const fault = writeTypedValue(this.text(place), type!, this.#records, this.#options.zone);
+    return fault === undefined ? undefined : columnError(name, fault);
   }
 }
 
 /** What the records of a CSV are like, as `wasm/csv-record-writer.ts` reads it. */
-interface RowForm {
+interface RecordTemplate {
   /** Numbers of 32 bits, and behind them the texts that they tell place and length of. */
   readonly bytes: Buffer;
   readonly members: number;
@@ -145,7 +151,7 @@ const memberNumbers = 6;
 const opening = Buffer.from('{"identity":');
 
 /** The form of records from these columns. */
-export function formOf(columns: readonly Column[], options: UploadMapping): RowForm {
+export function recordTemplate(columns: readonly Column[], options: UploadMapping): RecordTemplate {
   const data = [...columns.entries()].filter(([, { role }]) => role === 'data');
   const texts: Buffer[] = [];
   let at = numberBytes * (headNumbers + memberNumbers * data.length);
@@ -197,10 +203,10 @@ const longestEscape = 6;
  * write there. `wasm/csv-record-writer.ts` does it, where the block was cut and its text and cells mostly
  * still are.
  */
-class RowWriter {
+class CsvRecordWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
   #program = new CsvProgram();
-  #form: RowForm = { bytes: Buffer.alloc(0), members: 0 };
+  #form: RecordTemplate = { bytes: Buffer.alloc(0), members: 0 };
   /** Where what is written begins. */
   #outAt = 0;
   /** Most that a row takes of what is written here: without its cells, and with them. */
@@ -208,7 +214,7 @@ class RowWriter {
   #rowBytes = 0;
 
   /** The form of the records of the blocks that follow. */
-  setForm(form: RowForm): void {
+  setForm(form: RecordTemplate): void {
     this.#form = form;
     this.#formBytes = form.bytes.length + 2 * (form.members + 1) + closing;
   }

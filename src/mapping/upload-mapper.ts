@@ -1,27 +1,28 @@
 import {
-  columnOf,
-  columnFault,
+  resolveColumn,
+  columnError,
   optionalColumns,
-  sharedKey,
-  type Role,
+  columnsWithSameKey,
+  type ColumnRole,
   type Column,
 } from './columns.js';
 import { writeExportedEvent, writeExportedProfile, writeTypedRecord } from './api-records.js';
-import { readJsonRecord } from './rejects-input.js';
-import { JsonText, token } from '../text/json-parser.js';
+import { readInputRecord } from './rejects-input.js';
+import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
-  invalid,
+  validationError,
   RecordBuilder,
-  type Fault,
+  type RejectReason,
   type KeyPlaces,
   type Mapper,
   type RecordBlock,
 } from './record-block.js';
-import { misspelt } from './preview/field-spelling.js';
-import { UploadCsv } from './upload-csv.js';
-import { writeHead, unexpectedIn, type CellRow, type Parts } from './flat-row.js';
-import { CellText, sameBytes } from '../text/text-slice.js';
-import { emptyValue, writeTyped } from './cell-types.js';
+import { misspelledColumns } from './preview/field-spelling.js';
+import { CsvUploadMapper } from './upload-csv.js';
+import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from './flat-row.js';
+import { TextSlice, equalBytes } from '../text/text-slice.js';
+import { emptyValue, writeTypedValue } from './cell-types.js';
+import { quoteForShell } from '../wording.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -30,13 +31,15 @@ export { type UploadMapping } from './upload-mapping.js';
 /** Rows to upload records (endpoint 1): profiles and events. */
 export function uploadMapper(options: UploadMapping): Mapper {
   const json = new UploadJson(options);
-  let opened: UploadCsv | undefined;
-  const csv = (): UploadCsv => (opened ??= new UploadCsv(options));
+  let opened: CsvUploadMapper | undefined;
+  const csv = (): CsvUploadMapper => (opened ??= new CsvUploadMapper(options));
   return {
     keys: keysOf(options),
     check: (header, source) => csv().useHeader(header, source),
     doubts: (header) =>
-      options.kind === 'event' ? [] : misspelt(header.map((name) => columnOf(name, options))),
+      options.kind === 'event'
+        ? []
+        : misspelledColumns(header.map((name) => resolveColumn(name, options))),
     unseen: () => json.unseen(),
     map: (rows, picked) =>
       rows.cells ? csv().build(rows, rows.cells, picked) : json.build(rows, picked),
@@ -45,8 +48,8 @@ export function uploadMapper(options: UploadMapping): Mapper {
 
 /** Whatever a JSON row may become: with another column for the key it depends on what the row is. */
 function keysOf(options: UploadMapping): KeyPlaces {
-  const placed = (header: readonly string[], wanted: Role): number =>
-    header.findIndex((name) => columnOf(name, options).role === wanted);
+  const placed = (header: readonly string[], wanted: ColumnRole): number =>
+    header.findIndex((name) => resolveColumn(name, options).role === wanted);
   return {
     cells: (header) => ({ key: [placed(header, 'identity'), placed(header, 'objectId')] }),
     member: placed(['identity'], 'identity') === 0 ? 'identity' : undefined,
@@ -59,18 +62,18 @@ const shapeFault =
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
 /** Members that a flat row has not. */
-export const recordMarks: readonly string[] = ['type', 'event_props', ...profileMarks];
+export const recordMembers: readonly string[] = ['type', 'event_props', ...profileMarks];
 
 /** JSON rows to upload records. A line of a rejects file has the record within it looked at. */
 class UploadJson {
-  readonly #json = new JsonText();
-  readonly #row: JsonRow;
+  readonly #json = new JsonParser();
+  readonly #row: FlatJsonRow;
   readonly #records = new RecordBuilder();
   readonly #options: UploadMapping;
 
   constructor(options: UploadMapping) {
     this.#options = options;
-    this.#row = new JsonRow(this.#json, this.#records, options);
+    this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
 
   /** Columns that only rows could have had. */
@@ -82,12 +85,13 @@ class UploadJson {
     return this.#records.build(rows, (row) => this.#write(rows, row), picked);
   }
 
-  #write(rows: RowBlock, row: number): Fault | undefined {
-    const fault = readJsonRecord(this.#json, rows, row, this.#options.retryUnknown);
+  #write(rows: RowBlock, row: number): RejectReason | undefined {
+    const fault = readInputRecord(this.#json, rows, row, this.#options.retryUnknown);
     if (fault) return fault;
-    if (this.#json.kind !== token.openObject) return invalid('a record is a JSON object');
+    if (this.#json.kind !== jsonToken.openObject)
+      return validationError('a record is a JSON object');
     const error = this.#writeRecord();
-    return error === undefined ? undefined : invalid(error);
+    return error === undefined ? undefined : validationError(error);
   }
 
   /** The shapes of a record (contract §2, upload), told apart by their members in this order. */
@@ -110,12 +114,12 @@ class UploadJson {
 const mostColumns = 10_000;
 
 /** The flat object that a JsonText has read, as a row whose cells are its members. */
-class JsonRow implements CellRow {
-  readonly parts: Parts = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
-  readonly #json: JsonText;
+class FlatJsonRow implements FlatRow {
+  readonly parts: HeadCells = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
+  readonly #json: JsonParser;
   readonly #records: RecordBuilder;
   readonly #options: UploadMapping;
-  readonly #text = new CellText();
+  readonly #text = new TextSlice();
   /** By key as written, without its quotes. */
   readonly #known = new Map<string, Column>();
   /** Of the member at each place, in the record before: mostly the same again. */
@@ -125,7 +129,7 @@ class JsonRow implements CellRow {
   readonly #awaited: Set<string>;
   #hasRows = false;
 
-  constructor(json: JsonText, records: RecordBuilder, options: UploadMapping) {
+  constructor(json: JsonParser, records: RecordBuilder, options: UploadMapping) {
     this.#json = json;
     this.#records = records;
     this.#options = options;
@@ -150,8 +154,8 @@ class JsonRow implements CellRow {
     // without --object-id, a record is keyed by its objectId only where it has no identity
     if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
     if (this.#options.map.size === 0) return undefined; // only --map can give two members one key
-    const [, second] = sharedKey(this.#columns.slice(0, this.#json.count)) ?? [];
-    return second && columnFault(second.name, `another column is sent as "${second.key}" too`);
+    const [, second] = columnsWithSameKey(this.#columns.slice(0, this.#json.count)) ?? [];
+    return second && columnError(second.name, `another column is sent as "${second.key}" too`);
   }
 
   name(index: number): string {
@@ -163,10 +167,10 @@ class JsonRow implements CellRow {
   }
 
   isString(index: number): boolean {
-    return this.#json.kindOf(index) === token.quote;
+    return this.#json.kindOf(index) === jsonToken.quote;
   }
 
-  text(index: number): CellText {
+  text(index: number): TextSlice {
     const json = this.#json;
     const string = json.stringAt(index, this.#text);
     return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
@@ -176,7 +180,7 @@ class JsonRow implements CellRow {
     const columns = this.#columns.slice(0, this.#json.count);
     const other = columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
     return other && other.name !== name
-      ? `; the row has "${other.name}": --identity ${other.name}`
+      ? `; the row has "${other.name}": --identity ${quoteForShell(other.name)}`
       : '';
   }
 
@@ -187,13 +191,13 @@ class JsonRow implements CellRow {
   /** Writes it as an upload record, or says why it cannot be one. */
   write(): string | undefined {
     const { out } = this.#records;
-    const head = writeHead(this, this.#records, this.#options);
+    const head = writeRecordHead(this, this.#records, this.#options);
     const members = this.#writeMembers();
     const { expected } = this.#options;
     const columns = this.#columns.slice(0, this.#json.count);
-    const unexpected = expected && unexpectedIn(this, columns, expected);
-    out.byte(token.closeObject);
-    out.byte(token.closeObject);
+    const unexpected = expected && checkExpectations(this, columns, expected);
+    out.byte(jsonToken.closeObject);
+    out.byte(jsonToken.closeObject);
     const faults = [head, unexpected, members].filter((fault) => fault !== undefined);
     return faults.length > 0 ? faults.join('; ') : undefined;
   }
@@ -202,12 +206,12 @@ class JsonRow implements CellRow {
     const { out } = this.#records;
     const dataStart = out.length;
     const faults: string[] = [];
-    if (this.#json.hasOperator) this.#records.converges = false;
+    if (this.#json.hasOperator) this.#records.idempotent = false;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;
       if (role !== 'data' || index === this.parts.objectId) continue;
       if (this.#isEventData(index)) {
-        faults.push(columnFault(name, noType));
+        faults.push(columnError(name, noType));
         continue;
       }
       const isEmpty = this.isEmpty(index);
@@ -217,7 +221,7 @@ class JsonRow implements CellRow {
       if (empty) out.raw(empty);
       else {
         const fault = this.#writeValue(index, type);
-        if (fault !== undefined) faults.push(columnFault(name, fault));
+        if (fault !== undefined) faults.push(columnError(name, fault));
       }
     }
     return faults.length > 0 ? faults.join('; ') : undefined;
@@ -228,21 +232,21 @@ class JsonRow implements CellRow {
     return (
       this.#options.kind === 'event' &&
       this.#columns[index]!.name === 'evtData' &&
-      this.#json.kindOf(index) === token.openObject
+      this.#json.kindOf(index) === jsonToken.openObject
     );
   }
 
   /** As written, unless a type was declared for it. */
   #writeValue(index: number, type: Column['type']): string | undefined {
     const kind = this.#json.kindOf(index);
-    const isNested = kind === token.openObject || kind === token.openArray;
+    const isNested = kind === jsonToken.openObject || kind === jsonToken.openArray;
     const isAsDeclared =
       type === undefined ||
-      (type === 'string' && kind === token.quote) ||
+      (type === 'string' && kind === jsonToken.quote) ||
       (type === 'json' && isNested);
     if (isAsDeclared) return this.#copy(index);
     if (isNested) return `an object or array is no ${type}`;
-    return writeTyped(this.text(index), type, this.#records, this.#options.zone);
+    return writeTypedValue(this.text(index), type, this.#records, this.#options.zone);
   }
 
   #copy(index: number): undefined {
@@ -255,14 +259,14 @@ class JsonRow implements CellRow {
     const { bytes } = this.#json;
     const [start, end] = [this.#json.keyStart(index), this.#json.keyEnd(index)];
     const before = this.#spellings[index];
-    if (before !== undefined && sameBytes(bytes, start, end, before)) {
+    if (before !== undefined && equalBytes(bytes, start, end, before)) {
       return this.#columns[index]!;
     }
     const spelling = bytes.toString('utf8', start, end);
     let column = this.#known.get(spelling);
     if (column === undefined) {
       if (this.#known.size >= mostColumns) this.#known.clear();
-      column = columnOf(JSON.parse(`"${spelling}"`) as string, this.#options);
+      column = resolveColumn(JSON.parse(`"${spelling}"`) as string, this.#options);
       this.#awaited.delete(column.name);
       this.#known.set(spelling, column);
     }

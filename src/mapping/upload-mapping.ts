@@ -1,4 +1,4 @@
-import type { Zone } from '../time-zone.js';
+import type { TimeZone } from '../time-zone.js';
 
 /** What a column's cells are sent as. */
 export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;
@@ -52,7 +52,7 @@ export interface UploadMapping {
   /** Epoch seconds of events whose row has no `ts`. */
   readonly tsNow?: number;
   /** In which times without an offset are read. */
-  readonly zone: Zone;
+  readonly zone: TimeZone;
   /** Whether lines of a rejects file with stage `unknown` are sent. */
   readonly retryUnknown: boolean;
   /** What else the mapping file says of an input; undefined where it says nothing. */

@@ -3,24 +3,24 @@ import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { syncFolder } from '../files/atomic-write.js';
-import { fileError } from '../files/file-errors.js';
+import { fsyncFolder } from '../files/atomic-write.js';
+import { fileWriteError } from '../files/file-errors.js';
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
 /** How far a file is good: a length, and the CRC-32 of that much of it. */
-export interface FileMark {
+export interface FileCheckpoint {
   readonly bytes: number;
   readonly crc: number;
 }
 
-export const emptyMark: FileMark = { bytes: 0, crc: 0 };
+export const emptyFileCheckpoint: FileCheckpoint = { bytes: 0, crc: 0 };
 
 /** Bytes read at a time. */
 const blockBytes = 1 << 22;
 
 /** A private file (0600) that is written to its end, can be taken back to a mark, and be gone on with. */
-export class MarkedFile {
+export class CheckpointFile {
   readonly path: string;
   readonly #option: OptionName;
   readonly #file: FileHandle;
@@ -28,17 +28,21 @@ export class MarkedFile {
   #crc = 0;
 
   /** Throws E-FILE-WRITE, with the cause EEXIST when the file is there. */
-  static async create(path: string, option: OptionName): Promise<MarkedFile> {
-    return MarkedFile.#open(path, { flags: O_EXCL, option });
+  static async create(path: string, option: OptionName): Promise<CheckpointFile> {
+    return CheckpointFile.#open(path, { flags: O_EXCL, option });
   }
 
   /**
    * Goes on from `mark`, dropping what was written after it. Throws E-RUN-CHANGED when the file
    * is not what it was at that mark.
    */
-  static async resume(path: string, mark: FileMark, option: OptionName): Promise<MarkedFile> {
-    if (mark.bytes > 0) await verifyMark(path, mark, option);
-    const file = await MarkedFile.#open(path, { flags: 0, option });
+  static async resume(
+    path: string,
+    mark: FileCheckpoint,
+    option: OptionName,
+  ): Promise<CheckpointFile> {
+    if (mark.bytes > 0) await verifyCheckpoint(path, mark, option);
+    const file = await CheckpointFile.#open(path, { flags: 0, option });
     try {
       await file.truncate(mark);
     } catch (error) {
@@ -51,19 +55,19 @@ export class MarkedFile {
   static async #open(
     path: string,
     { flags, option }: { readonly flags: number; readonly option: OptionName },
-  ): Promise<MarkedFile> {
+  ): Promise<CheckpointFile> {
     try {
       const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600);
       try {
-        syncFolder(dirname(path));
+        fsyncFolder(dirname(path));
       } catch (error) {
         await file.close();
         if (flags === O_EXCL) await rm(path); // made just now
         throw error;
       }
-      return new MarkedFile(path, file, option);
+      return new CheckpointFile(path, file, option);
     } catch (error) {
-      throw fileError({ file: path, done: 'created', option }, error);
+      throw fileWriteError({ file: path, done: 'created', option }, error);
     }
   }
 
@@ -73,7 +77,7 @@ export class MarkedFile {
     this.#file = file;
   }
 
-  get mark(): FileMark {
+  get mark(): FileCheckpoint {
     return { bytes: this.#bytes, crc: this.#crc };
   }
 
@@ -83,7 +87,7 @@ export class MarkedFile {
     this.#bytes += bytes.length;
   }
 
-  async truncate({ bytes, crc }: FileMark): Promise<void> {
+  async truncate({ bytes, crc }: FileCheckpoint): Promise<void> {
     await this.#guarded('written', () => this.#file.truncate(bytes));
     this.#bytes = bytes;
     this.#crc = crc;
@@ -108,13 +112,17 @@ export class MarkedFile {
     try {
       return await work();
     } catch (error) {
-      throw fileError({ file: this.path, done, option: this.#option }, error);
+      throw fileWriteError({ file: this.path, done, option: this.#option }, error);
     }
   }
 }
 
 /** Throws E-RUN-CHANGED unless the file begins with what was in it at `mark`. */
-export async function verifyMark(path: string, mark: FileMark, option: OptionName): Promise<void> {
+export async function verifyCheckpoint(
+  path: string,
+  mark: FileCheckpoint,
+  option: OptionName,
+): Promise<void> {
   const changed = (why: string, cause?: unknown) =>
     new EngagectlError('E-RUN-CHANGED', `${path} is not as the export left it`, {
       why,

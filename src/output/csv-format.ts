@@ -1,16 +1,16 @@
-import { EngagectlError, grouped } from '../errors.js';
-import { Flattener } from '../text/json-flattener.js';
+import { EngagectlError, groupDigits } from '../errors.js';
+import { JsonFlattener } from '../text/json-flattener.js';
 import { didYouMean } from '../did-you-mean.js';
-import type { DocumentOptions, Encoding, RecordPage } from './output.js';
+import type { DocumentOptions, RecordEncoder, RecordPage } from './output.js';
 
 /** More are no table: a value stands where a name should, such as a date or an identity. */
 const mostColumns = 10_000;
 
 /** CSV with the columns that were asked for, else with the union of all, which the last record may add to. */
-export function encoding(options: DocumentOptions): Encoding {
+export function encoder(options: DocumentOptions): RecordEncoder {
   const { columns: chosen } = options;
-  let flattener = new Flattener(options);
-  const unseen = chosen && new UnseenColumns(chosen);
+  let flattener = new JsonFlattener(options);
+  const unseen = chosen && new MissingColumns(chosen);
   const header = (): Buffer => {
     const { line, formulas } = headerOf(chosen ?? flattener.columns, options);
     flattener.formulas += formulas;
@@ -36,7 +36,7 @@ export function encoding(options: DocumentOptions): Encoding {
     };
   }
   const look = (page: RecordPage, isFirst: boolean): void => {
-    if (isFirst && flattener.columnCount > 0) flattener = new Flattener(options);
+    if (isFirst && flattener.columnCount > 0) flattener = new JsonFlattener(options);
     flattener.learn(page);
     if (flattener.columnCount > mostColumns) throw tooManyColumns(flattener, options);
   };
@@ -48,15 +48,15 @@ function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOpt
   const members = names.map((name, index) => `"${index}":${JSON.stringify(name)}`);
   const bytes = Buffer.from(`{${members.join(',')}}`);
   const page = { bytes, bounds: Int32Array.of(0, bytes.length), count: 1 };
-  const flattener = new Flattener({ escapeFormulas });
+  const flattener = new JsonFlattener({ escapeFormulas });
   flattener.learn(page);
   const mark = Buffer.from(bom ? '\ufeff' : '');
   const [row] = flattener.rows(page);
   return { line: Buffer.concat([mark, row!]), formulas: flattener.formulas };
 }
 
-function tooManyColumns({ columns }: Flattener, { option }: DocumentOptions): EngagectlError {
-  const message = `the records have more than ${grouped(mostColumns)} different columns`;
+function tooManyColumns({ columns }: JsonFlattener, { option }: DocumentOptions): EngagectlError {
+  const message = `the records have more than ${groupDigits(mostColumns)} different columns`;
   return new EngagectlError('E-COLUMNS', message, {
     why: `a CSV has a column for each; the last one is ${columns.at(-1)?.slice(0, 80)}`,
     fix: `name the columns with ${option('columns', 'a,b.c')}, or write NDJSON: ${option('format', 'ndjson')}; ${option('fresh')} begins the export again`,
@@ -65,7 +65,7 @@ function tooManyColumns({ columns }: Flattener, { option }: DocumentOptions): En
 
 /** What to say about cells that a spreadsheet would run. */
 function formulaWarnings(
-  { formulas }: Flattener,
+  { formulas }: JsonFlattener,
   { escapeFormulas, option }: DocumentOptions,
 ): string[] {
   if (formulas === 0) return [];
@@ -79,9 +79,9 @@ function formulaWarnings(
 const mostPages = 20;
 
 /** Columns that were asked for and do not occur: a name that was hardly meant so. */
-class UnseenColumns {
+class MissingColumns {
   readonly #wanted: Set<string>;
-  readonly #seen = new Flattener({ escapeFormulas: false });
+  readonly #seen = new JsonFlattener({ escapeFormulas: false });
   #pages = 0;
 
   constructor(columns: readonly string[]) {

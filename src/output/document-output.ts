@@ -2,24 +2,24 @@ import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFileSink, openStdout, openStream, type Sink } from './sink.js';
-import { emptyMark, type FileMark } from './checkpoint-file.js';
-import { formats, type OutputOptions } from './formats.js';
-import { PageSpill } from './spill-file.js';
+import { emptyFileCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
+import { outputFormats, type OutputOptions } from './formats.js';
+import { SpillFile } from './spill-file.js';
 import {
-  publishAgain,
-  findTarget,
+  resumePublish,
+  resolveTarget,
   refusePartial,
-  refuseTarget,
+  refuseExisting,
   removeSpills,
-  setLeftoversAside,
-  spillOf,
-  spoolOf,
+  movePartialsAside,
+  spillPath,
+  spoolPath,
   type Target,
 } from './partial-file.js';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Runtime } from '../runtime.js';
-import type { Checkpoint, Output, Encoding, RecordPage } from './output.js';
+import type { Checkpoint, Output, RecordEncoder, RecordPage } from './output.js';
 
 type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>;
 
@@ -34,18 +34,18 @@ export async function openOutput(
   resume?: Checkpoint,
 ): Promise<Output> {
   const target = await targetOf(options, runtime);
-  const encoding = options.encoding ?? (await formats[options.format].load()).encoding(options);
-  const spools = encoding.look !== undefined;
+  const encoder = options.encoder ?? (await outputFormats[options.format].load()).encoder(options);
+  const spools = encoder.look !== undefined;
   // A document that waits in a spool is written at the end, from its beginning.
   const sink = await openSink(target, {
     options,
-    resume: spools ? resume && emptyMark : resume,
+    resume: spools ? resume && emptyFileCheckpoint : resume,
     runtime,
   });
-  let spool: PageSpill | undefined;
+  let spool: SpillFile | undefined;
   try {
     spool = spools ? await openSpool(target, runtime, resume) : undefined;
-    const output = new DocumentOutput({ sink, encoding, gzip: options.gzip, spool });
+    const output = new DocumentOutput({ sink, encoder, gzip: options.gzip, spool });
     if (resume) await output.restore(resume);
     return output;
   } catch (error) {
@@ -55,29 +55,29 @@ export async function openOutput(
   }
 }
 
-const openSpool = (target: Target, runtime: World, resume?: Checkpoint): Promise<PageSpill> =>
+const openSpool = (target: Target, runtime: World, resume?: Checkpoint): Promise<SpillFile> =>
   target.kind === 'file'
-    ? PageSpill.open(spoolOf(target), resume, target.option)
-    : PageSpill.openNameless(temporaryPath(runtime), target.option);
+    ? SpillFile.open(spoolPath(target), resume, target.option)
+    : SpillFile.openNameless(temporaryPath(runtime), target.option);
 
 /** Completes the work of a process that sealed this output and was then ended. */
 export async function publishSealed(
   options: OutputOptions,
   { cwd }: Pick<Runtime, 'cwd'>,
-  mark: FileMark,
+  mark: FileCheckpoint,
 ): Promise<void> {
   const target = await targetOf(options, { cwd });
-  if (target.kind === 'file') await publishAgain(target, mark, options);
+  if (target.kind === 'file') await resumePublish(target, mark, options);
 }
 
 /** Removes what processes that were ended left beside a published output. */
-export async function tidyOutput(
+export async function cleanUpOutput(
   options: OutputOptions,
   { cwd }: Pick<Runtime, 'cwd'>,
 ): Promise<void> {
   const target = await targetOf(options, { cwd });
   if (target.kind !== 'file') return;
-  await rm(spoolOf(target), { force: true });
+  await rm(spoolPath(target), { force: true });
   await removeSpills(target);
 }
 
@@ -88,16 +88,16 @@ export async function discardOutput(
 ): Promise<void> {
   const target = await targetOf(options, { cwd });
   if (target.kind === 'file') await rm(target.partial, { force: true });
-  await tidyOutput(options, { cwd });
+  await cleanUpOutput(options, { cwd });
 }
 
 /** Bytes of the file of that name; undefined when there is none. Throws E-FILE-WRITE for a folder. */
-export async function sizeOfOutput(
+export async function outputSize(
   name: string | undefined,
   { cwd }: Pick<Runtime, 'cwd'>,
   option: OutputOptions['option'],
 ): Promise<number | undefined> {
-  const target = await findTarget(name, { cwd, option });
+  const target = await resolveTarget(name, { cwd, option });
   if (target.kind === 'stdout') return undefined;
   const found = await stat(target.path).catch(() => undefined);
   return found?.size;
@@ -118,16 +118,16 @@ export async function openSpill(
   { options, slice, resumable }: SpillPlace,
   runtime: Pick<Runtime, 'cwd' | 'env' | 'token'>,
   resume?: Checkpoint,
-): Promise<PageSpill> {
+): Promise<SpillFile> {
   const { option } = options;
   const target = await targetOf(options, runtime);
-  if (target.kind !== 'file') return PageSpill.openNameless(temporaryPath(runtime), option);
-  const spill = spillOf(target, slice);
-  return resumable ? PageSpill.open(spill, resume, option) : PageSpill.openNameless(spill, option);
+  if (target.kind !== 'file') return SpillFile.openNameless(temporaryPath(runtime), option);
+  const spill = spillPath(target, slice);
+  return resumable ? SpillFile.open(spill, resume, option) : SpillFile.openNameless(spill, option);
 }
 
 const targetOf = ({ path, option }: OutputOptions, { cwd }: Pick<Runtime, 'cwd'>) =>
-  findTarget(path, { cwd, option });
+  resolveTarget(path, { cwd, option });
 
 const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =>
   join(env['TMPDIR'] ?? tmpdir(), `engagectl-${token()}.spool`);
@@ -145,22 +145,24 @@ export async function prepareOutputs(
   for (const options of outputs) {
     const target = await targetOf(options, { cwd });
     if (target.kind !== 'file') continue;
-    await refuseTarget(target, options.overwrite);
+    await refuseExisting(target, options.overwrite);
     if (ownPartials) continue;
-    if (options.fresh) await setLeftoversAside(target);
+    if (options.fresh) await movePartialsAside(target);
     else await refusePartial(target);
   }
 }
 
 interface Sinking {
   readonly options: OutputOptions;
-  readonly resume: FileMark | undefined;
+  readonly resume: FileCheckpoint | undefined;
   readonly runtime: World;
 }
 
 function openSink(target: Target, { options, resume, runtime }: Sinking): Promise<Sink> | Sink {
-  if (target.kind === 'stdout') return openStdout(runtime.stdout, target.option);
-  if (target.kind === 'stream') return openStream(target, runtime);
+  const isJson = options.format !== 'csv';
+  if (target.kind === 'stdout') return openStdout(runtime.stdout, target.option, isJson);
+  if (target.kind === 'stream')
+    return openStream(target, { sleep: runtime.sleep, signal: runtime.signal, isJson });
   return openFileSink(target, { overwrite: options.overwrite, resume });
 }
 
@@ -168,26 +170,26 @@ const compress = promisify(gzip);
 
 interface DocumentParts {
   readonly sink: Sink;
-  readonly encoding: Encoding;
+  readonly encoder: RecordEncoder;
   readonly gzip: boolean;
-  /** Of an encoding that has to see all records before the first is written. */
-  readonly spool: PageSpill | undefined;
+  /** Of an encoder that has to see all records before the first is written. */
+  readonly spool: SpillFile | undefined;
 }
 
 /** One document, written page by page: to its sink or, where it has to wait, to a spool. */
 class DocumentOutput implements Output {
   readonly #sink: Sink;
-  readonly #encoding: Encoding;
+  readonly #encoder: RecordEncoder;
   readonly #gzip: boolean;
-  readonly #spool: PageSpill | undefined;
+  readonly #spool: SpillFile | undefined;
   #records = 0;
   #isSealed = false;
   /** What to say about a file that could not be removed. */
   readonly #left: string[] = [];
 
-  constructor({ sink, encoding, gzip, spool }: DocumentParts) {
+  constructor({ sink, encoder, gzip, spool }: DocumentParts) {
     this.#sink = sink;
-    this.#encoding = encoding;
+    this.#encoder = encoder;
     this.#gzip = gzip;
     this.#spool = spool;
   }
@@ -202,21 +204,21 @@ class DocumentOutput implements Output {
     return this.#mark.bytes;
   }
   get warnings(): readonly string[] {
-    return [...(this.#encoding.warnings?.() ?? []), ...this.#left];
+    return [...(this.#encoder.warnings?.() ?? []), ...this.#left];
   }
 
   async writePage(page: RecordPage): Promise<void> {
     if (page.count === 0) return;
     const isFirst = this.#records === 0;
     if (this.#spool) {
-      this.#encoding.look?.(page, isFirst);
+      this.#encoder.look?.(page, isFirst);
       await this.#spool.writePage(page);
-    } else await this.#write(this.#encoding.page(page, isFirst));
+    } else await this.#write(this.#encoder.page(page, isFirst));
     this.#records += page.count;
   }
 
   checkpoint(): Checkpoint {
-    return { ...this.#mark, records: this.#records, ...this.#encoding.known?.() };
+    return { ...this.#mark, records: this.#records, ...this.#encoder.known?.() };
   }
 
   async rewind(checkpoint: Checkpoint): Promise<void> {
@@ -228,20 +230,20 @@ class DocumentOutput implements Output {
   /** Goes on with what stands there since an earlier process, or before what was taken back. */
   async restore(checkpoint: Checkpoint): Promise<void> {
     this.#records = checkpoint.records;
-    this.#encoding.restore?.(checkpoint);
-    for await (const [page, isFirst] of this.#spooled()) this.#encoding.look?.(page, isFirst);
+    this.#encoder.restore?.(checkpoint);
+    for await (const [page, isFirst] of this.#spooled()) this.#encoder.look?.(page, isFirst);
   }
 
   sync(): Promise<void> {
     return (this.#spool ?? this.#sink.file).sync();
   }
 
-  async seal(): Promise<FileMark> {
+  async seal(): Promise<FileCheckpoint> {
     this.#isSealed = true;
-    const encoding = this.#encoding;
+    const encoder = this.#encoder;
     for await (const [page, isFirst] of this.#spooled())
-      await this.#write(encoding.page(page, isFirst));
-    const last = encoding.end?.(this.#records === 0);
+      await this.#write(encoder.page(page, isFirst));
+    const last = encoder.end?.(this.#records === 0);
     if (last?.length) await this.#write(last);
     // A .gz without any member would be no gzip file.
     if (this.bytes === 0) await this.#write(Buffer.alloc(0));
@@ -262,7 +264,7 @@ class DocumentOutput implements Output {
   }
 
   /** Where the document stands: in the spool until it is sealed. */
-  get #mark(): FileMark {
+  get #mark(): FileCheckpoint {
     return this.#spool && !this.#isSealed ? this.#spool.mark : this.#sink.file.mark;
   }
 

@@ -1,18 +1,18 @@
 import { extname } from 'node:path';
-import type { DocumentOptions, Encoding } from './output.js';
+import type { DocumentOptions, RecordEncoder } from './output.js';
 
 interface Format {
   /** Of the files' names. */
   readonly extensions: readonly string[];
   readonly load: () => Promise<{
-    readonly encoding: (options: DocumentOptions) => Encoding;
+    readonly encoder: (options: DocumentOptions) => RecordEncoder;
   }>;
 }
 
 export type OutputFormat = 'ndjson' | 'csv' | 'json';
 
 /** Formats that records can be written in. Typed explicitly, so that no declaration names the module of a format. */
-export const formats: Readonly<Record<OutputFormat, Format>> = {
+export const outputFormats: Readonly<Record<OutputFormat, Format>> = {
   ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson-format.js') },
   csv: { extensions: ['.csv'], load: () => import('./csv-format.js') },
   json: { extensions: ['.json'], load: () => import('./json-format.js') },
@@ -26,13 +26,15 @@ export interface OutputOptions extends DocumentOptions {
   readonly format: OutputFormat;
 }
 
-export const formatNames = Object.keys(formats) as OutputFormat[];
+export const formatNames = Object.keys(outputFormats) as OutputFormat[];
 
 /** Format and compression that a file's name asks for; NDJSON where it asks for none. */
-export function formatOf(name: string | undefined): Pick<OutputOptions, 'format' | 'gzip'> {
+export function outputFormatOfName(
+  name: string | undefined,
+): Pick<OutputOptions, 'format' | 'gzip'> {
   const gzip = name !== undefined && extname(name).toLowerCase() === '.gz';
   const extension = extname(gzip ? name.slice(0, -3) : (name ?? '')).toLowerCase();
-  const format = formatNames.find((one) => formats[one].extensions.includes(extension));
+  const format = formatNames.find((one) => outputFormats[one].extensions.includes(extension));
   return { format: format ?? 'ndjson', gzip };
 }
 
@@ -41,10 +43,10 @@ const foreign =
   /\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
 
 /** The extension of a file's name that asks for a format which is none of ours. */
-export function foreignExtension(name: string | undefined): string | undefined {
+export function unsupportedExtension(name: string | undefined): string | undefined {
   return foreign.exec((name ?? '').replace(/\.gz$/i, ''))?.[0];
 }
 
 /** A text as a cell of a CSV; quoted where it has to be (RFC 4180, 2). */
-export const csvCell = (text: string): string =>
+export const escapeCsvCell = (text: string): string =>
   /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,11 +1,11 @@
 import { ndjsonLines } from './ndjson-format.js';
-import type { Encoding } from './output.js';
+import type { RecordEncoder } from './output.js';
 
 const opening = Buffer.from('[\n');
 const separator = Buffer.from(',\n');
 
 /** One array, each record on a line of its own as in NDJSON: `[\n{…},\n{…}\n]\n`. */
-export const encoding = (): Encoding => ({
+export const encoder = (): RecordEncoder => ({
   page: (page, isFirst) => {
     const lines = ndjsonLines(page);
     const parts: Buffer[] = [];

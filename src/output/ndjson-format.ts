@@ -1,10 +1,10 @@
-import type { Encoding, RecordPage } from './output.js';
+import type { RecordEncoder, RecordPage } from './output.js';
 
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
 /** NDJSON: each record on a line, as it came. */
-export const encoding = (): Encoding => ({ page: ndjsonLines });
+export const encoder = (): RecordEncoder => ({ page: ndjsonLines });
 
 /**
  * The page's records as lines, byte for byte as they came, in the page's own buffer: between

@@ -1,15 +1,15 @@
 import type { OptionName } from '../errors.js';
-import type { FileMark } from './checkpoint-file.js';
+import type { FileCheckpoint } from './checkpoint-file.js';
 import type { RecordPage } from '../text/page-scanner.js';
 
-export type { FileMark, RecordPage };
+export type { FileCheckpoint as FileMark, RecordPage };
 
 /**
  * Where an output stands after a whole page. Plain JSON, so that a journal can keep it and a
  * later process can go on from it. The mark is that of the partial file; of a CSV without fixed
  * columns, that of its spool.
  */
-export interface Checkpoint extends FileMark {
+export interface Checkpoint extends FileCheckpoint {
   readonly records: number;
   /** Cells of a CSV with fixed columns so far that a spreadsheet would run. */
   readonly formulas?: number;
@@ -33,7 +33,7 @@ export interface Output {
   /** What the last checkpoint names is on the disk. */
   sync(): Promise<void>;
   /** Completes the document, still under its partial name, and makes it durable. */
-  seal(): Promise<FileMark>;
+  seal(): Promise<FileCheckpoint>;
   /** Gives a sealed document its final name. Throws E-OUTPUT-EXISTS. */
   publish(): Promise<void>;
   /** Lets go of everything, leaving a partial file as it is. Harmless after `publish`. */
@@ -57,11 +57,11 @@ export interface DocumentOptions {
   readonly bom: boolean;
   readonly option: OptionName;
   /** Instead of that of a format. */
-  readonly encoding?: Encoding;
+  readonly encoder?: RecordEncoder;
 }
 
 /** How a format writes the records of a document. */
-export interface Encoding {
+export interface RecordEncoder {
   /** The page's records. `isFirst`: nothing of the document has been written yet. */
   page(page: RecordPage, isFirst: boolean): Buffer;
   /** What completes the document; `isEmpty` when it has no records. */

@@ -1,12 +1,11 @@
-import { lstat, readdir, realpath, rename, rm, stat, link, open, unlink } from 'node:fs/promises';
+import { lstat, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EngagectlError, plainOption, type OptionName } from '../errors.js';
-import { refusePlace } from '../files/path-checks.js';
-import { fileError } from '../files/file-errors.js';
+import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
+import { checkWritablePath } from '../files/path-checks.js';
+import { fileWriteError } from '../files/file-errors.js';
 import { isStdout } from './formats.js';
-import { constants } from 'node:fs';
-import { syncFolder } from '../files/atomic-write.js';
-import { verifyMark, type FileMark } from './checkpoint-file.js';
+import { renameToNew, fsyncFolder } from '../files/atomic-write.js';
+import { verifyCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
 
 /** What `--output` names. A symbolic link stands for the file it leads to. */
 export type Target =
@@ -32,7 +31,7 @@ export interface FileTarget {
 }
 
 /** Looks at what is there now, and changes nothing. */
-export async function findTarget(
+export async function resolveTarget(
   name: string | undefined,
   { cwd, option }: { readonly cwd: string; readonly option: OptionName },
 ): Promise<Target> {
@@ -40,22 +39,22 @@ export async function findTarget(
   const path = await realpath(resolve(cwd, name)).catch(() => resolve(cwd, name));
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() || name.endsWith('/'))
-    throw fileError({ file: name, done: 'written', option }, { code: 'EISDIR' });
+    throw fileWriteError({ file: name, done: 'written', option }, { code: 'EISDIR' });
   if (found !== undefined && !found.isFile()) return { kind: 'stream', name, path, option };
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
 
 /** Throws E-FILE-WRITE where it cannot be made, E-OUTPUT-EXISTS where it is and is not to be replaced. */
-export async function refuseTarget(target: FileTarget, overwrite: boolean): Promise<void> {
+export async function refuseExisting(target: FileTarget, overwrite: boolean): Promise<void> {
   const { name, path, option } = target;
-  refusePlace(path, { name, what: 'the file', option: option('output', '<file>') });
+  checkWritablePath(path, { name, what: 'the file', option: option('output', '<file>') });
   if (overwrite) return;
   if (await exists(target.path)) throw targetExists(target);
 }
 
 /** Throws E-PARTIAL-EXISTS. */
 export async function refusePartial(target: FileTarget): Promise<void> {
-  for (const path of [target.partial, spoolOf(target)]) {
+  for (const path of [target.partial, spoolPath(target)]) {
     if (await exists(path)) throw partialExists(target);
   }
 }
@@ -78,22 +77,22 @@ export function partialExists({ name, partial, option }: FileTarget): EngagectlE
 }
 
 /** Where the records of a CSV wait until all of its columns are known. */
-export const spoolOf = ({ partial }: FileTarget): string => `${partial}.records`;
+export const spoolPath = ({ partial }: FileTarget): string => `${partial}.records`;
 
 /** Renames what an earlier export left, to `….1` or the next number that is free. */
-export async function setLeftoversAside(target: FileTarget): Promise<void> {
+export async function movePartialsAside(target: FileTarget): Promise<void> {
   await removeSpills(target);
-  for (const path of [target.partial, spoolOf(target)]) {
+  for (const path of [target.partial, spoolPath(target)]) {
     try {
       await setAside(path);
     } catch (error) {
-      throw fileError({ file: path, done: 'set aside', option: target.option }, error);
+      throw fileWriteError({ file: path, done: 'set aside', option: target.option }, error);
     }
   }
 }
 
 /** Where the pages of a slice wait for their turn; `slice` is its number in the run. */
-export const spillOf = ({ partial }: FileTarget, slice: number): string =>
+export const spillPath = ({ partial }: FileTarget, slice: number): string =>
   `${partial}.slice-${slice}`;
 
 /** Removes the pages that waited, whichever process left them. */
@@ -118,22 +117,20 @@ const exists = async (path: string): Promise<boolean> => {
   return found !== undefined;
 };
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-
 /** Gives a complete partial its final name. Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
-export async function publish(
+export async function publishFile(
   target: FileTarget,
   { overwrite }: { readonly overwrite: boolean },
 ): Promise<void> {
   const { name, path, partial, option } = target;
   try {
     if (overwrite) await rename(partial, path);
-    else await renameToNew(partial, path);
-    syncFolder(dirname(path));
+    else renameToNew(partial, path);
+    fsyncFolder(dirname(path));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(target, error);
-    if (code !== 'EEXIST') throw fileError({ file: name, done: 'finished', option }, error);
+    if (code !== 'EEXIST') throw fileWriteError({ file: name, done: 'finished', option }, error);
     throw targetExists(target, {
       why: 'it appeared during the run',
       fix: `the export is complete in ${partial}: move it where you want it`,
@@ -153,39 +150,23 @@ const vanished = ({ partial, option }: FileTarget, cause: unknown): EngagectlErr
  * Publishes what an earlier process completed, however far it came with that itself. Throws
  * E-RUN-CHANGED when neither name leads to that document.
  */
-export async function publishAgain(
+export async function resumePublish(
   target: FileTarget,
-  mark: FileMark,
+  mark: FileCheckpoint,
   rules: { readonly overwrite: boolean },
 ): Promise<void> {
   const [partial, final] = await Promise.all([inodeOf(target.partial), inodeOf(target.path)]);
   if (partial === undefined && final !== undefined)
-    return verifyMark(target.path, mark, target.option);
-  await verifyMark(target.partial, mark, target.option);
+    return verifyCheckpoint(target.path, mark, target.option);
+  await verifyCheckpoint(target.partial, mark, target.option);
   // Killed between the two steps of a rename that replaces nothing.
   if (partial?.ino === final?.ino) return unlink(target.partial);
   const isPlaceholder = final?.size === 0;
-  await publish(target, { overwrite: rules.overwrite || isPlaceholder });
+  await publishFile(target, { overwrite: rules.overwrite || isPlaceholder });
 }
 
 async function inodeOf(path: string) {
   return lstat(path).catch(() => undefined);
-}
-
-/** File systems without hard links say one of these. */
-const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
-
-/** `rename` would replace a file that appeared meanwhile; `link` fails then, with EEXIST. */
-async function renameToNew(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to);
-  } catch (error) {
-    if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    const place = await open(to, O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    await place.close();
-    return rename(from, to);
-  }
-  return unlink(from);
 }
 
 /** What is known of the files of an unfinished output. */
@@ -193,9 +174,9 @@ interface UnfinishedOutput {
   readonly path: string;
   readonly cwd: string;
   /** Where its partial or spool stood. */
-  readonly marks: readonly FileMark[];
+  readonly marks: readonly FileCheckpoint[];
   /** Where the spills of its slices stood, by the slice's number in the run. */
-  readonly spills: ReadonlyMap<number, FileMark>;
+  readonly spills: ReadonlyMap<number, FileCheckpoint>;
 }
 
 /** Paths of files. */
@@ -206,15 +187,15 @@ export interface Leftovers {
 }
 
 /** Removes what an unfinished export left beside its output, and nothing that it did not write. */
-export async function removeLeftovers(output: UnfinishedOutput): Promise<Leftovers> {
-  const where = { cwd: output.cwd, option: plainOption }; // nobody reads what is thrown here
-  const target = await findTarget(output.path, where).catch(() => undefined); // a folder now
+export async function removePartialFiles(output: UnfinishedOutput): Promise<Leftovers> {
+  const where = { cwd: output.cwd, option: unnamedOption }; // nobody reads what is thrown here
+  const target = await resolveTarget(output.path, where).catch(() => undefined); // a folder now
   if (target?.kind !== 'file') return { removed: [], left: [] };
-  const files = await existing([target.partial, spoolOf(target)]);
+  const files = await existing([target.partial, spoolPath(target)]);
   // A CSV has both, and only one of them has a mark.
   const areOurs = await anyMatches(files, output.marks);
   const spills = [...output.spills].map(([slice, mark]) => ({
-    file: spillOf(target, slice),
+    file: spillPath(target, slice),
     mark,
   }));
   const ours: string[] = [];
@@ -225,15 +206,18 @@ export async function removeLeftovers(output: UnfinishedOutput): Promise<Leftove
   return { removed: ours, left: all.filter((file) => !ours.includes(file)) };
 }
 
-async function anyMatches(files: readonly string[], marks: readonly FileMark[]): Promise<boolean> {
+async function anyMatches(
+  files: readonly string[],
+  marks: readonly FileCheckpoint[],
+): Promise<boolean> {
   for (const file of files) {
     for (const mark of marks) if (mark.bytes > 0 && (await matches(file, mark))) return true;
   }
   return false;
 }
 
-const matches = async (file: string, mark: FileMark): Promise<boolean> =>
-  verifyMark(file, mark, plainOption).then(
+const matches = async (file: string, mark: FileCheckpoint): Promise<boolean> =>
+  verifyCheckpoint(file, mark, unnamedOption).then(
     () => true,
     () => false,
   );

@@ -2,9 +2,9 @@ import { existsSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { syncFolder } from '../files/atomic-write.js';
-import { emptyMark, MarkedFile, type FileMark } from './checkpoint-file.js';
-import { csvCell } from './formats.js';
+import { fsyncFolder } from '../files/atomic-write.js';
+import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
+import { escapeCsvCell } from './formats.js';
 
 interface RejectsOptions {
   readonly option: OptionName;
@@ -25,8 +25,9 @@ export class RejectsFile {
   /** The same, absolute. */
   readonly file: string;
   readonly #how: RejectsOptions;
-  #marked: MarkedFile | undefined;
+  #marked: CheckpointFile | undefined;
   #lines: string[] = [];
+  #waiting = 0;
   #hasWay = false;
   #synced = true;
   #failure: EngagectlError | undefined;
@@ -43,12 +44,18 @@ export class RejectsFile {
    * knows. Throws E-REJECTS-CHANGED when that part is not what it was, E-RUN-CHANGED when it is
    * another file.
    */
-  async resume({ file, mark }: { readonly file: string | undefined; readonly mark: FileMark }) {
+  async resume({
+    file,
+    mark,
+  }: {
+    readonly file: string | undefined;
+    readonly mark: FileCheckpoint;
+  }) {
     if (file === undefined) return;
     if (mark.bytes === 0) return this.#guard(() => rm(file, { force: true }));
     if (file !== this.file) throw otherFile(file, this.#how.option);
     try {
-      this.#marked = await MarkedFile.resume(file, mark, this.#how.option);
+      this.#marked = await CheckpointFile.resume(file, mark, this.#how.option);
     } catch (error) {
       const isOfDisk = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
       throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#how.option);
@@ -66,14 +73,19 @@ export class RejectsFile {
     return this.#lines.length;
   }
 
+  /** Characters that were added and are not written. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   /** The disk has all lines that were added. */
   get isSynced(): boolean {
     return this.#synced && this.#lines.length === 0;
   }
 
   /** What stands in the file. */
-  get mark(): FileMark {
-    return this.#marked?.mark ?? emptyMark;
+  get mark(): FileCheckpoint {
+    return this.#marked?.mark ?? emptyFileCheckpoint;
   }
 
   /** Collects a line; `write` writes it. */
@@ -81,7 +93,10 @@ export class RejectsFile {
     const { columns, heard } = this.#how;
     heard?.(reject);
     if (this.file === '') return;
-    this.#lines.push(columns ? rejectRow(reject, columns) : lineOf(reject));
+    // What will never be written is only counted.
+    const line = this.#failure ? '' : columns ? rejectRow(reject, columns) : lineOf(reject);
+    this.#lines.push(line);
+    this.#waiting += line.length;
   }
 
   /**
@@ -94,7 +109,7 @@ export class RejectsFile {
     try {
       if (existsSync(this.file)) {
         renameSync(this.file, `${this.file}.1`);
-        syncFolder(dirname(this.file)); // the journal will count on the name
+        fsyncFolder(dirname(this.file)); // the journal will count on the name
       }
     } catch (error) {
       throw this.#failed(error);
@@ -110,13 +125,15 @@ export class RejectsFile {
     if (lines === 0) return;
     const { columns } = this.#how;
     const header = columns && !this.#marked ? rejectHeader(columns) : '';
-    const bytes = Buffer.from(header + this.#lines.join(''));
+    const text = this.#lines.join('');
+    const bytes = Buffer.from(header + text);
     this.#synced = false;
     await this.#guard(async () => {
-      this.#marked ??= await MarkedFile.create(this.file, this.#how.option);
+      this.#marked ??= await CheckpointFile.create(this.file, this.#how.option);
       await this.#marked.write(bytes);
     });
     this.#lines.splice(0, lines);
+    this.#waiting -= text.length;
   }
 
   /** The same, and waits until the disk has them. */
@@ -220,8 +237,8 @@ function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = qu
   return told
     .map((cell) => {
       const isQuoted = quote !== '' && cell.startsWith(quote) && !isOpen(cell);
-      if (isQuoted) return csvCell(cell.slice(1, -1).replaceAll(`${escape}${quote}`, quote));
-      return cell.includes(',') ? csvCell(cell) : cell;
+      if (isQuoted) return escapeCsvCell(cell.slice(1, -1).replaceAll(`${escape}${quote}`, quote));
+      return cell.includes(',') ? escapeCsvCell(cell) : cell;
     })
     .join(',');
 }
@@ -229,7 +246,7 @@ function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = qu
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
 
-const rowOf = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
+const rowOf = (cells: readonly string[]): string => `${cells.map(escapeCsvCell).join(',')}\n`;
 
 export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
 

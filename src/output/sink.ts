@@ -1,18 +1,20 @@
+import { isatty } from 'node:tty';
 import { rm, constants, open, type FileHandle } from 'node:fs/promises';
-import { MarkedFile, writeAll, type FileMark } from './checkpoint-file.js';
-import { publish, partialExists, type FileTarget, type StreamTarget } from './partial-file.js';
-import { EngagectlError, interruption, type OptionName } from '../errors.js';
-import { fileError } from '../files/file-errors.js';
+import { CheckpointFile, writeAll, type FileCheckpoint } from './checkpoint-file.js';
+import { publishFile, partialExists, type FileTarget, type StreamTarget } from './partial-file.js';
+import { EngagectlError, interruptionError, type OptionName } from '../errors.js';
+import { fileWriteError } from '../files/file-errors.js';
+import { inert, inertJsonText } from '../wording.js';
 import type { OutputStream, Runtime } from '../runtime.js';
 
 /** What bytes are written to, one write after the other. */
-export interface Written {
+export interface SinkFile {
   /** What was written and not taken back; a stream keeps no CRC. */
-  readonly mark: FileMark;
+  readonly mark: FileCheckpoint;
   /** Resolves when the bytes' buffer may be used again. */
   write(bytes: Buffer): Promise<void>;
   /** Takes back what was written after the mark: not on a stream. */
-  truncate(mark: FileMark): Promise<void>;
+  truncate(mark: FileCheckpoint): Promise<void>;
   /** What was written survives a power cut. */
   sync(): Promise<void>;
 }
@@ -23,7 +25,7 @@ export interface Sink {
   readonly name: string;
   /** Whether what was written can be taken back. */
   readonly rewindable: boolean;
-  readonly file: Written;
+  readonly file: SinkFile;
   /** Closes, and gives the document its final name. Throws E-OUTPUT-EXISTS. */
   publish(): Promise<void>;
   /** Closes; what was written stays where it is, a file without content goes. Harmless after `publish`. */
@@ -33,7 +35,7 @@ export interface Sink {
 interface FileSinkOptions {
   readonly overwrite: boolean;
   /** Go on from here in a partial that an earlier process left. */
-  readonly resume: FileMark | undefined;
+  readonly resume: FileCheckpoint | undefined;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function openFileSink(
     publish: async () => {
       isPublished = true;
       await file.close();
-      await publish(target, { overwrite });
+      await publishFile(target, { overwrite });
     },
     close: async () => {
       if (isPublished) return;
@@ -63,10 +65,10 @@ export async function openFileSink(
   };
 }
 
-async function openPartial(target: FileTarget, resume?: FileMark): Promise<MarkedFile> {
-  if (resume) return MarkedFile.resume(target.partial, resume, target.option);
+async function openPartial(target: FileTarget, resume?: FileCheckpoint): Promise<CheckpointFile> {
+  if (resume) return CheckpointFile.resume(target.partial, resume, target.option);
   try {
-    return await MarkedFile.create(target.partial, target.option);
+    return await CheckpointFile.create(target.partial, target.option);
   } catch (error) {
     // It was not there when the run began: another process was faster.
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
@@ -74,16 +76,35 @@ async function openPartial(target: FileTarget, resume?: FileMark): Promise<Marke
   }
 }
 
+/**
+ * Makes bytes harmless for a terminal: characters that steer it are escaped, as JSON does or as in messages.
+ * Files and pipes get records byte for byte.
+ */
+function sanitizer(isJson: boolean): (bytes: Buffer) => string {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  return (bytes) =>
+    decoder
+      .decode(bytes, { stream: true })
+      .split('\r\n') // a line end of CSV
+      .map(isJson ? inertJsonText : inert)
+      .join('\r\n');
+}
+
 /** Stdout, written at its reader's pace. A reader that left is E-STDOUT-CLOSED. */
-export function openStdout(stream: OutputStream, option: OptionName): Sink {
+export function openStdout(stream: OutputStream, option: OptionName, isJson = true): Sink {
   // Each failure arrives at its write; without a listener node would end the process too. It
   // stays to the end: a reader that leaves late must not end the process with a stack.
   stream.on('error', () => undefined);
-  const write = (bytes: Buffer) =>
+  const write = (bytes: Buffer | string) =>
     new Promise<void>((resolve, reject) => {
       stream.write(bytes, (error) => (error ? reject(closedOr(error, option)) : resolve()));
     });
-  return streamSink('stdout', write, async () => undefined);
+  const sanitized = stream.isTTY === true ? sanitizer(isJson) : undefined;
+  return streamSink(
+    'stdout',
+    sanitized ? async (bytes) => write(sanitized(bytes)) : write,
+    async () => undefined,
+  );
 }
 
 type Waiting = Pick<Runtime, 'sleep' | 'signal'>;
@@ -97,11 +118,11 @@ const lookAgain = 50;
  */
 async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileHandle> {
   for (;;) {
-    if (signal.aborted) throw interruption(signal.reason);
+    if (signal.aborted) throw interruptionError(signal.reason);
     try {
       const reader = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
       try {
-        return await open(path, 'w');
+        return await open(path, constants.O_WRONLY); // never a file that took its place
       } finally {
         await reader.close();
       }
@@ -115,16 +136,19 @@ async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileH
 /** A FIFO or a device, written directly. */
 export async function openStream(
   { name, path, option }: StreamTarget,
-  world: Waiting,
+  { isJson, ...world }: Waiting & { readonly isJson: boolean },
 ): Promise<Sink> {
   const file = await openRead(path, world).catch((error: unknown) => {
     if (error instanceof EngagectlError) throw error;
-    throw fileError({ file: name, done: 'opened', option }, error);
+    throw fileWriteError({ file: name, done: 'opened', option }, error);
   });
+  const sanitized = isatty(file.fd) ? sanitizer(isJson) : undefined;
   const write = (bytes: Buffer) =>
-    writeAll(file, bytes, null).catch((error: unknown) => {
-      throw fileError({ file: name, done: 'written', option }, error);
-    });
+    writeAll(file, sanitized ? Buffer.from(sanitized(bytes)) : bytes, null).catch(
+      (error: unknown) => {
+        throw fileWriteError({ file: name, done: 'written', option }, error);
+      },
+    );
   return streamSink(name, write, () => file.close());
 }
 
@@ -152,7 +176,7 @@ const closedCodes = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_
 
 function closedOr(error: NodeJS.ErrnoException, option: OptionName): EngagectlError {
   if (!closedCodes.has(error.code ?? '')) {
-    return fileError({ file: 'stdout', done: 'written', option }, error);
+    return fileWriteError({ file: 'stdout', done: 'written', option }, error);
   }
   return new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed by its reader', { cause: error });
 }

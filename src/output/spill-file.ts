@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { emptyMark, MarkedFile, type FileMark } from './checkpoint-file.js';
+import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
 import { ndjsonLines } from './ndjson-format.js';
 import type { OptionName } from '../errors.js';
 import type { Checkpoint, RecordPage } from './output.js';
@@ -9,21 +9,21 @@ const blockBytes = 1 << 20;
 const newline = 0x0a;
 
 /** Pages that wait for their turn or for the end of the document, as lines in a file of their own. */
-export class PageSpill {
+export class SpillFile {
   readonly rewindable = true;
-  readonly #file: MarkedFile;
+  readonly #file: CheckpointFile;
   #records = 0;
 
   /** A file without a name: it goes when the process goes. */
-  static async openNameless(path: string, option: OptionName): Promise<PageSpill> {
-    const file = await MarkedFile.create(path, option);
+  static async openNameless(path: string, option: OptionName): Promise<SpillFile> {
+    const file = await CheckpointFile.create(path, option);
     try {
       await rm(path);
     } catch (error) {
       await file.close();
       throw error;
     }
-    return new PageSpill(file);
+    return new SpillFile(file);
   }
 
   /** A file that another process can go on with; from `resume` on if there is one already. */
@@ -31,21 +31,21 @@ export class PageSpill {
     path: string,
     resume: Checkpoint | undefined,
     option: OptionName,
-  ): Promise<PageSpill> {
-    const file = await MarkedFile.resume(path, resume ?? emptyMark, option);
-    const spill = new PageSpill(file);
+  ): Promise<SpillFile> {
+    const file = await CheckpointFile.resume(path, resume ?? emptyFileCheckpoint, option);
+    const spill = new SpillFile(file);
     spill.#records = resume?.records ?? 0;
     return spill;
   }
 
-  private constructor(file: MarkedFile) {
+  private constructor(file: CheckpointFile) {
     this.#file = file;
   }
 
   get name(): string {
     return this.#file.path;
   }
-  get mark(): FileMark {
+  get mark(): FileCheckpoint {
     return this.#file.mark;
   }
 

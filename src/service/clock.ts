@@ -35,7 +35,7 @@ export class Clock {
 }
 
 /** Writes that reads do not see yet: they are carried out, in their order, when they are due. */
-export class Lag {
+export class WriteLag {
   readonly #milliseconds: number;
   readonly #clock: Clock;
   readonly #onFailure: (error: unknown) => void;
@@ -87,7 +87,7 @@ export class Lag {
 }
 
 /** The times that run for calls and sockets. They keep no process alive. */
-export class Alarms {
+export class Timers {
   readonly #running = new Set<NodeJS.Timeout>();
   #isStopped = false;
 

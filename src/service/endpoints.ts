@@ -1,4 +1,4 @@
-import { paths } from '../contract/endpoints.js';
+import { endpointPaths } from '../contract/endpoints.js';
 
 /** The eight endpoints of the specification by name, in its order. */
 export const endpointNames = [
@@ -15,10 +15,10 @@ export type EndpointName = (typeof endpointNames)[number];
 
 /** The endpoint that a request means: reading an export is told from opening it by the cursor. */
 export function endpointOf(path: string, hasCursor: boolean): EndpointName | undefined {
-  const [name] = Object.entries(paths).find(([, known]) => known === path) ?? [];
+  const [name] = Object.entries(endpointPaths).find(([, known]) => known === path) ?? [];
   if (name === 'profiles' || name === 'events') return hasCursor ? name : `${name}-cursor`;
   return name as EndpointName | undefined;
 }
 
 export const pathOf = (name: EndpointName): string =>
-  paths[name.replace('-cursor', '') as keyof typeof paths];
+  endpointPaths[name.replace('-cursor', '') as keyof typeof endpointPaths];

@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream';
 /** Speaks another protocol on the connection; settles when that is over. */
 export type Upgrade = (socket: Duplex, head: Buffer) => Promise<void>;
 
-export interface Serving {
+export interface RequestHandlers {
   /** Settles when the answer is out; rejects when the connection broke. */
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Undefined: the request is answered as if it had not asked for another protocol. */
@@ -35,7 +35,7 @@ const graceMilliseconds = 1000;
 /** Takes requests and upgrades on one port. `close` lets both end by themselves for a second, then ends them. */
 export async function listen(
   { port, host, tls }: Address,
-  { answer, upgradeOf }: Serving,
+  { answer, upgradeOf }: RequestHandlers,
 ): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   /** What goes on, each with how to end it. */
   const running = new Map<Promise<void>, () => void>();

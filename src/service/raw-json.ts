@@ -22,7 +22,7 @@ export function stringOf(text: string | undefined): string | undefined {
 const unescaped = (inside: string): string =>
   inside.includes('\\') ? String(JSON.parse(`"${inside}"`)) : inside;
 
-export function membersOf(object: string): Members {
+export function parseMembers(object: string): Members {
   const members: Members = new Map();
   let at = skipSeparators(object, 1);
   while (!closes(object.charCodeAt(at))) {
@@ -36,7 +36,7 @@ export function membersOf(object: string): Members {
 }
 
 /** The values of an array. */
-export function elementsOf(array: string): string[] {
+export function parseElements(array: string): string[] {
   const elements: string[] = [];
   let at = skipSeparators(array, 1);
   while (!closes(array.charCodeAt(at))) {

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { nextTurn } from './mutex.js';
-import { requestCodes, requestTexts } from '../contract/error-codes.js';
+import { yieldToEventLoop } from './mutex.js';
+import { requestCodes, requestErrorTexts } from '../contract/error-codes.js';
 import type { Variants } from './variants.js';
-import type { Service } from './service.js';
+import type { ServiceContext } from './service.js';
 import type { ServerResponse } from 'node:http';
 
-export interface Answer {
+export interface ApiResponse {
   readonly httpStatus: number;
   /**
    * By name: JSON text, or `records`: UTF-8 of several records each, joined by commas and read while
@@ -16,7 +16,7 @@ export interface Answer {
   readonly members: Readonly<Record<string, string | Iterable<Buffer> | undefined>>;
 }
 
-export const success = (members: Answer['members'] = {}): Answer => ({
+export const success = (members: ApiResponse['members'] = {}): ApiResponse => ({
   httpStatus: 200,
   members: { status: '"success"', ...members },
 });
@@ -25,10 +25,10 @@ export const success = (members: Answer['members'] = {}): Answer => ({
  * Sends the answer after the latency, the way the variants say; records leave as fast as the
  * client reads them. Rejects when the client goes while they do.
  */
-export async function sendAnswer(
+export async function sendResponse(
   response: ServerResponse,
-  answer: Answer,
-  { options, variants }: Service,
+  answer: ApiResponse,
+  { options, variants }: ServiceContext,
 ): Promise<void> {
   if (options.latencyMs > 0) {
     const gone = new AbortController();
@@ -39,30 +39,31 @@ export async function sendAnswer(
   response.statusCode = answer.httpStatus;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.shouldKeepAlive &&= variants.connection === 'keep';
-  if (answer.members['records'] === undefined) return void response.end(textOf(answer, variants));
+  if (answer.members['records'] === undefined)
+    return void response.end(responseText(answer, variants));
   const pieces = piecesOf(answer.members, variants);
   await pipeline(Readable.from(inTurns(pieces), { objectMode: true }), response);
 }
 
 /** The body of the answer as one text. */
-export const textOf = ({ members }: Answer, variants: Variants): string =>
+export const responseText = ({ members }: ApiResponse, variants: Variants): string =>
   [...piecesOf(members, variants)].join('');
 
-const piecesOf = (members: Answer['members'], variants: Variants): Iterable<Piece> =>
+const piecesOf = (members: ApiResponse['members'], variants: Variants): Iterable<Piece> =>
   variants.whitespace === 'spaced' ? spaced(bodyOf(members, variants)) : bodyOf(members, variants);
 
 /** Lets other requests in between: a page may hold all records there are. */
 async function* inTurns(pieces: Iterable<Piece>): AsyncGenerator<Piece> {
   for (const piece of pieces) {
     yield piece;
-    if (piece.length > 1) await nextTurn();
+    if (piece.length > 1) await yieldToEventLoop();
   }
 }
 
 /** Text, or the UTF-8 of records; never cuts a JSON token. */
 type Piece = string | Buffer;
 
-function* bodyOf(members: Answer['members'], variants: Variants): Generator<Piece> {
+function* bodyOf(members: ApiResponse['members'], variants: Variants): Generator<Piece> {
   const place = ([name]: readonly [string, unknown]) => placeOf(name, variants);
   const inOrder = Object.entries(members).sort((a, b) => place(a) - place(b));
   let separator = '{';
@@ -105,7 +106,7 @@ function* spaced(pieces: Iterable<Piece>): Generator<string> {
 }
 
 /** A request refused as a whole: `{"status":"fail","error":…,"code":…}`. */
-export class Refusal extends Error {
+export class RequestError extends Error {
   readonly httpStatus: number;
   readonly code: number | string | undefined;
 
@@ -119,33 +120,37 @@ export class Refusal extends Error {
 }
 
 /** A refusal whose code is its HTTP status, as it mostly is. */
-export const refused = (httpStatus: number, text: string): Refusal =>
-  new Refusal(httpStatus, text, httpStatus);
+export const requestError = (httpStatus: number, text: string): RequestError =>
+  new RequestError(httpStatus, text, httpStatus);
 
-export const malformed = (): Refusal => refused(400, 'Malformed request');
-export const stillPending = (): Refusal =>
-  new Refusal(200, requestTexts.pending, requestCodes.pending);
-export const incorrectUsage = (): Refusal =>
-  new Refusal(200, requestTexts.incorrectUsage, requestCodes.incorrectUsage);
+export const malformed = (): RequestError => requestError(400, 'Malformed request');
+export const stillPending = (): RequestError =>
+  new RequestError(200, requestErrorTexts.pending, requestCodes.pending);
+export const incorrectUsage = (): RequestError =>
+  new RequestError(200, requestErrorTexts.incorrectUsage, requestCodes.incorrectUsage);
 
-export function refusalAnswer({ httpStatus, message, code }: Refusal): Answer {
+export function refusalAnswer({ httpStatus, message, code }: RequestError): ApiResponse {
   const members = { status: '"fail"', error: JSON.stringify(message) };
   if (code === undefined) return { httpStatus, members };
   return { httpStatus, members: { ...members, code: JSON.stringify(code) } };
 }
 
 /** Aborted when the client goes or the service closes. */
-export function goneSignal(response: ServerResponse, { closing }: Service): AbortSignal {
+export function disconnectSignal(
+  response: ServerResponse,
+  { closing }: ServiceContext,
+): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   return AbortSignal.any([gone.signal, closing]);
 }
 
 /** The answer to a cursor that is out of date. */
-export const expiredCursor = ({ expiredCursor }: Variants): Refusal => expired[expiredCursor]();
+export const expiredCursor = ({ expiredCursor }: Variants): RequestError =>
+  expired[expiredCursor]();
 
 const expired = {
   code: incorrectUsage,
-  stringCode: () => new Refusal(200, 'Incorrect Usage', '3'),
-  text: () => new Refusal(200, 'invalid cursor', undefined),
+  stringCode: () => new RequestError(200, 'Incorrect Usage', '3'),
+  text: () => new RequestError(200, 'invalid cursor', undefined),
 };

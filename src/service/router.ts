@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
-import { requestTexts } from '../contract/error-codes.js';
+import { requestErrorTexts } from '../contract/error-codes.js';
 import { endpointOf } from './endpoints.js';
-import { notPlayed } from './rest/read-request.js';
-import { Refusal, refusalAnswer, refused, sendAnswer } from './response.js';
+import { notSupported } from './rest/read-request.js';
+import { RequestError, refusalAnswer, requestError, sendResponse } from './response.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { SeenRequest } from './control/request-log.js';
-import type { Serving } from './http-server.js';
-import type { Service, ServiceOptions } from './service.js';
+import type { LoggedRequest } from './control/request-log.js';
+import type { RequestHandlers } from './http-server.js';
+import type { ServiceContext, ServiceOptions } from './service.js';
 
 export interface Exchange {
   readonly request: IncomingMessage;
@@ -16,7 +16,7 @@ export interface Exchange {
   /** The `cursor` parameter as it stands in the URL, not decoded. */
   readonly cursor: string | undefined;
   /** Undefined for what is no request of the API. */
-  readonly seen: SeenRequest | undefined;
+  readonly seen: LoggedRequest | undefined;
 }
 
 export interface Route {
@@ -24,33 +24,40 @@ export interface Route {
   /** One that ends with `*` stands for all that begin with what is before it. */
   readonly path: string;
   /** Answers a request to the end of its answer, or throws a Refusal before that begins. */
-  readonly answer: (exchange: Exchange, service: Service) => Promise<void>;
+  readonly answer: (exchange: Exchange, service: ServiceContext) => Promise<void>;
 }
 
 /** Answers by the table: the first line that fits a request has it. */
-export function router(routes: readonly Route[], service: Service): Serving['answer'] {
+export function router(
+  routes: readonly Route[],
+  service: ServiceContext,
+): RequestHandlers['answer'] {
   return async (request, response) => {
-    const url = urlOf(request);
+    const url = parseUrl(request);
     const seen = url.path.startsWith('/1/')
       ? service.requests.arrived(request, response, endpointOf(url.path, url.cursor !== undefined))
       : undefined;
     try {
-      if (hostsOf(request) > 1) throw refused(400, 'Two Host headers');
-      if (!isOurs(request, service.options)) {
+      if (hostsOf(request) > 1) throw requestError(400, 'Two Host headers');
+      if (!isAllowedHost(request, service.options)) {
         const name = request.headers.host;
-        throw refused(403, `Forbidden: this service is not called ${name} (serve --allow-host)`);
+        throw requestError(
+          403,
+          `Forbidden: this service is not called ${name} (serve --allow-host)`,
+        );
       }
       const answer = handlerOf(routes, request.method, url.path);
       await answer({ request, response, seen, ...url }, service);
     } catch (error) {
       if (response.headersSent || (request.destroyed && !request.complete)) throw error;
-      const isSlow = error instanceof Refusal && error.httpStatus === 408;
+      const isSlow = error instanceof RequestError && error.httpStatus === 408;
       if (isSlow) response.setHeader('Connection', 'close');
       // A client reads the answer once it has sent its whole body.
       else for await (const chunk of request) void chunk;
-      if (!(error instanceof Refusal)) service.options.onDefect?.(error);
-      const refusal = error instanceof Refusal ? error : refused(500, requestTexts.unknownError);
-      await sendAnswer(response, refusalAnswer(refusal), service);
+      if (!(error instanceof RequestError)) service.options.onDefect?.(error);
+      const refusal =
+        error instanceof RequestError ? error : requestError(500, requestErrorTexts.unknownError);
+      await sendResponse(response, refusalAnswer(refusal), service);
     }
   };
 }
@@ -60,14 +67,16 @@ function handlerOf(routes: readonly Route[], method: string | undefined, path: s
   const fitting = routes.filter((route) => fits(route, path));
   const route = fitting.find((one) => one.method === method);
   if (route) return route.answer;
-  if (fitting.length > 0) throw refused(405, 'Method not allowed');
-  throw path.startsWith('/1/') ? notPlayed(`${method} ${path}`) : refused(404, 'Not found');
+  if (fitting.length > 0) throw requestError(405, 'Method not allowed');
+  throw path.startsWith('/1/') ? notSupported(`${method} ${path}`) : requestError(404, 'Not found');
 }
 
 const fits = ({ path }: Route, asked: string): boolean =>
   path.endsWith('*') ? asked.startsWith(path.slice(0, -1)) : asked === path;
 
-export function urlOf({ url = '' }: IncomingMessage): Pick<Exchange, 'path' | 'query' | 'cursor'> {
+export function parseUrl({
+  url = '',
+}: IncomingMessage): Pick<Exchange, 'path' | 'query' | 'cursor'> {
   const [path = '', search = ''] = url.split('?', 2);
   const cursor = /(?:^|&)cursor=([^&]*)/.exec(search)?.[1];
   return { path, query: new URLSearchParams(search), cursor };
@@ -83,7 +92,7 @@ const loopbackNames = new Set(['127.0.0.1', 'localhost', '[::1]']);
  * Other names could be those of a foreign page that points them at this machine (DNS rebinding). An IP
  * address cannot, but it is of use only where the service listens to other machines.
  */
-export function isOurs(
+export function isAllowedHost(
   { headers }: IncomingMessage,
   { host, allowHosts = [] }: ServiceOptions,
 ): boolean {
@@ -94,7 +103,7 @@ export function isOurs(
 }
 
 /** What a percent-encoded text stands for; `otherwise` where an escape is malformed. */
-export function decoded(text: string, otherwise = text): string {
+export function decodePercent(text: string, otherwise = text): string {
   try {
     return decodeURIComponent(text);
   } catch {

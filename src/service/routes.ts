@@ -1,10 +1,10 @@
-import { paths } from '../contract/endpoints.js';
-import { callRoutes, signalRefusal } from './calls/http-routes.js';
+import { endpointPaths } from '../contract/endpoints.js';
+import { callRoutes, upgradeRequiredRoute } from './calls/http-routes.js';
 import { controlRoutes } from './control/routes.js';
 import { pageRoutes } from './web-ui/routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
 import { getUserProfile } from './rest/get-user-profile.js';
-import { openCursor, useCursor } from './rest/export-cursors.js';
+import { openCursor, readPage } from './rest/export-cursors.js';
 import { restRoute, type Endpoint } from './rest/rest-route.js';
 import { setSubscriptionStatus } from './rest/set-subscription-status.js';
 import { uploadUserProfiles } from './rest/upload-user-profiles.js';
@@ -13,24 +13,24 @@ import type { Export } from './store/exports.js';
 
 /** Everything the service answers: a new endpoint is one line here, and the file of its handler. */
 export const routes: readonly Route[] = [
-  restRoute('POST', paths.upload, uploadUserProfiles),
-  restRoute('POST', paths.subscribe, setSubscriptionStatus),
-  restRoute('GET', paths.profiles, exporting('profiles')),
-  restRoute('POST', paths.profiles, exporting('profiles')),
-  restRoute('GET', paths.profile, getUserProfile),
-  restRoute('GET', paths.events, exporting('events')),
-  restRoute('POST', paths.events, exporting('events')),
-  restRoute('POST', paths.demerge, demergeUserProfiles),
-  signalRefusal,
+  restRoute('POST', endpointPaths.upload, uploadUserProfiles),
+  restRoute('POST', endpointPaths.subscribe, setSubscriptionStatus),
+  restRoute('GET', endpointPaths.profiles, exportEndpoint('profiles')),
+  restRoute('POST', endpointPaths.profiles, exportEndpoint('profiles')),
+  restRoute('GET', endpointPaths.profile, getUserProfile),
+  restRoute('GET', endpointPaths.events, exportEndpoint('events')),
+  restRoute('POST', endpointPaths.events, exportEndpoint('events')),
+  restRoute('POST', endpointPaths.demerge, demergeUserProfiles),
+  upgradeRequiredRoute,
   ...callRoutes,
   ...controlRoutes,
   ...pageRoutes,
 ];
 
 /** Opening and reading are told apart by the cursor: both come by GET and by POST (service-facts, Cursors). */
-function exporting(kind: Export['kind']): Endpoint {
+function exportEndpoint(kind: Export['kind']): Endpoint {
   return (request, service) =>
     request.cursor === undefined
       ? openCursor(kind, request, service)
-      : useCursor(kind, request.cursor, service);
+      : readPage(kind, request.cursor, service);
 }

@@ -1,21 +1,21 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import {
-  elementsOf,
+  parseElements,
   isArray,
   isObject,
   joinMembers,
-  membersOf,
+  parseMembers,
   objectText,
   stringOf,
   type Members,
 } from './raw-json.js';
 import { wellFormed } from './rest/read-request.js';
-import { checkUploadRecord, saveUpload } from './rest/upload-user-profiles.js';
-import { faultOf } from './rest/write-records.js';
+import { parseUploadRecord, saveUpload } from './rest/upload-user-profiles.js';
+import { recordErrorOf } from './rest/write-records.js';
 import { dayOf, dayToUtc } from '../contract/dates.js';
-import type { Seed, Service } from './service.js';
-import type { Zone } from '../time-zone.js';
+import type { Seed, ServiceContext } from './service.js';
+import type { TimeZone } from '../time-zone.js';
 
 /** A seed that cannot be loaded. */
 export class SeedError extends Error {
@@ -40,7 +40,7 @@ interface SeedRecord extends Pick<SeedError, 'file' | 'line'> {
 const batchRecords = 1000;
 
 /** Loads the seed into a store without users; else returns false. Rejects with a SeedError, and keeps nothing then. */
-export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<boolean> {
+export async function loadSeed(service: Omit<ServiceContext, 'plantSeed'>): Promise<boolean> {
   const { store, options } = service;
   if (!options.seed || store.get('SELECT 1 FROM profiles LIMIT 1', [])) return false;
   try {
@@ -58,12 +58,12 @@ export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<bo
 }
 
 /** Returns an empty batch. */
-function plant(batch: readonly SeedRecord[], service: Omit<Service, 'plantSeed'>): [] {
+function plant(batch: readonly SeedRecord[], service: Omit<ServiceContext, 'plantSeed'>): [] {
   const { store, zone } = service;
   store.transaction(() => {
     for (const seed of batch) {
-      const text = uploadRecordOf(jsonOf(seed), zone);
-      const fault = faultOf(() => saveUpload(service, checkUploadRecord(text)));
+      const text = toUploadRecord(jsonOf(seed), zone);
+      const fault = recordErrorOf(() => saveUpload(service, parseUploadRecord(text)));
       if (fault) throw new SeedError(fault.message, seed);
     }
   });
@@ -95,7 +95,7 @@ async function* recordsIn(file: string): AsyncGenerator<SeedRecord> {
     else if (text.trim() !== '') yield { file, line, text };
   }
   if (array === '') return;
-  const records = elementsOf(jsonOf({ file, line: 1, text: array }));
+  const records = parseElements(jsonOf({ file, line: 1, text: array }));
   for (const [index, text] of records.entries()) yield { file, line: index + 1, text };
 }
 
@@ -119,8 +119,8 @@ async function* linesIn(file: string): AsyncGenerator<string> {
 }
 
 /** An upload record of what stands in a seed: itself, or a profile or event as the reads return it. */
-function uploadRecordOf(text: string, zone: Zone): string {
-  const record = isObject(text) ? membersOf(text) : undefined;
+function toUploadRecord(text: string, zone: TimeZone): string {
+  const record = isObject(text) ? parseMembers(text) : undefined;
   if (!record || record.has('type')) return text;
   if (record.has('event_props')) return objectText(eventMembers(record, zone));
   if (record.has('profileData') || record.has('all_identities'))
@@ -129,7 +129,7 @@ function uploadRecordOf(text: string, zone: Zone): string {
 }
 
 function profileMembers(profile: Members): [string, string][] {
-  const data = new Map(membersOf(profile.get('profileData') ?? '{}'));
+  const data = new Map(parseMembers(profile.get('profileData') ?? '{}'));
   for (const [from, to] of [
     ['email', 'Email'],
     ['name', 'Name'],
@@ -142,12 +142,12 @@ function profileMembers(profile: Members): [string, string][] {
   return [['type', '"profile"'], ...keyMembers(profile), ['profileData', fields]];
 }
 
-function eventMembers(event: Members, zone: Zone): [string, string][] {
+function eventMembers(event: Members, zone: TimeZone): [string, string][] {
   const user = event.get('profile');
   const ts = localSeconds(event.get('ts') ?? '', zone);
   return [
     ['type', '"event"'],
-    ...keyMembers(isObject(user) ? membersOf(user) : new Map()),
+    ...keyMembers(isObject(user) ? parseMembers(user) : new Map()),
     ['evtName', event.get('event_name') ?? '""'],
     ['evtData', event.get('event_props') ?? '{}'],
     ...(ts === undefined ? [] : [['ts', String(ts)] as [string, string]]),
@@ -159,13 +159,13 @@ function keyMembers(user: Members): [string, string][] {
   const identity = user.get('identity');
   if (identity !== undefined) return [['identity', identity]];
   const devices = user.get('platformInfo');
-  const [device = '{}'] = isArray(devices) ? elementsOf(devices) : [];
-  const objectId = user.get('objectId') ?? membersOf(device).get('objectId');
+  const [device = '{}'] = isArray(devices) ? parseElements(devices) : [];
+  const objectId = user.get('objectId') ?? parseMembers(device).get('objectId');
   return stringOf(objectId) === undefined ? [] : [['objectId', objectId ?? '']];
 }
 
 /** Epoch seconds of a local time as yyyyMMddHHmmSS; undefined when it is none. */
-function localSeconds(text: string, zone: Zone): number | undefined {
+function localSeconds(text: string, zone: TimeZone): number | undefined {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(text)?.map(Number) ?? [];
   const date = dayOf(year ?? 0, month ?? 0, day ?? 0);

@@ -1,12 +1,12 @@
-import type { Zone } from '../time-zone.js';
-import type { CallOptions } from './calls/call-options.js';
-import type { CallSystem } from './calls/call-system.js';
-import type { Clock, Lag } from './clock.js';
+import type { TimeZone } from '../time-zone.js';
+import type { CallingOptions } from './calls/call-options.js';
+import type { CallingSystem } from './calls/call-system.js';
+import type { Clock, WriteLag } from './clock.js';
 import type { FaultRules } from './control/fault-rules.js';
-import type { RequestLog, SeenRequest } from './control/request-log.js';
+import type { RequestLog, LoggedRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
-import type { Turns } from './mutex.js';
+import type { RequestMutex } from './mutex.js';
 import type { Variants } from './variants.js';
 
 /**
@@ -48,7 +48,7 @@ export interface ServiceOptions {
   /** How long the body of a request may take; a minute when it is missing. */
   readonly bodyTimeoutMs?: number;
   /** Undefined: no calling. */
-  readonly calls?: CallOptions | undefined;
+  readonly calls?: CallingOptions | undefined;
   /** In [0, 1); decides which requests fail. */
   readonly random: () => number;
   /** Milliseconds since 1970. */
@@ -56,9 +56,9 @@ export interface ServiceOptions {
   /** Characters of all bodies together that are kept for who asks what was sent; 16 Mi when it is missing. */
   readonly keptBodyText?: number;
   /** Told of each request of the API when all of it is there; what it returns is waited for. */
-  readonly onArrival?: ((seen: SeenRequest) => void | Promise<void>) | undefined;
+  readonly onArrival?: ((seen: LoggedRequest) => void | Promise<void>) | undefined;
   /** Told of each request of the API when it is over. */
-  readonly onRequest?: (seen: SeenRequest) => void;
+  readonly onRequest?: (seen: LoggedRequest) => void;
   /** Told what made a request end in an unforeseen 500. */
   readonly onDefect?: (error: unknown) => void;
 }
@@ -69,28 +69,28 @@ export interface RunningService {
   /** Whether the seed was loaded: the store had no users. */
   readonly isSeeded: boolean;
   /** For who looks at it, or plays with it, from the same process. */
-  readonly service: Service;
+  readonly service: ServiceContext;
   /** Lets requests in flight finish (a second at most), then closes the port and the store. */
   close(): Promise<void>;
 }
 
 /** What every room of the service works with. */
-export interface Service {
+export interface ServiceContext {
   readonly store: Database;
-  readonly zone: Zone;
+  readonly zone: TimeZone;
   readonly variants: Variants;
   readonly options: ServiceOptions;
   /** Slots that are taken, by path. */
   readonly inFlight: Map<string, number>;
   /** The service's time, which is the world's until a test moves it. */
   readonly clock: Clock;
-  readonly lag: Lag;
+  readonly lag: WriteLag;
   /** Requests are worked on one by one, so that all that arrive meanwhile are counted. */
-  readonly turns: Turns;
+  readonly turns: RequestMutex;
   readonly requests: RequestLog;
   readonly faults: FaultRules;
   readonly snapshots: Snapshots;
-  readonly calls: CallSystem | undefined;
+  readonly calls: CallingSystem | undefined;
   /** Loads the seed into a store without users; tells whether it did. */
   readonly plantSeed: () => Promise<boolean>;
   /** Aborted when the service closes: what only waits, ends. */

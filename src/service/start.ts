@@ -1,20 +1,20 @@
-import { zoneOf } from '../time-zone.js';
-import { signalUpgrade } from './calls/http-routes.js';
-import { Clock, Lag } from './clock.js';
+import { timeZone } from '../time-zone.js';
+import { upgradeToWebSocket } from './calls/http-routes.js';
+import { Clock, WriteLag } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
 import { listen } from './http-server.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
-import { plantSeed } from './seed.js';
+import { loadSeed } from './seed.js';
 import { defaultVariants } from './variants.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
-import { Turns } from './mutex.js';
-import type { RunningService, Service, ServiceOptions } from './service.js';
+import { RequestMutex } from './mutex.js';
+import type { RunningService, ServiceContext, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';
-export { type CallOptions } from './calls/call-options.js';
+export { type CallingOptions as CallOptions } from './calls/call-options.js';
 export { type PushOffer } from './calls/call-options.js';
 export { type RunningService } from './service.js';
 export { type ServiceOptions } from './service.js';
@@ -26,7 +26,7 @@ export { type Variants } from './variants.js';
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const closing = new AbortController();
-  const service = await serviceOf(options, closing.signal);
+  const service = await buildService(options, closing.signal);
   const { store, snapshots } = service;
   const end = () => {
     service.calls?.stop();
@@ -41,12 +41,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       { port: options.port, host, tls },
       {
         answer: router(routes, service),
-        upgradeOf: (request) => signalUpgrade(request, service),
+        upgradeOf: (request) => upgradeToWebSocket(request, service),
       },
     );
     let closed: Promise<void> | undefined;
     return {
-      url: `${tls ? 'https' : 'http'}://${nameFromHere(host)}:${port}`,
+      url: `${tls ? 'https' : 'http'}://${loopbackName(host)}:${port}`,
       isSeeded,
       service,
       close: () => {
@@ -62,12 +62,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 /** How this machine calls the interface: one that stands for all of them by its loopback. */
-function nameFromHere(host: string): string {
+function loopbackName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-async function serviceOf(options: ServiceOptions, closing: AbortSignal): Promise<Service> {
+async function buildService(
+  options: ServiceOptions,
+  closing: AbortSignal,
+): Promise<ServiceContext> {
   const {
     headerPrefixes,
     keptBodyText,
@@ -79,9 +82,9 @@ async function serviceOf(options: ServiceOptions, closing: AbortSignal): Promise
     latencyMs,
     onDefect,
   } = options;
-  const zone = zoneOf(options.timezone);
+  const zone = timeZone(options.timezone);
   // Most services route no calls, and need no WebSockets.
-  const Calls = calls && (await import('./calls/call-system.js')).CallSystem;
+  const Calls = calls && (await import('./calls/call-system.js')).CallingSystem;
   const clock = new Clock(now);
   const store = new Database(dataDir);
   const world = { store, now: () => clock.now(), random, latencyMs, onDefect };
@@ -90,15 +93,15 @@ async function serviceOf(options: ServiceOptions, closing: AbortSignal): Promise
     variants: { ...defaultVariants, ...options.variants },
     zone,
     clock,
-    lag: new Lag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),
+    lag: new WriteLag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),
     store,
     inFlight: new Map<string, number>(),
-    turns: new Turns(),
+    turns: new RequestMutex(),
     requests: new RequestLog({ headerPrefixes, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
     calls: calls && Calls && new Calls(calls, world),
     closing,
   };
-  return { ...service, plantSeed: () => plantSeed(service) };
+  return { ...service, plantSeed: () => loadSeed(service) };
 }

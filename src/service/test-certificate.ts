@@ -1,8 +1,7 @@
-import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
-import { makeFolder } from '../files/atomic-write.js';
+import { makePrivateFolder, replaceFile } from '../files/atomic-write.js';
 import type { Address } from './http-server.js';
 
 /**
@@ -30,9 +29,9 @@ export async function makeCertificate(
 
 /** Writes it into the folder, for those who are to trust it; returns the file's path. */
 export function writeCertificate(cert: string, folder: string, name: string): string {
-  makeFolder(folder);
+  makePrivateFolder(folder);
   const file = join(folder, name);
   // Readable for all: a certificate is public, and another user's container has to read it.
-  writeFileSync(file, cert, { mode: 0o644 });
+  replaceFile(file, cert, { mode: 0o644 });
   return file;
 }

@@ -1,5 +1,5 @@
 import { hashWords } from './record-hash.js';
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** What `wasm/baseline-table.ts` exports. */
@@ -26,8 +26,8 @@ const placesFor = (count: number): number =>
  * Entries in memory, some 13 bytes of each, for `wasm/baseline-table.ts`. Where one lies stands for a part
  * of its key: two of five million keys may be taken for one, but never their records.
  */
-export class RecordTable {
-  readonly #program = openTextProgram() as EntryProgram;
+export class BaselineTable {
+  readonly #program = instantiateTextProgram() as EntryProgram;
   /** Where entries lie that are given; behind the table. */
   readonly #given: number;
 

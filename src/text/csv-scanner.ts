@@ -1,8 +1,8 @@
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** How a CSV marks its cells, in UTF-8 bytes. An empty marker is one that does not occur. */
-export interface Markers {
+export interface CsvDialect {
   readonly delimiter: Buffer;
   readonly quote: Buffer;
   /** Within quotes it makes the next character an ordinary one. */
@@ -18,7 +18,7 @@ export const longestMarker = 1024;
 export const BEYOND = -1;
 
 /** What is no record, though it should be one. */
-export interface CsvFault {
+export interface CsvParseError {
   readonly at: number;
   readonly line: number;
   /** Cells that were found where their number is wrong, and where the record ends; or how it … */
@@ -38,7 +38,7 @@ interface CsvRecords {
   readonly bounds: Int32Array;
   readonly lines: Uint32Array;
   readonly cells: Int32Array;
-  readonly faults: readonly CsvFault[];
+  readonly faults: readonly CsvParseError[];
 }
 
 /** One record. */
@@ -53,7 +53,7 @@ export interface CsvRecord {
   readonly lineEnds: number;
   /** Where its last cell starts: of a record whose end is BEYOND, the one that is not whole. */
   readonly lastCell: number;
-  readonly fault: Pick<CsvFault, 'what' | 'where'> | undefined;
+  readonly fault: Pick<CsvParseError, 'what' | 'where'> | undefined;
 }
 
 /** The fault that has no end. */
@@ -68,12 +68,12 @@ const quotingFaults = new Map([
 /** Finds records of CSV and their cells: the grammar is in `wasm/csv-scanner.ts`, which does it. */
 export class CsvScanner {
   readonly #program: CsvProgram;
-  readonly #markers: Markers;
+  readonly #markers: CsvDialect;
   readonly #recovers: boolean;
   #columns = 0;
 
   /** `recovers`: records are also found behind a quote that is never closed, from the next line on. */
-  constructor(program: CsvProgram, markers: Markers, { recovers = false } = {}) {
+  constructor(program: CsvProgram, markers: CsvDialect, { recovers = false } = {}) {
     this.#program = program;
     this.#markers = markers;
     this.#recovers = recovers;
@@ -138,7 +138,7 @@ export class CsvScanner {
 }
 
 /** What `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts` export. Places come back signed. */
-interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
+interface CsvCode extends ShardExports, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
   readonly memory: WasmMemory;
 
   useMarkers(
@@ -160,7 +160,7 @@ interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, W
 }
 
 /** What `wasm/shard-finder.ts` exports. */
-export interface ShardCode {
+export interface ShardExports {
   readonly memory: WasmMemory;
   setShards(count: number): void;
   shardOf(start: number, end: number): number;
@@ -203,7 +203,7 @@ export class CsvProgram {
 
   /** It is made when it is first used. */
   get code(): CsvCode {
-    return (this.#code ??= openTextProgram() as CsvCode);
+    return (this.#code ??= instantiateTextProgram() as CsvCode);
   }
 
   /** Copies a text there. */

@@ -1,4 +1,4 @@
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** What `wasm/cuid-set.ts` exports. */
@@ -22,15 +22,15 @@ const room = 1.2;
 const slotBytes = 12;
 
 /** `bytes[start, end)`. */
-export interface Stretch {
+export interface ByteRange {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
 }
-const nothing: Stretch = { bytes: Buffer.alloc(0), start: 0, end: 0 };
+const nothing: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 };
 
 /** Where a cuid was met before: as it is, or with other letters in upper case. */
-export interface Met {
+export interface FoundDuplicate {
   readonly how: 'duplicate' | 'case-twin';
   readonly place: number;
 }
@@ -42,7 +42,7 @@ export interface Met {
  */
 export class CuidSet {
   readonly most: number;
-  readonly #program = openTextProgram() as SetProgram;
+  readonly #program = instantiateTextProgram() as SetProgram;
   /** Behind the table; where what belongs to the texts that were put begins. */
   readonly #table: number;
   #room = 0;
@@ -71,7 +71,7 @@ export class CuidSet {
   }
 
   /** Makes room for so many texts, most of which lie in an area; those that were put before are gone. */
-  begin(count: number, area: Stretch): void {
+  begin(count: number, area: ByteRange): void {
     this.#room = count;
     this.#count = 0;
     this.#area = area;
@@ -82,7 +82,7 @@ export class CuidSet {
   }
 
   /** A text, met at `place`, from 1 on. */
-  put({ bytes, start, end }: Stretch, place: number): void {
+  put({ bytes, start, end }: ByteRange, place: number): void {
     const area = this.#area;
     const isThere = bytes === area.bytes && start >= area.start && end <= area.end;
     const at = isThere ? this.#areaAt + start - area.start : this.#copied(bytes, start, end);
@@ -104,7 +104,7 @@ export class CuidSet {
    * Adds what was put; calls back for each text that was there already, by its number. One that is
    * the same stays with its first place, which is told; so is that of a twin.
    */
-  add(met: (index: number, met: Met) => void): void {
+  add(met: (index: number, met: FoundDuplicate) => void): void {
     const count = this.#count;
     const [bounds, places, firsts, hows, tags] = this.#parts();
     this.#program.addCuids(count, bounds, places, hows, firsts, tags);

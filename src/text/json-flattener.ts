@@ -1,4 +1,4 @@
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import type { RecordPage } from './page-scanner.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
@@ -41,8 +41,8 @@ const chunkBytes = 1 << 18;
  * profileData; a dot or backslash of a name itself is written with a backslash before it, so
  * that two places never share a column. Done by `wasm/json-flattener.ts`.
  */
-export class Flattener {
-  readonly #program = openTextProgram() as Program;
+export class JsonFlattener {
+  readonly #program = instantiateTextProgram() as Program;
   readonly #columns: string[] = [];
   #memory = Buffer.alloc(0);
 

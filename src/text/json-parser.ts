@@ -1,6 +1,7 @@
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { EngagectlError, type ErrorId } from '../errors.js';
-import type { CellText } from './text-slice.js';
+import { JsonSize } from './json-limits.js';
+import type { TextSlice } from './text-slice.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
@@ -49,7 +50,7 @@ interface JsonProgram {
  * bytes and without building anything, and remembers where the topmost object's members lie.
  * One value is used again for every text. The work is done by `wasm/json-parser.ts`.
  */
-export class JsonText {
+export class JsonParser {
   bytes: Buffer = nothing;
   /** The topmost value is `bytes[start, end)`, without the whitespace around it. */
   start = 0;
@@ -136,15 +137,15 @@ export class JsonText {
   }
 
   /** Member i's text, in `into`; undefined when its value is no string. */
-  stringAt(index: number, into: CellText): CellText | undefined {
-    if (this.kindOf(index) !== token.quote) return undefined;
+  stringAt(index: number, into: TextSlice): TextSlice | undefined {
+    if (this.kindOf(index) !== jsonToken.quote) return undefined;
     const [start, end] = [this.valueStart(index) + 1, this.valueEnd(index) - 1];
     const hasEscape = this.#numberOf(index, member.hasEscape) === 1;
     return hasEscape ? this.unescaped(start, end, into) : into.of(this.bytes, start, end);
   }
 
   /** What stands between these places of a string, without escapes, until the next text is read. */
-  unescaped(start: number, end: number, into: CellText): CellText {
+  unescaped(start: number, end: number, into: TextSlice): TextSlice {
     const program = this.#program!;
     const from = program.unescape(start, end);
     return into.of(this.#memory, from, program.unescapedEnd.value, program.hasHalf.value === 1);
@@ -154,7 +155,7 @@ export class JsonText {
   isEmptyAt(index: number): boolean {
     const kind = this.kindOf(index);
     const length = this.valueEnd(index) - this.valueStart(index);
-    return kind === token.n || (kind === token.quote && length === 2);
+    return kind === jsonToken.n || (kind === jsonToken.quote && length === 2);
   }
 
   #numberOf(index: number, number: number): number {
@@ -163,7 +164,7 @@ export class JsonText {
 
   #load(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
-    this.#program ??= openTextProgram() as JsonProgram;
+    this.#program ??= instantiateTextProgram() as JsonProgram;
     const place = this.#program.reserveJson(end - start, start);
     this.#refreshViews(this.#program);
     bytes.copy(this.#memory, place, start, end);
@@ -180,13 +181,13 @@ export class JsonText {
     this.#members = numbers[at.members]! >> 2;
     this.hasOperator = numbers[at.hasOperator] === 1;
     const fault = numbers[at.fault]!;
-    this.repeatsKey = fault === repeatsKey;
+    this.repeatsKey = fault === duplicateKeyError;
     this.fault = undefined;
     if (fault === 0) return true;
     const faultAt = numbers[at.faultAt]!;
     this.faultAt = faultAt;
     const [limit, keyEnd, deepest] = [end, numbers[at.repeatEnd]!, program.deepest.value];
-    this.fault = explainFault(fault, this.bytes, { faultAt, limit, keyEnd, deepest });
+    this.fault = jsonErrorText(fault, this.bytes, { faultAt, limit, keyEnd, deepest });
     return false;
   }
 
@@ -210,7 +211,7 @@ const missing = [
 ];
 const [inString, tooDeep, goesOn] = [7, 8, 9];
 /** … the text is good JSON, and only repeats a key. */
-export const repeatsKey = 10;
+export const duplicateKeyError = 10;
 
 interface Place {
   readonly faultAt: number;
@@ -222,7 +223,7 @@ interface Place {
 }
 
 /** What is wrong with a JSON text, to be read behind "JSON". */
-function explainFault(fault: number, bytes: Buffer, place: Place): string {
+function jsonErrorText(fault: number, bytes: Buffer, place: Place): string {
   const { faultAt, limit, keyEnd, deepest } = place;
   switch (fault) {
     case inString:
@@ -233,7 +234,7 @@ function explainFault(fault: number, bytes: Buffer, place: Place): string {
       return `nests deeper than ${deepest}`;
     case goesOn:
       return `goes on after its end, with ${JSON.stringify(characterAt(bytes, faultAt))}`;
-    case repeatsKey: {
+    case duplicateKeyError: {
       const key = bytes.toString('utf8', faultAt + 1, keyEnd);
       return `repeats the key "${key.slice(0, 100)}"`;
     }
@@ -251,7 +252,7 @@ const characterAt = (bytes: Buffer, at: number): string =>
   String.fromCodePoint(bytes.toString('utf8', at, at + 4).codePointAt(0)!);
 
 /** Bytes with a meaning in JSON. */
-export const token = {
+export const jsonToken = {
   quote: 0x22,
   comma: 0x2c,
   openArray: 0x5b,
@@ -263,17 +264,23 @@ export const token = {
   n: 0x6e,
 } as const;
 
+/** What is nested deeper than a text may be is told by its place. */
+const mostOfFile = { depth: Number.POSITIVE_INFINITY, values: 250_000 };
+
 /**
  * The value of a file's text. Not by JSON.parse alone: it takes the last of two equal keys in silence,
  * its errors quote the file, and know no lines. Throws an error of this id, with line and column.
  */
-export function parseJsonFile(
+export function parseStrictJson(
   text: string,
   file: string,
   { id, why, fix }: { readonly id: ErrorId; readonly why: string; readonly fix: string },
 ): unknown {
   const bytes = Buffer.from(text.replace(/^\uFEFF/, ''));
-  const json = new JsonText();
+  const json = new JsonParser();
+  if (!new JsonSize().fits(bytes, mostOfFile)) {
+    throw new EngagectlError(id, `${file}: the JSON has too many values`, { why, fix, file });
+  }
   if (json.read(bytes, 0, bytes.length)) return JSON.parse(bytes.toString());
   const before = bytes.toString('utf8', 0, json.faultAt).split('\n');
   const [line, column] = [before.length, Buffer.byteLength(before.at(-1)!) + 1];

@@ -1,9 +1,14 @@
 /** A JSON value whose numbers keep every digit, and whose keys may be any text. */
-export type ExactJson =
-  string | boolean | null | ExactNumber | readonly ExactJson[] | ReadonlyMap<string, ExactJson>;
+export type LosslessJson =
+  | string
+  | boolean
+  | null
+  | LosslessNumber
+  | readonly LosslessJson[]
+  | ReadonlyMap<string, LosslessJson>;
 
 /** A number as it was written. */
-export class ExactNumber {
+export class LosslessNumber {
   readonly text: string;
 
   constructor(text: string) {
@@ -22,15 +27,16 @@ export class ExactNumber {
   }
 }
 
-export const isMap = (value: ExactJson | undefined): value is ReadonlyMap<string, ExactJson> =>
-  value instanceof Map;
-export const isList = (value: ExactJson | undefined): value is readonly ExactJson[] =>
+export const isMap = (
+  value: LosslessJson | undefined,
+): value is ReadonlyMap<string, LosslessJson> => value instanceof Map;
+export const isList = (value: LosslessJson | undefined): value is readonly LosslessJson[] =>
   Array.isArray(value);
 
 const tokens = /[\s]*("(?:[^"\\]|\\.)*"|[-\d.eE+]+|true|false|null|[{}[\],:])/y;
 
 /** Reads a valid JSON text. Of a key that is repeated the last value counts. */
-export function parseExact(text: string): ExactJson {
+export function parseLossless(text: string): LosslessJson {
   tokens.lastIndex = 0;
   return readValue(text, nextToken(text));
 }
@@ -41,7 +47,7 @@ function nextToken(text: string): string {
   return token;
 }
 
-function readValue(text: string, token: string): ExactJson {
+function readValue(text: string, token: string): LosslessJson {
   switch (token[0]) {
     case '"':
       return JSON.parse(token) as string;
@@ -56,12 +62,12 @@ function readValue(text: string, token: string): ExactJson {
     case 'n':
       return null;
     default:
-      return new ExactNumber(token);
+      return new LosslessNumber(token);
   }
 }
 
-function readMembers(text: string): ReadonlyMap<string, ExactJson> {
-  const members = new Map<string, ExactJson>();
+function readMembers(text: string): ReadonlyMap<string, LosslessJson> {
+  const members = new Map<string, LosslessJson>();
   for (let token = nextToken(text); token !== '}'; token = nextToken(text)) {
     if (token === ',') continue;
     nextToken(text); // the colon
@@ -70,8 +76,8 @@ function readMembers(text: string): ReadonlyMap<string, ExactJson> {
   return members;
 }
 
-function readElements(text: string): readonly ExactJson[] {
-  const elements: ExactJson[] = [];
+function readElements(text: string): readonly LosslessJson[] {
+  const elements: LosslessJson[] = [];
   for (let token = nextToken(text); token !== ']'; token = nextToken(text)) {
     if (token !== ',') elements.push(readValue(text, token));
   }
@@ -79,20 +85,20 @@ function readElements(text: string): readonly ExactJson[] {
 }
 
 /** The value's JSON text, numbers as they were written. */
-export function exactText(value: ExactJson): string {
-  if (value instanceof ExactNumber) return value.text;
-  if (isList(value)) return `[${value.map(exactText).join(',')}]`;
+export function stringifyLossless(value: LosslessJson): string {
+  if (value instanceof LosslessNumber) return value.text;
+  if (isList(value)) return `[${value.map(stringifyLossless).join(',')}]`;
   if (!isMap(value)) return JSON.stringify(value);
-  return `{${[...value].map(([key, one]) => `${JSON.stringify(key)}:${exactText(one)}`).join(',')}}`;
+  return `{${[...value].map(([key, one]) => `${JSON.stringify(key)}:${stringifyLossless(one)}`).join(',')}}`;
 }
 
 /** The same text for equal values: members in the order of their keys, which `keyOf` may rewrite. */
-export function canonicalText(value: ExactJson, keyOf: (key: string) => string): string {
-  if (value instanceof ExactNumber) return value.canonical;
-  if (isList(value)) return `[${value.map((one) => canonicalText(one, keyOf)).join(',')}]`;
+export function canonicalJson(value: LosslessJson, keyOf: (key: string) => string): string {
+  if (value instanceof LosslessNumber) return value.canonical;
+  if (isList(value)) return `[${value.map((one) => canonicalJson(one, keyOf)).join(',')}]`;
   if (!isMap(value)) return JSON.stringify(value);
   const members = [...value].map(
-    ([key, one]) => `${JSON.stringify(keyOf(key))}:${canonicalText(one, keyOf)}`,
+    ([key, one]) => `${JSON.stringify(keyOf(key))}:${canonicalJson(one, keyOf)}`,
   );
   return `{${members.toSorted(byCodeUnit).join(',')}}`;
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** A body that is not one complete JSON object in UTF-8; the message says where and why. */
@@ -46,8 +46,12 @@ const openBrace = 0x7b;
 const openBracket = 0x5b;
 /** How far behind the last byte the program may look. */
 const slack = 64;
-/** Bytes; beyond this a body is no page of at most 5000 records. */
-const largestPage = 2 ** 30;
+/** Bytes of a page, which is in memory as a whole. */
+const largestPage = 64 * 1024 * 1024;
+/** Records of a page: at most 5000 are asked for. */
+const mostRecords = 100_000;
+/** Bytes of a member that is parsed. */
+const longestMember = 64 * 1024;
 
 /**
  * Finds the records and the other members of a page in one pass over its bytes, whatever the
@@ -57,7 +61,7 @@ const largestPage = 2 ** 30;
  * `wasm/page-scanner.ts`.
  */
 export class PageScanner {
-  readonly #program = openTextProgram() as Program;
+  readonly #program = instantiateTextProgram() as Program;
   #bytes = Buffer.alloc(0);
   #length = 0;
   #finished = false;
@@ -124,6 +128,7 @@ export class PageScanner {
       this.#take(mark);
     const found = new Int32Array(memory.buffer, elements.value, 2 * elementCount.value);
     const needed = 2 * this.#count + found.length;
+    if (needed > 2 * mostRecords) throw new PageSyntaxError(`more than ${mostRecords} records`);
     if (needed > this.#bounds.length) {
       const grown = new Int32Array(2 * needed);
       grown.set(this.#bounds);
@@ -157,6 +162,8 @@ export class PageScanner {
     if (this.#members[name] !== undefined) throw new PageSyntaxError(`"${name}" appears twice`);
     const bytes = this.#bytes;
     if (name !== 'records') {
+      if (end - this.#valueStart > longestMember)
+        throw new PageSyntaxError(`"${name}" is longer than ${longestMember} bytes`);
       this.#members[name] = JSON.parse(bytes.toString('utf8', this.#valueStart, end)) as unknown;
       return;
     }
@@ -186,7 +193,10 @@ export class PageScanner {
   #reserve(length: number): void {
     const room = this.#bytes.length;
     if (length <= room) return;
-    if (length > largestPage) throw new PageSyntaxError(`the body exceeds ${largestPage} bytes`);
+    if (length > largestPage)
+      throw new PageSyntaxError(
+        `the body exceeds ${largestPage} bytes: ask for fewer records with --batch-size`,
+      );
     const { memory, page } = this.#program;
     // Growing by doubling copies little.
     reserve(memory, page.value + Math.max(length, Math.min(2 * room, largestPage), 65_536) + slack);

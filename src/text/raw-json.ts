@@ -11,7 +11,7 @@ interface Member {
 }
 
 /** The members of one valid JSON object, for texts that are few or short. */
-export function* membersOf(json: Buffer): Generator<Member> {
+export function* rawMembers(json: Buffer): Generator<Member> {
   let at = spaceEnd(json, spaceEnd(json, 0) + 1);
   while (json[at] === quote) {
     const keyEnd = tokenEnd(json, at);
@@ -27,9 +27,9 @@ export function* membersOf(json: Buffer): Generator<Member> {
  * The text of a member's value in one valid JSON object; undefined when there is no such member.
  * Of two members of that name the last counts, as for JSON.parse.
  */
-export function memberText(json: Buffer, name: string): Buffer | undefined {
+export function rawMember(json: Buffer, name: string): Buffer | undefined {
   let found: Buffer | undefined;
-  for (const { key, value } of membersOf(json)) {
+  for (const { key, value } of rawMembers(json)) {
     if (JSON.parse(key.toString()) === name) found = value;
   }
   return found;
@@ -71,7 +71,7 @@ for (const byte of Buffer.from('"{}[],:')) isBare[byte] = 0;
  * One valid JSON text indented by two spaces, for people. Only whitespace between tokens
  * changes: numbers, escapes and the order of keys stay as they are written.
  */
-export function prettyJson(json: Buffer): string {
+export function prettyPrintJson(json: Buffer): string {
   const parts: string[] = [];
   let depth = 0;
   const newLine = () => parts.push(`\n${'  '.repeat(depth)}`);

@@ -1,4 +1,4 @@
-import { openTextProgram } from './wasm-program.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory } from '../wasm.js';
 
 /** What `wasm/record-hash.ts` exports. */
@@ -13,7 +13,7 @@ interface HashProgram {
 export const recordKinds = { profile: 0, event: 1, subscription: 2 } as const;
 
 /** Names of keys that are no one's, though they read the same: the first letter of what holds them. */
-export const keySpaces = {
+export const keyNamespaces = {
   identity: 105,
   objectId: 111,
   FBID: 70,
@@ -29,8 +29,8 @@ export const hashWords = 4;
 const slack = 64;
 
 /** Hashes records and keys by XXH64; see `wasm/record-hash.ts`. */
-export class RecordHashes {
-  readonly #program = openTextProgram() as HashProgram;
+export class RecordHasher {
+  readonly #program = instantiateTextProgram() as HashProgram;
 
   constructor(seed: readonly [low: number, high: number]) {
     this.#program.setSeed(...seed);
@@ -81,7 +81,7 @@ export type KeyPart = (typeof keyParts)[number];
 
 /** A key as a record has it: whose it is, by a member of users or the type of an address, and its text. */
 export interface RecordKey {
-  readonly space: keyof typeof keySpaces;
+  readonly space: keyof typeof keyNamespaces;
   readonly key: string;
 }
 
@@ -97,5 +97,5 @@ export function keyOfRecord(json: string): RecordKey {
   return { space: record['type'] as RecordKey['space'], key: record['value']! };
 }
 
-export const isOfUser = ({ space }: Pick<RecordKey, 'space'>): boolean =>
+export const isUserKey = ({ space }: Pick<RecordKey, 'space'>): boolean =>
   keyParts.some((part) => part === space);

@@ -1,5 +1,5 @@
-import { CsvProgram, type ShardCode } from './csv-scanner.js';
-import { openTextProgram } from './wasm-program.js';
+import { CsvProgram, type ShardExports } from './csv-scanner.js';
+import { instantiateTextProgram } from './wasm-program.js';
 import { reserve } from '../wasm.js';
 
 /** Which cells of a row are its key. Each is a column, or -1. */
@@ -24,7 +24,7 @@ const slack = 64;
 /** Which shard of so many, from 1 on, rows fall to by their keys (contract §9); see `wasm/shard-finder.ts`. */
 export class ShardFinder {
   readonly #count: number;
-  readonly #code = openTextProgram() as ShardCode;
+  readonly #code = instantiateTextProgram() as ShardExports;
   #csv = new CsvProgram();
 
   constructor(count: number) {

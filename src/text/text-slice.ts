@@ -5,7 +5,7 @@ const nothing: Buffer = Buffer.alloc(0);
  * The content of a CSV cell or JSON string as plain UTF-8: `bytes[start, end)`, lent by whoever has
  * it. One value is used again for every cell.
  */
-export class CellText {
+export class TextSlice {
   bytes = nothing;
   start = 0;
   end = 0;
@@ -31,7 +31,7 @@ export class CellText {
   }
 
   is(text: Buffer): boolean {
-    return sameBytes(this.bytes, this.start, this.end, text);
+    return equalBytes(this.bytes, this.start, this.end, text);
   }
 
   toString(): string {
@@ -51,7 +51,7 @@ export class CellText {
 }
 
 /** Whether `bytes[start, end)` are those of `other`. */
-export function sameBytes(
+export function equalBytes(
   bytes: Uint8Array,
   start: number,
   end: number,

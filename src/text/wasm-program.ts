@@ -8,6 +8,6 @@ export { type WasmNumber } from '../wasm.js';
  * Another instance of the program `wasm/index.ts`, with a memory of its own: what it exports. The
  * program is compiled at its first use. Throws E-WEBASSEMBLY.
  */
-export function openTextProgram(): unknown {
+export function instantiateTextProgram(): unknown {
   return instantiate('text');
 }

@@ -1,22 +1,22 @@
-import { asCalled } from '../wording.js';
-import { errorNotes } from '../error-explanations.js';
-import { EngagectlError, errorIds, exitCodes, grouped } from '../errors.js';
+import { withProgramName } from '../wording.js';
+import { errorExplanations } from '../error-explanations.js';
+import { EngagectlError, errorIds, exitCodes, groupDigits } from '../errors.js';
 import type { DisplaySettings } from './display-settings.js';
-import { inert, inertJson } from './sanitize.js';
-import { errorWithoutPersonal } from './mask.js';
+import { inert, sanitizedJson } from './sanitize.js';
+import { maskError } from './mask.js';
 import type { Runtime } from '../runtime.js';
 
 /**
  * Prints what failed, why, what to do next and where more is said; as one JSON object under
  * `--json` and `--log-format json`. What the error itself does not know is taken from the notes on its id.
  */
-export function showError(
+export function printError(
   thrown: unknown,
   { stderr, log, program }: Pick<Runtime, 'stderr' | 'log' | 'program'>,
   settings: DisplaySettings,
 ): void {
   const { json, logJson, verbose, color, forceColor } = settings;
-  const error = errorWithoutPersonal(thrown, settings);
+  const error = maskError(thrown, settings);
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error, program);
   const stack = error instanceof EngagectlError ? '' : `\n${inert(stackOf(error))}\n`;
@@ -27,7 +27,7 @@ export function showError(
   });
   if (json || logJson) {
     const type = logJson ? { type: 'error' } : {};
-    stderr.write(`${inertJson({ ...type, error: shown })}\n`);
+    stderr.write(`${sanitizedJson({ ...type, error: shown })}\n`);
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);
@@ -40,22 +40,22 @@ export function showError(
  */
 const mostShown = 3000;
 
-function short(text: string): string {
+function truncateMessage(text: string): string {
   if (text.length <= mostShown) return text;
   const start = text.slice(0, mostShown).replace(/[\uD800-\uDBFF]$/, '');
-  return `${start}… (${grouped(text.length - start.length)} more characters)`;
+  return `${start}… (${groupDigits(text.length - start.length)} more characters)`;
 }
 
 /** The members of an error's JSON object, in their order. */
 function describe(error: unknown, program: string) {
   const id = error instanceof EngagectlError ? error.id : 'E-DEFECT';
   const { why, fix, file, line, column } = error instanceof EngagectlError ? error.details : {};
-  const note = errorNotes[id];
+  const note = errorExplanations[id];
   return {
     id,
-    message: short(error instanceof Error ? error.message : String(error)),
-    why: short(asCalled(why ?? note.means, program)),
-    fix: asCalled(fix ?? note.next[0], program),
+    message: truncateMessage(error instanceof Error ? error.message : String(error)),
+    why: truncateMessage(withProgramName(why ?? note.means, program)),
+    fix: withProgramName(fix ?? note.next[0], program),
     file,
     line,
     column,

@@ -1,9 +1,9 @@
-import { count, grouped } from '../errors.js';
+import { countOf, groupDigits } from '../errors.js';
 
-export { count, grouped };
+export { countOf as count, groupDigits as grouped };
 
 /** `45.2 MB`, of bytes. */
-export function bytesText(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   let value = bytes;
   let unit = 0;
@@ -16,14 +16,14 @@ export function bytesText(bytes: number): string {
 
 /** Whole from ten on, else with a digit after the point where it has one. */
 export const shortNumber = (value: number): string =>
-  value >= 10 || Number.isInteger(value) ? grouped(Math.round(value)) : value.toFixed(1);
+  value >= 10 || Number.isInteger(value) ? groupDigits(Math.round(value)) : value.toFixed(1);
 
 /** `87 ms`, `1.4 s`, `12 s`, of milliseconds. */
-export const msText = (value: number): string =>
+export const formatMs = (value: number): string =>
   value < 1000 ? `${shortNumber(value)} ms` : `${shortNumber(value / 1000)} s`;
 
 /** `2m 13s`, `1h 0m 5s`, `0.4s`, of seconds. */
-export function secondsText(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)}s`;
   const whole = Math.round(seconds);
   const hours = Math.floor(whole / 3600);
@@ -35,11 +35,11 @@ const wide = /[\u1100-\u115F\u2E80-\u{10FFFF}\p{Emoji_Presentation}]/u;
 const columnsOf = (character: string): number => (wide.test(character) ? 2 : 1);
 
 /** Columns of a terminal that a text takes: wide characters count as two. */
-const widthOf = (text: string): number =>
+const terminalWidth = (text: string): number =>
   Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0);
 
 /** Cut to a terminal's columns, so that a line can be drawn over. */
-export function fitted(text: string, columns: number): string {
+export function truncate(text: string, columns: number): string {
   let width = 0;
   let end = 0;
   for (const character of text) {
@@ -57,12 +57,12 @@ const narrowest = 8;
  * Columns as wide as their widest cell, two spaces apart. Where a row is wider than `most`, cells of
  * the widest columns are cut.
  */
-export function aligned(
+export function textTable(
   rows: readonly (readonly string[])[],
   most = Number.POSITIVE_INFINITY,
 ): string {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => widthOf(row[column] ?? ''))),
+    Math.max(...rows.map((row) => terminalWidth(row[column] ?? ''))),
   );
   const tooWide = () => widths.reduce((sum, width) => sum + width + 2, -2) > most;
   while (tooWide()) {
@@ -79,6 +79,6 @@ export function aligned(
 }
 
 function padded(cell: string, width: number): string {
-  const shown = widthOf(cell) > width ? `${fitted(cell, width - 1)}…` : cell;
-  return shown + ' '.repeat(width - widthOf(shown));
+  const shown = terminalWidth(cell) > width ? `${truncate(cell, width - 1)}…` : cell;
+  return shown + ' '.repeat(width - terminalWidth(shown));
 }

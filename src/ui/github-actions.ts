@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { EngagectlError, namedValues, placeOf } from '../errors.js';
+import { EngagectlError, argumentsSource, sourceLine } from '../errors.js';
 import { inert } from './sanitize.js';
-import { errorWithoutPersonal, rejectText } from './mask.js';
+import { maskError, rejectText } from './mask.js';
 import type { FirstReject } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
@@ -16,7 +16,7 @@ export interface AnnotationWorld {
  * that line of the input. On stderr, as the runner reads both streams and stdout carries data; not
  * under `--json` and `--log-format json`, where stderr carries JSON lines only. False where this is not the place.
  */
-export function annotate(
+export function annotateRejects(
   rejects: readonly FirstReject[],
   { settings, runtime }: AnnotationWorld,
 ): boolean {
@@ -30,7 +30,7 @@ export function annotate(
 
 /** The same of what refused a file as a whole, like a column that its header lacks. */
 export function annotateError(thrown: unknown, world: AnnotationWorld): void {
-  const error = errorWithoutPersonal(thrown, world.settings);
+  const error = maskError(thrown, world.settings);
   if (!(error instanceof EngagectlError) || !isPlace(world)) return;
   const { file, line = 1 } = error.details;
   if (file === undefined) return;
@@ -54,8 +54,8 @@ function write(
   const root = env['GITHUB_WORKSPACE'] ?? cwd;
   const titled = `title=${property(`engagectl: ${title}`)}`;
   const file = property(path.relative(root, path.resolve(cwd, source)));
-  const place = source === namedValues ? placeOf(source, line) : `line ${line}`;
-  const annotation = ['stdin', '-', namedValues].includes(source)
+  const place = source === argumentsSource ? sourceLine(source, line) : `line ${line}`;
+  const annotation = ['stdin', '-', argumentsSource].includes(source)
     ? `${titled}::${data(`${place}: ${text}`)}`
     : `file=${file},line=${line},${titled}::${data(text)}`;
   stderr.write(`::error ${annotation}\n`);

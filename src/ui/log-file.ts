@@ -1,15 +1,19 @@
 import path from 'node:path';
-import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
-import { unwritable } from '../files/path-checks.js';
+import { noFollow, writeAll } from '../files/atomic-write.js';
+import { unwritablePathError } from '../files/path-checks.js';
+import { withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
 import { version } from '../version.js';
-import { inert, inertJson } from './sanitize.js';
-import { typedValue } from './display-settings.js';
+import { inert, sanitizedJson } from './sanitize.js';
+import { rawFlagValue } from './display-settings.js';
 import type { LogEntry, Runtime } from '../runtime.js';
 
 /** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
-const appending =
-  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+const shared = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
+/** The links there lead to standard streams, and only root can plant others. */
+const ofDevices = /^\/dev\//;
 
 /**
  * The same world, with the file of `--log-file`: it gets all that is told, with `--quiet` too,
@@ -17,22 +21,25 @@ const appending =
  * where it holds records.
  */
 export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime {
-  const name = typedValue(argv, '--log-file');
+  const name = rawFlagValue(argv, '--log-file');
   if (name === undefined || name === '') return runtime; // commander refuses an empty one
   const file = path.resolve(runtime.cwd, name);
   refuseUnwritable(name, file);
   refuseRecords(name, file);
-  const asJson = typedValue(argv, '--log-format') === 'json';
+  const removed = runtime.redact ?? ((text: string) => text);
+  const asJson = rawFlagValue(argv, '--log-format') === 'json';
   const log = (entry: LogEntry): void => {
     const time = new Date(runtime.now()).toISOString();
-    const lines = asJson ? jsonLine(entry, time) : textLines(entry, time);
+    const lines = withoutUrlSecrets(
+      removed(asJson ? jsonLine(entry, time) : textLines(entry, time)),
+    );
     try {
       append(file, lines);
     } catch {
       // The same is told on stderr, and a full disk is a matter of the run's own files.
     }
   };
-  const command = withoutSecrets(argv).join(' ');
+  const command = withoutTypedSecrets(argv).join(' ');
   const { nodeVersion: node, platform } = runtime;
   const text = `engagectl ${version}, Node ${node}, ${platform}: engagectl ${command}`;
   log({ type: 'begin', text, about: { version, node, platform, command } });
@@ -47,30 +54,23 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
 
 /** Opens it each time, so that the file can be moved away while the program runs. */
 function append(file: string, lines: string): void {
-  const open = openSync(file, appending, 0o600);
+  const open = openSync(file, ofDevices.test(file) ? shared : shared | noFollow, 0o600);
   try {
-    writeSync(open, lines);
+    writeAll(open, lines);
   } finally {
     closeSync(open);
   }
 }
 
-/** There is no flag for a passcode, but somebody may have typed one; the address of a queue may have one. */
-const secretFlag = /^--(?:pass|secret|token|api-?key)\w*(?:=|$)/i;
-
-const withoutSecrets = (argv: readonly string[]): string[] =>
-  argv.map((word, at) => {
-    const before = argv[at - 1] ?? '';
-    if (secretFlag.test(before) && !before.includes('=')) return '[redacted]';
-    if (secretFlag.test(word)) return word.replace(/=[^]*/, '=[redacted]');
-    return word.replaceAll(/\/\/[^/@\s]*@/g, '//[redacted]@');
-  });
-
 function refuseUnwritable(name: string, file: string): void {
   try {
     append(file, '');
   } catch (error) {
-    throw unwritable(file, { name, what: 'the log file', option: '--log-file <file>' }, error);
+    throw unwritablePathError(
+      file,
+      { name, what: 'the log file', option: '--log-file <file>' },
+      error,
+    );
   }
 }
 
@@ -97,7 +97,7 @@ function refuseRecords(name: string, file: string): void {
 }
 
 const jsonLine = ({ type, text, about }: LogEntry, time: string): string =>
-  `${inertJson({ time, type, ...(about ?? { message: text }) })}\n`;
+  `${sanitizedJson({ time, type, ...(about ?? { message: text }) })}\n`;
 
 /** Each line by itself, so that one can be found by its time and kind. */
 const textLines = ({ type, text }: LogEntry, time: string): string =>

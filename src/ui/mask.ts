@@ -6,7 +6,7 @@ export const rejectText = (
   { kind, error, personal }: Pick<FirstReject, 'kind' | 'error' | 'personal'>,
   settings: PiiSettings,
 ): string =>
-  withoutPersonal(error, settings, { personal, isForeign: /^(?:service|unknown)/.test(kind) });
+  maskPersonalData(error, settings, { personal, isForeign: /^(?:service|unknown)/.test(kind) });
 
 /** What decides whether personal data is shown whole. */
 export interface PiiSettings {
@@ -22,7 +22,7 @@ const shortest = 4;
  * An identity or address as it is shown: its beginning, by which it is recognised beside the file and
  * line it stands in. At most half of it; what is very short stays.
  */
-export function shortened(value: string): string {
+export function mask(value: string): string {
   const isPhone = value.startsWith('+');
   const letters = Array.from(isPhone ? value.replace(/[ ()-]/g, '') : value.replace('%40', '@'));
   if (letters.length <= shortest) return value;
@@ -43,7 +43,7 @@ const bareNumber = /(?<![\p{L}\p{N}_.,:/+-])\d{10,15}(?![\p{L}\p{N}_.,:/-])/gu;
  * looks like an email address or a phone number. `isForeign`: the words are the service's, whose
  * numbers may be phones.
  */
-export function withoutPersonal(
+export function maskPersonalData(
   text: string,
   { showPii, argv = [] }: PiiSettings,
   { personal = [], isForeign = false }: PersonalText = {},
@@ -51,7 +51,7 @@ export function withoutPersonal(
   if (showPii) return text;
   const isTyped = (found: string) =>
     argv.some((word) => word.includes(found) || (word.includes('@') && found.startsWith(word)));
-  const unlessTyped = (found: string) => (isTyped(found) ? found : shortened(found));
+  const unlessTyped = (found: string) => (isTyped(found) ? found : mask(found));
   const known = personal.filter((value) => !argv.includes(value));
   const rest = withoutKnown(text, known).replace(email, unlessTyped).replace(phone, unlessTyped);
   return isForeign ? rest.replace(bareNumber, unlessTyped) : rest;
@@ -76,13 +76,13 @@ function withoutKnown(text: string, values: readonly string[]): string {
     (inner.endsWith('…') && values.some((value) => value.startsWith(inner.slice(0, -1))));
   let shown = text.replace(quoted, (found) => {
     const inner = textIn(found);
-    return inner !== undefined && isKnown(inner) ? JSON.stringify(shortened(inner)) : found;
+    return inner !== undefined && isKnown(inner) ? JSON.stringify(mask(inner)) : found;
   });
   for (const value of spellings) {
     if (value.length < shortestBare) continue;
     const literal = value.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
     const alone = new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu');
-    shown = shown.replace(alone, shortened(value));
+    shown = shown.replace(alone, mask(value));
   }
   return shown;
 }
@@ -96,23 +96,23 @@ function textIn(quotedText: string): string | undefined {
 }
 
 /** The beginning of a record's JSON text, likewise. Of a line that could not be read, little is left. */
-export function recordWithoutPersonal(
+export function maskRecord(
   record: string,
   settings: PiiSettings,
   personal: readonly string[],
 ): string {
   if (settings.showPii) return record;
-  if (record.startsWith('"')) return JSON.stringify(shortened(record.slice(1, -1)));
+  if (record.startsWith('"')) return JSON.stringify(mask(record.slice(1, -1)));
   const whole = record.replace(/"[^"]*…$/, '"…'); // a value may be cut, and is not known then
-  return withoutPersonal(whole, settings, { personal });
+  return maskPersonalData(whole, settings, { personal });
 }
 
 /** The same error with its words shortened; advice stays as it is, so that it can be typed. */
-export function errorWithoutPersonal<Thrown>(error: Thrown, settings: PiiSettings): Thrown {
+export function maskError<Thrown>(error: Thrown, settings: PiiSettings): Thrown {
   if (!(error instanceof EngagectlError) || settings.showPii) return error;
   const { message, details } = error;
   const { why, personal } = details;
-  const brief = (words: string) => withoutPersonal(words, settings, { personal });
+  const brief = (words: string) => maskPersonalData(words, settings, { personal });
   const shown = { ...details, why: why === undefined ? undefined : brief(why) };
   return new EngagectlError(error.id, brief(message), shown) as Thrown & EngagectlError;
 }

@@ -1,7 +1,7 @@
-import { asCalled } from '../wording.js';
-import { inert, inertJson, jsonAnswer } from './sanitize.js';
-import { withoutPersonal } from './mask.js';
-import type { Said } from '../jobs/job-context.js';
+import { withProgramName } from '../wording.js';
+import { inert, sanitizedJson, jsonAnswer } from './sanitize.js';
+import { maskPersonalData } from './mask.js';
+import type { Reporter } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
 
@@ -13,9 +13,9 @@ type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
  * `{"type":"note"|"warning"|"verbose"|"debug","message":"…"}`. `--quiet` drops them all: errors are
  * thrown, and shown by main. The log file gets them in any case. Lines about requests have a time.
  */
-export type Messages = Said;
+export type Messages = Reporter;
 
-export function messages(
+export function messagePrinter(
   settings: DisplaySettings,
   { stderr, env, now, log, program }: Pick<Runtime, 'stderr' | 'env' | 'now' | 'log' | 'program'>,
 ): Messages {
@@ -27,8 +27,8 @@ export function messages(
   const tell: Tell = (type, text, about, personal) => {
     // Lines of ours come with an object; the others quote the service.
     const isForeign = type === 'verbose' && about === undefined;
-    const called = isForeign ? text : asCalled(text, program);
-    const message = withoutPersonal(called, settings, { personal, isForeign });
+    const called = isForeign ? text : withProgramName(text, program);
+    const message = maskPersonalData(called, settings, { personal, isForeign });
     log?.({ type, text: message, about: { message, ...about } });
     const isShown = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
     if (quiet || !isShown) return;
@@ -36,7 +36,7 @@ export function messages(
     const prefix = type === 'warning' ? warning : time === undefined ? '' : `${time} `;
     const line =
       json || logJson
-        ? inertJson({ type, ...(time !== undefined && { time }), message, ...about })
+        ? sanitizedJson({ type, ...(time !== undefined && { time }), message, ...about })
         : `${clearLine}${prefix}${inert(message)}`;
     stderr.write(`${line}\n`);
   };
@@ -57,13 +57,13 @@ export function messages(
 type Words = { readonly text: string } | { readonly note: string };
 
 /** What a command answers: with `--json` one object on stdout, else words. */
-export function answer(
+export function printAnswer(
   settings: DisplaySettings,
   runtime: Runtime,
   object: object,
   words: Words,
 ): void {
   if (settings.json) runtime.stdout.write(jsonAnswer(object));
-  else if ('note' in words) messages(settings, runtime).note(words.note);
+  else if ('note' in words) messagePrinter(settings, runtime).note(words.note);
   else if (words.text !== '') runtime.stdout.write(inert(words.text));
 }

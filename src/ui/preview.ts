@@ -1,5 +1,5 @@
-import { aligned, bytesText, count, grouped, secondsText } from './format.js';
-import { inert, inertJson, inertJsonText, versioned } from './sanitize.js';
+import { textTable, formatBytes, count, grouped, formatDuration } from './format.js';
+import { inert, sanitizedJson, inertJsonText, versioned } from './sanitize.js';
 import type { Preview } from '../jobs/write/preview.js';
 import type { Runtime } from '../runtime.js';
 
@@ -9,7 +9,7 @@ type Column = Preview['columns'][number];
 const shownColumns = 60;
 
 /** On stdout: text for people, or one JSON object. */
-export function showPreview(
+export function printPreview(
   preview: Preview,
   { json }: { readonly json: boolean },
   { stdout }: Pick<Runtime, 'stdout'>,
@@ -21,9 +21,10 @@ export function showPreview(
 /** Records stay as they are written, their numbers included: parsing them could round them. */
 function asJson({ first, ...rest }: Preview): string {
   const records = first.map(
-    ({ record, ...place }) => `${inertJson(place).slice(0, -1)},"record":${inertJsonText(record)}}`,
+    ({ record, ...place }) =>
+      `${sanitizedJson(place).slice(0, -1)},"record":${inertJsonText(record)}}`,
   );
-  const head = inertJson(versioned({ command: 'upload', preview: true, ...rest }));
+  const head = sanitizedJson(versioned({ command: 'upload', preview: true, ...rest }));
   return `${head.slice(0, -1)},"first":[${records.join(',')}]}\n`;
 }
 
@@ -51,7 +52,7 @@ function columns(
     return [column.column, sentAs(column), typeOf(column), filled, lengths(column)].map(oneLine);
   });
   const head = ['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'];
-  const table = aligned([head, ...rows], width - 2);
+  const table = textTable([head, ...rows], width - 2);
   const more =
     all.length > shownColumns ? `and ${grouped(all.length - shownColumns)} more: see --json\n` : '';
   const of = complete ? grouped(sent) : `the first ${grouped(sent)}`;
@@ -111,12 +112,12 @@ function rejects({ rejects: first, rejectReasons, rejected, source }: Preview): 
 function estimate({ estimate: of, complete, bytesRead }: Preview): string {
   const read = complete
     ? ''
-    : `Only the first ${bytesText(bytesRead)} were looked at; --check reads everything\n`;
+    : `Only the first ${formatBytes(bytesRead)} were looked at; --check reads everything\n`;
   if (of === null) return `${read}How much there is to send is not known: it comes from a pipe\n`;
   const about = complete ? '' : 'about ';
   const { secondsPerRequest, inFlight } = of.assumed;
-  const size = `${count(of.records, 'record')}, ${bytesText(of.bytes)} in ${count(of.requests, 'request')}`;
-  const time = `${secondsText(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight`;
+  const size = `${count(of.records, 'record')}, ${formatBytes(of.bytes)} in ${count(of.requests, 'request')}`;
+  const time = `${formatDuration(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight`;
   if (of.requests === 0) return `${read}To be sent: nothing\n`;
   return `${read}To be sent: ${about}${size}\nTime: ${time} (a guess: nothing was sent)\n`;
 }

@@ -1,7 +1,7 @@
-import { inertJson, inert } from './sanitize.js';
-import { isOn, type DisplaySettings } from './display-settings.js';
-import { withoutPersonal } from './mask.js';
-import { bytesText, count, fitted, grouped, secondsText } from './format.js';
+import { sanitizedJson, inert } from './sanitize.js';
+import { isSwitchOn, type DisplaySettings } from './display-settings.js';
+import { maskPersonalData } from './mask.js';
+import { formatBytes, count, truncate, grouped, formatDuration } from './format.js';
 import type { Runtime } from '../runtime.js';
 import type { JobProgress } from '../jobs/job-results.js';
 
@@ -53,7 +53,7 @@ export function startProgress(
   const pace = (): Pace => ({ since, seconds: (monotonic() - started) / 1000 });
   const told = (): ProgressState => {
     const { waiting, ...state } = read();
-    const shown = waiting && withoutPersonal(waiting, settings, { isForeign: true });
+    const shown = waiting && maskPersonalData(waiting, settings, { isForeign: true });
     return { ...state, waiting: shown };
   };
   const say: Say = (columns, state = told()) => progressText(state, pace(), columns);
@@ -65,7 +65,7 @@ export function startProgress(
 
   const ignore = runtime.onStatusRequest(() => void stderr.write(`${clear}${line()}`));
   const logged = () => log?.({ type: 'progress', text: say(), about: figures() });
-  const endLog = log && every(logIntervalMs, logged);
+  const endLog = log && repeatEvery(logIntervalMs, logged);
   let end: (() => void) | undefined;
   if (!quiet && (!json || logJson) && progress !== 'never') {
     if (!logJson && !recordsOnStdout && canDraw(runtime)) {
@@ -87,21 +87,21 @@ export function startProgress(
 
 const figuresOf = (state: ProgressState, pace: Pace) => ({
   ...state,
-  ...paceFigures(state, pace),
+  ...rates(state, pace),
   seconds: Math.round(pace.seconds),
 });
 
 const asJson = (figures: ReturnType<typeof figuresOf>, now: number): string =>
-  inertJson({ type: 'progress', time: new Date(now).toISOString(), ...figures });
+  sanitizedJson({ type: 'progress', time: new Date(now).toISOString(), ...figures });
 
 /** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
 const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
   stderr.isTTY === true &&
   (stderr.columns ?? 0) >= narrowest &&
   env['TERM'] !== 'dumb' &&
-  !isOn(env['CI']);
+  !isSwitchOn(env['CI']);
 
-function every(ms: number, work: () => void): () => void {
+function repeatEvery(ms: number, work: () => void): () => void {
   const timer = setInterval(work, ms);
   timer.unref();
   return () => clearInterval(timer);
@@ -111,7 +111,7 @@ function every(ms: number, work: () => void): () => void {
 function startLines(write: () => void, isWaiting: () => boolean, isAmidRecords: boolean) {
   let ticks = 0;
   let lastWait = -linesEvery;
-  return every(plainIntervalMs / linesEvery, () => {
+  return repeatEvery(plainIntervalMs / linesEvery, () => {
     ticks += 1;
     const isNewWait = isWaiting() && ticks - lastWait >= linesEvery;
     if (isNewWait) lastWait = ticks;
@@ -140,7 +140,7 @@ function startDrawing(
       : await makeSpinner(say, color, stream);
     if (stopped) return;
     display.draw();
-    const rest = every(drawIntervalMs, () => display.draw());
+    const rest = repeatEvery(drawIntervalMs, () => display.draw());
     clear = () => {
       rest();
       display.clear();
@@ -251,7 +251,7 @@ interface PaceFigures {
 }
 
 /** In the first second there is none to speak of. */
-function paceFigures(state: ProgressState, { since, seconds }: Pace): PaceFigures {
+function rates(state: ProgressState, { since, seconds }: Pace): PaceFigures {
   const { records, bytes, totalBytes = 0 } = state;
   const share = totalBytes > 0 ? Math.min(1, bytes / totalBytes) : undefined;
   const pace = seconds < 1 ? undefined : (records - since.records) / seconds;
@@ -285,12 +285,12 @@ export function progressText(
     const more = parts.filter((each) => each === part || chosen.includes(each));
     if (joined(more).length <= columns) chosen = more;
   }
-  return fitted(joined(chosen), columns);
+  return truncate(joined(chosen), columns);
 }
 
 function partsOf(state: ProgressState, pace: Pace): Part[] {
   const { label, records, rejected, inFlight, bytes, days, waiting } = state;
-  const { percent, recordsPerSecond, secondsLeft } = paceFigures(state, pace);
+  const { percent, recordsPerSecond, secondsLeft } = rates(state, pace);
   const isEndless = percent === null;
   return [
     [`${label}: `, labelled],
@@ -299,7 +299,7 @@ function partsOf(state: ProgressState, pace: Pace): Part[] {
     [(records > 0 || !waiting) && count(records, 'record'), 8],
     [recordsPerSecond !== null && !waiting && `${grouped(recordsPerSecond)}/s`, 5],
     [rejected > 0 && `${grouped(rejected)} rejected`, 7],
-    [isEndless && bytes > 0 && bytesText(bytes), 2],
+    [isEndless && bytes > 0 && formatBytes(bytes), 2],
     [inFlight > 0 && `${inFlight} in flight`, 0],
     [isEndless && pace.seconds >= 1 && wholeSeconds(pace.seconds), 1],
     [secondsLeft !== null && !waiting && `${wholeSeconds(secondsLeft)} left`, 6],
@@ -319,4 +319,4 @@ function joined(parts: readonly Part[]): string {
 }
 
 const wholeSeconds = (seconds: number): string =>
-  seconds < 59.5 ? `${Math.round(seconds)}s` : secondsText(seconds);
+  seconds < 59.5 ? `${Math.round(seconds)}s` : formatDuration(seconds);

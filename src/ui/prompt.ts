@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { EngagectlError } from '../errors.js';
 import { inert } from './sanitize.js';
-import { isOn } from './display-settings.js';
+import { isSwitchOn } from './display-settings.js';
 import { grouped } from './format.js';
 import type { ReadLineOptions } from 'node:readline/promises';
 import type { Runtime } from '../runtime.js';
@@ -9,11 +9,11 @@ import type { Runtime } from '../runtime.js';
 type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
 
 /** Somebody sits at a terminal, and may be asked. */
-export const mayAsk = ({ stdin, stderr, env }: Omit<AskRuntime, 'signal'>): boolean =>
-  stdin.isTTY === true && stderr.isTTY === true && !isOn(env['ENGAGECTL_NO_INPUT']);
+export const canPrompt = ({ stdin, stderr, env }: Omit<AskRuntime, 'signal'>): boolean =>
+  stdin.isTTY === true && stderr.isTTY === true && !isSwitchOn(env['ENGAGECTL_NO_INPUT']);
 
 /** Returns when a number or a word was typed; E-CONFIRM otherwise. Ctrl-C ends the run. */
-export async function confirm(
+export async function confirmByTyping(
   { word, noun }: { readonly word: string; readonly noun: 'number' | 'region' },
   { stdin, stderr, signal }: AskRuntime,
 ): Promise<void> {
@@ -92,7 +92,7 @@ export async function confirmDemerge(
   runtime: AskRuntime,
 ): Promise<void> {
   if (yes) return;
-  if (inputIsStdin || !mayAsk(runtime))
+  if (inputIsStdin || !canPrompt(runtime))
     throw new EngagectlError(
       'E-CONFIRM',
       'a demerge asks for confirmation, and nobody can be asked here',
@@ -104,7 +104,7 @@ export async function confirmDemerge(
       },
     );
   runtime.stderr.write(description(demerge));
-  await confirm({ word: String(demerge.count), noun: 'number' }, runtime);
+  await confirmByTyping({ word: String(demerge.count), noun: 'number' }, runtime);
 }
 
 function description(demerge: Demerge): string {
@@ -138,15 +138,15 @@ interface ProductionWrite {
  * mistake to fear. Where there is no terminal it returns at once. E-CONFIRM (exit 2) otherwise.
  */
 export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime): Promise<void> {
-  if (!mayAsk(runtime)) return refuseSilence(runtime);
+  if (!canPrompt(runtime)) return requireConsent(runtime);
   const { command, does, files, profile, accountId, region, baseUrl } = write;
   const account = `account ${accountId}, region ${region} (${baseUrl}), config profile "${profile}"`;
   runtime.stderr.write(inert(`PRODUCTION ${account}\n  ${command} ${files.join(' ')}: ${does}\n`));
-  await confirm({ word: region, noun: 'region' }, runtime);
+  await confirmByTyping({ word: region, noun: 'region' }, runtime);
 }
 
 /** On a terminal `--no-input` is no consent; without one nobody is there to ask. */
-function refuseSilence({ stdin, stderr }: AskRuntime): void {
+function requireConsent({ stdin, stderr }: AskRuntime): void {
   if (stdin.isTTY !== true || stderr.isTTY !== true) return;
   throw new EngagectlError('E-CONFIRM', 'a write to a production account asks on a terminal', {
     why: '--no-input was given',

@@ -1,7 +1,8 @@
 import { appendFile, constants } from 'node:fs/promises';
-import { asCalled } from '../wording.js';
-import { bytesText, count, grouped, msText, secondsText } from './format.js';
-import { inert, inertJson, versioned } from './sanitize.js';
+import { noFollow } from '../files/atomic-write.js';
+import { withProgramName } from '../wording.js';
+import { formatBytes, count, grouped, formatMs, formatDuration } from './format.js';
+import { inert, sanitizedJson, versioned } from './sanitize.js';
 import type {
   DayCounts,
   SettledCounts,
@@ -38,9 +39,9 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
   const { stdout, stderr, log } = world.runtime;
   const object = versioned(summary);
   log?.({ type: 'summary', text: asText(summary, world), about: object });
-  const line = inertJson(settings.logJson ? { type: 'summary', ...object } : object);
+  const line = sanitizedJson(settings.logJson ? { type: 'summary', ...object } : object);
   let isTaken: Promise<boolean> | undefined;
-  if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${inertJson(object)}\n`);
+  if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${sanitizedJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);
   else if (!settings.quiet)
     stderr.write(settings.logJson ? `${line}\n` : inert(asText(summary, world)));
@@ -53,55 +54,111 @@ const written = async (stdout: Runtime['stdout'], text: string): Promise<boolean
     stdout.write(text, (error) => resolve(!error));
   });
 
-/** Label and value of each line. */
-export function summaryFigures(summary: Summary): [label: string, value: string][] {
+/** What the figures are called on the screen, in the order they are shown. */
+const labels = {
+  account: 'account',
+  run: 'run',
+  read: 'read',
+  checked: 'checked',
+  same: 'same',
+  different: 'different',
+  missing: 'missing',
+  untold: 'not told',
+  settled: 'settled',
+  proof: 'proved',
+  seed: 'seed',
+  accepted: 'accepted',
+  rejected: 'rejected',
+  warnings: 'warnings',
+  rules: 'found',
+  unknown: 'unknown',
+  notSent: 'not sent',
+  resumed: 'resumed',
+  duplicates: 'duplicates',
+  new: 'new',
+  changed: 'changed',
+  unchanged: 'unchanged',
+  gone: 'gone',
+  otherShards: 'elsewhere',
+  records: 'records',
+  days: 'days',
+  pages: 'pages',
+  requests: 'requests',
+  retries: 'retries',
+  pendingSeconds: 'pending',
+  bytesSent: 'sent',
+  bytes: 'size',
+  seconds: 'time',
+  rate: 'rate',
+  rejectsFile: 'rejects',
+  output: 'output',
+  report: 'report',
+} as const;
+
+/** A line of a summary. */
+export interface Figure {
+  readonly name: keyof typeof labels;
+  readonly label: string;
+  readonly value: string;
+  readonly isZero: boolean;
+}
+
+/** The figures that a summary has. */
+export function summaryFigures(summary: Summary): Figure[] {
   const { records, accepted, pendingSeconds, bytesSent, bytes, seconds } = summary;
-  const done = records ?? accepted ?? 0;
-  const rate = seconds > 0 && done > 0 ? grouped(Math.round(done / seconds)) : undefined;
-  const figures: (readonly [label: string, figure: string | number | null | undefined])[] = [
-    ['account', place(summary)],
-    ['run', summary.run],
-    ['read', summary.read],
-    ['checked', summary.checked],
-    ['same', summary.same],
-    ['different', summary.different],
-    ['missing', summary.missing],
-    ['not told', summary.untold === 0 ? undefined : summary.untold],
-    ['settled', summary.settled && settledText(summary.settled)],
-    ['proved', summary.proof],
-    ['seed', typeof summary.mostDiffer === 'number' ? String(summary.seed) : undefined],
-    ['accepted', accepted],
-    ['rejected', summary.rejected],
-    ['warnings', summary.warnings],
-    ['found', foundText(summary)],
-    ['unknown', summary.unknown],
-    ['not sent', summary.notSent],
-    ['resumed', summary.resumed],
-    ['duplicates', summary.duplicates],
-    ['new', summary.plan?.new],
-    ['changed', summary.plan?.changed],
-    ['unchanged', summary.plan && summary.unchanged],
-    ['gone', summary.plan?.gone],
-    ['elsewhere', summary.otherShards],
-    ['records', records],
-    ['days', summary.days && daysText(summary.days)],
-    ['pages', summary.pages],
-    ['requests', summary.requests],
-    ['retries', summary.retries],
-    ['pending', pendingSeconds ? secondsText(pendingSeconds) : undefined],
-    ['sent', bytesSent === undefined ? undefined : bytesText(bytesSent)],
-    ['size', bytes === undefined ? undefined : bytesText(bytes)],
-    ['time', secondsText(seconds)],
-    ['rate', rate && `${rate} records/s`],
-    ['rejects', summary.rejectsFile],
-    ['output', summary.output],
-    ['report', summary.report],
-  ];
-  return figures.flatMap(([label, figure]) =>
-    figure === undefined || figure === null
-      ? []
-      : [[label, typeof figure === 'number' ? grouped(figure) : figure]],
-  );
+  const rate = recordRate(summary);
+  const values: Readonly<Record<Figure['name'], string | number | null | undefined>> = {
+    account: place(summary),
+    run: summary.run,
+    read: summary.read,
+    checked: summary.checked,
+    same: summary.same,
+    different: summary.different,
+    missing: summary.missing,
+    untold: summary.untold === 0 ? undefined : summary.untold,
+    settled: summary.settled && settledText(summary.settled),
+    proof: summary.proof,
+    seed: typeof summary.mostDiffer === 'number' ? String(summary.seed) : undefined,
+    accepted,
+    rejected: summary.rejected,
+    warnings: summary.warnings,
+    rules: foundText(summary),
+    unknown: summary.unknown,
+    notSent: summary.notSent,
+    resumed: summary.resumed,
+    duplicates: summary.duplicates,
+    new: summary.plan?.new,
+    changed: summary.plan?.changed,
+    unchanged: summary.plan && summary.unchanged,
+    gone: summary.plan?.gone,
+    otherShards: summary.otherShards,
+    records,
+    days: summary.days && daysText(summary.days),
+    pages: summary.pages,
+    requests: summary.requests,
+    retries: summary.retries,
+    pendingSeconds: pendingSeconds ? formatDuration(pendingSeconds) : undefined,
+    bytesSent: bytesSent === undefined ? undefined : formatBytes(bytesSent),
+    bytes: bytes === undefined ? undefined : formatBytes(bytes),
+    seconds: formatDuration(seconds),
+    rate: rate && `${rate} records/s`,
+    rejectsFile: summary.rejectsFile,
+    output: summary.output,
+    report: summary.report,
+  };
+  return Object.entries(labels).flatMap(([key, label]) => {
+    const name = key as Figure['name'];
+    const figure = values[name];
+    if (figure === undefined || figure === null) return [];
+    const value = typeof figure === 'number' ? grouped(figure) : figure;
+    return [{ name, label, value, isZero: figure === 0 }];
+  });
+}
+
+/** Records a second; undefined where none were done, or in no time. */
+export function recordRate({ records, accepted = 0, seconds }: Summary): string | undefined {
+  const done = records ?? accepted;
+  return seconds > 0 && done > 0 ? grouped(Math.round(done / seconds)) : undefined;
 }
 
 /** Rows by rule, like `2 duplicate, 1 alphabet`. */
@@ -138,42 +195,47 @@ function asText(
 ): string {
   const { exitCode } = summary;
   const rest = summaryFigures(summary).filter(
-    ([label, value]) => value !== '0' && !tells(summary, label) && (label !== 'run' || unfinished),
+    ({ name, isZero }) => !isZero && !isInHeadline(summary, name) && (name !== 'run' || unfinished),
   );
-  const [account, others] = [
-    rest.filter(([label]) => label === 'account'),
-    rest.filter(([label]) => label !== 'account'),
+  const lines = [
+    ...rest.filter(({ name }) => name === 'account').map(lineOf),
+    ...traffic(summary),
+    ...rest.filter(({ name }) => name !== 'account').map(lineOf),
   ];
-  const lines = [...account, ...traffic(summary), ...others];
   if (next !== undefined && exitCode === 0 && runtime.stderr.isTTY === true) {
-    lines.push(['next', asCalled(next, runtime.program)]);
+    lines.push(['next', withProgramName(next, runtime.program)]);
   }
   const block = lines.map(([label, text]) => `  ${label.padEnd(9)} ${text}\n`).join('');
   return `${headline(summary, nouns)}\n${block}`;
 }
 
+const lineOf = ({ label, value }: Figure): [label: string, text: string] => [label, value];
+
 /** `343 MB in 2,501 requests (1 retry), 2m 13s, 18,741 records/s`. */
 function traffic(summary: Summary): [label: string, text: string][] {
-  const { records, accepted = 0, bytesSent, bytes = 0, seconds, requests, retries } = summary;
-  if (requests === 0 || !tells(summary, 'requests')) return [];
-  const done = records ?? accepted;
+  const { bytesSent, bytes = 0, seconds, requests, retries } = summary;
+  if (requests === 0 || !isInHeadline(summary, 'requests')) return [];
   const again = retries > 0 ? ` (${grouped(retries)} ${retries === 1 ? 'retry' : 'retries'})` : '';
-  const rate = seconds > 0 && done > 0 ? `, ${count(Math.round(done / seconds), 'record')}/s` : '';
-  const size = (bytesSent ?? bytes) > 0 ? `${bytesText(bytesSent ?? bytes)} in ` : '';
-  const time = seconds < 0.1 ? msText(1000 * seconds) : secondsText(seconds);
+  const perSecond = recordRate(summary);
+  const rate =
+    perSecond === undefined ? '' : `, ${perSecond} ${perSecond === '1' ? 'record' : 'records'}/s`;
+  const size = (bytesSent ?? bytes) > 0 ? `${formatBytes(bytesSent ?? bytes)} in ` : '';
+  const time = seconds < 0.1 ? formatMs(1000 * seconds) : formatDuration(seconds);
   return [['traffic', `${size}${count(requests, 'request')}${again}, ${time}${rate}`]];
 }
 
-/** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
+/** Of a FIFO that nobody reads, opening fails at once instead of waiting; a link is not followed. */
 const appending =
-  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | noFollow;
 
 /** GitHub Actions shows this file beside the job; that it cannot be written fails no run. */
 async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryWorld) {
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
   if (file === undefined) return;
-  const rows = summaryFigures(summary).map(([label, value]) => `| ${label} | ${markdown(value)} |`);
-  const title = `### engagectl ${markdown(summary.command)}: ${verdict(summary)}`;
+  const rows = summaryFigures(summary).map(
+    ({ label, value }) => `| ${label} | ${markdown(value)} |`,
+  );
+  const title = `### engagectl ${summary.command}: ${verdict(summary)}`;
   try {
     const table = `${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`;
     await appendFile(file, table, { flag: appending });
@@ -182,11 +244,23 @@ async function appendStepSummary(summary: Summary, { runtime, messages }: Summar
   }
 }
 
-/** Text in a table cell: no markup, no HTML, no new row. */
-const markdown = (text: string): string =>
-  inert(text)
+/** Figures of ours, which nothing in Markdown takes for something else. */
+const figure = /^\d[\d.,]*[ a-z\d/]*$/i;
+
+/**
+ * Text in a table cell: no markup, no HTML, no new row. It stands in code spans, as GitHub makes links of addresses, names
+ * and numbers in any other text, even where their characters are written as entities. What ends a span or a cell stands between them.
+ */
+const markdown = (text: string): string => {
+  if (figure.test(text)) return text;
+  const parts = inert(text)
     .replace(/[\r\n\t]+/g, ' ')
-    .replace(/[\\`*_{}[\]()#+!|<>&~@:]/g, (character) => `&#${character.codePointAt(0) ?? 0};`);
+    .split(/([`|\\])/)
+    .filter((part) => part !== '');
+  return parts
+    .map((part) => (/^[`|\\]$/.test(part) ? `&#${part.charCodeAt(0)};` : `\`${part}\``))
+    .join('');
+};
 
 /** What a command does to its records, in the past. */
 const verbs: Readonly<Record<string, string>> = {
@@ -213,7 +287,7 @@ export function headline(summary: Summary, nouns: string): string {
     return `${verb} ${counted(records, nouns)}${sofar}`;
   }
   if (read === undefined) return `${command}: ${verdict(summary)}`;
-  const parts = [mainPart(summary, verb, nouns), ...others(summary, command)];
+  const parts = [mainPart(summary, verb, nouns), ...otherParts(summary, command)];
   return parts.filter((part) => part !== undefined).join('; ');
 }
 
@@ -232,7 +306,7 @@ function mainPart(summary: Summary, verb: string, nouns: string): string {
 const isCut = ({ exitCode, accepted = 0, resumed = 0, notSent = 0, rehearsal }: Summary): boolean =>
   ![0, 3, 6].includes(exitCode) && accepted + resumed > 0 && notSent > 0 && rehearsal === undefined;
 
-function others(summary: Summary, command: string): (string | undefined)[] {
+function otherParts(summary: Summary, command: string): (string | undefined)[] {
   const { rejected, unknown, notSent, duplicates, rehearsal } = summary;
   const unsent = isCut(summary) ? 'more were read and not sent' : 'not sent';
   return [
@@ -258,25 +332,19 @@ const counted = (count: number, nouns: string): string =>
   `${grouped(count)} ${count === 1 ? nouns.replace(/ies$/, 'y').replace(/(?<=us)es$|s$/, '') : nouns}`;
 
 /** Figures that stand in the headline, or in the line about the traffic. */
-const told = new Set(
-  [
-    'read',
-    'accepted',
-    'rejected',
-    'unknown',
-    'not sent',
-    'resumed',
-    'duplicates',
-    'records',
-    'checked',
-    'proved',
-  ].concat(['pages', 'requests', 'retries', 'pending', 'sent', 'size', 'time', 'rate']),
-);
+const told: ReadonlySet<Figure['name']> = new Set([
+  ...(['read', 'accepted', 'rejected', 'unknown', 'notSent', 'resumed', 'duplicates'] as const),
+  ...(['records', 'checked', 'proof', 'pages', 'requests', 'retries'] as const),
+  ...(['pendingSeconds', 'bytesSent', 'bytes', 'seconds', 'rate'] as const),
+]);
 
 /** Whether a figure needs no line of its own; the run has one where it can be gone on with. */
-export function tells({ command, exitCode, rejectsFile }: Summary, label: string): boolean {
-  if (label === 'run') return exitCode === 0 || Boolean(rejectsFile);
-  return verbs[command] !== undefined && told.has(label);
+export function isInHeadline(
+  { command, exitCode, rejectsFile }: Summary,
+  figure: Figure['name'],
+): boolean {
+  if (figure === 'run') return exitCode === 0 || Boolean(rejectsFile);
+  return verbs[command] !== undefined && told.has(figure);
 }
 
 /** The same in a word or two. */

@@ -15,41 +15,44 @@ import { notYet } from './known-violations.js';
 const mayImport: Readonly<Record<string, string>> = {
   // the entries
   process: 'main, runtime, errors, import() ui',
-  main: 'import() program, import() ui, errors, version, type runtime',
+  main: 'import() redact, import() program, import() ui, errors, version, type runtime',
   program: 'commands, help, wording, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
   testing: 'service, contract, runtime',
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, text, time-zone, errors, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
-  ui: 'errors, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
+    'jobs, ui, help, redact, config, contract, text, time-zone, errors, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
+  ui: 'redact, errors, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, calling/node, type runtime',
-  bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
-  input: 'contract, text, type wasm, errors, files, type runtime',
+  jobs: 'redact, bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, calling/node, type runtime',
+  bulk: 'redact, client, contract, text, errors, event-loop, files, type input, type mapping, type output, type runtime',
+  input: 'contract, wording, text, type wasm, errors, event-loop, files, type runtime',
   mapping:
     'contract, did-you-mean, wording, time-zone, text, errors, files, type input, type runtime, zod',
-  output: 'contract, did-you-mean, time-zone, text, errors, files, type runtime',
-  client: 'contract, text, wasm, errors, files, type runtime, undici',
+  output: 'contract, wording, did-you-mean, time-zone, text, errors, files, type runtime',
+  client: 'redact, contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, time-zone, text, files, calling, libsql, ws, selfsigned, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
   calling: '',
   'calling/node': 'calling, import() ws, import() @roamhq/wrtc',
-  fleet: 'jobs, bulk, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
+  fleet:
+    'jobs, bulk, wording, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
   config: 'contract, did-you-mean, wording, errors, files, type runtime, zod, import() conf',
   text: 'errors, wasm',
-  files: 'errors, type runtime, import() libsql',
+  files: 'errors, wording, type runtime, import() libsql',
   contract: 'zod',
   errors: '',
+  'event-loop': '',
   'did-you-mean': 'type zod',
   wording: '',
+  redact: '',
   'error-explanations': 'type errors',
-  runtime: '',
+  runtime: 'wording',
   version: '',
   'time-zone': '',
   wasm: 'errors',
@@ -57,6 +60,7 @@ const mayImport: Readonly<Record<string, string>> = {
 
 /** Files that may read of the outside world what stands beside them, besides runtime.ts and process.ts. */
 const mayRead: Readonly<Record<string, string>> = {
+  'event-loop.ts': 'timers', // a turn of the event loop, and no time
   'client/timeouts.ts': 'timers', // undici's answers are waited for with its own limits
   'ui/progress.ts': 'timers', // draws while nothing else happens
   'calling/environment.ts': 'clock, timers, random', // what is used where nothing else is injected
@@ -72,8 +76,10 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/clock.ts': 'timers',
   'service/calls/turn-transaction.ts': 'timers', // ends with the turn of the event loop
   'service/calls/call-lifecycle.ts': 'random', // an id that nothing else has
+  'service/calls/registration.ts': 'random', // a number that comes only once
   'service/calls/websocket-server.ts': 'random',
   'service/store/database.ts': 'random', // a key, which must not be foretold
+  'files/atomic-write.ts': 'random', // a name at which nobody can plant a link
 };
 
 interface Import {

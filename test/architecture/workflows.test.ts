@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 const folder = fileURLToPath(new URL('../../.github/workflows/', import.meta.url));
 
@@ -15,3 +15,81 @@ it.each(readdirSync(folder))(
     for (const action of used) expect(action).toMatch(/^[\w./-]+@[\da-f]{40} # v\d+\.\d+\.\d+$/);
   },
 );
+
+describe('release.yml', () => {
+  const text = readFileSync(path.join(folder, 'release.yml'), 'utf8');
+  const [head = '', body = ''] = text.split(/^jobs:$/m);
+  const names = [...body.matchAll(/^ {2}([\w-]+):$/gm)].map(([, name = '']) => name);
+  const jobs = new Map(
+    body
+      .split(/^ {2}[\w-]+:$/m)
+      .slice(1)
+      .map((job, at) => [names[at] ?? '', job]),
+  );
+  const rights = (job: string) => /^ {4}permissions: \{ (.*) \}$/m.exec(job)?.[1] ?? '';
+
+  it('gives jobs no right but reading, unless they say so', () => {
+    expect(head).toMatch(/^permissions: \{ contents: read \}$/m);
+    expect(names).toEqual(['package', 'publish', 'single-file', 'release']);
+    expect([...jobs.values()].map(rights)).toEqual([
+      '',
+      'contents: read, id-token: write',
+      '',
+      'contents: write, id-token: write, attestations: write',
+    ]);
+  });
+
+  it('runs nothing of the repository and its dependencies where a job can prove who it is', () => {
+    for (const [name, job] of jobs) {
+      const runsCode =
+        /(?:^|[^-\w/])(?:npm (?:ci|install|run|pack|test)|npx|node)\s|actions\/checkout@/m;
+      expect([name, runsCode.test(job)]).toEqual([name, !rights(job).includes('write')]);
+      if (/npm publish/.test(job)) expect(job).toMatch(/npm publish .*--ignore-scripts/);
+    }
+  });
+
+  it('attests single files and the list of what is in the package', () => {
+    const release = jobs.get('release') ?? '';
+    const [attested, uploaded] = ['attest-build-provenance@', 'gh release upload'].map((one) =>
+      release.indexOf(one),
+    );
+    expect(attested).toBeGreaterThan(0);
+    expect(uploaded).toBeGreaterThan(attested ?? Infinity);
+    expect(release).toContain("subject-path: 'engagectl-*.tar.gz, engagectl-*.cdx.json'");
+    expect(jobs.get('package')).toContain('node bin/sbom.mjs >');
+  });
+});
+
+const root = new URL('../../', import.meta.url);
+
+// Likewise a tag of an image.
+it('Dockerfile names its images by one digest', () => {
+  const images = [...readFileSync(new URL('Dockerfile', root), 'utf8').matchAll(/^FROM (\S+)/gm)];
+  expect(images).toHaveLength(2);
+  expect(new Set(images.map(([, image]) => image)).size).toBe(1);
+  expect(images[0]?.[1]).toMatch(/^node:24\.\d+\.\d+-bookworm-slim@sha256:[\da-f]{64}$/);
+});
+
+it.each(['**/.env*', '**/passcode*', '.git', 'node_modules'])(
+  '.dockerignore keeps %s out of images',
+  (pattern) => {
+    const lines = readFileSync(new URL('.dockerignore', root), 'utf8').split('\n');
+    expect(lines).toContain(pattern);
+    // Of what is let in again, nothing is copied into the last stage.
+    expect(lines.filter((line) => line.startsWith('!'))).toEqual(['!test/**/passcode*']);
+  },
+);
+
+it('package-lock.json has a checksum for each package', () => {
+  const { packages } = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8')) as {
+    packages: Record<string, { readonly integrity?: string; readonly resolved?: string }>;
+  };
+  const installed = Object.entries(packages).filter(([name]) => name !== '');
+  expect(installed.length).toBeGreaterThan(200);
+  for (const [name, { integrity, resolved }] of installed)
+    expect([name, integrity, resolved]).toEqual([
+      name,
+      expect.stringMatching(/^sha512-[\w+/]{86}==$/),
+      undefined,
+    ]);
+});

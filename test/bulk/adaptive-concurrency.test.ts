@@ -1,28 +1,28 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Gate } from '../../src/bulk/adaptive-concurrency.js';
+import { AimdLimiter } from '../../src/bulk/adaptive-concurrency.js';
 
 it('lets in as many as there are slots, the others in turn', async () => {
-  const gate = new Gate(2);
+  const gate = new AimdLimiter(2);
   const inside: number[] = [];
-  for (const n of [1, 2, 3, 4]) void gate.enter().then(() => inside.push(n));
+  for (const n of [1, 2, 3, 4]) void gate.acquire().then(() => inside.push(n));
   await turn();
   expect([inside, gate.inFlight]).toEqual([[1, 2], 2]);
-  gate.leave();
+  gate.release();
   await turn();
   expect(inside).toEqual([1, 2, 3]);
-  gate.leave();
-  gate.leave();
+  gate.release();
+  gate.release();
   await turn();
   expect([inside, gate.inFlight]).toEqual([[1, 2, 3, 4], 1]);
 });
 
 it('is cut once per burst, and grows back by what comes through', async () => {
-  const gate = new Gate(10);
-  const tickets = await Promise.all([gate.enter(), gate.enter()]);
+  const gate = new AimdLimiter(10);
+  const tickets = await Promise.all([gate.acquire(), gate.acquire()]);
   for (const ticket of tickets) gate.throttled(ticket);
   expect(gate.limit).toBe(7);
-  gate.throttled(await gate.enter());
+  gate.throttled(await gate.acquire());
   expect(gate.limit).toBe(4);
   for (let n = 0; n < 100; n += 1) gate.succeeded();
   expect(gate.limit).toBe(10);

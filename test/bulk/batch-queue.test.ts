@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Intake } from '../../src/bulk/peekable-iterator.js';
+import { PeekableIterator } from '../../src/bulk/peekable-iterator.js';
 import { deferred } from '../support/builders/record-blocks.js';
 
 async function* numbers(count: number) {
@@ -7,7 +7,7 @@ async function* numbers(count: number) {
 }
 
 it('gives out every item once, whoever waited for it, and then none', async () => {
-  const intake = new Intake(numbers(2));
+  const intake = new PeekableIterator(numbers(2));
   await intake.ready();
   await intake.ready();
   expect([await intake.take(), await intake.take()]).toEqual([1, 2]);
@@ -17,7 +17,7 @@ it('gives out every item once, whoever waited for it, and then none', async () =
 
 it('can be left while it waits, and taken up again where it was', async () => {
   const late = deferred<IteratorResult<string>>();
-  const intake = new Intake<string>({
+  const intake = new PeekableIterator<string>({
     [Symbol.asyncIterator]: () => ({ next: () => late.promise }),
   });
   const stop = new AbortController();
@@ -29,7 +29,7 @@ it('can be left while it waits, and taken up again where it was', async () => {
 });
 
 it('tells a failure to who takes, as often as that is tried', async () => {
-  const intake = new Intake(
+  const intake = new PeekableIterator(
     (async function* () {
       yield 1;
       throw new Error('unreadable');
@@ -43,7 +43,7 @@ it('tells a failure to who takes, as often as that is tried', async () => {
 it('gives out all that there is until it is left', async () => {
   const stop = new AbortController();
   const taken: number[] = [];
-  for await (const n of new Intake(numbers(5)).until(stop.signal)) {
+  for await (const n of new PeekableIterator(numbers(5)).until(stop.signal)) {
     taken.push(n);
     if (n === 3) stop.abort();
   }

@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { CommitQueue } from '../../src/bulk/journal/journal.js';
+import { GroupCommit } from '../../src/bulk/journal/journal.js';
 import { deferred } from '../support/builders/record-blocks.js';
 
 /** A queue whose commits end when they are told to. */
 function queueOf() {
   const begun: ReturnType<typeof deferred<void>>[] = [];
-  const queue = new CommitQueue(async () => {
+  const queue = new GroupCommit(async () => {
     const commit = deferred();
     begun.push(commit);
     return commit.promise;
@@ -35,7 +35,7 @@ it('commits one after the other; who asks meanwhile shares the next one', async 
 it('holds what is noted until the commit begins', async () => {
   const noted: number[] = [];
   const committed: number[][] = [];
-  const queue = new CommitQueue(async () => void committed.push(noted.splice(0)));
+  const queue = new GroupCommit(async () => void committed.push(noted.splice(0)));
   noted.push(1);
   const first = queue.commit();
   noted.push(2);

@@ -1,6 +1,13 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { OrdinalSet, rangesOf } from '../../src/bulk/outcomes/ordinal-set.js';
+import {
+  ordinalOfFault,
+  ordinalOfRow,
+  ordinalRuns,
+  OrdinalSet,
+  toRanges,
+} from '../../src/bulk/outcomes/ordinal-set.js';
+import { jsonRows } from '../support/builders/row-blocks.js';
 
 const ordinal = fc.integer({ min: 0, max: 60 });
 
@@ -11,8 +18,8 @@ it('holds exactly what was added and not deleted since', () => {
       const set = new OrdinalSet();
       const oracle = new Set<number>();
       for (const { adds, ordinals } of steps) {
-        if (adds) set.add(rangesOf(ordinals));
-        else set.delete(rangesOf(ordinals));
+        if (adds) set.add(toRanges(ordinals));
+        else set.delete(toRanges(ordinals));
         for (const each of ordinals) {
           if (adds) oracle.add(each);
           else oracle.delete(each);
@@ -20,15 +27,45 @@ it('holds exactly what was added and not deleted since', () => {
         const held = Array.from({ length: 62 }, (_, n) => n).filter((n) => set.has(n));
         expect(held).toEqual([...oracle].toSorted((a, b) => a - b));
         expect(set.isEmpty).toBe(oracle.size === 0);
+        const before = Array.from({ length: 62 }, (_, n) => set.countBefore(n));
+        expect(before).toEqual(before.map((_, n) => held.filter((each) => each < n).length));
       }
     }),
   );
 });
 
 it('joins neighbours', () => {
-  expect(rangesOf([5, 3, 4, 9, 1, 4])).toEqual([
+  expect(toRanges([5, 3, 4, 9, 1, 4])).toEqual([
     [1, 1],
     [3, 5],
     [9, 9],
   ]);
+});
+
+it('numbers records and unreadable ones in the order in which they are in the input', () => {
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { maxLength: 20 }), (isFault) => {
+      const first = 1000;
+      const texts = isFault.flatMap((is, n) => (is ? [] : [`"record ${n}"`]));
+      const { bounds, ...rows } = jsonRows(texts);
+      // A fault lies in the gap before the record that follows it, or behind the last one.
+      let row = 0;
+      const faults = isFault.flatMap((is) => {
+        if (!is) row += 1;
+        return is ? [{ at: 1 + 10 * (bounds[2 * row] ?? 1000), line: 1 } as never] : [];
+      });
+      const block = { ...rows, first, bounds: bounds.map((at) => 10 * at + 2), faults };
+      let [nextRow, nextFault] = [0, 0];
+      for (const [n, is] of isFault.entries()) {
+        const ordinal = is
+          ? ordinalOfFault(block, faults[nextFault++]!)
+          : ordinalOfRow(block, nextRow++);
+        expect(ordinal).toBe(first + n);
+      }
+      const runs = ordinalRuns(block, 0, nextRow).flatMap((run) =>
+        Array.from({ length: run.count }, (_, n) => run.first + n),
+      );
+      expect(runs).toEqual(isFault.flatMap((is, n) => (is ? [] : [first + n])));
+    }),
+  );
 });

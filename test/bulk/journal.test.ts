@@ -110,8 +110,14 @@ describe('Journal', () => {
     bytes[second + 20]! ^= 1;
     writeFileSync(path, bytes);
     expect(() => Journal.open(path, kinds)).toThrow(
-      expect.objectContaining({ id: 'E-JOURNAL', details: expect.objectContaining({ line: 3 }) }),
+      expect.objectContaining({
+        id: 'E-JOURNAL',
+        message: expect.stringContaining('is damaged in line 3'),
+        details: expect.objectContaining({ line: 3 }),
+      }),
     );
+    rmSync(path);
+    expect(() => Journal.open(path, kinds)).toThrow('is damaged or missing');
   });
 
   it('refuses the entry of a later version, and leaves the file as it is: E-JOURNAL', () => {
@@ -196,6 +202,30 @@ describe('a journal that is damaged', () => {
       writeFileSync(markOf(copy), flipped);
       expect(await reopened(copy)).toEqual([1, 2, 3, 4, 5].map(entry));
     }
+  });
+
+  it('of two places says in each what one of the last two syncs left', async () => {
+    const path = makeWorld().path('journal');
+    const { journal } = Journal.open<Entry>(path, kinds);
+    const synced: number[] = [];
+    for (const n of [1, 2, 3, 4, 5]) {
+      await journal.append(entry(n));
+      synced.push(statSync(path).size);
+    }
+    journal.close();
+    const [whole, mark] = [readFileSync(path), readFileSync(markOf(path))];
+    for (const place of [20, 532]) {
+      const copy = copyOf(path, whole.subarray(0, synced.at(-2)! - 1), `place-${place}`);
+      const flipped = Buffer.from(mark);
+      flipped[place]! ^= 4;
+      writeFileSync(markOf(copy), flipped);
+      expect(() => Journal.open(copy, kinds)).toThrow(damaged);
+    }
+  });
+
+  it('is for its owner alone, as is what says how much of it was synced', async () => {
+    const path = await written(makeWorld());
+    for (const file of [path, markOf(path)]) expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 });
 

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { plainOption } from '../../src/errors.js';
+import { unnamedOption } from '../../src/errors.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { Journal } from '../../src/bulk/journal/journal.js';
-import { JournalledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
+import { JournaledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
 import {
-  earlierParts,
+  replayWrite,
   writeEntries,
   type WriteEntry,
 } from '../../src/bulk/outcomes/journal-entries.js';
@@ -20,10 +20,10 @@ const rows = jsonRows(Array.from({ length: 40 }, (_, n) => `{"n":${n}}`));
 /** A journal and a rejects file on the disk, and the tally that writes to both. */
 function begin(files: { readonly journal: string; readonly rejects: string }) {
   const { journal } = Journal.open<WriteEntry>(files.journal, writeEntries);
-  const rejects = new RejectsFile(files.rejects, files.rejects, { option: plainOption });
+  const rejects = new RejectsFile(files.rejects, files.rejects, { option: unnamedOption });
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
-  tally.log = new JournalledOutcomes({
+  tally.log = new JournaledOutcomes({
     journal,
     rejects,
     digests: () => [],
@@ -54,7 +54,7 @@ it('journals a length of the rejects file that holds the settled records and no 
         else if (what === 'turn') await turn();
         else {
           unknown.add(row);
-          tally.turnDown(rows, row, { stage: 'unknown', error: 'no answer' });
+          tally.reject(rows, row, { stage: 'unknown', error: 'no answer' });
         }
       }
       await Promise.all(commits);
@@ -64,7 +64,7 @@ it('journals a length of the rejects file that holds the settled records and no 
       const { journal: written, entries } = Journal.open<WriteEntry>(files.journal, writeEntries);
       written.close();
       for (let known = 1; known <= entries.length; known += 1) {
-        const { settled, rejects } = earlierParts(entries.slice(0, known));
+        const { settled, rejects } = replayWrite(entries.slice(0, known));
         const listed = linesOf(files.rejects, rejects.bytes);
         expect(listed).toEqual([...unknown].filter((row) => settled.has(row)));
       }

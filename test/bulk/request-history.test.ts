@@ -1,6 +1,6 @@
 import { array, assert, integer, property, record } from 'fast-check';
 import { expect, it } from 'vitest';
-import { History } from '../../src/bulk/request-history.js';
+import { RequestHistory } from '../../src/bulk/request-history.js';
 
 const throttled = { kind: 'refused', sent: true, status: 429, message: '' } as const;
 
@@ -17,12 +17,12 @@ it('keeps every request and record, however long the run, in a bounded number of
     property(array(request, { maxLength: 60 }), (requests) => {
       let now = 0;
       let done = 0;
-      const history = new History({ monotonic: () => now }, () => done);
+      const history = new RequestHistory({ monotonic: () => now }, () => done);
       const acts: { readonly at: number; readonly act: () => void }[] = [];
       let begins = 0;
       for (const { pause, lasts, records, fails } of requests) {
         begins += pause;
-        let ended: ReturnType<History['began']>;
+        let ended: ReturnType<RequestHistory['began']>;
         acts.push(
           { at: begins, act: () => (ended = history.began()) },
           {
@@ -60,7 +60,7 @@ it('keeps every request and record, however long the run, in a bounded number of
 
 it('a request that lasts is in flight in every stretch of its time', () => {
   let now = 0;
-  const history = new History({ monotonic: () => now }, () => 0);
+  const history = new RequestHistory({ monotonic: () => now }, () => 0);
   const ended = history.began();
   now = 1000;
   ended();
@@ -71,7 +71,7 @@ it('percentiles are those of the nearest rank, at most 2 % above', () => {
   assert(
     property(array(integer({ min: 1, max: 3_600_000 }), { minLength: 1 }), (all) => {
       let now = 0;
-      const history = new History({ monotonic: () => now }, () => 0);
+      const history = new RequestHistory({ monotonic: () => now }, () => 0);
       for (const one of all) {
         const ended = history.began();
         now += one;

@@ -73,7 +73,7 @@ it.each<[string, string, (sides: Sides) => unknown]>([
   ['Declined', 'the receiver declines', ({ bob, callId }) => bob.client.decline(callId)],
   ['Declined', 'the receiver hangs up', ({ bob }) => bob.client.hangup()],
   ['Declined', 'the receiver logs out', ({ bob }) => bob.client.logout()],
-])('%s: %s', async (event, _, act) => {
+])('both sides hear %s when %s', async (event, _, act) => {
   const sides = await ringing();
   expect(sides.ann.client.getCallState()).toBe('OutgoingCall');
   expect(sides.bob.client.getCallState()).toBe('IncomingCall');
@@ -94,7 +94,7 @@ it('a client that leaves in a call hears of its end in its next life', async () 
   expect(ann.client.getCallState()).toBe('NoCall');
 });
 
-it('Missed: nobody answers', async () => {
+it('both sides hear Missed when nobody answers', async () => {
   await bothHear(await ringing({}, 200), 'Missed');
 });
 

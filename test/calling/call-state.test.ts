@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isTerminal, type CallEvent } from '../../src/calling/protocol.js';
-import { placedCall, transition, type Trigger } from '../../src/service/calls/call-state.js';
+import { initialTransition, transition, type Trigger } from '../../src/service/calls/call-state.js';
 
 const answered: Trigger[] = [{ type: 'answer' }];
 const inProgress: Trigger[] = [
@@ -12,8 +12,12 @@ const inProgress: Trigger[] = [
 
 /** Both sides' events of a call with these triggers. Refused triggers are marked by `refused`. */
 function eventsOf(triggers: readonly Trigger[]) {
-  let { state } = placedCall;
-  const events = { initiator: [placedCall.initiator], receiver: [] as unknown[], refused: 0 };
+  let { state } = initialTransition;
+  const events = {
+    initiator: [initialTransition.initiator],
+    receiver: [] as unknown[],
+    refused: 0,
+  };
   let ending: unknown;
   for (const trigger of triggers) {
     const next = transition(state, trigger);
@@ -110,7 +114,7 @@ it.each<[what: string, Trigger[], initiator: string[], receiver: string[], statu
     ['Answered', 'CallInProgress', 'Ended'],
     'over',
   ],
-])('%s', (_, triggers, initiator, receiver, status) => {
+])('each side hears its events of a call: %s', (_, triggers, initiator, receiver, status) => {
   const { ending, ...events } = eventsOf(triggers);
   expect(events).toEqual({
     initiator: ['CallIsPlaced', ...initiator],

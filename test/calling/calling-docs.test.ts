@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import {
   transition,
-  placedCall,
+  initialTransition,
   type CallState,
   type Trigger,
 } from '../../src/service/calls/call-state.js';
@@ -28,7 +28,7 @@ it('has each error with its description and its numbers', () => {
   expect(tableBelow(page, 'Errors')).toEqual(rows);
 });
 
-const placed = placedCall.state;
+const placed = initialTransition.state;
 const answered: CallState = { phase: 'answered', ready: [] };
 const decline = (reasonCode: Extract<Trigger, { type: 'decline' }>['reasonCode']): Trigger => ({
   type: 'decline',
@@ -79,7 +79,7 @@ it('has each transition of a call', () => {
     ];
   });
   expect(tableBelow(page, 'States of a call')).toEqual([
-    ['–', 'the router accepts the call', 'placed', placedCall.initiator, 'it rings'],
+    ['–', 'the router accepts the call', 'placed', initialTransition.initiator, 'it rings'],
     ...expected,
   ]);
 });

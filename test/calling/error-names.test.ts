@@ -158,7 +158,7 @@ it('has a number for each name on each platform, or a reason why not', () => {
 });
 
 describe.each(['android', 'ios'] as const)('on %s', (platform) => {
-  it.each(numbers)('%s', async (name, android, ios) => {
+  it.each(numbers)('%s has its number in the response', async (name, android, ios) => {
     const number = { android, ios }[platform];
     const response = await producers[name](await stageOn(platform));
     if (number === '-') {

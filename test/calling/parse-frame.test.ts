@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { isContext } from '../../src/calling/call-request.js';
 import { isCuid } from '../../src/calling/cuid.js';
-import { readClientFrame, readRouterFrame } from '../../src/calling/parse-frame.js';
+import { parseClientFrame, parseRouterFrame } from '../../src/calling/parse-frame.js';
 
-const read = (frame: unknown) => readClientFrame(JSON.stringify(frame));
+const read = (frame: unknown) => parseClientFrame(JSON.stringify(frame));
 
 it('keeps the members of the protocol, and no other', () => {
   const frame = {
@@ -21,7 +21,7 @@ it('keeps the members of the protocol, and no other', () => {
 });
 
 it.each([['{'], ['[]'], ['null'], ['"auth"'], ['12'], ['']])('%s is malformed', (text) => {
-  expect(readClientFrame(text)).toEqual({ kind: 'malformed' });
+  expect(parseClientFrame(text)).toEqual({ kind: 'malformed' });
 });
 
 it.each([[{}], [{ t: 'video', id: 1 }], [{ t: 'constructor', id: 1 }], [{ t: 7 }]])(
@@ -60,6 +60,8 @@ it.each([
   [{ t: 'seen', seq: '4' }, undefined, 'seen: seq'],
   [{ ...auth, platform: 'web' }, 1, 'auth: platform'],
   [{ ...auth, apiKey: '' }, 1, 'auth: apiKey'],
+  [{ ...auth, proof: 7 }, 1, 'auth: proof'],
+  [{ t: 'hello', id: 1 }, 1, 'hello: nonce'],
   [{ ...auth, cuid: 'a\u202Eb_cde' }, 1, 'auth: cuid'],
   [{ ...auth, caps: { notifications: 1 } }, 1, 'auth: caps'],
   [{ ...auth, missedCallActions: { a: '1', b: '2', c: '3', d: '4' } }, 1, 'missedCallActions'],
@@ -104,9 +106,9 @@ it.each([
 });
 
 it('passes over frames of later routers', () => {
-  expect(readRouterFrame('{"t":"over","seq":1,"callId":"c","reason":"busy"}')).toMatchObject({
+  expect(parseRouterFrame('{"t":"over","seq":1,"callId":"c","reason":"busy"}')).toMatchObject({
     seq: 1,
   });
   for (const text of ['{"t":"video"}', '{', '[]', '{}'])
-    expect(readRouterFrame(text)).toBeUndefined();
+    expect(parseRouterFrame(text)).toBeUndefined();
 });

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { CallEvent } from '../../src/calling/protocol.js';
 import type { Clock } from '../../src/calling/environment.js';
@@ -41,22 +40,21 @@ it('both sockets cut in mid-call: the hang-up arrives when they are back', async
 });
 
 /** Until the call is placed: an attempt fails while the socket is down, or the call of the one before is hung up. */
-async function placed({ client }: TestClient, context: string): Promise<number> {
-  for (let failed = 0; ; failed += 1) {
+async function placed({ client }: TestClient, context: string): Promise<void> {
+  const isPlaced = async () => {
     const { error } = await client.call('bob_1', context);
-    if (error === null) return failed;
-    expect(['NO_NETWORK', 'CALL_IN_PROGRESS']).toContain(error.errorName);
-    await delay(5);
-  }
+    if (error !== null) expect(['NO_NETWORK', 'CALL_IN_PROGRESS']).toContain(error.errorName);
+    return error === null;
+  };
+  await until(isPlaced, { message: `the call "${context}" is placed` });
 }
 
-it('cut at any time: each side hears each event of a call once, and both agree on its end', async () => {
+it('cut after any piece of data: each side hears each event of a call once, and both agree on its end', async () => {
   const { proxy, ann, bob } = await behindProxy();
   bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
   for (let round = 0; round < 25; round += 1) {
-    const cutting = delay(round).then(() => proxy.cut());
+    proxy.cutAfter(round + 1);
     await placed(ann, `round ${round}`);
-    await cutting;
     await until(() => ann.client.getCallState() === 'OngoingCall');
     await until(() => ann.events.at(-1) === 'Outgoing CallInProgress');
     ann.client.hangup();
@@ -95,9 +93,22 @@ async function withScript(times = {}) {
   const router = await scriptedRouter();
   let pace = 1;
   const refusals: string[] = [];
+  /** What the client waits for. */
+  const waits = new Set<() => void>();
   const clock: Clock = {
     now: () => systemClock.now(),
-    after: (milliseconds, run) => systemClock.after(milliseconds * pace, run),
+    after: (milliseconds, run) => {
+      const stop = systemClock.after(milliseconds * pace, () => {
+        waits.delete(end);
+        run();
+      });
+      const end = () => {
+        waits.delete(end);
+        stop();
+      };
+      waits.add(end);
+      return end;
+    },
   };
   const ann = await testClient({
     url: router.url,
@@ -110,7 +121,7 @@ async function withScript(times = {}) {
   const hurry = () => {
     pace = 0.01;
   };
-  return { router, ann, hurry, refusals };
+  return { router, ann, hurry, refusals, waits };
 }
 
 it('says how far it has heard, and hears nothing twice', async () => {
@@ -136,7 +147,7 @@ it('holds frames back until it has heard what waited at the router', async () =>
   await until(() => ann.lines.join().includes('out of reach'));
   await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
   ann.client.hangup();
-  await delay(20);
+  await router.settled();
   expect(router.heard.map(({ t }) => t)).not.toContain('hangup');
   tell(router, 'Missed');
   await ann.client.whenIdle();
@@ -160,13 +171,13 @@ it.each([
   [4403, 'CUID_ELSEWHERE'],
   [4409, 'CUID_ELSEWHERE'],
 ])('does not come back after %i, and says so', async (code, name) => {
-  const { router, ann, refusals } = await withScript();
+  const { router, ann, refusals, waits } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.drop(code);
   await until(() => ann.client.getCallState() === 'NoCall');
   expect(refusals).toEqual([name]);
   expect(ann.events).toEqual(['Outgoing Ended']);
-  await delay(50);
+  await until(() => waits.size === 0, { message: 'no attempt to come back is planned' });
   expect(router.heard.filter(({ t }) => t === 'auth')).toHaveLength(1);
   expect((await ann.client.call('bob_1', 'lunch')).error?.errorName).toBe(name);
   expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });

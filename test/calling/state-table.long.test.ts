@@ -143,7 +143,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
-it.each(Object.entries(rows))('%s', async (_, row) => {
+it.each(Object.entries(rows))('the table of states holds for a call that is %s', async (_, row) => {
   const { url } = await runRouter({ timers: row.timers ?? {} });
   const [ann, bob] = await Promise.all([
     Phone.of(url, 'ann_1', ...(row.annIs ?? [])),

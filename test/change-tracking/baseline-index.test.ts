@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { EntriesOnDisk } from '../../src/bulk/change-tracking/baseline-file.js';
-import { EntryFile, entryWords } from '../../src/bulk/change-tracking/baseline-file.js';
-import { EntryWriter } from '../../src/bulk/change-tracking/baseline-file.js';
-import { found, type KnownEntries } from '../../src/bulk/change-tracking/baseline-file.js';
-import { RecordTable } from '../../src/text/baseline-table.js';
+import { BaselineIndex } from '../../src/bulk/change-tracking/baseline-file.js';
+import { BaselineFile, entryWords } from '../../src/bulk/change-tracking/baseline-file.js';
+import { BaselineWriter } from '../../src/bulk/change-tracking/baseline-file.js';
+import { matchKind, type BaselineLookup } from '../../src/bulk/change-tracking/baseline-file.js';
+import { BaselineTable } from '../../src/text/baseline-table.js';
 import { randomOf } from '../chaos/random.js';
 
 // What is remembered, in memory and on the disk: both are asked the same, and a list of ours answers, too.
@@ -26,19 +26,19 @@ const entries = keys
   .map(entryOf)
   .toSorted((a, b) => (a[1]! >>> 0) - (b[1]! >>> 0) || (a[0]! >>> 0) - (b[0]! >>> 0));
 
-function opened(): readonly KnownEntries[] {
+function opened(): readonly BaselineLookup[] {
   const folder = mkdtempSync(path.join(tmpdir(), 'entries-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'base');
-  const writer = new EntryWriter(file);
+  const writer = new BaselineWriter(file);
   const words = joined(entries);
   for (let at = 0; at < words.length; at += entryWords) writer.add(words, at);
   writer.finish({ seed: [1, 2], owner: [3, 4] });
   writer.close();
-  const table = new RecordTable(entries.length);
-  const read = new EntryFile(file);
+  const table = new BaselineTable(entries.length);
+  const read = new BaselineFile(file);
   for (const chunk of read.chunks()) table.add(chunk);
-  const both = [table, new EntriesOnDisk(read)];
+  const both = [table, new BaselineIndex(read)];
   onTestFinished(() => both.forEach((one) => one.close()));
   return both;
 }
@@ -50,7 +50,7 @@ it('tells what is as it was, what changed and what is new', () => {
     const [low, high] = [entry[0]!, entry[1]!];
     return [[entry, entryOf([low, high]), entryOf([word(), word()])][n % 3]!];
   });
-  const wanted = asked.map((_, n) => [found.same, found.changed, found.unknown][n % 3]);
+  const wanted = asked.map((_, n) => [matchKind.same, matchKind.changed, matchKind.unknown][n % 3]);
   for (const known of opened()) {
     expect([...known.compare(joined(asked), rest(asked.length))]).toEqual(wanted);
     expect(known.seen).toBe(2000);
@@ -70,7 +70,7 @@ it('counts a record as changed when only one half of its fingerprint differs', (
   for (const asked of [lowDiffers, highDiffers]) {
     for (const known of opened()) {
       const answers = known.compare(joined(asked), rest(asked.length));
-      expect([...answers]).toEqual(asked.map(() => found.changed));
+      expect([...answers]).toEqual(asked.map(() => matchKind.changed));
     }
   }
 });
@@ -84,7 +84,7 @@ it('does not take a key for another one that shares the high half of its fingerp
   expect(others.length).toBeGreaterThan(2900);
   for (const both of opened()) {
     const answers = both.compare(joined(others), rest(others.length));
-    expect([...answers]).toEqual(others.map(() => found.unknown));
+    expect([...answers]).toEqual(others.map(() => matchKind.unknown));
     expect([both.seen, ...new Set(both.has(joined(others)))]).toEqual([0, 0]);
   }
 });
@@ -94,8 +94,8 @@ it('of which another record was sent, nothing rests any more', () => {
   const other = entryOf([entry[0]!, entry[1]!]);
   for (const known of opened()) {
     const answers = known.compare(joined([entry, other, entry]), rest(3));
-    expect([...answers]).toEqual([found.same, found.changed, found.changed]);
-    expect([...known.compare(entry, rest(1))]).toEqual([found.changed]);
+    expect([...answers]).toEqual([matchKind.same, matchKind.changed, matchKind.changed]);
+    expect([...known.compare(entry, rest(1))]).toEqual([matchKind.changed]);
     expect(known.seen).toBe(1);
   }
 });
@@ -103,7 +103,7 @@ it('of which another record was sent, nothing rests any more', () => {
 it('what may not rest is sent, though it is the same', () => {
   const [entry = new Int32Array(4)] = entries;
   for (const known of opened()) {
-    expect([...known.compare(entry, new Uint8Array(1))]).toEqual([found.changed]);
+    expect([...known.compare(entry, new Uint8Array(1))]).toEqual([matchKind.changed]);
   }
 });
 
@@ -122,10 +122,10 @@ it('misses each key once that nobody met', () => {
 
 it('has no room for a crowd that is no chance: it sends those, and keeps none back', () => {
   const crowd = Array.from({ length: 9000 }, (_, n) => entryOf([n, -1]));
-  const table = new RecordTable(crowd.length);
+  const table = new BaselineTable(crowd.length);
   table.add(joined(crowd));
   const answers = table.compare(joined(crowd), rest(crowd.length));
-  expect(new Set(answers)).toEqual(new Set([found.same, found.unknown]));
+  expect(new Set(answers)).toEqual(new Set([matchKind.same, matchKind.unknown]));
   const others = crowd.map((entry) => entryOf([entry[0]!, -1]));
-  expect(table.compare(joined(others), rest(others.length)).includes(found.same)).toBe(false);
+  expect(table.compare(joined(others), rest(others.length)).includes(matchKind.same)).toBe(false);
 });

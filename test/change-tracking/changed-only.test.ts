@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -166,8 +166,50 @@ describe('upload --changed', () => {
     put('B');
     expect((await run(...upload)).code).toBe(6);
     put('A');
-    expect((await run(...upload)).summary.accepted).toBe(1);
+    const after = await run(...upload);
+    // Nobody knows what the service has, so it counts as new.
+    expect(after.summary).toMatchObject({ accepted: 1, plan: { new: 1, changed: 0 } });
     expect((await run(...upload)).summary.unchanged).toBe(1);
+  });
+
+  it('is resumed where it stopped, with unchanged and rejected records between those it sends', async () => {
+    let stops = 0;
+    const { world, run, sent } = await stage((_, index) =>
+      index > 0 && stops++ === 1 ? answer(401) : accept(),
+    );
+    writeFileSync(world.path('u.csv'), csv(users(60)));
+    expect((await run(...upload)).summary.accepted).toBe(60);
+    sent();
+    const rows = users(60).map(([who], n) => [
+      n % 7 === 3 ? '' : who,
+      n % 10 === 9 ? 'Rome' : 'Oslo',
+    ] as const); // prettier-ignore
+    writeFileSync(world.path('u.csv'), csv(rows));
+    const few = [...upload, '--chunk-size', '1', '--concurrency', '1'];
+    expect((await run(...few)).code).toBe(4);
+    const { code, summary } = await run(...few, '--resume');
+    expect([code, summary.read, summary.rejected, summary.notSent]).toEqual([3, 60, 9, 0]);
+    expect(new Set(sent().map((record) => (record as { identity: string }).identity))).toEqual(
+      new Set(['u9', 'u19', 'u29', 'u39', 'u49']),
+    );
+    const again = await run(...upload);
+    expect(again.summary).toMatchObject({ unchanged: 51, accepted: 0, rejected: 9 });
+  });
+
+  it('of a request of which a part was rejected remembers the rest', async () => {
+    const refused = new Set(['u1', 'u3']);
+    const { world, run, sent } = await stage((_, index) =>
+      index > 0
+        ? accept()
+        : judge(({ identity }) =>
+            refused.has(String(identity)) ? { code: 515, error: 'no' } : undefined,
+          ),
+    );
+    writeFileSync(world.path('u.csv'), csv(users(6)));
+    expect((await run(...upload)).summary).toMatchObject({ accepted: 4, rejected: 2 });
+    sent();
+    expect((await run(...upload)).summary).toMatchObject({ accepted: 2, unchanged: 4 });
+    expect(sent()).toMatchObject([{ identity: 'u1' }, { identity: 'u3' }]);
   });
 
   it.each([
@@ -267,6 +309,14 @@ describe('events', () => {
     expect((await run(...argv)).code).toBe(8);
   });
 
+  it('that were accepted stay so, whatever becomes of them when they are sent again', async () => {
+    const { world, run } = await stage((_, index) => (index === 1 ? answer(500) : accept()));
+    writeFileSync(world.path('e.ndjson'), events(0, 3));
+    expect((await run(...argv)).summary.accepted).toBe(3);
+    expect((await run(...argv, '--full', '--again')).summary.unknown).toBe(3);
+    expect((await run(...argv)).summary).toMatchObject({ accepted: 0, unchanged: 3 });
+  });
+
   it('beside users have a memory of their own', async () => {
     const { world, run } = await stage();
     const user = '{"identity":"u","type":"profile","profileData":{"City":"Oslo"}}\n';
@@ -329,6 +379,35 @@ describe('a memory in doubt', () => {
     expect(stderr).toContain('cannot be used');
     expect((await run(...upload)).summary.unchanged).toBe(50);
   });
+
+  it('whose base is gone sends everything: with a note where a log is left of it', async () => {
+    const { run, file } = await known();
+    rmSync(file);
+    const without = await run(...upload);
+    expect([without.summary.accepted, without.stderr]).toEqual([
+      50,
+      expect.not.stringContaining('cannot be used'),
+    ]);
+    rmSync(file);
+    writeFileSync(file.replace('.base', '.log'), '');
+    const { summary, stderr } = await run(...upload);
+    expect([summary.accepted, stderr]).toEqual([50, expect.stringContaining('belongs to nothing')]);
+    expect((await run(...upload)).summary.unchanged).toBe(50);
+  });
+
+  it.each(['profile.base', 'profile.names'])(
+    'whose %s is none of the files that can be read or written stops the run: exit 9',
+    async (name) => {
+      const { world, run } = await known();
+      const file = path.join(folderOf(world), name);
+      rmSync(file);
+      mkdirSync(file);
+      writeFileSync(world.path('u.csv'), csv([['somebody new', 'Rome']]));
+      const { code, stderr } = await run(...upload);
+      expect([code, stderr]).toEqual([9, expect.stringContaining('cannot be kept')]);
+      expect(stderr).toMatch(/"why":"EISDIR: illegal operation on a directory, (read|open)/);
+    },
+  );
 
   it('copied from another account sends everything', async () => {
     const { world, run, file } = await known();

@@ -6,12 +6,10 @@ import {
 } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import type { World } from '../support/test-environment.js';
 import { passcode } from './invariants.js';
 import { accountAt } from '../support/account-environment.js';
-
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+import { binPath } from '../support/processes/bin-process.js';
 
 export const hasStrace = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0;
 
@@ -41,7 +39,7 @@ export function start(
   world: World,
   { url, argv, tracer = [], stdin }: TracedLine,
 ): ChildProcessWithoutNullStreams {
-  const [command = '', ...words] = [...tracer, process.execPath, bin, ...argv];
+  const [command = '', ...words] = [...tracer, process.execPath, binPath, ...argv];
   const child = spawn(command, words, { cwd: world.cwd, env: environment(world, url) });
   child.stdin.on('error', () => {}); // it may be killed before it has read all
   if (stdin) child.stdin.end(stdin);
@@ -53,7 +51,7 @@ export function startInto(
   world: World,
   { url, argv, stdout }: CommandLine & { readonly stdout: number },
 ): ChildProcess {
-  return spawn(process.execPath, [bin, ...argv], {
+  return spawn(process.execPath, [binPath, ...argv], {
     cwd: world.cwd,
     env: environment(world, url),
     stdio: ['ignore', stdout, 'ignore'],

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
-import { earlierParts, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
+import { replayWrite, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
 import type { World } from '../support/test-environment.js';
 import type { InputRecord, Scenario } from './random-upload.js';
 import type { Truth } from './reference-service.js';
@@ -209,7 +209,7 @@ export function checkRejectsMark(world: World): void {
       .slice(0, -1) // a torn line
       .map((line) => JSON.parse(line.slice('01234567 '.length)) as { entries: WriteEntry[] })
       .flatMap((together) => together.entries);
-    const { rejectsFile, rejects, counts } = earlierParts(entries);
+    const { rejectsFile, rejects, counts } = replayWrite(entries);
     const known = rejects.bytes === 0 ? Buffer.of() : readFileSync(rejectsFile ?? '');
     const lines = known.subarray(0, rejects.bytes).toString().split('\n').length - 1;
     expect(lines, 'lines that the journal counts on').toBe(counts.rejected + counts.unknown);

@@ -121,7 +121,7 @@ describe('an error that is nested 5,000 deep', () => {
     }
   });
 
-  it('on a page', async () => {
+  it('ends an export when it comes on a page', async () => {
     const page = (target: string, body: Buffer) =>
       target.includes('cursor=')
         ? `{"status":"fail","code":503,"error":${error}}`

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Gate } from '../../src/bulk/adaptive-concurrency.js';
+import { AimdLimiter } from '../../src/bulk/adaptive-concurrency.js';
 import {
   accept,
   after,
@@ -35,12 +35,12 @@ const rowsOf = (count: number, identity: (n: number) => string) =>
 
 describe('concurrency', () => {
   it('is cut once per burst of 429s, and grows back slowly', async () => {
-    const gate = new Gate(10);
-    const tickets = await Promise.all(Array.from({ length: 10 }, async () => gate.enter()));
+    const gate = new AimdLimiter(10);
+    const tickets = await Promise.all(Array.from({ length: 10 }, async () => gate.acquire()));
     for (const ticket of tickets) gate.throttled(ticket);
     expect(gate.limit).toBe(7);
-    for (const _ of tickets) gate.leave();
-    gate.throttled(await gate.enter());
+    for (const _ of tickets) gate.release();
+    gate.throttled(await gate.acquire());
     expect(gate.limit).toBe(4);
     for (let successes = 0; successes < 10; successes += 1) gate.succeeded();
     expect(gate.limit).toBe(5);
@@ -49,15 +49,15 @@ describe('concurrency', () => {
   });
 
   it('never exceeds the limit, however many wait', async () => {
-    const gate = new Gate(3);
+    const gate = new AimdLimiter(3);
     let most = 0;
     const work = async () => {
-      const ticket = await gate.enter();
+      const ticket = await gate.acquire();
       most = Math.max(most, gate.inFlight);
       await turn();
       if (most === 3) gate.throttled(ticket);
       else gate.succeeded();
-      gate.leave();
+      gate.release();
     };
     await Promise.all(Array.from({ length: 50 }, work));
     expect([most, gate.inFlight]).toEqual([3, 0]);

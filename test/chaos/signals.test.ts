@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readJournal } from '../../src/bulk/journal/journal.js';
 import {
-  earlierParts,
+  replayWrite,
   writeEntries,
   type WriteEntry,
 } from '../../src/bulk/outcomes/journal-entries.js';
@@ -130,7 +130,7 @@ it.runIf(hasStrace)(
     const [id = ''] = runsOf(run.world);
     const journal = path.join(run.world.stateDir, 'runs', id, 'journal.ndjson');
     const accepted = () =>
-      earlierParts(readJournal<WriteEntry>(journal, writeEntries)).counts.accepted;
+      replayWrite(readJournal<WriteEntry>(journal, writeEntries)).counts.accepted;
     await until(() => accepted() >= 30);
     const children = `/proc/${strace.pid}/task/${strace.pid}/children`;
     process.kill(Number.parseInt(readFileSync(children, 'utf8'), 10), 'SIGKILL');

@@ -1,16 +1,15 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { startService, type TestService } from '../../src/testing.js';
+import { startTestService, type TestService } from '../../src/testing.js';
 import { hasCommand } from '../support/has-command.js';
 import { makeWorld } from '../support/test-environment.js';
+import { binPath } from '../support/processes/bin-process.js';
 
 // What a shell is used to: all of the output, whoever reads it and however slowly; UTF-8 whatever the locale;
 // and nobody is talked to but the service that was named.
 
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const hasStrace = hasCommand('strace', 'whom the program talks to is not looked at');
 const day = Date.UTC(2026, 9, 1) / 1000;
 const events = Array.from({ length: 4000 }, (_, at) => ({
@@ -23,7 +22,7 @@ const events = Array.from({ length: 4000 }, (_, at) => ({
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
+  service = await startTestService({ accountId: 'ACC-1', passcode: 'pass' });
   return () => service.close();
 });
 
@@ -39,8 +38,8 @@ it('what is written to a slow reader is all there, in UTF-8, as it is in a file'
     world.path('events.ndjson'),
     `${events.map((each) => JSON.stringify(each)).join('\n')}\n`,
   );
-  await shell(`node ${bin} upload events.ndjson --quiet`, cwd);
-  const ask = `node ${bin} export-events --event Bought --from 2026-10-01 --to 2026-10-01 --quiet`;
+  await shell(`node ${binPath} upload events.ndjson --quiet`, cwd);
+  const ask = `node ${binPath} export-events --event Bought --from 2026-10-01 --to 2026-10-01 --quiet`;
   await shell(`${ask} | (sleep 1; cat) > piped; test \${PIPESTATUS[0]} = 0`, cwd);
   await shell(`${ask} -o file.ndjson; ${ask} --format csv --bom -o file.csv`, cwd);
   const piped = readFileSync(world.path('piped'));
@@ -58,7 +57,7 @@ it.skipIf(!hasStrace)('nobody is talked to but the service that was named', asyn
   const env = { PATH: process.env['PATH'], HOME: cwd, ...service.env };
   const { port } = new URL(service.url);
   for (const line of ['upload users.csv --quiet', 'get-profile u1', 'version --json', 'doctor']) {
-    const words = ['-f', '-qq', '-e', 'trace=connect,sendto', '-o', 'calls', 'node', bin];
+    const words = ['-f', '-qq', '-e', 'trace=connect,sendto', '-o', 'calls', 'node', binPath];
     await promisify(execFile)('strace', [...words, ...line.split(' ')], { cwd, env });
     const calls = readFileSync(world.path('calls'), 'utf8').split('\n');
     const met = calls.filter((call) => /AF_INET/.test(call));

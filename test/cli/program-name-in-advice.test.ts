@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { asCalled } from '../../src/wording.js';
+import { withProgramName } from '../../src/wording.js';
 import { EngagectlError, errorIds, type ErrorId } from '../../src/errors.js';
 import { main } from '../../src/main.js';
 import { buildProgram } from '../../src/program.js';
-import { showError } from '../../src/ui/error-message.js';
+import { printError } from '../../src/ui/error-message.js';
 import { accountAt } from '../support/account-environment.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
@@ -40,23 +40,28 @@ async function lost(world: World, text: string): Promise<string[]> {
 
 it('knows every command from prose', async () => {
   for (const name of await commandsOf(makeWorld()))
-    expect(asCalled(`fix: engagectl ${name} x`, program)).toBe(`fix: npx engagectl ${name} x`);
+    expect(withProgramName(`fix: engagectl ${name} x`, program)).toBe(
+      `fix: npx engagectl ${name} x`,
+    );
   const prose = 'a defect in engagectl, not; another engagectl holds it; install engagectl again';
-  expect(asCalled(prose, program)).toBe(prose);
+  expect(withProgramName(prose, program)).toBe(prose);
   const done = 'npx engagectl upload x; node bin/engagectl.js runs list; /opt/engagectl upload x';
-  expect(asCalled(done, program)).toBe(done);
+  expect(withProgramName(done, program)).toBe(done);
 });
 
-it.each(Object.keys(errorIds) as ErrorId[])('%s', async (id) => {
-  const world = makeWorld();
-  for (const json of [false, true]) {
-    const runtime = world.runtime();
-    showError(new EngagectlError(id, 'x'), { ...runtime, program }, { json });
-    expect(await lost(world, runtime.output().stderr)).toEqual([]);
-  }
-  const { code, text } = await under(world, ['help', 'errors', id]);
-  expect([code, await lost(world, text)]).toEqual([0, []]);
-});
+it.each(Object.keys(errorIds) as ErrorId[])(
+  '%s: its advice and its help begin with the name that was typed',
+  async (id) => {
+    const world = makeWorld();
+    for (const json of [false, true]) {
+      const runtime = world.runtime();
+      printError(new EngagectlError(id, 'x'), { ...runtime, program }, { json });
+      expect(await lost(world, runtime.output().stderr)).toEqual([]);
+    }
+    const { code, text } = await under(world, ['help', 'errors', id]);
+    expect([code, await lost(world, text)]).toEqual([0, []]);
+  },
+);
 
 it('every command, its help, and what it says of a wrong line and of a dead port', async () => {
   const world = makeWorld();

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { FailureError } from '../../src/client/failure.js';
+import { RequestFailure } from '../../src/client/failure.js';
 import {
   accept,
   afterReading,
@@ -131,8 +131,8 @@ it('a read without a byte, before or in its body, times out', async () => {
   const attempt = await client.page('events', 'c', never);
   expect(failureOf(attempt)).toMatchObject({ kind: 'timeout', sent: true });
   const error: unknown = await pageText(client).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(FailureError);
-  expect((error as FailureError).failure).toEqual({
+  expect(error).toBeInstanceOf(RequestFailure);
+  expect((error as RequestFailure).failure).toEqual({
     kind: 'timeout',
     sent: true,
     message: 'no byte received within 0.4 s',
@@ -154,7 +154,7 @@ it.each(framings)('an answer cut short (%s) is never a success', async (framing)
 
 it.each(['length', 'chunked'] as const)('a page cut short (%s) breaks off', async (framing) => {
   const { client } = await rig([cut('{"status":"success","records":[]}', 20, framing)]);
-  await expect(pageText(client)).rejects.toThrow(FailureError);
+  await expect(pageText(client)).rejects.toThrow(RequestFailure);
 });
 
 it.each([
@@ -238,7 +238,7 @@ it.each([
   ['-5', {}, undefined],
   ['1.5', {}, undefined],
   ['', {}, undefined],
-])('Retry-After: %s', async (value, headers, milliseconds) => {
+])('reads the header Retry-After: %s', async (value, headers, milliseconds) => {
   const { client } = await rig([throttle(value, headers)]);
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'refused', status: 429 });

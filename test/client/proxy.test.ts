@@ -94,9 +94,10 @@ it.each(['proxy-secret:3128', 'socks5://u:proxy-secret@127.0.0.1', 'http://'])(
   },
 );
 
-it('refuses to send the passcode to an unchecked certificate, except on loopback', async () => {
+it('refuses to send the passcode to an unchecked certificate, on loopback as well', async () => {
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
-  await expect(clientOf(target, { env })).rejects.toMatchObject({ id: 'E-CONFIG' });
-  const { client } = await clientOf('https://127.0.0.1:1', { env });
+  for (const url of [target, 'https://127.0.0.1:1', 'https://localhost:1', 'https://[::1]:1'])
+    await expect(clientOf(url, { env })).rejects.toMatchObject({ id: 'E-CONFIG' });
+  const { client } = await clientOf('http://127.0.0.1:1', { env });
   await client.close();
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Attempt } from '../../src/client/failure.js';
 import type { Client } from '../../src/client/client.js';
-import { Waits } from '../../src/client/retry.js';
+import { RetryStatus } from '../../src/client/retry.js';
 import { withRetry, type RetryContext } from '../../src/client/retry.js';
 import {
   answer,
@@ -32,7 +32,7 @@ function context(more: Partial<RetryContext> = {}) {
       },
     },
     signal: never,
-    waits: new Waits('eu1.example.test', {
+    waits: new RetryStatus('eu1.example.test', {
       monotonic: () => clock,
       log: (line) => lines.push(line),
     }),

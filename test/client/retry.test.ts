@@ -1,10 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/client/failure.js';
-import { decide, type RetryPolicy, type Situation, type Work } from '../../src/client/retry.js';
+import {
+  retryDecision,
+  type RetryPolicy,
+  type Situation,
+  type Idempotency,
+} from '../../src/client/retry.js';
 
 const policy: RetryPolicy = { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500 };
-const works: readonly Work[] = ['read', 'converges', 'once'];
+const works: readonly Idempotency[] = ['read', 'idempotent', 'notIdempotent'];
 
 const refused = (status: number, retryAfterMs?: number): Failure => ({
   kind: 'refused',
@@ -30,7 +35,7 @@ const situation = (failure: Failure, more: Partial<Situation> = {}): Situation =
   ...more,
 });
 const actions = (failure: Failure, more: Partial<Situation> = {}) =>
-  works.map((work) => decide(situation(failure, { ...more, work })).action);
+  works.map((work) => retryDecision(situation(failure, { ...more, work })).action);
 
 describe('what follows a failure', () => {
   // What happened, and what follows for a read, a convergent write, a write that counts twice.
@@ -57,7 +62,7 @@ describe('what follows a failure', () => {
     ['307', refused(307), ['stop', 'stop', 'stop']],
     ['code 2', refused(2), ['stop', 'stop', 'stop']],
     ['code 3', refused(3), ['stop', 'stop', 'stop']],
-  ])('%s', (_, failure, expected) => {
+  ])('decides by attempt and kind of work what follows %s', (_, failure, expected) => {
     expect(actions(failure)).toEqual(expected);
   });
 
@@ -98,13 +103,13 @@ describe('the end of retrying', () => {
 
   it('comes when the next wait would go beyond the time', () => {
     const failure = refused(503, 10_000);
-    expect(decide(situation(failure, { elapsedMs: 590_000 })).action).toBe('wait');
-    expect(decide(situation(failure, { elapsedMs: 590_001 })).action).toBe('giveUp');
+    expect(retryDecision(situation(failure, { elapsedMs: 590_000 })).action).toBe('wait');
+    expect(retryDecision(situation(failure, { elapsedMs: 590_001 })).action).toBe('giveUp');
   });
 });
 
 function wait(failure: Failure, more: Partial<Situation> = {}) {
-  const decision = decide(situation(failure, more));
+  const decision = retryDecision(situation(failure, more));
   return decision.action === 'wait' ? decision.ms : decision.action;
 }
 const most = () => 0.999_999;
@@ -153,7 +158,7 @@ describe('the wait', () => {
         fc.double({ min: 0, max: 0.999_999, noNaN: true }),
         (work, failure, attempt, elapsedMs, random) => {
           const more = { work, attempt: attempt + 1, elapsedMs, random: () => random };
-          const decision = decide(situation(failure, more));
+          const decision = retryDecision(situation(failure, more));
           if (decision.action !== 'wait') return;
           expect(decision.ms).toBeGreaterThanOrEqual(0);
           expect(decision.ms).toBeLessThanOrEqual(30_000);

@@ -1,25 +1,21 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
 import { certificate, hasOpenssl } from '../support/certificate.js';
-import { startService, type FaultRuleInput } from '../../src/testing.js';
+import { startTestService, type FaultRuleInput } from '../../src/testing.js';
 import {
   makeWorld,
   type Outcome,
   type World,
   type WorldOptions,
 } from '../support/test-environment.js';
+import { BinProcess } from '../support/processes/bin-process.js';
 
 // `doctor`: one fault at a time, and what its line, its fix and the exit code say.
 
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const secret = 'doctor-pass-8Yq';
 const found = '{"status":"success","record":{}}';
 const checks = ['node', 'config', 'state', 'lock', 'account', 'proxy', 'name', 'tls', 'request'];
@@ -32,7 +28,7 @@ beforeEach(() => {
 const account = (url: string) => accountAt(url, secret, 'ACC-1');
 
 async function start() {
-  const service = await startService({ accountId: 'ACC-1', passcode: secret });
+  const service = await startTestService({ accountId: 'ACC-1', passcode: secret });
   onTestFinished(() => service.close());
   return service;
 }
@@ -229,10 +225,7 @@ describe.skipIf(!hasOpenssl())('the certificate', () => {
   /** Node reads NODE_EXTRA_CA_CERTS at its start. */
   async function trusting(url: string, file: string): Promise<Outcome> {
     const env = { ...account(url), NODE_EXTRA_CA_CERTS: file, HOME: world.cwd };
-    const child = spawn(process.execPath, [bin, 'doctor'], { env });
-    const ended = once(child, 'close');
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    return { code: ((await ended) as [number])[0], stdout, stderr };
+    return new BinProcess(world, ['doctor'], env).outcome();
   }
 
   it('signs itself: exit 5, and how to trust it', async () => {

@@ -175,7 +175,7 @@ describe('many users', () => {
     ],
     ['a bare list', 'u.txt', 'a\nb\n', ['--by', 'email'], ['email=a', 'email=b']],
     ['a list with its header', 'u.txt', 'email\na\n', ['--by', 'email'], ['email=a']],
-  ])('of %s', async (_, name, text, flags, queries) => {
+  ])('asks for each user of %s', async (_, name, text, flags, queries) => {
     await serve();
     writeFileSync(world.path(name), text);
     const { code, stderr } = await run(['--input', name, ...flags]);

@@ -96,7 +96,7 @@ describe('precedence', () => {
     },
   );
 
-  test('defaults', async () => {
+  test('the rest has its default values', async () => {
     await saveRegion('eu1');
     expect(await account()).toMatchObject({
       headerPrefix: 'X-Service',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkedBaseUrl } from '../../src/config/validation.js';
+import { validateBaseUrl } from '../../src/config/validation.js';
 import { EngagectlError } from '../../src/errors.js';
+import { makeWorld } from '../support/test-environment.js';
 
 describe('a base URL is taken', () => {
   test.each([
@@ -15,8 +16,8 @@ describe('a base URL is taken', () => {
     ['http://2130706433', 'http://127.0.0.1'],
     ['http://0x7f.1', 'http://127.0.0.1'],
     ['http://127.255.255.254', 'http://127.255.255.254'],
-  ])('%s', (text, origin) => {
-    expect(checkedBaseUrl(text, '--base-url')).toBe(origin);
+  ])('accepts %s', (text, origin) => {
+    expect(validateBaseUrl(text, '--base-url')).toBe(origin);
   });
 });
 
@@ -44,7 +45,7 @@ describe('a base URL is refused', () => {
     ['a fragment', 'https://api.example.com#x', 'after the host'],
     ['a port that is none', 'https://api.example.com:99999', 'no valid URL'],
     ['nothing', '', 'begin with https://'],
-  ])('%s', (_what, text, reason) => {
+  ])('refuses %s, and says why', (_what, text, reason) => {
     const error = refusal(text);
     expect(error.id).toBe('E-BASE-URL');
     expect(error.exitCode).toBe(2);
@@ -54,9 +55,22 @@ describe('a base URL is refused', () => {
   });
 });
 
+test.each([
+  ['ws://calls.example.com', 'http is allowed to this machine only'],
+  ['wss://ann:hunter2@calls.example.com', 'no user name'],
+  ['ftp://localhost', 'begin with https://'],
+])('--call-url %s: the key is sent nowhere', async (url, reason) => {
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'call-secret' };
+  const args = ['call', 'listen', '--cuid', 'ann_1', '--region', 'eu1', '--call-url', url];
+  const { code, stderr } = await makeWorld({ env }).run(args);
+  expect(code).toBe(2);
+  expect(stderr).toContain(reason);
+  expect(stderr).not.toMatch(/hunter2|call-secret/);
+});
+
 function refusal(text: string): EngagectlError {
   try {
-    checkedBaseUrl(text, '--base-url');
+    validateBaseUrl(text, '--base-url');
   } catch (error) {
     if (error instanceof EngagectlError) return error;
     throw error;

@@ -57,7 +57,7 @@ describe('writing', () => {
     chmodSync(world.configDir, 0o777);
     await expect(updateConfig(world.runtime(), () => saved)).rejects.toMatchObject({
       id: 'E-CONFIG-FILE',
-      details: { why: expect.stringContaining('everybody may write') as string },
+      message: expect.stringContaining('can be written by everybody') as string,
     });
     expect(mode(world.configDir)).toBe('777');
   });

@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os';
 import { describe, expect, test, vi } from 'vitest';
-import { configFolder, stateFolder } from '../../src/config/directories.js';
+import { configDirectory, stateDirectory } from '../../src/config/directories.js';
 
 const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => [
-  configFolder({ env, cwd: '/here', platform }),
-  stateFolder({ env, cwd: '/here', platform }),
+  configDirectory({ env, cwd: '/here', platform }),
+  stateDirectory({ env, cwd: '/here', platform }),
 ];
 
 const { homedir: home } = userInfo();
@@ -28,7 +28,7 @@ describe('config and state folders', () => {
       ['/mine', '/here/state'],
     ],
     ['no HOME', {}, [`${home}/.config/engagectl`, `${home}/.local/state/engagectl`]],
-  ])('on Linux: %s', (_what, env, expected) => {
+  ])('are those of XDG on Linux: %s', (_what, env, expected) => {
     expect(folders(env as Record<string, string>)).toEqual(expected);
   });
 
@@ -38,14 +38,14 @@ describe('config and state folders', () => {
     vi.unstubAllEnvs();
   });
 
-  test('on macOS', () => {
+  test('are those of the Library on macOS', () => {
     expect(folders({ HOME: '/Users/a' }, 'darwin')).toEqual([
       '/Users/a/Library/Preferences/engagectl',
       '/Users/a/Library/Application Support/engagectl',
     ]);
   });
 
-  test('on Windows', () => {
+  test('are those of AppData on Windows', () => {
     const [config, state] = folders({ APPDATA: 'R', LOCALAPPDATA: 'L' }, 'win32');
     expect(config).toMatch(/^R.engagectl.Config$/);
     expect(state).toMatch(/^L.engagectl.State$/);

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startService } from '../../src/testing.js';
+import { startTestService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 
@@ -15,7 +15,7 @@ beforeEach(() => {
 
 /** Refuses every other passcode. */
 async function serving(passcode = secret, accountId = 'ACC-1') {
-  const service = await startService({ accountId, passcode });
+  const service = await startTestService({ accountId, passcode });
   onTestFinished(() => service.close());
   return service;
 }
@@ -76,7 +76,7 @@ describe('exit 2 without what it printed, when it', () => {
     ['prints nothing', 'true', 'empty'],
     ['begins with an empty line', `echo; echo ${secret}`, 'empty'],
     ['prints what no header carries', `printf '${secret}\\001\\n'`, 'control character'],
-  ])('%s', async (_what, script, why) => {
+  ])('the command %s', async (_what, script, why) => {
     await save(script);
     const { code, stdout, stderr } = await world.run(['get-profile', 'a', '--verbose']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -15,7 +15,7 @@ const account = { id: 'TEST-ACCOUNT', passcode: 'passcode-of-the-suite' };
 for (const behaviour of behaviours) {
   describe(behaviour.title, () => {
     for (const name of behaviour.recordings) {
-      it(`recorded: ${name}`, async () => {
+      it(`comes true with the recorded answer ${name}`, async () => {
         await using server = await startRecordedServer(name);
         const world = makeWorld();
         const outcome = await run(world, server.url, behaviour);

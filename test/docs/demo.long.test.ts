@@ -80,7 +80,7 @@ function withoutBars(shown: string): string {
 function sampleOfReadme(): string[] {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
   const blocks = [...readme.matchAll(/^```text\n([^]*?)^```$/gm)].map((match) => match[1] ?? '');
-  const sample = blocks.filter((block) => block.includes('did what was planned'));
+  const sample = blocks.filter((block) => block.includes('ran as expected'));
   expect(sample).toHaveLength(1);
   return linesOf(sample.join('')).filter((line) => line !== '…');
 }

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { startService } from '../../src/testing.js';
+import { startTestService } from '../../src/testing.js';
 import { startRedis, stores } from '../support/processes/queue-stores.js';
 import { serve, written } from '../support/serve.js';
 import { makeFleet, passcode } from '../fleet/fleet.js';
@@ -59,7 +59,7 @@ const recipes: readonly [
   ],
 ];
 
-it.each(recipes)('%s', async (...[heading, words, env]) => {
+it.each(recipes)('the recipe does what it promises: %s', async (...[heading, words, env]) => {
   const { service, world } = await serve();
   const identities = Array.from({ length: 100 }, (_, n) => `user-${n}`);
   writeFileSync(world.path('users.csv'), ['identity', ...identities, ''].join('\n'));
@@ -81,14 +81,15 @@ describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file'
     expect(block).toContain('replicas: 3');
     const work = listed(/command: \[(fleet.*)\]/.exec(block)![1]!);
     await using store = await startRedis();
-    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    await using service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
     const { world } = await makeFleet(store, service.url);
+    const here = (word: string) => word.replaceAll('/data/', `${world.cwd}/`);
     writeFileSync(world.path('users.csv'), 'identity\nA\nB\nC\n');
     const stop = new AbortController();
-    const workers = [1, 2, 3].map(async () => world.run(work, { signal: stop.signal }));
+    const workers = [1, 2, 3].map(async () => world.run(work.map(here), { signal: stop.signal }));
     const lines = page.matchAll(/^docker compose run --rm worker (.*)$/gm);
     for (const [, line = ''] of lines) {
-      const words = line.replaceAll('/data/', `${world.cwd}/`).split(' ');
+      const words = here(line).split(' ');
       const { code, stderr } = await world.run(words);
       expect(code, stderr).toBe(0);
     }

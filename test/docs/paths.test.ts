@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { tableBelow } from '../support/markdown-table.js';
 
 // A path of this repository that a page or a comment names exists: files move, and nothing else notices.
 
@@ -42,4 +43,17 @@ it.each(files)('%s names paths that exist', (file) => {
     .map(([, name]) => name!)
     .filter((name) => !names.has(name));
   expect([...new Set([...missing, ...strangers])]).toEqual([]);
+});
+
+it('SECURITY.md names a test, or the folder of its tests, in each row of what it defends', () => {
+  const page = readFileSync(path.join(root, 'SECURITY.md'), 'utf8');
+  const rows = tableBelow(page, 'From whom, and how');
+  expect(rows.length).toBeGreaterThan(10);
+  for (const [attacker, ...cells] of rows) {
+    expect([attacker, cells.length]).toEqual([attacker, 3]);
+    expect([attacker, cells.at(-1)]).toEqual([
+      attacker,
+      expect.stringMatching(/^test\/[\w/.-]+(?:\.test\.ts|\/)(?:, test\/[\w/.-]+)*$/),
+    ]);
+  }
 });

@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { examplesIn, helpPages, helpText } from '../help/pages.js';
-import { startService, type TestService } from '../../src/testing.js';
+import { main } from '../../src/main.js';
+import { startTestService, type TestService } from '../../src/testing.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
+import { until } from '../support/until.js';
 import { makeFleet, passcode } from './fleet.js';
 
 // The examples of `fleet`, on a queue of their own; the others are run by test/help/examples.test.ts.
@@ -20,14 +22,14 @@ let service: TestService;
 beforeAll(async () => {
   if (!redis) return undefined;
   store = await redis.start();
-  service = await startService({ accountId: 'ACCOUNT-1', passcode });
+  service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
   return async () => {
     await store[Symbol.asyncDispose]();
     await service.close();
   };
 });
 
-it.skipIf(!redis).each(examples)('%s', async (example) => {
+it.skipIf(!redis).each(examples)('the example runs: %s', async (example) => {
   const isPostgres = example.includes('postgres://');
   if (isPostgres && !postgres) return;
   const fleet = await makeFleet(store, service.url);
@@ -43,14 +45,19 @@ it.skipIf(!redis).each(examples)('%s', async (example) => {
     .replace('redis://localhost:6379', store.url)
     .replace('postgres://fleet@localhost/fleet', await postgresUrl(isPostgres));
   const stop = new AbortController();
-  const needsEnd = example === 'engagectl fleet work';
-  if (needsEnd) setTimeout(() => stop.abort(), 500);
   const helper = new AbortController();
   const helping = example.includes('--wait')
     ? world.run(['fleet', 'work'], { signal: helper.signal })
     : undefined;
   const words = ['--json', ...line.split(' ').slice(1)];
-  const { code, stdout, stderr } = await world.run(words, { signal: stop.signal });
+  const runtime = world.runtime({ signal: stop.signal });
+  const ended = main(words, runtime);
+  if (example.startsWith('engagectl fleet work') && !example.includes('--drain')) {
+    await until(() => runtime.output().stderr.includes('takes up to 4 shards'));
+    stop.abort();
+  }
+  const code = await ended;
+  const { stdout, stderr } = runtime.output();
   helper.abort();
   await helping;
   expect(code, stderr).toBe(0);

@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, it, vi, type TestContext } from 'vitest';
-import { FleetLists } from '../../src/fleet/account-queue.js';
-import { openStore, type QueueStore } from '../../src/fleet/queue-store.js';
-import { findRun, statusOf, type KnownRun } from '../../src/fleet/run-status.js';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { RunIndex } from '../../src/fleet/account-queue.js';
+import type { RunAccount } from '../../src/fleet/fleet-run.js';
+import { openQueueStore, type QueueStore } from '../../src/fleet/queue-store.js';
+import { FleetKey } from '../../src/fleet/signature.js';
+import { findRun, runStatus, type FoundRun } from '../../src/fleet/run-status.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import {
   accepted,
@@ -21,6 +22,7 @@ import { recordsOf } from '../support/servers/record-outcomes.js';
 import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { makeWorld } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
 
 // Whole fleets: stores, workers and commands are processes that are killed, stopped and started again. They mostly wait, so
@@ -84,7 +86,10 @@ async function start(
 ): Promise<Started> {
   const hold = { at: holdAt };
   const answered: Step = async (exchange) => {
-    while (server.executed.length >= hold.at && !exchange.response.destroyed) await delay(5);
+    await until(() => server.executed.length < hold.at || exchange.response.destroyed, {
+      message: 'the test lets the requests go, or their worker is gone',
+      deadline: limit,
+    });
     await accepted()(exchange);
   };
   const server = await startFaultServer([after(20, commit(answered))], { inFlight });
@@ -94,8 +99,12 @@ async function start(
   return { server, fleet, records, hold };
 }
 
-const has = (server: FaultServer, requests: number) => (): boolean =>
-  server.executed.length >= requests;
+/** Until so many requests were carried out. */
+const executed = (server: FaultServer, requests: number): Promise<void> =>
+  until(() => server.executed.length >= requests, {
+    message: () => `${requests} requests were carried out, not ${server.executed.length}`,
+    deadline: limit,
+  });
 
 /** The worker is known to have a shard. */
 const works = ({ stderr }: BinProcess, { parts }: Status): boolean => {
@@ -116,8 +125,8 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
       const workers = [worker(), worker(), worker()];
       let kills = 0;
       for (const at of isLong ? Array.from({ length: 3 * rounds }, (_, n) => n % 3) : [0]) {
-        const seen = has(server, hold.at);
-        await fleet.until(run, (found) => seen() && works(workers[at]!, found));
+        const isHeld = () => server.executed.length >= hold.at;
+        await fleet.until(run, (found) => isHeld() && works(workers[at]!, found));
         workers[at]!.signal('SIGKILL');
         workers[at] = worker();
         kills += 1;
@@ -149,11 +158,13 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
       const { server, fleet, records, hold } = await start(store, test, { holdAt: 10 });
       await using _ = server;
       const run = await fleet.submit(...upload, '--shards', '4', '--budget', '2');
-      fleet.worker();
-      fleet.worker();
-      await vi.waitUntil(has(server, 10), { timeout: limit });
+      const workers = [fleet.worker(), fleet.worker()];
+      await executed(server, 10);
       await store.kill();
-      await delay(500);
+      await until(() => workers.every(({ stderr }) => stderr.includes('the queue is waited for')), {
+        message: () =>
+          `the workers say that they wait: ${workers.map(({ stderr }) => stderr).join()}`,
+      });
       hold.at = Infinity;
       await store.start();
       expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
@@ -177,14 +188,17 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         await using _ = server;
         const run = await fleet.submit(...upload, '--shards', '1');
         const first = fleet.worker();
-        await vi.waitUntil(has(server, 10), { timeout: limit });
+        await executed(server, 10);
         first.signal('SIGSTOP');
         hold.at = 20;
         fleet.worker();
-        await vi.waitUntil(has(server, 20), { timeout: limit });
+        await executed(server, 20);
         first.signal('SIGCONT');
         const goesOn = () => server.mostInFlight > 1;
-        await vi.waitUntil(() => fleet.leasesLost() > 0 || goesOn(), { timeout: limit });
+        await until(() => fleet.leasesLost() > 0 || goesOn(), {
+          message: 'the first worker sends again, or has lost its lease',
+          deadline: limit,
+        });
         expect(server.mostInFlight).toBeLessThanOrEqual(Math.max(1, fleet.leasesLost()));
         hold.at = Infinity;
         const status = await fleet.until(run, isOver);
@@ -205,7 +219,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const submit = [...upload, '--shards', '4', '--budget', '2'];
         const run = await fleet.submit(...submit);
         fleet.worker();
-        await vi.waitUntil(has(server, 30), { timeout: limit });
+        await executed(server, 30);
         const before = await fleet.until(run, () => true);
         expect(before).toMatchObject({ state: 'running', counts: { running: 2 } });
         expect(before.counts['done']).toBeGreaterThan(0);
@@ -229,7 +243,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         await using _ = server;
         const run = await fleet.submit(...upload, '--shards', '4', '--budget', '4');
         const first = fleet.worker();
-        await vi.waitUntil(has(server, 10), { timeout: limit });
+        await executed(server, 10);
         first.signal('SIGTERM');
         hold.at = Infinity;
         expect(await first.ended()).toBe(0);
@@ -253,7 +267,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const submit = [...upload, ...events, '--shards', '3', '--budget', '3'];
         const run = await fleet.submit(...submit);
         const first = fleet.worker();
-        await vi.waitUntil(has(server, 15), { timeout: limit });
+        await executed(server, 15);
         first.signal('SIGKILL');
         hold.at = Infinity;
         fleet.worker();
@@ -334,7 +348,10 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const command = ['export-events', '--event', 'A', ...days, '-o', 'fleet.ndjson'];
         const run = await fleet.submit(...command, '--budget', '2');
         const first = fleet.worker();
-        await vi.waitUntil(() => server.asked.length > 8, { timeout: limit });
+        await until(() => server.asked.length > 8, {
+          message: 'nine pages were asked for',
+          deadline: limit,
+        });
         first.signal('SIGKILL');
         isKilled = true;
         expect((await fleet.run('collect', run)).code).toBe(8);
@@ -418,8 +435,9 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       const fleet = await makeFleet(store, 'http://127.0.0.1:1', test);
       writeFileSync(fleet.world.path('users.csv'), 'identity,n\nu1,1\n');
       const run = await fleet.submit(...upload, '--shards', '1');
-      const queue = await openStore(store.url, { patiently: false });
-      const known = await findRun(queue, run, fleet.workDir);
+      const queue = await openQueueStore(store.url, { patiently: false });
+      const keyOf = async (of: RunAccount) => new FleetKey({ ...of, passcode });
+      const known = await findRun(queue, run, { workDir: fleet.workDir, keyOf });
       for (const name of ['getJob', 'getJobState'] as const) {
         const look = known.lane[name].bind(known.lane) as (id: string) => Promise<never>;
         known.lane[name] = async (id: string) => {
@@ -428,10 +446,10 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
           return found;
         };
       }
-      const found = await statusOf(queue, known);
+      const found = await runStatus(queue, known);
       const failed = { state: 'failed', error: 'E-CREDENTIALS: no', exitCode: 4 };
       if (found.state === 'failed') expect(found.parts).toMatchObject([failed]);
-      expect(await statusOf(queue, known)).toMatchObject({ state: 'failed', parts: [failed] });
+      expect(await runStatus(queue, known)).toMatchObject({ state: 'failed', parts: [failed] });
       await queue.close();
     });
 
@@ -443,7 +461,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         await using _ = server;
         const run = await fleet.submit(...upload, '--shards', '4', '--budget', '1');
         fleet.worker();
-        await vi.waitUntil(has(server, 5), { timeout: limit });
+        await executed(server, 5);
         expect((await fleet.run('cancel', run)).code).toBe(0);
         hold.at = Infinity;
         expect(await fleet.until(run, isOver)).toMatchObject({ state: 'cancelled', exitCode: 130 });
@@ -459,8 +477,8 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
 
 /** A run whose id is a number is found: BullMQ takes no such ids. */
 async function expectListedByNumber({ url }: TestStore): Promise<void> {
-  const queue = await openStore(url, { patiently: false });
-  const lists = new FleetLists(queue);
+  const queue = await openQueueStore(url, { patiently: false });
+  const lists = new RunIndex(queue);
   const listed = { run: '123456789012', workDir: '/shared/fleet', lane: 'a-upload' };
   await lists.addRun(listed);
   expect(await lists.run(listed.run)).toEqual(listed);
@@ -469,7 +487,7 @@ async function expectListedByNumber({ url }: TestStore): Promise<void> {
 }
 
 /** A worker comes, whose one shard fails; nothing where it has failed before. */
-async function failShard(queue: QueueStore, { lane }: KnownRun): Promise<void> {
+async function failShard(queue: QueueStore, { lane }: FoundRun): Promise<void> {
   if ((await queue.queue(lane.name).getFailedCount()) > 0) return;
   const no = () => undefined;
   const settings = { name: 'w', slots: 1, lease: 3000, renewed: no, refused: no };
@@ -482,9 +500,11 @@ async function failShard(queue: QueueStore, { lane }: KnownRun): Promise<void> {
 it.each(['redis://127.0.0.1:1', 'postgres://fleet@127.0.0.1:1/fleet'])(
   'a worker waits for a store that is away, says so once, and ends when it is told to: %s',
   async (url) => {
-    const worker = new BinProcess(makeWorld(), ['fleet', 'work'], { ENGAGECTL_QUEUE: url });
+    const worker = new BinProcess(makeWorld(), ['fleet', 'work', '--work-dir', '.'], {
+      ENGAGECTL_QUEUE: url,
+    });
     const waits = () => worker.stderr.match(/the queue is waited for: .*ECONNREFUSED/g) ?? [];
-    await vi.waitUntil(() => waits().length > 0, { timeout: limit });
+    await until(() => waits().length > 0, { message: 'it says that it waits', deadline: limit });
     worker.signal('SIGTERM');
     expect(await worker.ended()).toBe(0);
     expect(waits()).toHaveLength(1);

@@ -1,4 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect } from 'vitest';
+import type { FleetRun } from '../../src/fleet/fleet-run.js';
+import { FleetKey } from '../../src/fleet/signature.js';
 import { accountAt } from '../support/account-environment.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import type { TestStore } from '../support/processes/queue-stores.js';
@@ -42,7 +46,11 @@ export async function makeFleet(
   url: string,
   test?: WorldOptions['test'],
 ): Promise<Fleet> {
-  const env = { ...accountAt(url, passcode), ENGAGECTL_QUEUE: store.url };
+  const env = {
+    ...accountAt(url, passcode),
+    ENGAGECTL_QUEUE: store.url,
+    ENGAGECTL_WORK_DIRS: 'work',
+  };
   const world = makeWorld({ env, sleep: 'real', ...(test && { test }) });
   const workDir = world.path('work');
   const workers: BinProcess[] = [];
@@ -80,6 +88,17 @@ export async function makeFleet(
   const { code, stderr } = await fleet.run('init');
   expect(code, stderr).toBe(0);
   return fleet;
+}
+
+/** Changes a run behind the fleet's back, by somebody who has the passcode; `retry` then signs its jobs anew. */
+export function changeRun({ workDir }: Fleet, run: string, change: object): void {
+  const folder = path.join(workDir, run);
+  const { signature: _, ...header } = JSON.parse(
+    readFileSync(path.join(folder, 'fleet.json'), 'utf8'),
+  ) as FleetRun & { signature: string };
+  const changed = { ...header, ...change };
+  const signature = new FleetKey({ ...header, passcode }).sign('run', changed);
+  writeFileSync(path.join(folder, 'fleet.json'), JSON.stringify({ ...changed, signature }));
 }
 
 export const isOver = ({ state }: Status): boolean => state !== 'running';

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { plainOption } from '../../src/errors.js';
+import { unnamedOption } from '../../src/errors.js';
 import { Journal } from '../../src/bulk/journal/journal.js';
 import { writeEntries, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
-import { JournalledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
-import { Lease, leasedOutcomes, LeasedSlot } from '../../src/fleet/lease.js';
+import { JournaledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
+import { Lease, leasedOutcomes, LeasedConcurrency } from '../../src/fleet/lease.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { jsonRows } from '../support/builders/row-blocks.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -56,14 +56,14 @@ it('never takes a lost lease back: neither one that ran out nor one that was ref
 
 it('stops the run when a request gets its slot after the lease ran out', async () => {
   const { clock, lease } = leased(1000);
-  const slot = new LeasedSlot(lease);
+  const slot = new LeasedConcurrency(lease);
   expect(slot.most).toBe(1);
-  await slot.enter();
+  await slot.acquire();
   expect(lease.lost.aborted).toBe(false);
-  const waiting = slot.enter();
+  const waiting = slot.acquire();
   clock.now += 801;
   expect(slot.inFlight).toBe(1);
-  slot.leave();
+  slot.release();
   await waiting;
   expect(lease.lost.aborted).toBe(true);
 });
@@ -74,9 +74,9 @@ function outcomes(lease: Lease) {
   const file = world.path('journal.ndjson');
   const { journal } = Journal.open<WriteEntry>(file, writeEntries);
   const rejectsFile = world.path('rejects.ndjson');
-  const log = new JournalledOutcomes({
+  const log = new JournaledOutcomes({
     journal,
-    rejects: new RejectsFile(rejectsFile, rejectsFile, { option: plainOption }),
+    rejects: new RejectsFile(rejectsFile, rejectsFile, { option: unnamedOption }),
     digests: () => [],
     start: { input: 0, offset: 0, line: 1, ordinal: 0 },
     once: new Set(),
@@ -88,7 +88,7 @@ function outcomes(lease: Lease) {
 
 it.each<[string, (log: ReturnType<typeof leasedOutcomes>) => unknown]>([
   ['an intent', (log) => log.intend([0], 'event')],
-  ['an intent that is taken back', (log) => log.takeBack([0])],
+  ['an intent that is taken back', (log) => log.retractIntent([0])],
   ['an outcome', (log) => log.write()],
   ['a commit', (log) => log.commit()],
 ])('journals %s while the lease is held, and nothing after it ran out', async (_what, act) => {
@@ -99,7 +99,7 @@ it.each<[string, (log: ReturnType<typeof leasedOutcomes>) => unknown]>([
     const { clock, lease } = leased(1000);
     const { journal, rows, log, text } = outcomes(lease);
     await log.intend([0], 'event');
-    log.settled(rows, 0, 'accepted');
+    log.record(rows, 0, 'accepted');
     const before = text();
     clock.now += passed;
     const acted = (async () => act(log))();

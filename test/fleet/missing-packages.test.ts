@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
+import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
+import { BinProcess } from '../support/processes/bin-process.js';
 import { makeWorld } from '../support/test-environment.js';
-
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 /** Makes `import` find none of these packages. */
 const hooks = (names: readonly string[]): string => `
@@ -33,12 +30,8 @@ it.each([
   writeFileSync(world.path('hooks.mjs'), hooks([missing]));
   const at = pathToFileURL(world.path('hooks.mjs')).href;
   writeFileSync(world.path('register.mjs'), register(at, [missing]));
-  const argv = ['--import', world.path('register.mjs'), bin, 'fleet', 'init', '--queue', url];
-  const env = { ...process.env, ENGAGECTL_STATE_DIR: world.stateDir };
-  const failed = await promisify(execFile)(process.execPath, argv, { env }).then(
-    () => undefined,
-    (error: { code: number; stderr: string }) => error,
-  );
-  expect(failed?.code, failed?.stderr).toBe(2);
-  expect(failed?.stderr).toContain(line);
+  const node = ['--import', world.path('register.mjs')];
+  const started = new BinProcess(world, ['fleet', 'init', '--queue', url], {}, { node });
+  expect(await started.ended(), started.stderr).toBe(2);
+  expect(started.stderr).toContain(line);
 });

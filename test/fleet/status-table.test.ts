@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { showFleet, type FleetPicture } from '../../src/commands/fleet/status.js';
+import { fleetTable, type FleetSnapshot } from '../../src/commands/fleet/status.js';
 import { makeWorld } from '../support/test-environment.js';
 
 /** So many shards, of which one has failed for a long reason. */
-const picture = (shards: number): FleetPicture => ({
+const picture = (shards: number): FleetSnapshot => ({
   run: '0123456789ab',
   command: 'export-events',
   state: 'running',
@@ -27,7 +27,7 @@ const picture = (shards: number): FleetPicture => ({
 it('draws over what it drew before, in a terminal that is narrower and lower than the table', () => {
   const runtime = makeWorld().runtime({ tty: true, columns: 60 });
   Object.assign(runtime.stdout, { rows: 12 });
-  const screen = showFleet({}, runtime);
+  const screen = fleetTable({}, runtime);
   for (const shards of [3, 40, 9]) screen.draw(picture(shards));
   // oxlint-disable-next-line no-control-regex -- how it is drawn over
   const [first = '', ...rest] = runtime.output().stdout.split(/\u001B\[(\d+)A\u001B\[J/);

@@ -1,13 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { hasCommand } from '../support/has-command.js';
 import { makeWorld, type World } from '../support/test-environment.js';
-
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+import { binPath } from '../support/processes/bin-process.js';
 
 let world: World;
 beforeEach(async () => {
@@ -38,7 +36,7 @@ type Offered = (line: string) => string[];
 /** The environment of a shell in which `engagectl` is the built program. */
 function surroundings(): NodeJS.ProcessEnv {
   mkdirSync(world.path('bin'), { recursive: true });
-  const shim = `#!/bin/sh\nexec "${process.execPath}" "${bin}" "$@"\n`;
+  const shim = `#!/bin/sh\nexec "${process.execPath}" "${binPath}" "$@"\n`;
   writeFileSync(world.path('bin/engagectl'), shim);
   chmodSync(world.path('bin/engagectl'), 0o700);
   return {
@@ -216,7 +214,7 @@ describe('columns of the input', () => {
       ['help config rem', 'help config remove'],
       ['config use st', 'config use staging'],
       ['config use default st', 'config use default st'],
-    ])('zsh: %s', async (line, expected) => {
+    ])('completes in an interactive zsh: %s', async (line, expected) => {
     const program =
       'engagectl() { [[ $1 == __complete ]] && { command engagectl "$@"; return }; print -r -- "words:$*"; }';
     const script = await scriptFor('zsh');

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { startService, type TestService } from '../../src/testing.js';
+import { startTestService, type TestService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 import { examplesIn, helpPages, helpText } from './pages.js';
+import { binPath } from '../support/processes/bin-process.js';
 
 // Every example of every help text is run, in a world with the files and profiles that it names.
 
@@ -51,7 +51,6 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'passcode.txt': `${account.passcode}\n`,
 };
 
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const pages = await Promise.all((await helpPages()).map((names) => helpText(names, 80)));
 // Those of `fleet` need a queue: test/fleet/examples.long.test.ts.
 const examples = [...new Set(pages.flatMap(examplesIn))].filter(
@@ -63,11 +62,11 @@ let service: TestService;
 let configuration: Buffer | undefined;
 
 beforeAll(async () => {
-  service = await startService({ ...account, calls: { ...calls, timers: { ringing: 300 } } });
+  service = await startTestService({ ...account, calls: { ...calls, timers: { ringing: 300 } } });
 });
 afterAll(async () => service.close());
 
-it.each(examples)('%s', async (example) => {
+it.each(examples)('the example runs: %s', async (example) => {
   const world = makeWorld();
   await prepare(world, example);
   const line = await withMissedCall(await withUnfinishedRun(example, world), world);
@@ -115,7 +114,7 @@ async function saveRegion(
 async function withUnfinishedRun(example: string, world: World): Promise<string> {
   const id = /\b\d{8}-\d{6}-\w{4}\b/;
   if (!id.test(example)) return example;
-  const refusing = await startService(account);
+  const refusing = await startTestService(account);
   onTestFinished(() => refusing.close());
   await refusing.fault({ after: 1, times: 1, answer: { status: 401 } });
   await saveRegion(world, 'eu1', [], refusing.url);
@@ -203,7 +202,7 @@ async function runInShell(line: string, world: World) {
   mkdirSync(world.path('bin'));
   writeFileSync(
     world.path('bin/engagectl'),
-    `#!/bin/sh\nexec "${process.execPath}" "${bin}" "$@"\n`,
+    `#!/bin/sh\nexec "${process.execPath}" "${binPath}" "$@"\n`,
   );
   chmodSync(world.path('bin/engagectl'), 0o700);
   mkdirSync(world.path('.config/fish/completions'), { recursive: true });

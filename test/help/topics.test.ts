@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { errorNotes } from '../../src/error-explanations.js';
+import { errorExplanations } from '../../src/error-explanations.js';
 import { errorIds, exitCodes } from '../../src/errors.js';
 import { topics } from '../../src/help/topics.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -72,7 +72,7 @@ describe('help errors', () => {
     const list = await helpText(['errors'], wide);
     expect(list).toMatch(new RegExp(`^Exit code ${code}:\\n(?: .*\\n)*? {2}${id} `, 'm'));
     const text = await helpText(['errors', id], wide);
-    const { causes, next } = errorNotes[id as keyof typeof errorNotes];
+    const { causes, next } = errorExplanations[id as keyof typeof errorExplanations];
     expect(text).toContain(`${id}, exit code ${code}: `);
     for (const line of [...causes, ...next])
       expect(text.replaceAll(/\s+/g, ' ')).toContain(line.replaceAll(/\s+/g, ' '));

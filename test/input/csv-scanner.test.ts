@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CsvProgram } from '../../src/text/csv-scanner.js';
-import { CsvScanner, openQuote, type Markers } from '../../src/text/csv-scanner.js';
+import { CsvScanner, openQuote, type CsvDialect } from '../../src/text/csv-scanner.js';
 import { chunked, readText } from './read-rows.js';
 import {
   afterLineEnd,
@@ -18,7 +18,7 @@ const program = new CsvProgram();
 
 /** Both scanners of a CSV with these markers. */
 function scannersOf(delimiter: string, quote = '"', escape = quote, comment = '') {
-  const markers: Markers = {
+  const markers: CsvDialect = {
     delimiter: Buffer.from(delimiter),
     quote: Buffer.from(quote),
     escape: Buffer.from(escape),

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { JsonText } from '../../src/text/json-parser.js';
+import { JsonParser } from '../../src/text/json-parser.js';
 import { randomOf, seeds } from '../chaos/random.js';
 import { encode } from '../support/oracles/documents.js';
 import {
@@ -46,7 +46,7 @@ it(
   `${documents} random NDJSON documents: JSON is what JSON.parse takes`,
   { timeout: patience },
   async () => {
-    const json = new JsonText();
+    const json = new JsonParser();
     for (const seed of seeds(documents)) {
       const random = randomOf(seed);
       const text = wildNdjson(random);

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DigestedText } from '../../src/input/text-digest.js';
-import { KnownTexts, matchText } from '../../src/input/digest-check.js';
+import { TextHasher } from '../../src/input/text-digest.js';
+import { KnownTexts, matchKnownText } from '../../src/input/digest-check.js';
 import type { TextDigest } from '../../src/input/row-block.js';
 
 // Which of the texts that other runs read an input is, or begins with: held against comparing them all.
 
 const digestOf = (text: string): TextDigest => {
-  const read = new DigestedText();
+  const read = new TextHasher();
   read.add(Buffer.from(text));
   const { length: offset, hash, head } = read;
   const end = { input: 0, offset, line: 1, ordinal: 0 };
@@ -44,7 +44,7 @@ it('finds the longest text that an input begins with, and says whether more foll
         const longest = texts
           .filter((each) => input.startsWith(each))
           .toSorted((a, b) => b.length - a.length)[0];
-        const found = await matchText(
+        const found = await matchKnownText(
           sourceOf(input, step),
           new KnownTexts(texts.map((each) => digestOf(each))),
           {},

@@ -96,8 +96,8 @@ it('of each file that is named few bytes are kept while the run waits for answer
 });
 
 it('what is known of texts is given back as it was', async () => {
-  const { TextDigests } = await import('../../src/input/text-digest.js');
-  const digests = new TextDigests();
+  const { DigestTable } = await import('../../src/input/text-digest.js');
+  const digests = new DigestTable();
   const of = { offset: 2 ** 45, hash: '00ff00ff', endsInLine: true };
   const end = { input: 7, offset: 2 ** 44, line: 3, ordinal: 2 ** 40, state: '{"a":1}' };
   const ended = { ...of, input: 7, ended: { end, head: '0123456789abcdef' } };

@@ -311,7 +311,7 @@ describe('an input that cannot be used', () => {
       { id: 'E-USAGE', message: /twice/ },
     ],
   ];
-  it.each(refusals)('%s', async (_, name, content, options, refusal) => {
+  it.each(refusals)('refuses %s', async (_, name, content, options, refusal) => {
     await write(name, content);
     const error = await failure(readFiles({ files: [name], ...options }, { cwd }));
     expect(error.id).toBe(refusal.id);
@@ -325,7 +325,7 @@ describe('an input that cannot be used', () => {
     }
   });
 
-  it('a missing file', async () => {
+  it('refuses a missing file', async () => {
     const error = await failure(readFiles({ files: ['nope.csv'] }, { cwd }));
     expect(error).toMatchObject({ id: 'E-FILE-READ', exitCode: 9, details: { file: 'nope.csv' } });
     expect([error.message, error.details.why]).toEqual([
@@ -334,7 +334,7 @@ describe('an input that cannot be used', () => {
     ]);
   });
 
-  it('a directory', async () => {
+  it('refuses a directory', async () => {
     await mkdir(join(cwd, 'folder.csv'));
     const error = await failure(readFiles({ files: ['folder.csv'] }, { cwd }));
     expect(error).toMatchObject({

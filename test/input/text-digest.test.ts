@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DigestedText } from '../../src/input/text-digest.js';
+import { TextHasher } from '../../src/input/text-digest.js';
 
 function hashOf(...parts: readonly Uint8Array[]): string {
-  const text = new DigestedText();
+  const text = new TextHasher();
   for (const part of parts) text.add(Buffer.from(part));
   return text.hash;
 }

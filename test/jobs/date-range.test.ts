@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { dateRange, daysOf } from '../../src/jobs/date-range.js';
-import { jobWords } from '../../src/commands/shared/job-context.js';
-import { zoneOf } from '../../src/time-zone.js';
+import { parseDateRange, daysOf } from '../../src/jobs/date-range.js';
+import { cliAdvice } from '../../src/commands/shared/job-context.js';
+import { timeZone } from '../../src/time-zone.js';
 
-const at = (iso: string, zone = 'UTC') => ({ now: Date.parse(iso), zone: zoneOf(zone) });
+const at = (iso: string, zone = 'UTC') => ({ now: Date.parse(iso), zone: timeZone(zone) });
 
 describe('dateRange', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('dateRange', () => {
     ['yesterday', 'today', 20240309, 20240310],
     ['7d', '0d', 20240303, 20240310],
   ])('reads %s to %s', (from, to, first, last) => {
-    const range = dateRange({ from, to }, at('2024-03-10T12:00:00Z'), jobWords);
+    const range = parseDateRange({ from, to }, at('2024-03-10T12:00:00Z'), cliAdvice);
     expect(range).toEqual({ from: first, to: last });
   });
 
@@ -21,7 +21,9 @@ describe('dateRange', () => {
     ['2024-03-10T07:59:59Z', 'America/Los_Angeles', 20240309],
     ['2024-03-10T08:00:00Z', 'America/Los_Angeles', 20240310],
   ])('knows what day it is at %s in %s', (now, zone, today) => {
-    expect(dateRange({ from: 'today', to: 'today' }, at(now, zone), jobWords).from).toBe(today);
+    expect(parseDateRange({ from: 'today', to: 'today' }, at(now, zone), cliAdvice).from).toBe(
+      today,
+    );
   });
 
   it.each([
@@ -36,18 +38,20 @@ describe('dateRange', () => {
     ['this-month', 'today', '2024-03-01T12:00:00Z', 20240301, 20240301],
     ['this-month', 'this-month', '2024-03-31T12:00:00Z', 20240301, 20240330],
   ])('reads %s to %s at %s', (from, to, now, first, last) => {
-    expect(dateRange({ from, to }, at(now), jobWords)).toEqual({ from: first, to: last });
+    expect(parseDateRange({ from, to }, at(now), cliAdvice)).toEqual({ from: first, to: last });
   });
 
   it('knows last-month by the zone: it is still February in Los Angeles', () => {
     const now = at('2024-03-01T07:59:59Z', 'America/Los_Angeles');
     const month = { from: 'last-month', to: 'last-month' };
-    expect(dateRange(month, now, jobWords)).toEqual({ from: 20240101, to: 20240131 });
+    expect(parseDateRange(month, now, cliAdvice)).toEqual({ from: 20240101, to: 20240131 });
   });
 
   it('says why this-month has no day on the first', () => {
     const month = { from: 'this-month', to: 'this-month' };
-    expect(() => dateRange(month, at('2024-03-01T12:00:00Z'), jobWords)).toThrow('no full day yet');
+    expect(() => parseDateRange(month, at('2024-03-01T12:00:00Z'), cliAdvice)).toThrow(
+      'no full day yet',
+    );
   });
 
   it('counts the days of a range across a leap day and a change of year', () => {

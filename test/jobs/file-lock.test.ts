@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { lockRun } from '../../src/files/file-lock.js';
-import { lockOf, runKey } from '../../src/jobs/run/run-folder.js';
+import { lockPath, runKey } from '../../src/jobs/run/run-folder.js';
 import { accountAt } from '../support/account-environment.js';
 import { makeWorld } from '../support/test-environment.js';
 
@@ -108,7 +108,7 @@ if (!canUnshare) {
 }
 
 describe.runIf(canUnshare)('between network namespaces', () => {
-  it('holds', async () => {
+  it('a lock keeps a second process out', async () => {
     const file = lockFile();
     const first = await holder([...unshare, ...node(file)]);
     const [command, ...args] = [...unshare, ...node(file)];
@@ -136,9 +136,9 @@ it('that cannot be taken is said, with a way to do without', async () => {
     host: '127.0.0.1:9',
     files: [world.path('users.csv')],
   });
-  mkdirSync(lockOf(runs, key));
+  mkdirSync(lockPath(runs, key));
   const refused = await world.run(upload);
   expect([refused.code, refused.stderr]).toEqual([9, expect.stringContaining('--no-journal')]);
-  expect(refused.stderr).toContain(`cannot lock the run by ${lockOf(runs, key)}`);
+  expect(refused.stderr).toContain(`cannot lock the run by ${lockPath(runs, key)}`);
   expect((await world.run([...upload, '--no-journal'])).code).toBe(5);
 });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
-import { startService, type TestService } from '../../src/testing.js';
+import { startTestService, type TestService } from '../../src/testing.js';
 import { until } from '../support/until.js';
 
 // The library against the local service: what it does is what the commands do, so here is what is its own.
@@ -16,7 +16,7 @@ let service: TestService;
 let account: Account;
 
 beforeAll(async () => {
-  service = await startService(credentials);
+  service = await startTestService(credentials);
   account = connect({ baseUrl: service.url, ...credentials, stateFolder: inFolder('state') });
 });
 afterAll(async () => {
@@ -99,7 +99,11 @@ describe('upload', () => {
     const run = account.upload(records(), { maxRejects: { percent: 100 } });
     for await (const { stage } of run.rejects()) {
       expect(stage).toBe('validate');
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      // A run as long that nobody holds back comes to its end meanwhile.
+      const other = Array.from({ length: 40_000 }, () => ({ identity: 7 }));
+      expect(await account.upload(other, { maxRejects: { percent: 100 } }).result).toMatchObject({
+        rejected: 40_000,
+      });
       expect(read).toBeLessThan(40_000);
       break;
     }
@@ -124,12 +128,12 @@ describe('upload', () => {
     writeFileSync(file, csv(1000, 20));
     const run = account.upload(file, { chunkSize: 50, concurrency: 1 });
     const shares: number[] = [];
-    for (let done = 0; done < 1000;) {
+    const hasRead = () => {
       const { read, records, bytes, totalBytes = Infinity } = run.progress();
       shares.push(bytes / totalBytes - records / 1000);
-      done = read;
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+      return read === 1000;
+    };
+    await until(hasRead, { message: 'all records were read' });
     await run.result;
     expect(shares.length).toBeGreaterThan(3);
     expect(Math.max(...shares)).toBeLessThan(0.1);
@@ -284,7 +288,7 @@ it('takes one signal for fifteen runs at once, each with many requests, without 
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);
   process.on('warning', warned);
-  await using busy = await startService({
+  await using busy = await startTestService({
     ...credentials,
     maxConcurrent: { upload: 225, other: 3 },
   });

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { collectRejects } from '../../src/jobs/rejects.js';
+import { mergeRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/test-environment.js';
 
 it('puts very many rejects of two parts in the order of the input', async () => {
@@ -14,6 +14,6 @@ it('puts very many rejects of two parts in the order of the input', async () => 
     return file;
   });
   const target = world.path('all.ndjson');
-  expect(await collectRejects(files, ['in.csv'], target)).toBe(count);
+  expect(await mergeRejects(files, ['in.csv'], target)).toBe(count);
   expect(readFileSync(target, 'utf8') === all.join('')).toBe(true);
 });

@@ -28,8 +28,8 @@ async function begun(
     host: '127.0.0.1:9',
     files: [world.path('users.csv')],
   };
-  const { makeRoot } = await import('../../src/jobs/run/run-folder.js');
-  makeRoot(runs);
+  const { makeStateFolder } = await import('../../src/jobs/run/run-folder.js');
+  makeStateFolder(runs);
   const { path: folder, header } = createRun(runs, {
     version: 2,
     run: '20261121-044512-7kq2',

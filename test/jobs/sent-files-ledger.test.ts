@@ -1,4 +1,4 @@
-import {
+import fs, {
   appendFileSync,
   existsSync,
   mkdirSync,
@@ -7,9 +7,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { crc32, gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { TestServiceOptions } from '../../src/testing.js';
 import { outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
@@ -71,6 +72,22 @@ it('a finished write is one line, without a secret, and no run folder stays', as
     exitCode: 0,
   });
   expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain(service.passcode);
+});
+
+it.each([1000, 1001])('a write of %i files is one line that names them all', async (count) => {
+  const { service, world, run } = await stage();
+  mkdirSync(world.path('day'));
+  const names = Array.from({ length: count }, (_, n) => `day/${n}.ndjson`);
+  for (const [n, name] of names.entries()) writeFileSync(world.path(name), events(1, n));
+  expect((await run('upload', ...names)).code).toBe(0);
+  const [line, ...more] = ledgerLines(world);
+  expect(more).toEqual([]);
+  const { sources } = line as { sources: { name: string }[] };
+  expect(sources.map(({ name }) => name)).toEqual(names);
+  const requests = written(service).length;
+  const again = await run('upload', ...names);
+  expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  expect(written(service)).toHaveLength(requests);
 });
 
 describe('the same events a second time', () => {
@@ -171,10 +188,12 @@ it.each([
     ['upload', 'x.ndjson'],
     '{"identity":"u1","type":"profile","profileData":{"n":{"$incr":1}}}\n',
   ],
-])('%s is not done twice by accident', async (_what, argv, text) => {
+  ['an event', ['upload', 'x.ndjson'], events(1)],
+])('%s is not done twice by accident', async (what, argv, text) => {
   const { service, world, run } = await stage();
   writeFileSync(world.path(argv[1]!), text);
   expect((await run(...argv)).code).toBe(0);
+  expect(ledgerLines(world)).toMatchObject([{ once: [what === 'an event' ? 'event' : 'other'] }]);
   expect((await run(...argv)).code).toBe(8);
   expect((await run(...argv, '--resume')).code).toBe(0);
   expect(service.requests()).toHaveLength(1);
@@ -386,6 +405,35 @@ describe('a ledger that is', () => {
     },
   );
 
+  it('full for a moment, in the midst of a line, is whole all the same', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'u.csv');
+    const { writevSync } = fs;
+    let cutAt = 100;
+    const takeSome = (descriptor: number, pieces: readonly NodeJS.ArrayBufferView[]): number => {
+      const whole = Buffer.concat(pieces as readonly Buffer[]);
+      const some = writevSync(descriptor, [whole.subarray(0, cutAt)]);
+      cutAt = Infinity;
+      return some;
+    };
+    Object.assign(fs, { writevSync: takeSome });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      Object.assign(fs, { writevSync });
+      syncBuiltinESMExports();
+    });
+    const { code, stderr } = await run('upload', 'e.ndjson');
+    expect([code, stderr, cutAt]).toEqual([0, expect.not.stringContaining('noted'), Infinity]);
+    expect(ledgerLines(world)).toMatchObject([
+      { sources: [{ name: 'u.csv' }] },
+      { sources: [{ name: 'e.ndjson' }] },
+    ]);
+    expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
+    expect(written(service)).toHaveLength(2);
+  });
+
   it('torn at its end, while the run that wrote it is unfinished, is whole when that was gone on with', async () => {
     const { world, run, service } = await stage();
     writeFileSync(world.path('e.ndjson'), events(30));
@@ -439,7 +487,7 @@ describe('a ledger that is', () => {
     expect(ledgerLines(world)).toMatchObject([{ run: first.summary.run }]);
   });
 
-  it('missing knows nothing', async () => {
+  it('a ledger that is missing knows no file', async () => {
     const { run, rewrite, world } = await sent();
     rewrite(() => '');
     expect((await run('upload', 'e.ndjson')).code).toBe(0);

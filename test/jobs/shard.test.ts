@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
-import { Gate } from '../../src/bulk/adaptive-concurrency.js';
-import { plainOption } from '../../src/errors.js';
-import { slotsOf, writeSlots } from '../../src/jobs/shard.js';
+import { AimdLimiter } from '../../src/bulk/adaptive-concurrency.js';
+import { unnamedOption } from '../../src/errors.js';
+import { shardPath, shardConcurrency, writeConcurrency } from '../../src/jobs/shard.js';
 
 // How the requests that an account may have in flight are divided among shards.
 
-const words = { option: plainOption } as Parameters<typeof slotsOf>[2];
+const words = { option: unnamedOption } as Parameters<typeof shardConcurrency>[2];
 
 it('gives each shard as many requests in flight as all shards together may have, rounded down', () => {
   for (let budget = 1; budget <= 15; budget += 1) {
     for (let count = 1; count <= budget; count += 1) {
       const slots = Array.from({ length: count }, (_, n) =>
-        slotsOf({ index: n + 1, count }, budget, words),
+        shardConcurrency({ index: n + 1, count }, budget, words),
       );
       const total = slots.reduce((sum, each) => sum + each, 0);
       expect(new Set(slots).size, `${count} shards of ${budget}`).toBe(1);
@@ -28,11 +28,21 @@ it.each([
   ['upload', {}, 8],
   ['demerge', { shard: { index: 2, count: 2 } }, 1],
 ] as const)('%s with %o has %i requests in flight', (name, request, expected) => {
-  expect(writeSlots(name, request, { words })).toBe(expected);
+  expect(writeConcurrency(name, request, { words })).toBe(expected);
 });
 
 it('gives a shard of a fleet one request in flight, however many there are', () => {
-  const ports = { budget: () => new Gate(1) };
+  const ports = { budget: () => new AimdLimiter(1) };
   const shard = { index: 1, count: 40 };
-  expect(writeSlots('upload', { shard, concurrency: 15 }, { ports, words })).toBe(1);
+  expect(writeConcurrency('upload', { shard, concurrency: 15 }, { ports, words })).toBe(1);
+});
+
+it.each([
+  ['users.ndjson', 'users.2-of-8.ndjson'],
+  ['out/users.csv.gz', 'out/users.2-of-8.csv.gz'],
+  ['/data/a.b/users.csv.rejects.ndjson', '/data/a.b/users.csv.2-of-8.rejects.ndjson'],
+  ['users', 'users.2-of-8'],
+])('puts the shard of %s before its extension: %s', (file, expected) => {
+  expect(shardPath(file, { index: 2, count: 8 })).toBe(expected);
+  expect(shardPath(file, undefined)).toBe(file);
 });

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { EventBook } from '../../src/jobs/verify/sent-events.js';
-import { membersOfSent } from '../../src/jobs/verify/sent-records.js';
-import { zoneOf } from '../../src/time-zone.js';
+import { SentEvents } from '../../src/jobs/verify/sent-events.js';
+import { sentMembers } from '../../src/jobs/verify/sent-records.js';
+import { timeZone } from '../../src/time-zone.js';
 
 const sentOf = (day: number, n: number, line: number) => {
   const ts = 1_760_000_000 + day * 86_400 + n;
@@ -14,13 +14,13 @@ it('events of too many days are held in turn: each day whole, and each event onc
   const events = fc.array(fc.tuple(fc.nat(9), fc.nat(5)), { maxLength: 120 });
   fc.assert(
     fc.property(events, fc.integer({ min: 1, max: 20 }), (all, most) => {
-      const book = new EventBook({ zone: zoneOf('UTC'), most });
+      const book = new SentEvents({ zone: timeZone('UTC'), most });
       const input = all.map(([day, n], at) => sentOf(day, n, at + 1));
       const held = new Map<string, number>();
       let readings = 0;
       do {
         readings += 1;
-        for (const sent of input) book.add(sent, membersOfSent(sent));
+        for (const sent of input) book.add(sent, sentMembers(sent));
         const days = new Set([...book.all()].map(({ day }) => day));
         expect(book.size <= most || days.size === 1).toBe(true);
         for (const { record, sent } of book.all()) {

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeySample } from '../../src/jobs/verify/sent-input.js';
-import { mostOf, percentUp, proofOf } from '../../src/jobs/verify/confidence.js';
-import { keyOf, keySeeds } from '../../src/mapping/identity.js';
+import { upperBound, roundUpPercent, proofText } from '../../src/jobs/verify/confidence.js';
+import { keyHash, keySeeds } from '../../src/mapping/identity.js';
 
 describe('what a sample proves', () => {
   // Values of the one-sided bound, from tables of the beta distribution.
@@ -14,19 +14,19 @@ describe('what a sample proves', () => {
     [5, 100, 0.102254],
     [10, 10, 1],
   ])('%d of %d: at most %f of all', (differing, checked, most) => {
-    expect(mostOf({ differing, checked })).toBeCloseTo(most, 5);
+    expect(upperBound({ differing, checked })).toBeCloseTo(most, 5);
   });
 
   it('is what the rule of three says, which is a little more careful', () => {
     for (const checked of [100, 300, 1000, 100_000]) {
-      const most = mostOf({ differing: 0, checked });
+      const most = upperBound({ differing: 0, checked });
       expect(most).toBeLessThan(3 / checked);
       expect(most).toBeGreaterThan(2.95 / checked);
     }
   });
 
   it.each([5, 40, 300])('is true 95 times of 100, whatever the share is: of %d', (n) => {
-    const most = Array.from({ length: n + 1 }, (_, d) => mostOf({ differing: d, checked: n }));
+    const most = Array.from({ length: n + 1 }, (_, d) => upperBound({ differing: d, checked: n }));
     for (let p = 0.002; p < 1; p += 0.0137) {
       let [term, sure] = [(1 - p) ** n, 0];
       for (let d = 0; d <= n; d += 1) {
@@ -38,15 +38,15 @@ describe('what a sample proves', () => {
   });
 
   it('is never rounded down', () => {
-    expect(percentUp(0.009936)).toBe('1 %');
-    expect(percentUp(0.01)).toBe('1 %');
-    expect(percentUp(0.010001)).toBe('1.1 %');
-    expect(percentUp(0.102254)).toBe('11 %');
-    expect(percentUp(0.0000301)).toBe('0.0031 %');
-    expect(percentUp(0.9991)).toBe('100 %');
+    expect(roundUpPercent(0.009936)).toBe('1 %');
+    expect(roundUpPercent(0.01)).toBe('1 %');
+    expect(roundUpPercent(0.010001)).toBe('1.1 %');
+    expect(roundUpPercent(0.102254)).toBe('11 %');
+    expect(roundUpPercent(0.0000301)).toBe('0.0031 %');
+    expect(roundUpPercent(0.9991)).toBe('100 %');
     fc.assert(
       fc.property(fc.double({ min: 1e-9, max: 1, noNaN: true }), (share) => {
-        const said = Number.parseFloat(percentUp(share));
+        const said = Number.parseFloat(roundUpPercent(share));
         expect(said).toBeGreaterThanOrEqual(100 * share * (1 - 1e-9));
         expect(said).toBeLessThanOrEqual(100 * share * 1.11);
       }),
@@ -59,14 +59,17 @@ describe('what a sample proves', () => {
     [3, 3, false, '3 of 3 users differ: nothing is proved of the others'],
     [0, 1200, true, '0 of 1,200 users differ: all were compared'],
     [1, 1, true, '1 of 1 user differs: all were compared'],
-  ])('%d of %d, all: %s', (differing, checked, isWhole, sentence) => {
-    expect(proofOf({ what: 'users', differing, checked, isWhole })).toBe(sentence);
-  });
+  ])(
+    'words what %d differing of %d compared prove; all were compared: %s',
+    (differing, checked, isWhole, sentence) => {
+      expect(proofText({ what: 'users', differing, checked, isWhole })).toBe(sentence);
+    },
+  );
 });
 
 describe('the sample', () => {
   const hashOf = (key: string) =>
-    keyOf(Buffer.from(key), 0, Buffer.byteLength(key), keySeeds.identity);
+    keyHash(Buffer.from(key), 0, Buffer.byteLength(key), keySeeds.identity);
 
   const sampleOf = (keys: readonly string[], size: number, seed: number) => {
     const sample = new KeySample<{ key: string; seen: number[] }>({ size, seed });

@@ -43,7 +43,7 @@ describe('a row to demerge', () => {
         expect(csv.records).toEqual([JSON.stringify(identity)]);
         expect(json.records).toEqual([csv.records[0], csv.records[0]]);
         expect([...json.keys]).toEqual([csv.keys[0], csv.keys[0]]);
-        expect([...csv.converges]).toEqual([0]);
+        expect([...csv.idempotent]).toEqual([0]);
       }),
     );
   });

@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { columnMapping, type ColumnFlags } from '../../src/mapping/mapping-file.js';
+import { loadMapping, type ColumnFlags } from '../../src/mapping/mapping-file.js';
 
 let cwd: string;
 beforeEach(async () => (cwd = await mkdtemp(path.join(tmpdir(), 'mapping-'))));
@@ -10,12 +11,12 @@ afterEach(() => rm(cwd, { recursive: true }));
 
 const withFile = async (text: string, flags: ColumnFlags = {}) => {
   await writeFile(path.join(cwd, 'm.json'), text);
-  return columnMapping({ ...flags, mapping: 'm.json' }, { cwd });
+  return loadMapping({ ...flags, mapping: 'm.json' }, { cwd });
 };
 
 describe('the column mapping', () => {
   it('is the identity column alone without flags', async () => {
-    expect(await columnMapping({}, { cwd })).toEqual({
+    expect(await loadMapping({}, { cwd })).toEqual({
       identity: 'identity',
       identityGiven: false,
       map: new Map(),
@@ -29,7 +30,7 @@ describe('the column mapping', () => {
     ['a=b=c', 'a=b', 'c'],
     ['a, b:c=d', 'a, b:c', 'd'],
   ])('reads --map %s', async (text, column, key) => {
-    const { map } = await columnMapping({ map: ['x=y', text] }, { cwd });
+    const { map } = await loadMapping({ map: ['x=y', text] }, { cwd });
     expect([...map]).toEqual([['x', 'y'], [column, key]]); // prettier-ignore
   });
 
@@ -51,11 +52,11 @@ describe('the column mapping', () => {
     ],
     ['a:b=c:json', [['a:b=c', 'json']]],
   ])('reads --types %s', async (text, types) => {
-    expect([...(await columnMapping({ types: [text] }, { cwd })).types]).toEqual(types);
+    expect([...(await loadMapping({ types: [text] }, { cwd })).types]).toEqual(types);
   });
 
   it('may be said twice in the same words', async () => {
-    const { map, types } = await columnMapping(
+    const { map, types } = await loadMapping(
       { map: ['a=b', 'a=b'], types: ['a:date', 'a:date'] },
       { cwd },
     );
@@ -74,7 +75,7 @@ describe('the column mapping', () => {
     { types: [':integer'] },
     { types: [''] },
   ])('refuses %j', async (flags) => {
-    await expect(columnMapping(flags, { cwd })).rejects.toMatchObject({ id: 'E-USAGE' });
+    await expect(loadMapping(flags, { cwd })).rejects.toMatchObject({ id: 'E-USAGE' });
   });
 
   it('reads all of it from a file, where flags add and win', async () => {
@@ -115,10 +116,29 @@ describe('the column mapping', () => {
   });
 
   it('refuses a file that cannot be read', async () => {
-    await expect(columnMapping({ mapping: 'none.json' }, { cwd })).rejects.toMatchObject({
+    await expect(loadMapping({ mapping: 'none.json' }, { cwd })).rejects.toMatchObject({
       id: 'E-FILE-READ',
       message: expect.stringContaining('none.json') as string,
       details: { why: 'there is no such file' },
     });
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('a mapping file that is a FIFO', () => {
+  beforeEach(() => void execFileSync('mkfifo', [path.join(cwd, 'm.json')]));
+
+  it('is read to its end', async () => {
+    const reading = loadMapping({ mapping: 'm.json' }, { cwd });
+    await writeFile(path.join(cwd, 'm.json'), '{"identity":"Mail"}');
+    expect((await reading).identity).toBe('Mail');
+  });
+
+  it('is waited for until the run is interrupted', async () => {
+    const interrupt = new AbortController();
+    const reading = loadMapping({ mapping: 'm.json' }, { cwd, signal: interrupt.signal });
+    const failure = expect(reading).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
+    await new Promise(setImmediate);
+    interrupt.abort();
+    await failure;
   });
 });

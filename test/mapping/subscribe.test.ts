@@ -42,7 +42,7 @@ describe('a subscription row', () => {
     ],
     [['phone', '', 'Unsubscribe'], 'column "value": the value is empty'],
     [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" has a control character'],
-  ])('is rejected: %j', (cells, error) => {
+  ])('rejects the row %j', (cells, error) => {
     expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);
     const record = Object.fromEntries(header.map((name, index) => [name, cells[index]]));
     expect(outcome(jsonRows([JSON.stringify(record)]))).toEqual(['validate', error]);
@@ -95,7 +95,7 @@ describe('a subscription row', () => {
   });
 
   it('is ordered by type and value, and converges', () => {
-    const { keys, converges, kinds } = map(
+    const { keys, idempotent, kinds } = map(
       csvRows(header, [
         ['phone', '+1', 'Unsubscribe'],
         ['Phone', '+1', 'Resubscribe'],
@@ -105,7 +105,7 @@ describe('a subscription row', () => {
     );
     expect(keys[1]).toBe(keys[0]);
     expect(new Set(keys).size).toBe(3);
-    expect([...converges]).toEqual([1, 1, 1, 1]);
+    expect([...idempotent]).toEqual([1, 1, 1, 1]);
     expect([...kinds]).toEqual([0, 0, 0, 0]);
   });
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { zoneOf } from '../../src/time-zone.js';
+import { timeZone } from '../../src/time-zone.js';
 import { uploadMapper } from '../../src/mapping/upload-mapper.js';
 import { csvRows, jsonRows, recordTexts } from '../support/builders/row-blocks.js';
 import {
@@ -109,7 +109,7 @@ describe('a CSV row as a profile', () => {
 });
 
 describe('a column with a type', () => {
-  const berlin = zoneOf('Europe/Berlin');
+  const berlin = timeZone('Europe/Berlin');
   const column = (type: string, value: string) =>
     mapCells(
       { identity: 'ada', x: value },
@@ -308,8 +308,8 @@ describe('the key of a record', () => {
       ['identity', 'x'],
       cells.map((cell) => ['a', cell]),
     );
-    const { converges } = mapRows(rows, { types: new Map([['x', 'json']]) });
-    expect([...converges]).toEqual([0, 0, 0, 1, 1, 1]);
+    const { idempotent } = mapRows(rows, { types: new Map([['x', 'json']]) });
+    expect([...idempotent]).toEqual([0, 0, 0, 1, 1, 1]);
   });
 
   it('does not take the row after a rejected one for what that was', () => {
@@ -318,13 +318,13 @@ describe('the key of a record', () => {
       ['y', 'integer'],
     ] as const);
     const cells = ['{"$incr":1}', '{"$incr":1}', '1'].map((x, n) => ['a', x, n === 0 ? '?' : '1']);
-    const { converges, count } = mapRows(csvRows(['identity', 'x', 'y'], cells), { types });
-    expect([...converges.subarray(0, count)]).toEqual([0, 1]);
+    const { idempotent, count } = mapRows(csvRows(['identity', 'x', 'y'], cells), { types });
+    expect([...idempotent.subarray(0, count)]).toEqual([0, 1]);
   });
 });
 
 describe('a CSV row as an event', () => {
-  const event: Options = { kind: 'event', zone: zoneOf('Europe/Berlin') };
+  const event: Options = { kind: 'event', zone: timeZone('Europe/Berlin') };
   const row = { identity: 'ada', evtName: 'Bought', ts: '1700000000', Price: '12.50' };
   const sent = {
     identity: 'ada',
@@ -336,8 +336,8 @@ describe('a CSV row as an event', () => {
 
   it('sends every other column in evtData', () => {
     expect(mapCells(row, event)).toEqual(sent);
-    const { kinds, converges } = mapRows(csvRows(Object.keys(row), [Object.values(row)]), event);
-    expect([kinds[0], converges[0]]).toEqual([1, 0]);
+    const { kinds, idempotent } = mapRows(csvRows(Object.keys(row), [Object.values(row)]), event);
+    expect([kinds[0], idempotent[0]]).toEqual([1, 0]);
   });
 
   it.each<[string, Options, Record<string, string>, unknown]>([

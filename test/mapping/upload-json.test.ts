@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { zoneOf } from '../../src/time-zone.js';
+import { timeZone } from '../../src/time-zone.js';
 import { uploadMapper } from '../../src/mapping/upload-mapper.js';
 import { csvRows, jsonRows, recordTexts } from '../support/builders/row-blocks.js';
 import {
@@ -109,7 +109,7 @@ describe('a record that says its type', () => {
   });
 
   it('says what kind it is, whether it converges and what orders it', () => {
-    const { kinds, converges, keys } = mapRows(
+    const { kinds, idempotent, keys } = mapRows(
       jsonRows([
         '{"type":"profile","identity":"\\u0061","profileData":{}}',
         '{"type":"profile","profileData":{"n":{"$incr":1}},"objectId":"o","identity":"a"}',
@@ -118,7 +118,7 @@ describe('a record that says its type', () => {
       ]),
     );
     expect([...kinds]).toEqual([0, 0, 1, 0]);
-    expect([...converges]).toEqual([1, 0, 0, 1]);
+    expect([...idempotent]).toEqual([1, 0, 0, 1]);
     expect(keys[1]).toBe(keys[0]);
     expect(keys[2]).toBe(keys[0]);
     expect(keys[3]).not.toBe(keys[0]);
@@ -304,15 +304,15 @@ describe('a flat object', () => {
       invalid('column "ts": "{}" is neither ISO 8601 nor epoch seconds'),
     ],
   ])('becomes an event with --type event: %s', (text, options, expected) => {
-    const event = { kind: 'event', zone: zoneOf('Europe/Berlin'), ...options } as const;
+    const event = { kind: 'event', zone: timeZone('Europe/Berlin'), ...options } as const;
     expect(mapJson(text, event)).toEqual(expected);
   });
 
   it('marks operators as not converging', () => {
-    const { converges } = mapRows(
+    const { idempotent } = mapRows(
       jsonRows(['{"identity":"a","n":{"$add":["x"]}}', '{"identity":"a","n":1}']),
     );
-    expect([...converges]).toEqual([0, 1]);
+    expect([...idempotent]).toEqual([0, 1]);
   });
 
   it('is mapped as a naive mapper on objects maps it, whatever came before it', () => {
@@ -449,7 +449,7 @@ describe('an export piped into an upload', () => {
       '{"objectId":"o1","type":"event","evtName":"own","ts":1717192800,"evtData":{}}',
     ],
   ])('makes the event %s', (text, options, record) => {
-    const zone = zoneOf('Europe/Berlin');
+    const zone = timeZone('Europe/Berlin');
     expect(mapJson(text, { zone, ...options })).toBe(record);
     expect([...mapRows(jsonRows([text]), { zone, ...options }).kinds]).toEqual([1]);
   });

@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { plainOption } from '../../src/errors.js';
+import { unnamedOption } from '../../src/errors.js';
 import { openOutput } from '../../src/output/document-output.js';
-import { PageSpill } from '../../src/output/spill-file.js';
+import { SpillFile } from '../../src/output/spill-file.js';
 import { openFilesBelow } from '../support/open-descriptors.js';
 import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -59,7 +59,7 @@ describe.skipIf(!isLinux)('a file of waiting pages is closed', () => {
       fresh: false,
       escapeFormulas: false,
       bom: false,
-      option: plainOption,
+      option: unnamedOption,
     } as const;
     const resume = { bytes: spool.length, crc: crc32(spool), records: 1 };
     await expect(openOutput(options, world.runtime(), resume)).rejects.toMatchObject({
@@ -72,7 +72,7 @@ describe.skipIf(!isLinux)('a file of waiting pages is closed', () => {
     const nulls = () =>
       readdirSync('/proc/self/fd').filter((descriptor) => leadsTo(descriptor) === '/dev/null');
     const before = nulls();
-    const opened = PageSpill.open('/dev/null', undefined, plainOption); // a device has no length
+    const opened = SpillFile.open('/dev/null', undefined, unnamedOption); // a device has no length
     await expect(opened).rejects.toMatchObject({ id: 'E-FILE-WRITE' });
     expect(nulls()).toEqual(before);
   });
@@ -83,7 +83,7 @@ describe.skipIf(!isLinux)('a file of waiting pages is closed', () => {
     mkdirSync(folder);
     if (spawnSync('chattr', ['+a', folder]).status !== 0) skip('no append-only folders here');
     onTestFinished(() => void execFileSync('chattr', ['-a', folder]));
-    const opened = PageSpill.openNameless(path.join(folder, 'spool'), plainOption);
+    const opened = SpillFile.openNameless(path.join(folder, 'spool'), unnamedOption);
     await expect(opened).rejects.toThrow('spool');
     expect(openFilesBelow(folder)).toEqual([]);
   });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { stringify } from 'csv-stringify/sync';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { jobWords } from '../../src/commands/shared/job-context.js';
+import { cliAdvice } from '../../src/commands/shared/job-context.js';
 import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
 import { pageOf } from '../support/builders/record-page.js';
@@ -140,7 +140,7 @@ async function written(
     fresh: true,
     escapeFormulas: true,
     bom: false,
-    option: jobWords.option,
+    option: cliAdvice.option,
     ...(columns && { columns }),
   };
   const output = await openOutput(options, world.runtime());

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jobWords } from '../../src/commands/shared/job-context.js';
+import { cliAdvice } from '../../src/commands/shared/job-context.js';
 import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
 import type { Output } from '../../src/output/output.js';
@@ -17,7 +17,7 @@ const csv: OutputOptions = {
   fresh: true,
   escapeFormulas: false,
   bom: false,
-  option: jobWords.option,
+  option: cliAdvice.option,
 };
 
 async function written(

@@ -12,11 +12,11 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { plainOption } from '../../src/errors.js';
+import { unnamedOption } from '../../src/errors.js';
 import type { FaultRuleInput } from '../../src/testing.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { serve } from '../support/serve.js';
-import { SyncedMarkFile } from '../../src/bulk/journal/journal.js';
+import { FsyncMarkFile } from '../../src/bulk/journal/journal.js';
 import { makeWorld } from '../support/test-environment.js';
 
 // Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.
@@ -67,7 +67,7 @@ describe('an older rejects file', () => {
     const left = `${lines.join('\n')}\n`;
     writeFileSync(journal, left);
     const mark = { bytes: Buffer.byteLength(left), checksum: begun.slice(0, 8) };
-    SyncedMarkFile.create(journal, mark);
+    FsyncMarkFile.create(journal, mark);
     writeFileSync(world.path(rejectsName), '{"source":"users.csv","line":5,"sta');
 
     const { code, summary } = await run('--resume');
@@ -154,7 +154,7 @@ describe('a rejects file that is gone on with', () => {
     const file = path.join(folder, 'rejects');
     writeFileSync(file, '');
     truncateSync(file, large.bytes + 7);
-    const rejects = new RejectsFile('rejects', file, { option: plainOption });
+    const rejects = new RejectsFile('rejects', file, { option: unnamedOption });
     await rejects.resume({ file, mark });
     expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, mark]);
     await rejects.close();
@@ -163,7 +163,7 @@ describe('a rejects file that is gone on with', () => {
   it('is refused when it was changed, and stays as it is', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'edited\nmore\n');
-    const resumed = new RejectsFile('rejects', file, { option: plainOption }).resume({
+    const resumed = new RejectsFile('rejects', file, { option: unnamedOption }).resume({
       file,
       mark: { bytes: 7, crc: 1 },
     });

@@ -64,7 +64,7 @@ describe('what is not played is 501 with words', () => {
     ['POST', '/1/upload?async=1', { d: [] }, 'async'],
     ['POST', '/1/counts/profiles.json', wanted, '/1/counts/profiles.json'],
     ['POST', '/1/delete/profiles.json', { identity: 'a' }, '/1/delete'],
-  ])('%s %s', async (method, path, body, word) => {
+  ])('refuses %s %s, which is not played', async (method, path, body, word) => {
     const service = await run();
     await service.upload(eventRecord('a', 'Buy', day));
     const answer = await service.call(method, path, body);
@@ -161,7 +161,7 @@ describe('limits hold for what operators and later uploads build', () => {
     ['an object', { a: { b: [1, long] } }],
     ['a list of objects', [{ a: long }]],
     ['characters of several bytes', { a: 'é'.repeat(257) }],
-  ])('512 bytes in %s', async (_, value) => {
+  ])('allows 512 bytes in %s, and no more', async (_, value) => {
     const service = await run();
     const answer = await service.upload(profileRecord('a', { k: value }));
     expect(answer.unprocessed).toMatchObject([
@@ -247,16 +247,19 @@ describe('time', () => {
   it.each([
     [1_578_873_599, false],
     [1_578_873_600, true],
-  ])('Channel Unsubscribed at %i', async (ts, unsubscribes) => {
-    const service = await run();
-    await service.upload(profileRecord('a', { Email: 'a@b.cd' }));
-    await service.upload(
-      eventRecord('a', 'Channel Unsubscribed', ts, { Channel: 'email', Address: 'a@b.cd' }),
-    );
-    expect((await service.profile('identity', 'a'))?.profileData?.['MSG-dndEmail']).toBe(
-      unsubscribes,
-    );
-  });
+  ])(
+    'an event Channel Unsubscribed at %i unsubscribes from 2020-01-13 on',
+    async (ts, unsubscribes) => {
+      const service = await run();
+      await service.upload(profileRecord('a', { Email: 'a@b.cd' }));
+      await service.upload(
+        eventRecord('a', 'Channel Unsubscribed', ts, { Channel: 'email', Address: 'a@b.cd' }),
+      );
+      expect((await service.profile('identity', 'a'))?.profileData?.['MSG-dndEmail']).toBe(
+        unsubscribes,
+      );
+    },
+  );
 });
 
 describe('texts and echoes as they were recorded', () => {
@@ -293,7 +296,7 @@ describe('texts and echoes as they were recorded', () => {
       { ...good, Age: 'x' },
       { Phone: 4712345678, identity: 'a' },
     ],
-  ])('%i: %s', async (code, text, data, altered) => {
+  ])('echoes the record altered with code %i: %s', async (code, text, data, altered) => {
     const service = await run();
     const { unprocessed } = await service.upload(profileRecord('b'), profileRecord('a', data));
     expect(unprocessed).toEqual([
@@ -322,7 +325,7 @@ describe('texts and echoes as they were recorded', () => {
       { ...profileRecord('a', { Age: 'x' }), ts: 0 },
       'Timestamp should be present in the Unix Epoch format.',
     ],
-  ])('%i', async (code, record, text) => {
+  ])('refuses a record with code %i, in the words of the service', async (code, record, text) => {
     const service = await run({ variants: { recordNumber: 'tight' } });
     const { unprocessed } = await service.upload(record);
     expect(unprocessed).toMatchObject([{ code, error: `${text} Skipped record number: 1` }]);

@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { elementsOf, joinMembers, membersOf, objectText } from '../../src/service/raw-json.js';
+import {
+  parseElements,
+  joinMembers,
+  parseMembers,
+  objectText,
+} from '../../src/service/raw-json.js';
 
 const anySpace = fc.stringMatching(/^[ \t\n\r]{0,2}$/);
 /** A value as JSON text with whitespace between its tokens. */
@@ -20,7 +25,7 @@ it('finds the members of any object, as written', () => {
       const members = entries.map(
         ([key, text]) => `${space}${JSON.stringify(key)}${space}:${space}${text}${space}`,
       );
-      expect([...membersOf(`{${members.join(',') || space}}`)]).toEqual([...new Map(entries)]);
+      expect([...parseMembers(`{${members.join(',') || space}}`)]).toEqual([...new Map(entries)]);
     }),
   );
 });
@@ -29,7 +34,7 @@ it('finds the elements of any array, as written', () => {
   fc.assert(
     fc.property(fc.array(anyText), anySpace, (texts, space) => {
       const elements = texts.map((text) => space + text + space);
-      expect(elementsOf(`[${elements.join(',') || space}]`)).toEqual(texts);
+      expect(parseElements(`[${elements.join(',') || space}]`)).toEqual(texts);
     }),
   );
 });
@@ -37,7 +42,7 @@ it('finds the elements of any array, as written', () => {
 it('joins what it took apart', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
-      const text = objectText(membersOf(JSON.stringify(object)));
+      const text = objectText(parseMembers(JSON.stringify(object)));
       expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(object)));
     }),
   );

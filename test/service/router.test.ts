@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { listen, type Upgrade } from '../../src/service/http-server.js';
 import { router, type Route } from '../../src/service/router.js';
-import { sendAnswer, success } from '../../src/service/response.js';
-import type { Service } from '../../src/service/service.js';
+import { sendResponse, success } from '../../src/service/response.js';
+import type { ServiceContext } from '../../src/service/service.js';
 import { defaultVariants } from '../../src/service/variants.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 import { until } from '../support/until.js';
@@ -13,13 +12,13 @@ import { headers, run } from './running.js';
 
 const options = { ...serviceDefaults, accountId: 'A', passcode: 'p' };
 /** As much of a service as the table below uses. */
-const service = { options, variants: defaultVariants } as unknown as Service;
+const service = { options, variants: defaultVariants } as unknown as ServiceContext;
 
 const named = (name: string, method: 'GET' | 'PUT', path: string): Route => ({
   method,
   path,
   answer: ({ response, path: asked }) =>
-    sendAnswer(response, success({ name: `"${name}"`, asked: `"${asked}"` }), service),
+    sendResponse(response, success({ name: `"${name}"`, asked: `"${asked}"` }), service),
 });
 
 /** Switches to a protocol that repeats what it is sent, until the other side ends. */
@@ -73,7 +72,7 @@ it.each([
   ['PUT', '/files/one', 200, '"name":"put"'],
   ['DELETE', '/files/one', 405, '"code":405'],
   ['GET', '/file', 404, '"code":404'],
-])('%s %s: %i', async (method, path, status, text) => {
+])('answers %s %s with %i', async (method, path, status, text) => {
   const { port } = await start();
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method });
   expect(answer.status).toBe(status);
@@ -118,7 +117,7 @@ it('takes the body of a request that offers h2c, as some clients do with every r
     `Content-Length: ${body.length}`,
   ]);
   connection.socket.write(body.slice(0, 3));
-  await delay(20); // so that the rest arrives by itself; without, the test only finds less
+  await fetch(url); // whose answer says that the server has read these three bytes, too
   connection.socket.write(body.slice(3));
   await until(() => connection.text.includes('"processed":0'));
 });

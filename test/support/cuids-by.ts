@@ -1,5 +1,5 @@
 import { CuidMaker } from '../../src/jobs/cuid/cuid-derivation.js';
-import { CellText } from '../../src/text/text-slice.js';
+import { TextSlice } from '../../src/text/text-slice.js';
 
 type Text = readonly [value: string, device?: string | undefined];
 
@@ -22,7 +22,7 @@ export function allCuidsBy(key?: Buffer): (texts: readonly Text[]) => string[] {
   };
 }
 
-function textOf(text: string): CellText {
+function textOf(text: string): TextSlice {
   const bytes = Buffer.from(text);
-  return new CellText().of(bytes, 0, bytes.length);
+  return new TextSlice().of(bytes, 0, bytes.length);
 }

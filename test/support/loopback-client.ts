@@ -3,7 +3,7 @@ import type { Attempt } from '../../src/client/failure.js';
 import type { Client } from '../../src/client/client.js';
 import { createClient, type ClientOptions } from '../../src/client/http-client.js';
 import type { Failure } from '../../src/client/failure.js';
-import { requestLineOf } from '../../src/client/request-log.js';
+import { formatRequest } from '../../src/client/request-log.js';
 import { startFaultServer, type FaultServer, type Script } from './servers/fault-server.js';
 
 export const passcode = 'seeded-pass-7Q';
@@ -40,7 +40,7 @@ export async function clientOf(baseUrl: string, options: Partial<ClientOptions> 
     timeoutMs: 5000,
     maxInFlight: 2,
     env: {},
-    onRequest: (seen) => logged.push(requestLineOf(seen)),
+    onRequest: (seen) => logged.push(formatRequest(seen)),
     monotonic: () => performance.now(),
     now: Date.now,
     ...options,

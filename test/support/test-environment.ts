@@ -7,7 +7,7 @@ import { Readable, Writable } from 'node:stream';
 import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises';
 import { onTestFailed, onTestFinished, type TestContext } from 'vitest';
 import { main } from '../../src/main.js';
-import { withoutEmpty, type Runtime } from '../../src/runtime.js';
+import { dropEmptyVariables, type Runtime } from '../../src/runtime.js';
 
 export interface WorldOptions {
   /** What stands on standard input: text, bytes, or a stream of them. Nothing by default. */
@@ -23,6 +23,8 @@ export interface WorldOptions {
   readonly statusRequests?: EventTarget;
   /** `instant` (the default) makes back-offs and polling return at once. */
   readonly sleep?: 'instant' | 'real';
+  /** Of the user that the command thinks it runs as. */
+  readonly uid?: number;
   /** Wall clock, milliseconds since 1970. The machine's by default. */
   readonly now?: () => number;
   /** Of a test that runs beside others of its file: its own context. */
@@ -74,7 +76,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
       stdin: inputOf(given),
       stdout: stdout.stream,
       stderr: stderr.stream,
-      env: withoutEmpty({
+      env: dropEmptyVariables({
         ENGAGECTL_CONFIG_DIR: configDir,
         ENGAGECTL_STATE_DIR: stateDir,
         ...defaults.env,
@@ -83,6 +85,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
       cwd,
       program: 'engagectl',
       platform: process.platform,
+      uid: given.uid ?? process.geteuid?.(),
       nodeVersion: process.versions.node,
       token: randomUUID,
       now: given.now ?? Date.now,

@@ -1,13 +1,17 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SipHash } from '../../src/bulk/write/deduplication.js';
-import { CuidSet, type Met } from '../../src/text/cuid-set.js';
+import { CuidSet, type FoundDuplicate } from '../../src/text/cuid-set.js';
 import { instantiate, type WasmMemory } from '../../src/wasm.js';
 
 // The cuids of a run: which were met before, letter by letter or but for case, and where.
 
 /** Adds texts, the even ones within an area, at places from `first` on. */
-function added(set: CuidSet, texts: readonly string[], first: number): (Met | undefined)[] {
+function added(
+  set: CuidSet,
+  texts: readonly string[],
+  first: number,
+): (FoundDuplicate | undefined)[] {
   const area = Buffer.from(`,${texts.filter((_, n) => n % 2 === 0).join('')},`);
   set.begin(texts.length, { bytes: area, start: 1, end: area.length - 1 });
   let at = 1;
@@ -18,7 +22,7 @@ function added(set: CuidSet, texts: readonly string[], first: number): (Met | un
     if (index % 2 === 0) at = end;
     set.put({ bytes, start, end }, first + index);
   }
-  const all = Array.from<Met | undefined>({ length: texts.length });
+  const all = Array.from<FoundDuplicate | undefined>({ length: texts.length });
   set.add((index, met) => {
     expect(set.textOf(index)).toBe(texts[index]);
     all[index] = met;
@@ -30,7 +34,7 @@ function added(set: CuidSet, texts: readonly string[], first: number): (Met | un
 function oracle() {
   const same = new Map<string, number>();
   const folded = new Map<string, number>();
-  return (text: string, place: number): Met | undefined => {
+  return (text: string, place: number): FoundDuplicate | undefined => {
     const lower = text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
     const duplicate = same.get(text);
     if (duplicate !== undefined) return { how: 'duplicate', place: duplicate };

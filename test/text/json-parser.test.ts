@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CellText } from '../../src/text/text-slice.js';
-import { JsonText } from '../../src/text/json-parser.js';
+import { TextSlice } from '../../src/text/text-slice.js';
+import { JsonParser } from '../../src/text/json-parser.js';
 
-const json = new JsonText();
-const content = new CellText();
+const json = new JsonParser();
+const content = new TextSlice();
 
 /** What `find` wants to be given. */
 const toFind = (name: string): string => Buffer.from(name).toString('latin1');
@@ -144,7 +144,7 @@ describe('JsonText', () => {
   it('remembers where the members of the topmost object lie', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(3), (object, indent) => {
-        const json = new JsonText();
+        const json = new JsonParser();
         const names = Object.keys(object).map(toFind);
         const missing = 'no such key';
         expect(read(JSON.stringify(object, undefined, indent), json)).toBe(true);
@@ -160,7 +160,7 @@ describe('JsonText', () => {
   });
 
   it('remembers any number of members, also after its memory has grown', () => {
-    const json = new JsonText();
+    const json = new JsonParser();
     const names = Array.from({ length: 3000 }, (_, index) => `key ${index}`);
     for (const count of [3000, 2, 65]) {
       const values = Array.from({ length: count }, (_, index) => 'x"'.repeat(index % 100));
@@ -197,7 +197,7 @@ describe('JsonText', () => {
               ? escape(character)
               : JSON.stringify(character).slice(1, -1),
           );
-          const json = new JsonText();
+          const json = new JsonParser();
           fc.pre(name !== 'no');
           expect(read(`{"no":0,"${spelled.join('')}":{"deep":1}}`, json)).toBe(true);
           expect(json.find(toFind(name))).toBe(1);
@@ -285,10 +285,10 @@ describe('JsonText', () => {
           return { text: `{${texts.join(',')}}`, repeats: areRepeated };
         }),
     }));
-    const used = new JsonText();
+    const used = new JsonParser();
     fc.assert(
       fc.property(value, fc.boolean(), ({ text, repeats }, isNew) => {
-        const json = isNew ? new JsonText() : used;
+        const json = isNew ? new JsonParser() : used;
         expect({ text, isGood: read(text, json) }).toEqual({ text, isGood: !repeats });
         expect(json.repeatsKey).toBe(repeats);
       }),
@@ -311,12 +311,15 @@ describe('JsonText', () => {
     );
   });
 
-  it.each([200, 201, 100_000])('nests up to 200: %i', (depth) => {
-    const isGood = depth <= 200;
-    expect(read('['.repeat(depth) + ']'.repeat(depth))).toBe(isGood);
-    expect(read('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))).toBe(isGood);
-    if (!isGood) expect(json.fault).toBe('nests deeper than 200');
-  });
+  it.each([200, 201, 100_000])(
+    'takes what nests up to 200 levels, and nothing deeper: %i',
+    (depth) => {
+      const isGood = depth <= 200;
+      expect(read('['.repeat(depth) + ']'.repeat(depth))).toBe(isGood);
+      expect(read('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))).toBe(isGood);
+      if (!isGood) expect(json.fault).toBe('nests deeper than 200');
+    },
+  );
 
   it.each([
     ['{"a":1,"b":x}', 11, 'has "x", not a value'],

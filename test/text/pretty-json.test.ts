@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { prettyJson } from '../../src/text/raw-json.js';
+import { prettyPrintJson } from '../../src/text/raw-json.js';
 
-const pretty = (text: string) => prettyJson(Buffer.from(text));
+const pretty = (text: string) => prettyPrintJson(Buffer.from(text));
 
 it('lays values out as JSON.stringify does, whatever whitespace they came with', () => {
   fc.assert(

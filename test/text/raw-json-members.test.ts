@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { memberText } from '../../src/text/raw-json.js';
+import { rawMember } from '../../src/text/raw-json.js';
 
-const of = (json: string) => memberText(Buffer.from(json), 'record')?.toString();
+const of = (json: string) => rawMember(Buffer.from(json), 'record')?.toString();
 
 it('finds the text that JSON.parse would read the member from', () => {
   const name = fc.oneof(fc.constant('record'), fc.string());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { showError } from '../../src/ui/error-message.js';
+import { printError } from '../../src/ui/error-message.js';
 import { makeWorld } from '../support/test-environment.js';
 
 function shown(
@@ -8,7 +8,7 @@ function shown(
   { json = false, verbose = false, color = false, tty = false } = {},
 ): string {
   const runtime = makeWorld({ tty }).runtime();
-  showError(error, runtime, { json, verbose, color });
+  printError(error, runtime, { json, verbose, color });
   expect(runtime.output().stdout).toBe('');
   return runtime.output().stderr;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { shortened, withoutPersonal } from '../../src/ui/mask.js';
+import { mask, maskPersonalData } from '../../src/ui/mask.js';
 
 test.each([
   ['ada.lovelace@mail.example', 'ada…'],
@@ -11,7 +11,7 @@ test.each([
   ['u17', 'u17'],
   ['日本語のなまえ', '日本語…'],
 ])('%s is shown as %s', (value, shown) => {
-  expect(shortened(value)).toBe(shown);
+  expect(mask(value)).toBe(shown);
 });
 
 describe('a text', () => {
@@ -21,7 +21,7 @@ describe('a text', () => {
     ['identity=ada%40mail.example', 'identity=ada…'],
     ['call +91 (98765) 43-210 now', 'call +9198… now'],
   ])('loses addresses: %s', (text, shown) => {
-    expect(withoutPersonal(text, {})).toBe(shown);
+    expect(maskPersonalData(text, {})).toBe(shown);
   });
 
   test.each([
@@ -30,28 +30,28 @@ describe('a text', () => {
     '2026-11-22T21:15:06.373Z, 1,234,567,890 records, 12345678901 bytes',
     'run 20261122-211506-7dnp at 10.20.30.40:8787, +05:30',
   ])('keeps paths, times and numbers: %s', (text) => {
-    expect(withoutPersonal(text, {})).toBe(text);
+    expect(maskPersonalData(text, {})).toBe(text);
   });
 
   test('loses what is known of its record: in quotes, cut, with or without a plus, as a word', () => {
     const personal = ['a.*(b)+customer-with-a-long-identity', '+919876543210', 'x'];
     const text = 'a "a.*(b)+customer-wi…" and 919876543210, "x" of 9198765432101';
-    expect(withoutPersonal(text, {}, { personal })).toBe(
+    expect(maskPersonalData(text, {}, { personal })).toBe(
       'a "a.*(…" and 9198…, "x" of 9198765432101',
     );
-    expect(withoutPersonal(text, { showPii: true }, { personal })).toBe(text);
+    expect(maskPersonalData(text, { showPii: true }, { personal })).toBe(text);
   });
 
   test('keeps what was typed, and the names that are made of it', () => {
     const argv = ['get-profile', 'ada@mail.example', 'a@b.csv'];
     const text = 'no "ada@mail.example"; see a@b.csv.rejects.ndjson; nor bob@mail.example';
-    expect(withoutPersonal(text, { argv }, { personal: ['ada@mail.example'] })).toBe(
+    expect(maskPersonalData(text, { argv }, { personal: ['ada@mail.example'] })).toBe(
       'no "ada@mail.example"; see a@b.csv.rejects.ndjson; nor bob…',
     );
   });
 
   test('of the service may have phone numbers without a plus', () => {
     const text = 'Invalid 919876543210';
-    expect(withoutPersonal(text, {}, { isForeign: true })).toBe('Invalid 9198…');
+    expect(maskPersonalData(text, {}, { isForeign: true })).toBe('Invalid 9198…');
   });
 });

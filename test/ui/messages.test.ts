@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { messages } from '../../src/ui/messages.js';
+import { messagePrinter } from '../../src/ui/messages.js';
 import { makeWorld, type WorldOptions } from '../support/test-environment.js';
 
 function written(
@@ -7,7 +7,7 @@ function written(
   options: WorldOptions = {},
 ): string {
   const runtime = makeWorld(options).runtime();
-  const told = messages(
+  const told = messagePrinter(
     { json: false, quiet: false, verbose: false, color: false, ...settings },
     runtime,
   );

@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { LogEntry } from '../../src/runtime.js';
-import { messages } from '../../src/ui/messages.js';
+import { messagePrinter } from '../../src/ui/messages.js';
 import { startProgress } from '../../src/ui/progress.js';
 import { progressText, type ProgressState } from '../../src/ui/progress.js';
 import { makeWorld, type WorldOptions } from '../support/test-environment.js';
@@ -256,7 +255,7 @@ describe('on a terminal', () => {
     const runtime = makeWorld({ tty: true }).runtime();
     const progress = startProgress(() => shown, settings, runtime);
     await untilDrawn(runtime);
-    const told = messages({ ...settings, verbose: false }, runtime);
+    const told = messagePrinter({ ...settings, verbose: false }, runtime);
     told.warn('careful');
     const written = () => runtime.output().stderr;
     const before = written();
@@ -268,8 +267,21 @@ describe('on a terminal', () => {
   test('nothing is drawn when it is stopped before the libraries are loaded', async () => {
     const runtime = makeWorld({ tty: true }).runtime();
     startProgress(() => state, settings, runtime).stop();
-    await delay(300);
+    await frameLater();
     expect(runtime.output().stderr).toBe('');
+  });
+
+  test.each([
+    ['bar', state],
+    ['spinner', unknownTotal],
+  ])('the %s is not drawn again after it was stopped', async (_what, shown) => {
+    const runtime = makeWorld({ tty: true }).runtime();
+    const progress = startProgress(() => shown, settings, runtime);
+    await untilDrawn(runtime);
+    progress.stop();
+    const last = runtime.output().stderr;
+    await frameLater();
+    expect(runtime.output().stderr).toBe(last);
   });
 });
 
@@ -284,10 +296,19 @@ async function drawnBy(read: () => ProgressState, columns = 80): Promise<string>
   await untilDrawn(runtime);
   progress.stop();
   progress.stop();
-  const after = runtime.output().stderr;
-  await delay(250);
-  expect(runtime.output().stderr).toBe(after);
-  return after;
+  return runtime.output().stderr;
+}
+
+/** Resolves when displays that were started now have drawn twice: earlier ones would have drawn, too. */
+async function frameLater(): Promise<void> {
+  for (const shown of [state, unknownTotal]) {
+    const runtime = makeWorld({ tty: true }).runtime();
+    const progress = startProgress(() => shown, settings, runtime);
+    await untilDrawn(runtime);
+    const first = runtime.output().stderr;
+    await until(() => runtime.output().stderr !== first, { message: 'a second frame is drawn' });
+    progress.stop();
+  }
 }
 
 function untilDrawn(runtime: { output(): { stderr: string } }): Promise<void> {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { messages } from '../../src/ui/messages.js';
+import { messagePrinter } from '../../src/ui/messages.js';
 import { showSummary, type Summary } from '../../src/ui/summary.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
@@ -66,7 +66,7 @@ async function shown(
   await showSummary(summary, {
     settings,
     runtime,
-    messages: messages(settings, runtime),
+    messages: messagePrinter(settings, runtime),
     recordsOnStdout,
     nouns: 'users',
     next,
@@ -156,7 +156,7 @@ describe('GITHUB_STEP_SUMMARY', () => {
     const world = makeWorld();
     const file = world.path('step.md');
     writeFileSync(file, 'before\n');
-    const rejectsFile = '<img src=x>|`x`\n| a | [b](http://c) |';
+    const rejectsFile = '<img src=x>|`x`\n| a | [b](http://c) |\\| ``www.example.com';
     await shown(
       { ...upload, rejectsFile },
       { world, env: { GITHUB_STEP_SUMMARY: file }, quiet: true },
@@ -166,7 +166,26 @@ describe('GITHUB_STEP_SUMMARY', () => {
     expect(text).toContain('| accepted | 2,499,998 |\n');
     const row = text.split('\n').find((line) => line.startsWith('| rejects'));
     expect(row?.match(/\|/g)).toHaveLength(3);
-    expect(row).not.toMatch(/[<>`[\]]/);
+    expect(row?.match(/`<img src=x>`/)).not.toBeNull();
+    expect(row?.replaceAll(/`[^`|\\]+`/g, '')).toMatch(/^\| rejects \| (?:&#\d+;)+ \|$/);
+  });
+
+  test.each([
+    'www.example.com/users.csv',
+    'https://evil.example/users.csv',
+    'ann@example.com',
+    '@octocat',
+    '#12',
+    'GH-12',
+    'deadbeefdeadbeefdeadbeefdeadbeefdeadbeef',
+    '_bold_ & <b>',
+  ])('makes no link of a file %s', async (rejectsFile) => {
+    const world = makeWorld();
+    const env = { GITHUB_STEP_SUMMARY: world.path('step.md') };
+    await shown({ ...upload, rejectsFile }, { world, env, quiet: true });
+    expect(readFileSync(world.path('step.md'), 'utf8')).toContain(
+      `| rejects | \`${rejectsFile}\` |\n`,
+    );
   });
 
   test('that cannot be written is a warning', async () => {

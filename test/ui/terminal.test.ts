@@ -3,22 +3,20 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startService, type TestService } from '../../src/testing.js';
+import { startTestService, type TestService } from '../../src/testing.js';
 import { hasCommand } from '../support/has-command.js';
+import { binPath } from '../support/processes/bin-process.js';
 
 // The built program at a real pseudo-terminal, made by `script` (util-linux), while it uploads.
 
 const canTry = hasCommand('script', 'progress is not tried at a terminal');
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
-
 // No world of test/support: its clean-up does not know concurrent tests.
 const root = mkdtempSync(path.join(tmpdir(), 'engagectl-terminal-'));
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ latencyMs: 100 });
+  service = await startTestService({ latencyMs: 100 });
 });
 afterAll(async () => {
   await service.close();
@@ -50,7 +48,7 @@ async function upload({ columns, requests = 12, args = [], env = {}, act }: Term
   const rows = Array.from({ length: requests * 500 }, (_, n) => `u${n},${'Oslo '.repeat(30)}\n`);
   writeFileSync(path.join(cwd, 'users.csv'), `identity,City\n${rows.join('')}`);
   const words = ['upload', 'users.csv', '--chunk-size', '500', '--concurrency', '1', ...args];
-  const command = `stty cols ${columns} rows 24; echo $$ >pid; exec "${process.execPath}" "${bin}" ${words.join(' ')}`;
+  const command = `stty cols ${columns} rows 24; echo $$ >pid; exec "${process.execPath}" "${binPath}" ${words.join(' ')}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     cwd,
     env: { ...environment(cwd), ...env },
@@ -164,7 +162,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
         fs.renameSync('ended.new', 'ended');
       });`;
     writeFileSync(path.join(cwd, 'leader.cjs'), `const fs = require('node:fs');${leader}`);
-    const command = `stty cols 80 rows 24; exec "${process.execPath}" leader.cjs "${bin}" upload users.csv --concurrency 1`;
+    const command = `stty cols 80 rows 24; exec "${process.execPath}" leader.cjs "${binPath}" upload users.csv --concurrency 1`;
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       cwd,
       env: environment(cwd),

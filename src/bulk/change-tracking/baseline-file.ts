@@ -1,16 +1,7 @@
-import path from 'node:path';
-import {
-  closeSync,
-  fstatSync,
-  openSync,
-  readSync,
-  fsyncSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { hashWords } from '../../text/record-hash.js';
-import { syncFolder } from '../../files/atomic-write.js';
+import { FileDraft } from '../../files/atomic-write.js';
 
 /**
  * A file of entries of 16 bytes, as four numbers: the low and high half of a key's hash, and of its
@@ -28,7 +19,7 @@ const magic = 0x45_4d_45_31;
 const version = 1;
 
 /** What a file of entries says of itself. */
-export interface EntryHead {
+export interface BaselineHeader {
   /** Of the hashes. */
   readonly seed: readonly [low: number, high: number];
   /** Whose it is: digest of account, host, stream and kind. */
@@ -38,7 +29,7 @@ export interface EntryHead {
   readonly sum: number;
 }
 
-export function headOf({ seed, owner, count, sum }: EntryHead): Buffer {
+export function headOf({ seed, owner, count, sum }: BaselineHeader): Buffer {
   const words = Uint32Array.of(magic, version, ...seed, ...owner, count, sum, 0, 0);
   const bytes = Buffer.from(words.buffer);
   words[headWords - 1] = crc32(bytes.subarray(0, headBytes - 4));
@@ -48,11 +39,11 @@ export function headOf({ seed, owner, count, sum }: EntryHead): Buffer {
 const chunkEntries = 16_384;
 
 /** Why a file is not what it should be, in a few words. */
-export class DoubtfulFile extends Error {}
+export class CorruptBaseline extends Error {}
 
 /** Entries in the order of their keys. */
-export class EntryFile {
-  readonly head: EntryHead;
+export class BaselineFile {
+  readonly head: BaselineHeader;
   readonly #file: number;
 
   /** Throws DoubtfulFile, or what the file system says. */
@@ -61,7 +52,7 @@ export class EntryFile {
     try {
       this.head = readHead(this.#file);
       const length = headBytes + entryBytes * this.head.count;
-      if (fstatSync(this.#file).size !== length) throw new DoubtfulFile('it is cut');
+      if (fstatSync(this.#file).size !== length) throw new CorruptBaseline('it is cut');
     } catch (error) {
       this.close();
       throw error;
@@ -79,13 +70,13 @@ export class EntryFile {
       read = crc32(bytesOf(words), read);
       yield words;
     }
-    if (read !== sum) throw new DoubtfulFile('its checksum does not fit');
+    if (read !== sum) throw new CorruptBaseline('its checksum does not fit');
   }
 
   /** Fills `words` with the entries from this one on. Throws DoubtfulFile. */
   read(words: Int32Array, index: number): void {
     if (!filled(this.#file, words, headBytes + entryBytes * index))
-      throw new DoubtfulFile('it is cut');
+      throw new CorruptBaseline('it is cut');
   }
 
   close(): void {
@@ -96,17 +87,17 @@ export class EntryFile {
 export const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-function readHead(file: number): EntryHead {
+function readHead(file: number): BaselineHeader {
   const words = new Uint32Array(headWords);
-  if (!filled(file, words, 0)) throw new DoubtfulFile('it is cut');
+  if (!filled(file, words, 0)) throw new CorruptBaseline('it is cut');
   if (words[0] !== magic)
-    throw new DoubtfulFile('it is none of ours, or of another kind of machine');
+    throw new CorruptBaseline('it is none of ours, or of another kind of machine');
   const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, sum = 0] = words;
   // First: of another version the rest may be laid out otherwise.
   if (is !== version)
-    throw new DoubtfulFile(`it is of version ${is}, this program knows ${version}`);
+    throw new CorruptBaseline(`it is of version ${is}, this program knows ${version}`);
   if (words[headWords - 1] !== crc32(bytesOf(words).subarray(0, headBytes - 4))) {
-    throw new DoubtfulFile('its checksum does not fit');
+    throw new CorruptBaseline('its checksum does not fit');
   }
   return { seed: [seed0, seed1], owner: [owner0, owner1], count, sum };
 }
@@ -125,23 +116,16 @@ export function filled(file: number, words: Int32Array | Uint32Array, position: 
 const roomEntries = 65_536;
 
 /** Writes a file of entries, which takes its name when it is whole. */
-export class EntryWriter {
-  readonly #path: string;
-  readonly #file: number;
+export class BaselineWriter {
+  readonly #draft: FileDraft;
   readonly #room = new Int32Array(entryWords * roomEntries);
   #filled = 0;
   #count = 0;
   #sum = 0;
 
   constructor(path: string) {
-    this.#path = path;
-    this.#file = openSync(draftOf(path), 'w', 0o600);
-    try {
-      writeSync(this.#file, Buffer.alloc(headBytes));
-    } catch (error) {
-      this.close();
-      throw error;
-    }
+    this.#draft = new FileDraft(path);
+    this.#draft.write(Buffer.alloc(headBytes));
   }
 
   /** The entry at `words[at]`; in the order of the keys. */
@@ -155,28 +139,24 @@ export class EntryWriter {
   }
 
   /** Puts it in its place, synced. */
-  finish(about: Pick<EntryHead, 'seed' | 'owner'>): void {
+  finish(about: Pick<BaselineHeader, 'seed' | 'owner'>): void {
     this.#flush();
     const head = headOf({ ...about, count: this.#count, sum: this.#sum });
-    writeSync(this.#file, head, 0, head.length, 0);
-    fsyncSync(this.#file);
-    renameSync(draftOf(this.#path), this.#path);
-    syncFolder(path.dirname(this.#path));
+    this.#draft.write(head, 0);
+    this.#draft.commit();
   }
 
   close(): void {
-    closeSync(this.#file);
+    this.#draft.discard();
   }
 
   #flush(): void {
     const bytes = bytesOf(this.#room.subarray(0, this.#filled));
     this.#sum = crc32(bytes, this.#sum);
-    for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+    this.#draft.write(bytes);
     this.#filled = 0;
   }
 }
-
-const draftOf = (file: string): string => `${file}.new`;
 
 /** Entries of one bucket, on average: one read. */
 const bucketEntries = 64;
@@ -185,8 +165,8 @@ const bucketEntries = 64;
  * Entries that stay in their file. A key is looked for in the bucket that its first bits name: hashes
  * lie evenly. Only where buckets begin is in memory.
  */
-export class EntriesOnDisk implements KnownEntries {
-  readonly #file: EntryFile;
+export class BaselineIndex implements BaselineLookup {
+  readonly #file: BaselineFile;
   readonly #shift: number;
   /** Index of the first entry of each bucket, and the end of the last one. */
   readonly #starts: Uint32Array;
@@ -195,7 +175,7 @@ export class EntriesOnDisk implements KnownEntries {
   #bucket = new Int32Array(0);
 
   /** Throws DoubtfulFile, or what the file system says. */
-  constructor(file: EntryFile) {
+  constructor(file: BaselineFile) {
     this.#file = file;
     const { count } = file.head;
     this.#seen = new Bits(count);
@@ -240,13 +220,13 @@ export class EntriesOnDisk implements KnownEntries {
 
   #compareOne(entry: Int32Array, mayRest: boolean): number {
     const place = this.#find(entry);
-    if (!place) return found.unknown;
+    if (!place) return matchKind.unknown;
     const { index, words, at } = place;
     this.#seen.set(index);
     const isSame = words[at + 2] === entry[2] && words[at + 3] === entry[3];
-    if (isSame && mayRest && !this.#sent.has(index)) return found.same;
+    if (isSame && mayRest && !this.#sent.has(index)) return matchKind.same;
     this.#sent.set(index);
-    return found.changed;
+    return matchKind.changed;
   }
 
   /** The entry with this key: its index, and where it is in what was read. */
@@ -303,10 +283,10 @@ class Bits {
 }
 
 /** What is found of an entry whose record is to be sent. */
-export const found = { unknown: 0, changed: 1, same: 2 } as const;
+export const matchKind = { unknown: 0, changed: 1, same: 2 } as const;
 
 /** Entries with which others are compared. */
-export interface KnownEntries {
+export interface BaselineLookup {
   /**
    * What is found of each entry, as numbers of `found`. What is the same counts as changed where
    * `mayRest` is 0, and where another record of its key was changed before. Lent until the next call.

@@ -1,41 +1,34 @@
 import path from 'node:path';
+import { existsSync, rmSync, closeSync, createReadStream, fsyncSync } from 'node:fs';
+import { openToAppend, writeAll } from '../../files/atomic-write.js';
+import { BaselineTable } from '../../text/baseline-table.js';
+import { ChangeLog, compact } from './change-log.js';
 import {
-  existsSync,
-  rmSync,
-  closeSync,
-  createReadStream,
-  fsyncSync,
-  openSync,
-  writeSync,
-} from 'node:fs';
-import { RecordTable } from '../../text/baseline-table.js';
-import { ChangeLog, fold } from './change-log.js';
-import {
-  EntriesOnDisk,
-  DoubtfulFile,
-  EntryFile,
-  EntryWriter,
-  type EntryHead,
-  type KnownEntries,
+  BaselineIndex,
+  CorruptBaseline,
+  BaselineFile,
+  BaselineWriter,
+  type BaselineHeader,
+  type BaselineLookup,
 } from './baseline-file.js';
 import { createInterface } from 'node:readline';
-import { keySpaces, keyOfRecord, type RecordKey } from '../../text/record-hash.js';
+import { keyNamespaces, keyOfRecord, type RecordKey } from '../../text/record-hash.js';
 
 /** Entries that are kept in memory: 66 MB. More of them stay on the disk. */
 const residentMost = 5_000_000;
 
 /** What a memory is, and whose. */
-type About = Pick<EntryHead, 'seed' | 'owner'>;
+type About = Pick<BaselineHeader, 'seed' | 'owner'>;
 
 /** What is remembered. */
 interface Base {
-  readonly head: EntryHead;
-  readonly entries: KnownEntries;
+  readonly head: BaselineHeader;
+  readonly entries: BaselineLookup;
 }
 
 /** The files of a memory: its base, a log of what was done since, and the names of its keys. */
-export class MemoryFiles {
-  readonly names: NamesFile;
+export class BaselineStore {
+  readonly names: KeyFile;
   readonly #base: string;
   readonly #log: string;
   readonly #names: string;
@@ -45,26 +38,26 @@ export class MemoryFiles {
     this.#base = file('base');
     this.#log = file('log');
     this.#names = file('names');
-    this.names = new NamesFile(this.#names);
+    this.names = new KeyFile(this.#names);
   }
 
   /**
    * What is remembered, with what a run that was killed left; undefined for nothing. What cannot be
    * trusted goes, and `doubt` is told why.
    */
-  open(owner: EntryHead['owner'], doubt: (why: string) => void): Base | undefined {
+  open(owner: BaselineHeader['owner'], doubt: (why: string) => void): Base | undefined {
     const hasLog = existsSync(this.#log);
     try {
       if (!existsSync(this.#base)) {
         // Without its seed nothing can be told of a log.
-        if (hasLog) throw new DoubtfulFile('what the last run accepted belongs to nothing');
+        if (hasLog) throw new CorruptBaseline('what the last run accepted belongs to nothing');
         return undefined;
       }
       if (hasLog) this.fold(owner);
       const file = this.#openBase(owner);
       return { head: file.head, entries: knownEntries(file) };
     } catch (error) {
-      if (!(error instanceof DoubtfulFile)) throw error;
+      if (!(error instanceof CorruptBaseline)) throw error;
       doubt(error.message);
       for (const file of [this.#base, this.#log, this.#names]) rmSync(file, { force: true });
       return undefined;
@@ -78,7 +71,7 @@ export class MemoryFiles {
   }
 
   #writeEmptyBase(about: About): void {
-    const writer = new EntryWriter(this.#base);
+    const writer = new BaselineWriter(this.#base);
     try {
       writer.finish(about);
     } finally {
@@ -87,29 +80,29 @@ export class MemoryFiles {
   }
 
   /** Takes the log into the base. Throws DoubtfulFile, or what the file system says. */
-  fold(owner: EntryHead['owner']): void {
+  fold(owner: BaselineHeader['owner']): void {
     const base = this.#openBase(owner);
     try {
-      fold({ path: this.#base, log: this.#log, base });
+      compact({ path: this.#base, log: this.#log, base });
     } finally {
       base.close();
     }
     rmSync(this.#log);
   }
 
-  #openBase(owner: EntryHead['owner']): EntryFile {
-    const base = new EntryFile(this.#base);
+  #openBase(owner: BaselineHeader['owner']): BaselineFile {
+    const base = new BaselineFile(this.#base);
     if (base.head.owner.every((word, index) => word === owner[index])) return base;
     base.close();
-    throw new DoubtfulFile('it belongs to another account, host or stream');
+    throw new CorruptBaseline('it belongs to another account, host or stream');
   }
 }
 
 /** Takes over the file. Throws DoubtfulFile, or what the file system says. */
-function knownEntries(file: EntryFile): KnownEntries {
+function knownEntries(file: BaselineFile): BaselineLookup {
   try {
-    if (file.head.count > residentMost) return new EntriesOnDisk(file);
-    const table = new RecordTable(file.head.count);
+    if (file.head.count > residentMost) return new BaselineIndex(file);
+    const table = new BaselineTable(file.head.count);
     for (const chunk of file.chunks()) table.add(chunk);
     file.close();
     return table;
@@ -120,7 +113,7 @@ function knownEntries(file: EntryFile): KnownEntries {
 }
 
 /** Keys that were accepted for the first time, a line each: a hash does not tell whose it is. */
-class NamesFile {
+class KeyFile {
   readonly #path: string;
   #file: number | undefined;
 
@@ -131,9 +124,8 @@ class NamesFile {
   /** Lines as `nameLine` makes them. */
   add(lines: string): void {
     if (lines === '') return;
-    this.#file ??= openSync(this.#path, 'a', 0o600);
-    const bytes = Buffer.from(lines, 'latin1');
-    for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+    this.#file ??= openToAppend(this.#path);
+    writeAll(this.#file, Buffer.from(lines, 'latin1'));
   }
 
   /** Those that can be read; what a kill left of a line is passed over. */
@@ -165,7 +157,7 @@ const head = Buffer.from('{"identity":"');
 const [quote, backslash] = [0x22, 0x5c];
 
 /** A line for the record `json[start, end)`; its bytes as characters. */
-export function nameLine(json: Buffer, start: number, end: number): string {
+export function keyLine(json: Buffer, start: number, end: number): string {
   if (json.compare(head, 0, head.length, start, start + head.length) === 0) {
     const from = start + head.length;
     let at = from;
@@ -179,7 +171,9 @@ export function nameLine(json: Buffer, start: number, end: number): string {
 function parsed(line: string): RecordKey | undefined {
   try {
     const [space, key] = JSON.parse(line) as [RecordKey['space'], string];
-    return Object.hasOwn(keySpaces, space) && typeof key === 'string' ? { space, key } : undefined;
+    return Object.hasOwn(keyNamespaces, space) && typeof key === 'string'
+      ? { space, key }
+      : undefined;
   } catch {
     return undefined;
   }

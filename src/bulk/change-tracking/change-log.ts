@@ -1,16 +1,16 @@
 import path from 'node:path';
-import { closeSync, fdatasync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fstatSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
-import { syncFolder } from '../../files/atomic-write.js';
+import { fsyncFolder, writeAll } from '../../files/atomic-write.js';
 import {
   bytesOf,
-  DoubtfulFile,
+  CorruptBaseline,
   entryBytes,
   entryWords,
   filled,
-  EntryWriter,
-  type EntryFile,
+  BaselineWriter,
+  type BaselineFile,
 } from './baseline-file.js';
 
 const syncData = promisify(fdatasync);
@@ -33,7 +33,7 @@ export class ChangeLog {
     this.path = file;
     this.#file = openSync(file, 'wx', 0o600);
     try {
-      syncFolder(path.dirname(file));
+      fsyncFolder(path.dirname(file));
     } catch (error) {
       this.close();
       throw error;
@@ -47,7 +47,7 @@ export class ChangeLog {
     const head = Uint32Array.of(magic, count, crc32(payload), 0);
     head[blockWords - 1] = crc32(bytesOf(head.subarray(0, blockWords - 1)));
     const bytes = Buffer.concat([bytesOf(head), payload]);
-    for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+    writeAll(this.#file, bytes);
   }
 
   async sync(): Promise<void> {
@@ -64,7 +64,7 @@ export class ChangeLog {
  * it is missing, or was never written. Throws DoubtfulFile for any other damage, which is not looked
  * for where it is known that there is none.
  */
-export function* blocksOf(
+export function* readBlocks(
   file: string,
   { isKnown = false }: { readonly isKnown?: boolean } = {},
 ): Generator<Int32Array> {
@@ -78,14 +78,14 @@ export function* blocksOf(
       const [, count = 0, sum] = head;
       const isHead = head[0] === magic && head[3] === crc32(bytesOf(head.subarray(0, 3)));
       if (!isHead && isEmpty(descriptor, at, size)) return;
-      if (!isHead) throw new DoubtfulFile('a line of what was accepted is damaged');
+      if (!isHead) throw new CorruptBaseline('a line of what was accepted is damaged');
       at += 4 * blockWords;
       if (at + entryBytes * count > size) return;
       if (room.length < entryWords * count) room = new Int32Array(entryWords * count);
       const entries = room.subarray(0, entryWords * count);
       filled(descriptor, entries, at);
       const isWhole = isKnown || crc32(bytesOf(entries)) === sum;
-      if (!isWhole) throw new DoubtfulFile('a line of what was accepted is damaged');
+      if (!isWhole) throw new CorruptBaseline('a line of what was accepted is damaged');
       yield entries;
       at += entryBytes * count;
     }
@@ -114,15 +114,15 @@ const places = 2 ** 21;
 interface Folding {
   readonly path: string;
   readonly log: string;
-  readonly base: EntryFile;
+  readonly base: BaselineFile;
 }
 
 /**
  * Writes a base anew with what a log says: of each key its last entry, and none for a doubt. The log
  * is read once for each part of the hashes that is sorted in memory.
  */
-export function fold({ path, log, base }: Folding, most = sortedMost): void {
-  const writer = new EntryWriter(path);
+export function compact({ path, log, base }: Folding, most = sortedMost): void {
+  const writer = new BaselineWriter(path);
   try {
     const rest = new Cursor(base);
     const count = countOf(log);
@@ -145,12 +145,12 @@ const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * p
 
 function countOf(log: string): number {
   let count = 0;
-  for (const block of blocksOf(log)) count += block.length / entryWords;
+  for (const block of readBlocks(log)) count += block.length / entryWords;
   return count;
 }
 
 function take(log: string, entries: Entries, [from, to]: readonly [number, number]): void {
-  for (const block of blocksOf(log, { isKnown: true })) {
+  for (const block of readBlocks(log, { isKnown: true })) {
     for (let at = 0; at < block.length; at += entryWords) {
       const high = block[at + 1]! >>> 0;
       if (high >= from && high < to) entries.add(block, at);
@@ -227,7 +227,7 @@ class Cursor {
   words: Int32Array = new Int32Array(0);
   at = 0;
 
-  constructor(base: EntryFile) {
+  constructor(base: BaselineFile) {
     this.#chunks = base.chunks();
     this.#fill();
   }
@@ -241,7 +241,7 @@ class Cursor {
     if (this.isAtEnd) this.#fill();
   }
 
-  copyTo(writer: EntryWriter): void {
+  copyTo(writer: BaselineWriter): void {
     for (; !this.isAtEnd; this.next()) writer.add(this.words, this.at);
   }
 
@@ -253,7 +253,7 @@ class Cursor {
 }
 
 /** Writes the entries, and those of the base up to them whose keys are others. */
-function merge(base: Cursor, entries: Entries, writer: EntryWriter): void {
+function merge(base: Cursor, entries: Entries, writer: BaselineWriter): void {
   const { words } = entries;
   for (const at of entries.sorted()) {
     let order = -1;

@@ -1,33 +1,38 @@
 import {
   hashWords,
-  keySpaces,
+  keyNamespaces,
   recordKinds,
-  RecordHashes,
+  RecordHasher,
   keyOfRecord,
   type RecordKey,
 } from '../../text/record-hash.js';
-import { CommitQueue } from '../journal/journal.js';
-import { entryWords, found, type EntryHead, type KnownEntries } from './baseline-file.js';
-import { MemoryFiles, nameLine } from './baseline-store.js';
+import { GroupCommit } from '../journal/journal.js';
+import {
+  entryWords,
+  matchKind,
+  type BaselineHeader,
+  type BaselineLookup,
+} from './baseline-file.js';
+import { BaselineStore, keyLine } from './baseline-store.js';
 import { EngagectlError } from '../../errors.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeLog } from './change-log.js';
 import type { Batch } from '../write/batch.js';
 
 /** What of an input is new, changed, as it was, and not in it any more. */
-export interface Plan {
+export interface ChangeCounts {
   new: number;
   changed: number;
   unchanged: number;
   gone: number;
 }
 
-interface MemoryOptions {
+interface BaselineOptions {
   readonly folder: string;
   /** What its records are, also the name of its files. */
   readonly kind: keyof typeof recordKinds;
-  readonly owner: EntryHead['owner'];
-  readonly seed: EntryHead['seed'];
+  readonly owner: BaselineHeader['owner'];
+  readonly seed: BaselineHeader['seed'];
   /** Everything is sent. */
   readonly full: boolean;
   /** Says why nothing is known any more. */
@@ -47,28 +52,28 @@ interface Texts {
  * out, until its acceptance is committed: so whatever the memory says was accepted, was, and was
  * the last. It is written to a log, which is folded into the base at the end, or by the next run.
  */
-export class AcceptedMemory {
-  readonly plan: Plan = { new: 0, changed: 0, unchanged: 0, gone: 0 };
-  readonly #options: MemoryOptions;
-  readonly #files: MemoryFiles;
-  readonly #seed: EntryHead['seed'];
-  readonly #hashes: RecordHashes;
-  readonly #syncs = new CommitQueue(async () => this.#log?.sync());
+export class Baseline {
+  readonly plan: ChangeCounts = { new: 0, changed: 0, unchanged: 0, gone: 0 };
+  readonly #options: BaselineOptions;
+  readonly #files: BaselineStore;
+  readonly #seed: BaselineHeader['seed'];
+  readonly #hashes: RecordHasher;
+  readonly #syncs = new GroupCommit(async () => this.#log?.sync());
   /** What earlier runs remembered; `count` of them. */
-  #known: KnownEntries | undefined;
+  #known: BaselineLookup | undefined;
   readonly #count: number;
   #log: ChangeLog | undefined;
 
   /** To be opened under the lock of its folder. Throws E-FILE-WRITE. */
-  constructor(options: MemoryOptions) {
+  constructor(options: BaselineOptions) {
     const { folder, kind, owner, doubt } = options;
     this.#options = options;
-    this.#files = new MemoryFiles(folder, kind);
-    const base = onDisk(folder, () => this.#files.open(owner, doubt));
+    this.#files = new BaselineStore(folder, kind);
+    const base = withDiskErrors(folder, () => this.#files.open(owner, doubt));
     this.#known = base?.entries;
     this.#count = base?.head.count ?? 0;
     this.#seed = base?.head.seed ?? options.seed;
-    this.#hashes = new RecordHashes(this.#seed);
+    this.#hashes = new RecordHasher(this.#seed);
   }
 
   /** Something is remembered. */
@@ -77,7 +82,7 @@ export class AcceptedMemory {
   }
 
   /** 1 for each record that this account accepted as it is, and nothing else of its key since. */
-  unchanged({ converges, ...texts }: Texts & Pick<RecordBlock, 'converges'>): Uint8Array {
+  unchanged({ idempotent, ...texts }: Texts & Pick<RecordBlock, 'idempotent'>): Uint8Array {
     const { plan } = this;
     const isUnchanged = new Uint8Array(texts.count);
     if (!this.#known) {
@@ -86,12 +91,12 @@ export class AcceptedMemory {
     }
     const { kind, full } = this.#options;
     const isEvent = kind === 'event';
-    const mayRest = isEvent ? new Uint8Array(texts.count).fill(1) : converges;
+    const mayRest = isEvent ? new Uint8Array(texts.count).fill(1) : idempotent;
     const all = this.#known.compare(this.#hashesOf(texts), mayRest);
     for (let index = 0; index < all.length; index += 1) {
       const how = all[index];
-      if (how === found.unknown) plan.new += 1;
-      else if (how === found.changed) plan.changed += 1;
+      if (how === matchKind.unknown) plan.new += 1;
+      else if (how === matchKind.changed) plan.changed += 1;
       else {
         plan.unchanged += 1;
         isUnchanged[index] = full ? 0 : 1;
@@ -121,7 +126,7 @@ export class AcceptedMemory {
 
   /** Notes what was accepted. Throws E-FILE-WRITE. */
   remember({ entries, names }: Accepted): void {
-    onDisk(this.#options.folder, () => {
+    withDiskErrors(this.#options.folder, () => {
       this.#opened().write(entries);
       this.#files.names.add(names);
     });
@@ -131,7 +136,7 @@ export class AcceptedMemory {
   async *gone(): AsyncGenerator<RecordKey> {
     if (!this.#known) return;
     for await (const name of this.#files.names.all()) {
-      const key = this.#hashes.ofKey(name.key, keySpaces[name.space]);
+      const key = this.#hashes.ofKey(name.key, keyNamespaces[name.space]);
       if (this.#known.isMissed(Int32Array.of(...key, 0, 0))) yield name;
     }
   }
@@ -154,7 +159,7 @@ export class AcceptedMemory {
     for (let index = 0; index < entries.length / entryWords; index += 1) {
       if (known?.[index] === 1) continue;
       const position = positions ? positions[index]! : index;
-      names += nameLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
+      names += keyLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
     }
     return names;
   }
@@ -169,7 +174,7 @@ export class AcceptedMemory {
       // The key was not found at once: to look for it takes the memory that the hashes are lent from.
       if (hashes === lent) hashes = lent.slice();
       const { space, key } = nameOf(texts, index);
-      [hashes[at], hashes[at + 1]] = this.#hashes.ofKey(key, keySpaces[space]);
+      [hashes[at], hashes[at + 1]] = this.#hashes.ofKey(key, keyNamespaces[space]);
     }
     return hashes;
   }
@@ -200,15 +205,15 @@ const nameOf = ({ json, bounds }: Texts, position: number): RecordKey =>
   keyOfRecord(json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]));
 
 /** Opens what is remembered of one kind of record; called at most once for each. */
-type OpenMemory = (holdsEvents: boolean) => AcceptedMemory;
+type OpenMemory = (holdsEvents: boolean) => Baseline;
 
 /**
  * What an account last accepted of a stream: of users or addresses, and of events apart from them,
  * each opened when the input first holds one.
  */
-export class StreamMemory {
+export class ChangeTracker {
   readonly #open: OpenMemory;
-  readonly #opened = new Map<boolean, AcceptedMemory>();
+  readonly #opened = new Map<boolean, Baseline>();
   readonly #isRehearsal: boolean;
 
   constructor(open: OpenMemory, { isRehearsal }: { readonly isRehearsal: boolean }) {
@@ -216,8 +221,8 @@ export class StreamMemory {
     this.#isRehearsal = isRehearsal;
   }
 
-  get plan(): Plan {
-    const plan: Plan = { new: 0, changed: 0, unchanged: 0, gone: 0 };
+  get plan(): ChangeCounts {
+    const plan: ChangeCounts = { new: 0, changed: 0, unchanged: 0, gone: 0 };
     for (const memory of this.#opened.values()) {
       for (const name of ['new', 'changed', 'unchanged', 'gone'] as const) {
         plan[name] += memory.plan[name];
@@ -268,7 +273,7 @@ export class StreamMemory {
     for (const memory of this.#opened.values()) memory.close();
   }
 
-  #of(holdsEvents: boolean): AcceptedMemory {
+  #of(holdsEvents: boolean): Baseline {
     const opened = this.#opened.get(holdsEvents) ?? this.#open(holdsEvents);
     this.#opened.set(holdsEvents, opened);
     return opened;
@@ -281,19 +286,19 @@ const textsOf = (batch: Batch) => ({
   bounds: batch.bounds(),
 });
 
-function partOf({ json, bounds, converges }: RecordBlock, indexes: readonly number[]) {
+function partOf({ json, bounds, idempotent }: RecordBlock, indexes: readonly number[]) {
   return {
     json,
     count: indexes.length,
     bounds: Int32Array.from(
       indexes.flatMap((index) => [bounds[2 * index]!, bounds[2 * index + 1]!]),
     ),
-    converges: Uint8Array.from(indexes, (index) => converges[index]!),
+    idempotent: Uint8Array.from(indexes, (index) => idempotent[index]!),
   };
 }
 
 /** Work on the files of a memory. Throws E-FILE-WRITE for what the file system says. */
-function onDisk<T>(folder: string, work: () => T): T {
+function withDiskErrors<T>(folder: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { withRetry } from '../../client/retry.js';
-import { paths } from '../../contract/endpoints.js';
-import { EngagectlError, count, grouped, type OptionName } from '../../errors.js';
-import { readPage, type PageAnswer } from './page-response.js';
+import { endpointPaths } from '../../contract/endpoints.js';
+import { EngagectlError, countOf, groupDigits, type OptionName } from '../../errors.js';
+import { readPage, type PageResponse } from './page-response.js';
 import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
 import type { CursorQuery, ReadKind } from '../../client/client.js';
 import type { Attempt } from '../../client/failure.js';
@@ -12,7 +12,7 @@ import type { ExportJob } from './export-job.js';
 const longestPollMs = 30_000;
 
 /** The service refused a cursor, as it does when one has expired: only a new one helps. */
-export class CursorRefusedError extends EngagectlError {
+export class CursorExpiredError extends EngagectlError {
   constructor(
     message: string,
     option: OptionName,
@@ -24,11 +24,13 @@ export class CursorRefusedError extends EngagectlError {
 }
 
 /** Asks for a cursor. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER. */
-export const openSlice = (query: CursorQuery, job: ExportJob): Promise<string> =>
-  request(job, `POST ${paths[query.kind]}`, (signal) => job.client.openCursor(query, signal));
+export const openCursor = (query: CursorQuery, job: ExportJob): Promise<string> =>
+  request(job, `POST ${endpointPaths[query.kind]}`, (signal) =>
+    job.client.openCursor(query, signal),
+  );
 
 /** A cursor to follow from here on; `seen` are those that led to it. */
-export interface CursorTrail {
+export interface CursorState {
   readonly kind: ReadKind;
   /** What its pages are of, as a log says it. */
   readonly of: string;
@@ -46,15 +48,15 @@ interface ExportedPage {
  * The pages of one cursor, to its end. A page is good until the next one is asked for. Throws
  * CursorRefusedError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
  */
-export async function* exportPages(
-  { kind, of, cursor, seen: earlier }: CursorTrail,
+export async function* followCursor(
+  { kind, of, cursor, seen: earlier }: CursorState,
   job: ExportJob,
 ): AsyncGenerator<ExportedPage> {
   const left = new AbortController();
   const asking = { ...job, signal: AbortSignal.any([job.signal, left.signal]) };
   const { scanners, budget, option } = job;
   const seen = new Set([...earlier].map(digestOf));
-  const watch = new PageWatch(option);
+  const watch = new CursorLoopGuard(option);
   const askFor = (wanted: string): Asked => {
     seen.add(digestOf(wanted));
     return ask(wanted, {
@@ -94,7 +96,7 @@ const digestOf = (cursor: string): string => createHash('sha256').update(cursor)
 
 const cursorLoop = (pages: number, option: OptionName): EngagectlError =>
   new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
-    why: `going on would repeat pages that are there already (after ${grouped(pages)} pages)`,
+    why: `going on would repeat pages that are there already (after ${groupDigits(pages)} pages)`,
     fix: `start the export again with ${option('fresh')}; if it happens again, it is a fault of the service`,
   });
 
@@ -104,7 +106,7 @@ interface Asked {
   readonly scanner: PageScanner;
   /** Settles as soon as the page's next cursor has been read; undefined when there is none. */
   readonly nextCursor: Promise<string | undefined>;
-  readonly answer: Promise<PageAnswer & { kind: 'page' }>;
+  readonly answer: Promise<PageResponse & { kind: 'page' }>;
 }
 
 interface Asking {
@@ -121,7 +123,7 @@ function ask(cursor: string, { kind, of, scanner, job }: Asking): Asked {
   });
   const { client } = job;
   const answer = whenReady(job, () =>
-    request(job, `GET ${paths[kind]}`, async (signal) =>
+    request(job, `GET ${endpointPaths[kind]}`, async (signal) =>
       readPage(await client.page(kind, cursor, signal, of), scanner, { client, tellNext }),
     ),
   );
@@ -137,11 +139,11 @@ async function request<T>(
   attempt: (signal: AbortSignal) => Promise<Attempt<T>>,
 ): Promise<T> {
   const inSlot = async () => {
-    await budget.enter();
+    await budget.acquire();
     try {
       return await attempt(signal);
     } finally {
-      budget.leave();
+      budget.release();
     }
   };
   return withRetry(inSlot, { policy, runtime, signal, waits, counts: state, what });
@@ -150,12 +152,12 @@ async function request<T>(
 /** Asks with growing pauses until the cursor's data is there. */
 async function whenReady(
   { runtime, signal, state, verbose, option, pollIntervalMs, pendingTimeoutMs }: ExportJob,
-  attempt: () => Promise<PageAnswer>,
-): Promise<PageAnswer & { kind: 'page' }> {
+  attempt: () => Promise<PageResponse>,
+): Promise<PageResponse & { kind: 'page' }> {
   let waitedMs = 0;
   for (let polls = 1; ; polls += 1) {
     const answer = await attempt();
-    if (answer.kind === 'refused') throw new CursorRefusedError(answer.message, option);
+    if (answer.kind === 'refused') throw new CursorExpiredError(answer.message, option);
     if (answer.kind === 'page') {
       state.note = undefined;
       return answer;
@@ -164,7 +166,7 @@ async function whenReady(
     const ceiling = Math.max(longestPollMs, pollIntervalMs);
     const growing = Math.min(pollIntervalMs * 1.5 ** (polls - 1), ceiling);
     const waitMs = Math.min(growing, pendingTimeoutMs - waitedMs);
-    state.note = `pending for ${seconds(waitedMs)}, asked ${count(polls, 'time')}, next in ${seconds(waitMs)}`;
+    state.note = `pending for ${seconds(waitedMs)}, asked ${countOf(polls, 'time')}, next in ${seconds(waitMs)}`;
     verbose(state.note);
     await runtime.sleep(waitMs, signal);
     waitedMs += waitMs;
@@ -173,7 +175,7 @@ async function whenReady(
 }
 
 function stillPending(waitedMs: number, polls: number, option: OptionName): EngagectlError {
-  const message = `the data is still not ready after ${seconds(waitedMs)} (asked ${count(polls, 'time')})`;
+  const message = `the data is still not ready after ${seconds(waitedMs)} (asked ${countOf(polls, 'time')})`;
   return new EngagectlError('E-PENDING', message, {
     why: 'the service is still preparing the export',
     fix: `run the same command again later, or wait longer with ${option('pendingTimeout')}`,
@@ -189,7 +191,7 @@ const mostStale = 1000;
  * Sees to it that the pages of a cursor come to an end: each has another cursor, but what is on it? A
  * service may go round in a circle of pages, so all of them are remembered, by a hash each.
  */
-class PageWatch {
+class CursorLoopGuard {
   readonly #option: OptionName;
   readonly #seen = new Set<bigint>();
   #stale = 0;
@@ -213,7 +215,7 @@ class PageWatch {
 const samePage = (records: number, option: OptionName): EngagectlError =>
   new EngagectlError(
     'E-CURSOR',
-    `the service sent the same ${count(records, 'record')} under two cursors`,
+    `the service sent the same ${countOf(records, 'record')} under two cursors`,
     {
       why: 'going on would repeat records that are there already',
       fix: fixOf(option),

@@ -1,16 +1,22 @@
-import { EngagectlError, interruption, count, grouped, type ErrorId } from '../../errors.js';
+import {
+  EngagectlError,
+  interruptionError,
+  countOf,
+  groupDigits,
+  type ErrorId,
+} from '../../errors.js';
 import { readSlice } from './slice.js';
 import type { PlannedSlice, ExportDocument, ExportJob } from './export-job.js';
 import type { Output } from '../../output/output.js';
-import type { PageSpill } from '../../output/spill-file.js';
-import type { ExportLog } from './export-journal.js';
+import type { SpillFile } from '../../output/spill-file.js';
+import type { ExportJournal } from './export-journal.js';
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
-export async function runExport(job: ExportJob): Promise<void> {
+export async function exportDocuments(job: ExportJob): Promise<void> {
   const { documents, log, signal, state } = job;
   const { most } = job.budget;
   const slices = documents.flatMap((document) => document.slices).filter(isOpen(log));
-  const ahead = new SlicesAhead({
+  const ahead = new ReadAhead({
     slices,
     width: most,
     // A reader of stdout that is slow must not fill the disk with what waits for it.
@@ -26,7 +32,7 @@ export async function runExport(job: ExportJob): Promise<void> {
       late ??= failure;
     }
   } catch (error) {
-    throw error === signal.reason ? interruption(error) : error;
+    throw error === signal.reason ? interruptionError(error) : error;
   } finally {
     await ahead.close();
   }
@@ -35,7 +41,7 @@ export async function runExport(job: ExportJob): Promise<void> {
 
 /** Whether a slice's records do not all stand in their document yet. */
 const isOpen =
-  ({ earlier }: ExportLog) =>
+  ({ earlier }: ExportJournal) =>
   ({ index }: PlannedSlice): boolean => {
     const progress = earlier.slices.get(index);
     return !progress || (progress.spilled ? !progress.merged : progress.cursor !== null);
@@ -44,7 +50,7 @@ const isOpen =
 interface DocumentJob {
   readonly document: ExportDocument;
   readonly index: number;
-  readonly ahead: SlicesAhead;
+  readonly ahead: ReadAhead;
   readonly job: ExportJob;
 }
 
@@ -87,7 +93,7 @@ async function dropShort(documentJob: DocumentJob, output: Output): Promise<unde
   const { index, job } = documentJob;
   const { records } = output.checkpoint();
   job.warn(
-    `${output.name}: ${count(records, 'record')}, fewer than ${grouped(job.minRecords)}; it is not put in place`,
+    `${output.name}: ${countOf(records, 'record')}, fewer than ${groupDigits(job.minRecords)}; it is not put in place`,
   );
   await output.abort();
   await job.log.note({ kind: 'short', document: index });
@@ -136,7 +142,7 @@ async function writeSlices(
   return late;
 }
 
-async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<PageSpill> {
+async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<SpillFile> {
   const spill = await planned.openSpill(job.log.earlier.slices.get(planned.index)?.at);
   try {
     await readSlice({ planned, target: spill, spilled: true, job });
@@ -155,13 +161,13 @@ interface AheadOptions {
   /** Most slices that may wait for their turn. */
   readonly window: number;
   /** Reads a whole slice; fails only for reasons of its own, or when `signal` is aborted. */
-  readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<PageSpill>;
+  readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<SpillFile>;
 }
 
 /** Reads the slices that follow the one whose turn it is: a late day holds up no other. */
-class SlicesAhead {
+class ReadAhead {
   readonly #options: AheadOptions;
-  readonly #begun = new Map<PlannedSlice, Promise<PageSpill>>();
+  readonly #begun = new Map<PlannedSlice, Promise<SpillFile>>();
   readonly #stop = new AbortController();
   #turn = 0;
   #reading = 0;
@@ -177,7 +183,7 @@ class SlicesAhead {
   take(
     slice: PlannedSlice,
     { spilled }: { readonly spilled: boolean },
-  ): Promise<PageSpill> | undefined {
+  ): Promise<SpillFile> | undefined {
     this.#turn = this.#options.slices.indexOf(slice);
     if (spilled && !this.#begun.has(slice)) this.#begin(slice);
     const begun = this.#begun.get(slice);

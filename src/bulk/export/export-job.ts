@@ -1,19 +1,19 @@
 import type { CursorQuery, Client } from '../../client/client.js';
 import type { Checkpoint, Output, FileMark, RecordPage } from '../../output/output.js';
-import type { PageSpill } from '../../output/spill-file.js';
-import type { RetryPolicy, Waits } from '../../client/retry.js';
+import type { SpillFile } from '../../output/spill-file.js';
+import type { RetryPolicy, RetryStatus } from '../../client/retry.js';
 import type { OptionName } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { PageScanner } from '../../text/page-scanner.js';
-import type { Budget } from '../adaptive-concurrency.js';
-import type { ExportLog } from './export-journal.js';
+import type { ConcurrencyLimiter } from '../adaptive-concurrency.js';
+import type { ExportJournal } from './export-journal.js';
 
 /** One cursor of the run. */
 export interface PlannedSlice {
   /** Number in the run, from 0. */
   readonly index: number;
   readonly query: CursorQuery;
-  readonly openSpill: (resume: Checkpoint | undefined) => Promise<PageSpill>;
+  readonly openSpill: (resume: Checkpoint | undefined) => Promise<SpillFile>;
 }
 
 /** What a slice's pages are written to: an output, or a spill until it is their turn. */
@@ -38,7 +38,7 @@ export interface ExportDocument {
 /** One export: what is written, from where, and what its requests need. */
 export interface ExportJob {
   readonly documents: readonly ExportDocument[];
-  readonly log: ExportLog;
+  readonly log: ExportJournal;
   /** Whether an earlier process began this run. */
   readonly resumed: boolean;
   /** What is written for a page, where it is not the page itself. */
@@ -54,12 +54,12 @@ export interface ExportJob {
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
   /** Aborted by Ctrl-C: reads are given up at once. */
   readonly signal: AbortSignal;
-  readonly waits: Waits;
+  readonly waits: RetryStatus;
   /** Gets one line for each poll. */
   readonly verbose: (line: string) => void;
   readonly warn: (text: string) => void;
-  readonly state: ExportState;
-  readonly budget: Budget;
+  readonly state: ExportCounters;
+  readonly budget: ConcurrencyLimiter;
   /** Those that no page needs at the moment: they are large, and days of events are many. */
   readonly scanners: PageScanner[];
   readonly option: OptionName;
@@ -68,9 +68,9 @@ export interface ExportJob {
 }
 
 /** Where an export stands; changed as it goes, and shown by whoever looks. */
-export type ExportState = ReturnType<typeof startState>;
+export type ExportCounters = ReturnType<typeof newExportCounters>;
 
-export const startState = () => ({
+export const newExportCounters = () => ({
   requests: 0,
   retries: 0,
   records: 0,

@@ -1,4 +1,4 @@
-import { CommitQueue, type Journal } from '../journal/journal.js';
+import { GroupCommit, type Journal } from '../journal/journal.js';
 import { replay, type EntryOf } from '../journal/journal-format.js';
 import type { Checkpoint, FileMark } from '../../output/output.js';
 
@@ -11,11 +11,11 @@ interface Target {
  * Commits how far an export came, always after what it says has become true: the data is on the
  * disk before the entry that names it. Without a journal nothing is kept, and nothing synced.
  */
-export class ExportLog {
+export class ExportJournal {
   /** Of earlier processes; what this one adds is not in it. */
-  readonly earlier: ExportProgress;
+  readonly earlier: ExportResumeState;
   readonly #journal: Journal<ExportEntry> | undefined;
-  readonly #commits = new CommitQueue(() => this.#commit());
+  readonly #commits = new GroupCommit(() => this.#commit());
   #noted: ExportEntry[] = [];
   readonly #targets = new Set<Target>();
   #isEmpty: boolean;
@@ -26,7 +26,7 @@ export class ExportLog {
     documentOf: (slice: number) => number,
   ) {
     this.#journal = journal;
-    this.earlier = replay(exportEntries, entries, new ExportProgress(documentOf));
+    this.earlier = replay(exportEntries, entries, new ExportResumeState(documentOf));
     this.#isEmpty = entries.every(({ kind }) => kind === 'plan');
   }
 
@@ -63,7 +63,7 @@ export class ExportLog {
 }
 
 /** A range of days of an event, and the file that its records go to; undefined: stdout. */
-export interface SliceOfFile {
+export interface FileSlice {
   readonly eventName: string;
   readonly from: number;
   readonly to: number;
@@ -80,7 +80,7 @@ export interface ExportPlan {
   readonly from: number;
   readonly to: number;
   /** Those that were chosen, by absolute paths, of an export that leaves out what is there; else all of the range. */
-  readonly chosen?: readonly SliceOfFile[];
+  readonly chosen?: readonly FileSlice[];
 }
 
 interface OfSlice {
@@ -91,7 +91,7 @@ interface OfDocument {
 }
 
 /** A page is on the disk; `next` is null after the last. */
-interface WrittenPage extends OfSlice {
+interface CommittedPage extends OfSlice {
   readonly next: string | null;
   readonly records: number;
   /** Where the slice's target stood after it. */
@@ -107,10 +107,10 @@ export const exportEntries = {
    * First of all: what was asked for, with relative dates resolved. A resume of an export that leaves
    * out what is there may add another one, with documents that come after those before.
    */
-  plan(_: ExportProgress, __: { readonly plan: ExportPlan }): void {},
+  plan(_: ExportResumeState, __: { readonly plan: ExportPlan }): void {},
   /** A cursor was given; the slice's pages go to its document, or to a spill of its own. */
   opened(
-    progress: ExportProgress,
+    progress: ExportResumeState,
     { slice, cursor, spilled }: OfSlice & { readonly cursor: string; readonly spilled: boolean },
   ): void {
     const start = spilled ? emptyCheckpoint : progress.document(progress.documentOf(slice)).at;
@@ -118,7 +118,7 @@ export const exportEntries = {
     const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
     progress.slices.set(slice, { ...begun, cursor, seen });
   },
-  page(progress: ExportProgress, { slice, next, records, at }: WrittenPage): void {
+  page(progress: ExportResumeState, { slice, next, records, at }: CommittedPage): void {
     progress.changeSlice(slice, (was) => {
       if (!was.spilled) progress.advance(slice, at);
       if (next !== null) was.seen.add(next);
@@ -126,14 +126,14 @@ export const exportEntries = {
     });
   },
   /** The cursor was refused: the slice's pages are void, it begins again. */
-  refused(progress: ExportProgress, { slice }: OfSlice): void {
+  refused(progress: ExportResumeState, { slice }: OfSlice): void {
     progress.changeSlice(slice, ({ start, spilled }) => {
       if (!spilled) progress.changeDocument(progress.documentOf(slice), { at: start });
       return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
     });
   },
   /** All of the slice's spill stands in its document. */
-  merged(progress: ExportProgress, { slice, at }: OfSlice & { readonly at: Checkpoint }): void {
+  merged(progress: ExportResumeState, { slice, at }: OfSlice & { readonly at: Checkpoint }): void {
     progress.changeSlice(slice, () => {
       progress.advance(slice, at);
       return { merged: true };
@@ -141,17 +141,17 @@ export const exportEntries = {
   },
   /** The document is complete under its partial name, and on the disk. */
   sealed(
-    progress: ExportProgress,
+    progress: ExportResumeState,
     { document, mark }: OfDocument & { readonly mark: FileMark },
   ): void {
     progress.changeDocument(document, { sealed: mark });
   },
   /** The document has too few records, and is not wanted. */
-  short(progress: ExportProgress, { document }: OfDocument): void {
+  short(progress: ExportResumeState, { document }: OfDocument): void {
     progress.changeDocument(document, { short: true });
   },
   /** The document has its final name. */
-  published(progress: ExportProgress, { document }: OfDocument): void {
+  published(progress: ExportResumeState, { document }: OfDocument): void {
     progress.changeDocument(document, { published: true });
   },
 };
@@ -183,7 +183,7 @@ interface DocumentProgress {
 export const emptyCheckpoint: Checkpoint = { bytes: 0, crc: 0, records: 0 };
 
 /** How far a run came, from its journal. */
-export class ExportProgress {
+export class ExportResumeState {
   readonly slices = new Map<number, SliceProgress>();
   readonly documents = new Map<number, DocumentProgress>();
   readonly documentOf: (slice: number) => number;

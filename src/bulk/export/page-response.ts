@@ -1,5 +1,5 @@
-import { FailureError, type Failure, type Attempt } from '../../client/failure.js';
-import { wordsOf, type Shown } from '../../client/redact.js';
+import { RequestFailure, type Failure, type Attempt } from '../../client/failure.js';
+import { toText, type Redact } from '../../redact.js';
 import { requestCodes } from '../../contract/error-codes.js';
 import { cursorPattern } from '../../contract/limits.js';
 import { EngagectlError } from '../../errors.js';
@@ -12,7 +12,7 @@ import {
 import type { Client, PageBody } from '../../client/client.js';
 
 /** What the answer to a cursor says (specification, "Bulk read cursor cycle"). */
-export type PageAnswer =
+export type PageResponse =
   | { readonly kind: 'page'; readonly page: ScannedPage; readonly next: string | undefined }
   | { readonly kind: 'pending' }
   /** Corrupt or expired: the service will not take this cursor again. */
@@ -27,7 +27,7 @@ export async function readPage(
   attempt: Attempt<PageBody>,
   scanner: PageScanner,
   { client, tellNext }: Reading,
-): Promise<Attempt<PageAnswer>> {
+): Promise<Attempt<PageResponse>> {
   if (!attempt.ok) {
     const answer = refusalAnswer(attempt.failure);
     return answer === undefined ? attempt : { ok: true, answer };
@@ -59,7 +59,7 @@ async function scanBody(
     return scanner.end();
   } catch (error) {
     if (!(error instanceof PageSyntaxError)) throw error;
-    throw new FailureError(unreadable(error.message), { cause: error });
+    throw new RequestFailure(unreadable(error.message), { cause: error });
   }
 }
 
@@ -70,13 +70,13 @@ const unreadable = (what: string): Failure => ({
 });
 
 /** `records` without status success, or success with neither records nor an end, is no page. */
-function pageAnswer(page: ScannedPage, shown: Shown): PageAnswer {
+function pageAnswer(page: ScannedPage, shown: Redact): PageResponse {
   const { status, records, next_cursor: next } = page.members;
   const isLast = next === undefined || next === null || next === '';
   if (status !== 'success')
     throw noPage(
       shown(
-        `its status is ${typeof status === 'string' ? JSON.stringify(status) : (wordsOf(status) ?? 'missing')}`,
+        `its status is ${typeof status === 'string' ? JSON.stringify(status) : (toText(status) ?? 'missing')}`,
       ),
     );
   if (records === 'other') throw noPage('its "records" is no array');
@@ -94,9 +94,9 @@ const noPage = (why: string): EngagectlError =>
   });
 
 /** A fail body: pending, a refused cursor, or, by its code, the failure of that HTTP status. */
-function failAnswer({ members }: ScannedPage, shown: Shown): PageAnswer {
+function failAnswer({ members }: ScannedPage, shown: Redact): PageResponse {
   const { code, error } = members;
-  const words = wordsOf(error) ?? 'no reason given';
+  const words = toText(error) ?? 'no reason given';
   const number = /^\d{1,9}$/.test(String(code)) ? Number(code) : undefined;
   if (number === requestCodes.pending) return { kind: 'pending' };
   const namesCursor = /\bcursor\b/i.test(words);
@@ -105,7 +105,7 @@ function failAnswer({ members }: ScannedPage, shown: Shown): PageAnswer {
   }
   if (number === undefined) throw noPage(shown(`it is a failure without a code: ${words}`));
   const message = shown(`HTTP 200, code ${number}: ${words}`);
-  throw new FailureError({ kind: 'refused', sent: true, status: number, message });
+  throw new RequestFailure({ kind: 'refused', sent: true, status: number, message });
 }
 
 /** How an expired cursor is answered is not documented: code 3, a text, or a code that is a word. */
@@ -114,7 +114,7 @@ const isRefusedCursor = (code: number | undefined, namesCursor: boolean): boolea
 const isWord = ({ code }: PageMembers): boolean => typeof code === 'string' && /\D/.test(code);
 
 /** The same under an HTTP status of its own. */
-function refusalAnswer(failure: Failure): PageAnswer | undefined {
+function refusalAnswer(failure: Failure): PageResponse | undefined {
   if (failure.kind !== 'refused') return undefined;
   const { status, message, namesCursor = false } = failure;
   if (status === requestCodes.pending) return { kind: 'pending' };

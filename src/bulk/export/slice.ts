@@ -1,6 +1,6 @@
 import { spanOf } from '../../contract/dates.js';
-import { count } from '../../errors.js';
-import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './cursor.js';
+import { countOf } from '../../errors.js';
+import { CursorExpiredError, followCursor, openCursor, type CursorState } from './cursor.js';
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
 import type { SliceProgress } from './export-journal.js';
 
@@ -35,7 +35,7 @@ export async function readSlice(sliceJob: SliceJob): Promise<void> {
   try {
     await copyPages(sliceJob, counts, earlier);
   } catch (error) {
-    if (!(error instanceof CursorRefusedError) || !job.restarts) throw error;
+    if (!(error instanceof CursorExpiredError) || !job.restarts) throw error;
     if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, sliceJob, counts);
     await job.log.note({ kind: 'refused', slice: planned.index });
     if (counts.records > 0) await target.rewind(start);
@@ -54,9 +54,9 @@ function cannotTakeBack(
   { records }: SliceCounts,
 ) {
   const { name } = target;
-  const why = `${count(records, 'record')} of that cursor went to ${name} and cannot be taken back`;
+  const why = `${countOf(records, 'record')} of that cursor went to ${name} and cannot be taken back`;
   const file = option('output', '<file>');
-  return new CursorRefusedError(message, option, `${why}; with ${file} it would start again`);
+  return new CursorExpiredError(message, option, `${why}; with ${file} it would start again`);
 }
 
 async function copyPages(
@@ -70,7 +70,7 @@ async function copyPages(
   let waiting = 0;
   let committed = Promise.resolve();
   try {
-    for await (const { page: whole, next } of exportPages(await trailOf(sliceJob, earlier), job)) {
+    for await (const { page: whole, next } of followCursor(await trailOf(sliceJob, earlier), job)) {
       const page = whole && { ...whole, count: Math.min(whole.count, limit - state.records) };
       const records = page?.count ?? 0;
       if (page) {
@@ -99,13 +99,13 @@ async function copyPages(
 async function trailOf(
   { planned: { index, query }, spilled, job }: SliceJob,
   earlier: SliceProgress | undefined,
-): Promise<CursorTrail> {
+): Promise<CursorState> {
   const { kind } = query;
   const of = spanOf(query);
   if (typeof earlier?.cursor === 'string') {
     return { kind, of, cursor: earlier.cursor, seen: earlier.seen };
   }
-  const cursor = await openSlice(query, job);
+  const cursor = await openCursor(query, job);
   await job.log.note({ kind: 'opened', slice: index, cursor, spilled });
   return { kind, of, cursor, seen: [] };
 }

@@ -15,7 +15,7 @@ interface JournalLine {
 }
 
 /** How much of a journal the disk has, and the checksum of the last line of that. */
-export interface SyncedMark {
+export interface FsyncMark {
   readonly bytes: number;
   readonly checksum: string;
 }
@@ -24,7 +24,7 @@ interface ParseOptions {
   readonly path: string;
   readonly kinds: Readonly<Record<string, unknown>>;
   readonly option: OptionName;
-  readonly mark: SyncedMark;
+  readonly mark: FsyncMark;
 }
 
 export interface ParsedJournal {
@@ -46,7 +46,7 @@ export const checksum = (json: string | Buffer, before = noChecksum): string =>
   crc32(json, Number.parseInt(before, 16)).toString(16).padStart(8, '0');
 
 /** A line and its checksum, which covers the checksum of the line before. */
-export function journalLine(line: JournalLine, before: string): readonly [string, string] {
+export function formatLine(line: JournalLine, before: string): readonly [string, string] {
   const json = JSON.stringify(line);
   const sum = checksum(json, before);
   return [`${sum} ${json}\n`, sum];
@@ -70,7 +70,7 @@ export function parseJournal(
   for (const { line, sum, end } of linesOf(content)) {
     if (damagedLine !== undefined || line?.line !== lines + 1) {
       damagedLine ??= lines + 1;
-      if (line && line.synced > bytes) throw damagedJournal(path, damagedLine, option);
+      if (line && line.synced > bytes) throw corruptJournalError(path, damagedLine, option);
       continue;
     }
     for (const entry of line.entries) {
@@ -82,12 +82,12 @@ export function parseJournal(
     last = sum;
     if (mark.bytes === bytes) isMarked = mark.checksum === last;
   }
-  if (!isMarked) throw damagedJournal(path, damagedLine ?? lines + 1, option);
+  if (!isMarked) throw corruptJournalError(path, damagedLine ?? lines + 1, option);
   return { entries, good: content.subarray(0, bytes), lines, last, epoch };
 }
 
 /** Whose journal it is, as its first line says where that is whole. */
-export function aboutJournal(content: Buffer): unknown {
+export function readJournalHeader(content: Buffer): unknown {
   for (const { line } of linesOf(content)) return line?.about;
   return undefined;
 }
@@ -106,7 +106,7 @@ function* linesOf(
   }
 }
 
-export const damagedJournal = (
+export const corruptJournalError = (
   file: string,
   line: number | undefined,
   option: OptionName,
@@ -138,7 +138,7 @@ export interface JournalEntry {
  * new kind is a new line here; an older version that meets one refuses the journal, and loses
  * nothing.
  */
-type EntryTable<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
+type EntryReducers<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
 
 /** Any entry of a table. */
 export type EntryOf<Table> = {
@@ -152,7 +152,7 @@ export type KnownKinds<Entry extends JournalEntry> = Readonly<Record<Entry['kind
 
 /** Adds what the entries say to what is known. */
 export function replay<State>(
-  table: EntryTable<State>,
+  table: EntryReducers<State>,
   entries: readonly JournalEntry[],
   known: State,
 ): State {

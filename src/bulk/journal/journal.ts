@@ -4,44 +4,40 @@ import {
   existsSync,
   fdatasync,
   fstatSync,
-  fsyncSync,
   openSync,
   readFileSync,
-  renameSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { EngagectlError, plainOption, type OptionName } from '../../errors.js';
-import { syncFolder, writeSynced } from '../../files/atomic-write.js';
+import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
+import { createFile, FileDraft, noFollow, writeAll } from '../../files/atomic-write.js';
 import {
-  damagedJournal,
-  journalLine,
+  corruptJournalError,
+  formatLine,
   noChecksum,
   parseJournal,
   checksum,
   type ParsedJournal,
   type JournalEntry,
   type KnownKinds,
-  type SyncedMark,
+  type FsyncMark,
 } from './journal-format.js';
 
-const { O_APPEND, O_CREAT, O_TRUNC, O_WRONLY } = constants;
 const syncData = promisify(fdatasync);
 
 /** The entries of a journal that is not open; none when there is no such file. Throws E-JOURNAL. */
 export const readJournal = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
-): readonly Entry[] => readEntries(path, kinds, plainOption).entries as readonly Entry[];
+): readonly Entry[] => readEntries(path, kinds, unnamedOption).entries as readonly Entry[];
 
 /** Makes a journal without entries that says whose it is, and waits until the disk has it. */
 export function createJournal(path: string, about?: unknown): ParsedJournal {
   const first = { line: 1, epoch: 0, synced: 0, entries: [], about };
-  const [text, checksum] = journalLine(first, noChecksum);
+  const [text, checksum] = formatLine(first, noChecksum);
   const good = Buffer.from(text);
-  SyncedMarkFile.create(path, { bytes: good.length, checksum });
-  writeSynced(path, good);
+  FsyncMarkFile.create(path, { bytes: good.length, checksum });
+  createFile(path, good);
   return { entries: [], good, lines: 1, last: checksum, epoch: 0 };
 }
 
@@ -59,7 +55,7 @@ export class Journal<Entry extends JournalEntry> {
   readonly #epoch: number;
   readonly #option: OptionName;
   readonly #links: number;
-  readonly #mark: SyncedMarkFile;
+  readonly #mark: FsyncMarkFile;
   #lines: number;
   #last: string;
   #length: number;
@@ -73,11 +69,11 @@ export class Journal<Entry extends JournalEntry> {
   static open<Entry extends JournalEntry>(
     path: string,
     kinds: KnownKinds<Entry>,
-    option: OptionName = plainOption,
+    option: OptionName = unnamedOption,
     made?: ParsedJournal,
   ) {
     try {
-      const isThere = existsSync(path) || SyncedMarkFile.isThere(path);
+      const isThere = existsSync(path) || FsyncMarkFile.isThere(path);
       const found = made ?? (isThere ? readEntries(path, kinds, option) : createJournal(path));
       const journal = new Journal<Entry>(path, found, option);
       return { journal, entries: found.entries as readonly Entry[] };
@@ -97,16 +93,16 @@ export class Journal<Entry extends JournalEntry> {
     this.#lines = found.lines;
     this.#last = found.last;
     this.#synced = found.good.length;
-    const draft = `${path}.new`;
     const line = this.#line([]);
-    this.#file = openSync(draft, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600);
+    const draft = new FileDraft(path, { append: true });
+    this.#file = draft.descriptor;
+    draft.write(found.good);
+    draft.write(line);
+    draft.commit({ keepOpen: true });
+    this.#length = found.good.length + line.length;
     try {
-      this.#length = writeAll(this.#file, found.good) + writeAll(this.#file, line);
-      fsyncSync(this.#file);
-      renameSync(draft, path);
-      syncFolder(dirname(path));
       this.#links = fstatSync(this.#file).nlink;
-      this.#mark = new SyncedMarkFile(path);
+      this.#mark = new FsyncMarkFile(path);
     } catch (error) {
       closeSync(this.#file);
       throw error;
@@ -119,7 +115,9 @@ export class Journal<Entry extends JournalEntry> {
     if (entries.length === 0) return;
     this.#guard(() => {
       this.#assertOwned();
-      this.#length += writeAll(this.#file, this.#line(entries));
+      const line = this.#line(entries);
+      writeAll(this.#file, line);
+      this.#length += line.length;
     });
   }
 
@@ -153,7 +151,7 @@ export class Journal<Entry extends JournalEntry> {
   #line(entries: readonly JournalEntry[]): Buffer {
     this.#lines += 1;
     const line = { line: this.#lines, epoch: this.#epoch, synced: this.#synced, entries };
-    const [text, checksum] = journalLine(line, this.#last);
+    const [text, checksum] = formatLine(line, this.#last);
     this.#last = checksum;
     return Buffer.from(text);
   }
@@ -179,15 +177,10 @@ const readEntries = <Entry extends JournalEntry>(
   kinds: KnownKinds<Entry>,
   option: OptionName,
 ): ParsedJournal => {
-  const mark = SyncedMarkFile.read(path);
-  if (!mark || !existsSync(path)) throw damagedJournal(path, undefined, option);
+  const mark = FsyncMarkFile.read(path);
+  if (!mark || !existsSync(path)) throw corruptJournalError(path, undefined, option);
   return parseJournal(readFileSync(path), { path, kinds, option, mark });
 };
-
-function writeAll(file: number, bytes: Buffer): number {
-  for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
-  return bytes.length;
-}
 
 const takenOver = (file: string): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', 'another process has gone on with this run', {
@@ -213,29 +206,29 @@ const placeBytes = 512;
  * hide what is gone. It is written in two places in turn, so that one of them is always whole, and
  * it is not synced: an older mark says less, and nothing wrong.
  */
-export class SyncedMarkFile {
+export class FsyncMarkFile {
   readonly #file: number;
   #writes = 0;
 
-  static create(journal: string, mark: SyncedMark): void {
-    writeSynced(fileOf(journal), Buffer.concat([placeOf(mark), placeOf(mark)]));
+  static create(journal: string, mark: FsyncMark): void {
+    createFile(fileOf(journal), Buffer.concat([placeOf(mark), placeOf(mark)]));
   }
 
   static isThere = (journal: string): boolean => existsSync(fileOf(journal));
 
   /** What it says; undefined when it is missing, or damaged in both places. */
-  static read(journal: string): SyncedMark | undefined {
-    if (!SyncedMarkFile.isThere(journal)) return undefined;
+  static read(journal: string): FsyncMark | undefined {
+    if (!FsyncMarkFile.isThere(journal)) return undefined;
     const content = readFileSync(fileOf(journal));
     const marks = [0, placeBytes].flatMap((at) => parseMark(content, at));
     return marks.toSorted((a, b) => b.bytes - a.bytes)[0];
   }
 
   constructor(journal: string) {
-    this.#file = openSync(fileOf(journal), 'r+');
+    this.#file = openSync(fileOf(journal), constants.O_RDWR | noFollow);
   }
 
-  write(mark: SyncedMark): void {
+  write(mark: FsyncMark): void {
     this.#writes += 1;
     writeSync(this.#file, placeOf(mark), 0, placeBytes, (this.#writes % 2) * placeBytes);
   }
@@ -247,22 +240,22 @@ export class SyncedMarkFile {
 
 const fileOf = (journal: string): string => `${journal}.synced`;
 
-function placeOf(mark: SyncedMark): Buffer {
+function placeOf(mark: FsyncMark): Buffer {
   const json = JSON.stringify(mark);
   return Buffer.from(`${checksum(json)} ${json}`.padEnd(placeBytes - 1) + '\n');
 }
 
-function parseMark(content: Buffer, at: number): SyncedMark[] {
+function parseMark(content: Buffer, at: number): FsyncMark[] {
   const text = content.toString('latin1', at, at + placeBytes);
   const json = text.slice('01234567 '.length).trimEnd();
-  return text.startsWith(`${checksum(json)} `) ? [JSON.parse(json) as SyncedMark] : [];
+  return text.startsWith(`${checksum(json)} `) ? [JSON.parse(json) as FsyncMark] : [];
 }
 
 /**
  * Commits what was noted, one commit after the other. Who asks for one while another is under way
  * shares the next, which holds all that is noted until it begins. After one that failed, all fail.
  */
-export class CommitQueue {
+export class GroupCommit {
   readonly #commit: () => Promise<void>;
   #running: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;

@@ -1,10 +1,10 @@
-import type { RowBlock, RowFault } from '../../input/row-block.js';
+import type { RowBlock, RowParseError } from '../../input/row-block.js';
 
 /** Ordinals of records as sorted, disjoint ranges `[first, last]`, both inclusive. */
 export type Ranges = readonly (readonly [first: number, last: number])[];
 
 /** The ranges that hold exactly these ordinals, which may come in any order. */
-export function rangesOf(ordinals: readonly number[]): Ranges {
+export function toRanges(ordinals: readonly number[]): Ranges {
   const set = new OrdinalSet();
   for (const ordinal of ordinals) set.addRun(ordinal, 1);
   return set.take();
@@ -105,7 +105,7 @@ export function ordinalRuns(rows: RowBlock, row: number, count: number) {
 
 export function ordinalOfFault(
   { first, bounds, count, faults }: RowBlock,
-  fault: RowFault,
+  fault: RowParseError,
 ): number {
   const { at } = fault;
   const rows = countBefore(count, (row) => (bounds[2 * row] ?? 0) < at);

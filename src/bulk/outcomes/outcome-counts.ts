@@ -1,10 +1,10 @@
 /** Records that do harm when sent twice; `other` are demerges, and profiles with operators. */
-export type OnceKind = 'event' | 'other';
+export type NonIdempotentKind = 'event' | 'other';
 
 /** How records ended; one that was not sent is not settled. */
-export type SettledCounts = ReturnType<typeof noOutcomes>;
+export type CommittedCounts = ReturnType<typeof zeroCommitted>;
 
-export const noOutcomes = () => ({
+export const zeroCommitted = () => ({
   accepted: 0,
   rejected: 0,
   unknown: 0,
@@ -14,7 +14,7 @@ export const noOutcomes = () => ({
 });
 
 /** Every record read is counted in exactly one of the others, `read` aside. */
-export interface Counts extends SettledCounts {
+export interface OutcomeCounts extends CommittedCounts {
   read: number;
   notSent: number;
   /** Accepted by an earlier part of the same run. */
@@ -24,7 +24,7 @@ export interface Counts extends SettledCounts {
 }
 
 /** In the order in which a summary shows them. */
-export const noCounts = (): Counts => ({
+export const zeroCounts = (): OutcomeCounts => ({
   read: 0,
   accepted: 0,
   rejected: 0,
@@ -36,14 +36,14 @@ export const noCounts = (): Counts => ({
 });
 
 /** Throws when a record is missing or was counted twice: that would be a defect of ours. */
-export function assertBalanced(counts: Counts): void {
-  if (endedOf(counts) !== counts.read) {
+export function assertBalanced(counts: OutcomeCounts): void {
+  if (finishedCount(counts) !== counts.read) {
     throw new Error(`the tally does not balance: ${JSON.stringify(counts)}`);
   }
 }
 
 /** Records that have their outcome. */
-export function endedOf(counts: Counts): number {
+export function finishedCount(counts: OutcomeCounts): number {
   const { accepted, rejected, unknown, notSent, resumed, duplicates, unchanged } = counts;
   return accepted + rejected + unknown + notSent + resumed + duplicates + unchanged;
 }

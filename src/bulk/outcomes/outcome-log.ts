@@ -1,6 +1,6 @@
-import { CommitQueue, type Journal } from '../journal/journal.js';
-import { noOutcomes, type OnceKind, type SettledCounts } from './outcome-counts.js';
-import { OrdinalSet, rangesOf } from './ordinal-set.js';
+import { GroupCommit, type Journal } from '../journal/journal.js';
+import { zeroCommitted, type NonIdempotentKind, type CommittedCounts } from './outcome-counts.js';
+import { OrdinalSet, toRanges } from './ordinal-set.js';
 import type { RowBlock, Position, TextDigest } from '../../input/row-block.js';
 import type { RejectsFile } from '../../output/rejects-file.js';
 import type { WriteEntry } from './journal-entries.js';
@@ -12,15 +12,15 @@ import type { WriteEntry } from './journal-entries.js';
 export interface OutcomeLog {
   opened(rows: RowBlock): void;
   /** Notes the outcome of one record or of neighbours; on the disk when the next `commit` resolves. */
-  settled(rows: RowBlock, ordinal: number, how: keyof SettledCounts, count?: number): void;
+  record(rows: RowBlock, ordinal: number, how: keyof CommittedCounts, count?: number): void;
   /** Records that an earlier part of the run settled, or that another shard accounts for. */
   skipped(rows: RowBlock, count?: number): void;
   /** Must resolve before the first byte of records that may not be sent twice goes out. */
-  intend(ordinals: readonly number[], kind: OnceKind): Promise<void>;
+  intend(ordinals: readonly number[], kind: NonIdempotentKind): Promise<void>;
   /** Kinds of records that were intended so far, by earlier parts of the run, too. */
-  readonly once: ReadonlySet<OnceKind>;
+  readonly once: ReadonlySet<NonIdempotentKind>;
   /** Takes an intent back: these records provably were not processed. */
-  takeBack(ordinals: readonly number[]): Promise<void>;
+  retractIntent(ordinals: readonly number[]): Promise<void>;
   /** Writes what was noted, so that it outlives the process; false when that has to wait for `commit`. */
   write(): boolean;
   /** Resolves when what was noted so far is on the disk; shared with whoever asks meanwhile. */
@@ -28,24 +28,24 @@ export interface OutcomeLog {
 }
 
 /** Keeps nothing but the rejects: of a run that cannot be resumed. */
-export class UnjournalledOutcomes implements OutcomeLog {
-  readonly once = new Set<OnceKind>();
+export class MemoryOutcomes implements OutcomeLog {
+  readonly once = new Set<NonIdempotentKind>();
   readonly #rejects: RejectsFile;
-  readonly #commits: CommitQueue;
+  readonly #commits: GroupCommit;
 
   constructor(rejects: RejectsFile) {
     this.#rejects = rejects;
-    this.#commits = new CommitQueue(() => rejects.write());
+    this.#commits = new GroupCommit(() => rejects.write());
   }
 
   opened(): void {}
-  settled(): void {}
+  record(): void {}
   skipped(): void {}
-  async intend(_ordinals: readonly number[], kind: OnceKind): Promise<void> {
+  async intend(_ordinals: readonly number[], kind: NonIdempotentKind): Promise<void> {
     this.once.add(kind);
   }
 
-  async takeBack(): Promise<void> {}
+  async retractIntent(): Promise<void> {}
 
   write(): boolean {
     return this.#rejects.missing === 0;
@@ -63,25 +63,25 @@ interface Kept {
   /** Where this part of the run begins. */
   readonly start: Position;
   /** Kinds of records that earlier parts intended. */
-  readonly once: ReadonlySet<OnceKind>;
+  readonly once: ReadonlySet<NonIdempotentKind>;
 }
 
 type Settled = Extract<WriteEntry, { kind: 'settlement' }>;
 
 /** Commits outcomes to the journal of a run. */
-export class JournalledOutcomes implements OutcomeLog {
-  readonly once: Set<OnceKind>;
+export class JournaledOutcomes implements OutcomeLog {
+  readonly once: Set<NonIdempotentKind>;
   readonly #kept: Kept;
-  readonly #watermark: Watermark;
+  readonly #watermark: HighWaterMark;
   readonly #ordinals = new OrdinalSet();
-  readonly #commits = new CommitQueue(() => this.#commit());
-  #counts = noOutcomes();
+  readonly #commits = new GroupCommit(() => this.#commit());
+  #counts = zeroCommitted();
   /** Outcomes were taken whose rejects are on their way to the disk: no others may come before them. */
   #isAhead = false;
 
   constructor(kept: Kept) {
     this.#kept = kept;
-    this.#watermark = new Watermark(kept.start);
+    this.#watermark = new HighWaterMark(kept.start);
     this.once = new Set(kept.once);
   }
 
@@ -89,7 +89,7 @@ export class JournalledOutcomes implements OutcomeLog {
     this.#watermark.opened(rows);
   }
 
-  settled(rows: RowBlock, ordinal: number, how: keyof SettledCounts, count = 1): void {
+  record(rows: RowBlock, ordinal: number, how: keyof CommittedCounts, count = 1): void {
     this.#watermark.settled(rows, count);
     this.#ordinals.addRun(ordinal, count);
     this.#counts[how] += count;
@@ -99,14 +99,14 @@ export class JournalledOutcomes implements OutcomeLog {
     this.#watermark.settled(rows, count);
   }
 
-  async intend(ordinals: readonly number[], kind: OnceKind): Promise<void> {
+  async intend(ordinals: readonly number[], kind: NonIdempotentKind): Promise<void> {
     this.once.add(kind);
-    this.#kept.journal.write({ kind: 'intent', records: rangesOf(ordinals), of: kind });
+    this.#kept.journal.write({ kind: 'intent', records: toRanges(ordinals), of: kind });
     return this.commit();
   }
 
-  async takeBack(ordinals: readonly number[]): Promise<void> {
-    this.#kept.journal.write({ kind: 'unsent', records: rangesOf(ordinals) });
+  async retractIntent(ordinals: readonly number[]): Promise<void> {
+    this.#kept.journal.write({ kind: 'unsent', records: toRanges(ordinals) });
     return this.commit();
   }
 
@@ -148,7 +148,7 @@ export class JournalledOutcomes implements OutcomeLog {
   #settlement(): Omit<Settled, 'rejects'> | undefined {
     if (this.#ordinals.isEmpty) return undefined;
     const counts = this.#counts;
-    this.#counts = noOutcomes();
+    this.#counts = zeroCommitted();
     return {
       kind: 'settlement',
       settled: this.#ordinals.take(),
@@ -165,7 +165,7 @@ interface OpenBlock {
 }
 
 /** The place up to which every record is settled, known to the block. */
-class Watermark {
+class HighWaterMark {
   #position: Position;
   /** Blocks that are read, in order; the first ones may be settled, when one before is not. */
   readonly #open: OpenBlock[] = [];

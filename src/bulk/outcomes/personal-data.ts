@@ -6,7 +6,7 @@ const personal =
 const flag = /^MSG-/;
 
 /** Whether a column of this name identifies a person; `keys` do in any case. */
-export const isPersonal = (name: string, keys: readonly string[]): boolean =>
+export const isPersonalColumn = (name: string, keys: readonly string[]): boolean =>
   keys.includes(name) || (personal.test(name) && !flag.test(name));
 
 /**
@@ -19,7 +19,8 @@ export function personalValues(record: string, keys: readonly string[]): readonl
     if (Array.isArray(value)) {
       for (const one of value) take(one, wanted);
     } else if (typeof value === 'object' && value !== null) {
-      for (const [name, one] of Object.entries(value)) take(one, wanted || isPersonal(name, keys));
+      for (const [name, one] of Object.entries(value))
+        take(one, wanted || isPersonalColumn(name, keys));
     } else if (wanted && (typeof value === 'string' || typeof value === 'number')) {
       found.add(String(value));
     }

@@ -85,7 +85,7 @@ const beginningOf = (text: string): string =>
  * with the column they speak of and its value: people know neither the request nor its numbers.
  * `record` is JSON text of what was read.
  */
-export function placedWords(error: string, line: number, record: string): string {
+export function locateServiceError(error: string, line: number, record: string): string {
   const number = /\brecord number\s*:\s*\d+/i;
   const [words, own] = [error.replace(number, `record: line ${line}`), error.replace(number, '')];
   const values = valuesOf(record);

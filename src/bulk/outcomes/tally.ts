@@ -1,9 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { assertBalanced, noCounts, type Counts, type SettledCounts } from './outcome-counts.js';
+import {
+  assertBalanced,
+  zeroCounts,
+  type OutcomeCounts,
+  type CommittedCounts,
+} from './outcome-counts.js';
 import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './ordinal-set.js';
-import { placedWords, RejectSamples } from './reject-samples.js';
-import { UnjournalledOutcomes, type OutcomeLog } from './outcome-log.js';
-import type { RowBlock, RowFault } from '../../input/row-block.js';
+import { locateServiceError, RejectSamples } from './reject-samples.js';
+import { MemoryOutcomes, type OutcomeLog } from './outcome-log.js';
+import type { RowBlock, RowParseError } from '../../input/row-block.js';
 import type { Reject, RejectsFile, RejectStage } from '../../output/rejects-file.js';
 
 /** Bytes of unparsable text kept in a reject line. */
@@ -21,7 +26,7 @@ interface TallyOptions {
 
 /** Takes every record's outcome, once: counts it, logs it, lists it, and lets go of its memory. */
 export class Tally {
-  readonly counts: Counts = noCounts();
+  readonly counts: OutcomeCounts = zeroCounts();
   readonly samples: RejectSamples;
   readonly rejects: RejectsFile;
   /** Another one is set for the rest of a run that keeps a journal. */
@@ -31,7 +36,7 @@ export class Tally {
   constructor(options: TallyOptions) {
     this.rejects = options.rejects;
     this.samples = new RejectSamples(options.keys);
-    this.log = new UnjournalledOutcomes(options.rejects);
+    this.log = new MemoryOutcomes(options.rejects);
     this.#options = options;
   }
 
@@ -45,7 +50,7 @@ export class Tally {
   }
 
   /** A record that could not be read at all. */
-  fault(rows: RowBlock, fault: RowFault): void {
+  parseError(rows: RowBlock, fault: RowParseError): void {
     const { line, column, error, raw } = fault;
     const where = column === undefined ? error : `${error} (column ${column})`;
     this.#list({
@@ -60,7 +65,7 @@ export class Tally {
   }
 
   /** A row that ended without being accepted. */
-  turnDown(
+  reject(
     rows: RowBlock,
     row: number,
     { stage, code, error }: { stage: RejectStage; code?: number | undefined; error: string },
@@ -69,21 +74,21 @@ export class Tally {
     if (how !== 'notSent' || this.#options.listNotSent) {
       const record = this.#options.sourceRecord(rows, row);
       const line = rows.lines[row] ?? 0;
-      const words = stage === 'service' ? placedWords(error, line, record) : error;
+      const words = stage === 'service' ? locateServiceError(error, line, record) : error;
       this.#list({ source: rows.source, line, stage, code, error: words, record });
     }
     this.#end(rows, ordinalOfRow(rows, row), how);
   }
 
   /** Records that another shard accounts for. */
-  elsewhere(rows: RowBlock, count: number): void {
+  otherShard(rows: RowBlock, count: number): void {
     this.counts.otherShards = (this.counts.otherShards ?? 0) + count;
     this.log.skipped(rows, count);
     rows.memory?.letGo(count);
   }
 
   notSent(rows: RowBlock, row: number, error: string): void {
-    this.turnDown(rows, row, { stage: 'notSent', error });
+    this.reject(rows, row, { stage: 'notSent', error });
   }
 
   /** Records of a file that was not read to its end because the run stopped. */
@@ -93,7 +98,7 @@ export class Tally {
   }
 
   /** Starts with the figures of the run's earlier parts. */
-  resume({ accepted: resumed, ...others }: SettledCounts): void {
+  resume({ accepted: resumed, ...others }: CommittedCounts): void {
     const { rejected, unknown, duplicates, unchanged } = others;
     this.counts.read = resumed + rejected + unknown + duplicates + unchanged;
     Object.assign(this.counts, others, { resumed });
@@ -123,9 +128,9 @@ export class Tally {
     this.samples.add(reject);
   }
 
-  #end(rows: RowBlock, ordinal: number, how: keyof SettledCounts | 'notSent', count = 1): void {
+  #end(rows: RowBlock, ordinal: number, how: keyof CommittedCounts | 'notSent', count = 1): void {
     this.counts[how] += count;
-    if (how !== 'notSent') this.log.settled(rows, ordinal, how, count);
+    if (how !== 'notSent') this.log.record(rows, ordinal, how, count);
     rows.memory?.letGo(count);
   }
 }

@@ -1,7 +1,7 @@
-import { noKey, recordOf, type Batch, type BulkRecord } from './batch.js';
-import { Window } from './per-key-order.js';
+import { noKey, batchRecord, type Batch, type BatchRecord } from './batch.js';
+import { PerKeyOrder } from './per-key-order.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
-import type { Sender } from './send-queue.js';
+import type { SendQueue } from './send-queue.js';
 import type { WriteJob } from './write-job.js';
 
 /** Kinds of records that never share a request, as in RecordBlock.kinds. */
@@ -10,7 +10,7 @@ const kinds = { profile: 0, event: 1 } as const;
 type FillerJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'option' | 'warn'>;
 /** Where batches go. */
 type BatchSink = Pick<
-  Sender,
+  SendQueue,
   'takeBatch' | 'submit' | 'open' | 'nextSettled' | 'idle' | 'isStopped' | 'onSettled'
 >;
 
@@ -18,10 +18,10 @@ type BatchSink = Pick<
  * Puts records into batches and hands full ones to the sender. Profiles and events never share
  * a batch; of records whose key is still under way, only the first is in one.
  */
-export class Filler {
+export class BatchBuilder {
   readonly #job: FillerJob;
   readonly #sender: BatchSink;
-  readonly #window = new Window();
+  readonly #window = new PerKeyOrder();
   readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
   #warned = false;
@@ -44,7 +44,7 @@ export class Filler {
     let next = from;
     while (next < to && this.hasRoom) {
       const end = this.#addRun(block, next, to);
-      if (end === next) this.#window.hold(recordOf(block, next));
+      if (end === next) this.#window.hold(batchRecord(block, next));
       next = Math.max(end, next + 1);
     }
     return next;
@@ -105,7 +105,7 @@ export class Filler {
   }
 
   /** The records that were taken and never submitted, for the tally of a run that stopped. */
-  *drain(): Generator<BulkRecord> {
+  *drain(): Generator<BatchRecord> {
     for (const batch of [...this.#full.splice(0), ...this.#filling.values()]) {
       for (const position of batch.positions()) yield batch.record(position);
     }

@@ -4,14 +4,14 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 const comma = 0x2c;
 
 /** What surrounds the records of a request body, e.g. `{"d":[` and `]}`. */
-export interface Frame {
+export interface BodyFrame {
   readonly open: Buffer;
   readonly close: Buffer;
 }
 
 /** What a request body is made of, and the most bytes of one that holds several records. */
 interface BodyShape {
-  readonly frame: Frame;
+  readonly frame: BodyFrame;
   readonly bytes: number;
 }
 
@@ -19,12 +19,12 @@ interface BodyShape {
 export const noKey = -1;
 
 /** One record on its way into a batch. */
-export interface BulkRecord {
+export interface BatchRecord {
   /** Where it was read, for the account of how it ended. */
   readonly rows: RowBlock;
   readonly row: number;
   readonly key: number;
-  readonly converges: boolean;
+  readonly idempotent: boolean;
   /** Its JSON text is `json[start, end)`: only lent, and copied by whoever keeps it. */
   readonly json: Buffer;
   readonly start: number;
@@ -32,11 +32,11 @@ export interface BulkRecord {
 }
 
 /** Record `index` of a block. */
-export const recordOf = (block: RecordBlock, index: number): BulkRecord => ({
+export const batchRecord = (block: RecordBlock, index: number): BatchRecord => ({
   rows: block.rows,
   row: block.row[index] ?? 0,
   key: block.keys[index] ?? 0,
-  converges: block.converges[index] === 1,
+  idempotent: block.idempotent[index] === 1,
   json: block.json,
   start: block.bounds[2 * index] ?? 0,
   end: block.bounds[2 * index + 1] ?? 0,
@@ -50,7 +50,7 @@ const noBody: Buffer = Buffer.alloc(0);
  * is used again: per-record objects that live as long as a request would end as old garbage.
  */
 export class Batch {
-  readonly #frame: Frame;
+  readonly #frame: BodyFrame;
   readonly #most: number;
   /** Free body buffers, used as a stack: the last is likeliest in the processor's cache. */
   readonly #spare: Buffer[];
@@ -59,9 +59,9 @@ export class Batch {
   #rows = new Int32Array(16);
   /** Of the records in their order; longer than they are. */
   keys = new Int32Array(16);
-  /** Per record: its start in the body, and whether it converges. */
+  /** Per record: its start in the body, and whether it is idempotent. */
   #starts = new Int32Array(16);
-  #converges = new Uint8Array(16);
+  #idempotent = new Uint8Array(16);
   /** Its records are events: they share no request with others. */
   holdsEvents = false;
   #size = 0;
@@ -95,8 +95,8 @@ export class Batch {
   }
 
   /** True when sending the whole batch twice ends in the same state. */
-  get converges(): boolean {
-    return !this.#converges.subarray(0, this.#size).includes(0);
+  get isIdempotent(): boolean {
+    return !this.#idempotent.subarray(0, this.#size).includes(0);
   }
 
   /** Too much memory to keep many like it until the disk has their outcomes. */
@@ -109,11 +109,11 @@ export class Batch {
     return this.#end + more + 1 + this.#frame.close.length;
   }
 
-  add({ rows, row, key, converges, json, start, end }: BulkRecord): void {
+  add({ rows, row, key, idempotent, json, start, end }: BatchRecord): void {
     this.#appendText(1, { json, start, end });
     this.keys[this.#size] = key;
     this.#starts[this.#size] = this.#end - (end - start);
-    this.#converges[this.#size] = converges ? 1 : 0;
+    this.#idempotent[this.#size] = idempotent ? 1 : 0;
     this.#rows[this.#size] = row;
     this.#blocks.push(rows);
     this.#size += 1;
@@ -121,7 +121,7 @@ export class Batch {
 
   /** Adds neighbours of a block, whose texts lie one byte apart: there a comma comes to stand. */
   addRun(block: RecordBlock, from: number, to: number, ordered: boolean): void {
-    const { rows, row, json, bounds, keys, converges } = block;
+    const { rows, row, json, bounds, keys, idempotent } = block;
     const start = bounds[2 * from] ?? 0;
     const end = bounds[2 * to - 1] ?? 0;
     this.#appendText(to - from, { json, start, end });
@@ -136,12 +136,12 @@ export class Batch {
     this.#rows.set(row.subarray(from, to), first);
     if (ordered) this.keys.set(keys.subarray(from, to), first);
     else this.keys.fill(noKey, first, first + to - from);
-    this.#converges.set(converges.subarray(from, to), first);
+    this.#idempotent.set(idempotent.subarray(from, to), first);
     this.#size += to - from;
   }
 
   /** Copies the text of so many records behind the others. */
-  #appendText(records: number, { json, start, end }: Pick<BulkRecord, 'json' | 'start' | 'end'>) {
+  #appendText(records: number, { json, start, end }: Pick<BatchRecord, 'json' | 'start' | 'end'>) {
     this.#reserve(records, end - start);
     if (this.#size > 0) {
       this.#body[this.#end] = comma;
@@ -167,8 +167,8 @@ export class Batch {
     return bounds;
   }
 
-  isConvergent(position: number): boolean {
-    return this.#converges[position] === 1;
+  isIdempotentAt(position: number): boolean {
+    return this.#idempotent[position] === 1;
   }
 
   /** Where the records were read, in their order: most follow each other, and are accounted for together. */
@@ -193,13 +193,13 @@ export class Batch {
     return [rows, this.#rows[position] ?? 0];
   }
 
-  record(position: number): BulkRecord {
+  record(position: number): BatchRecord {
     const [rows, row] = this.source(position);
     return {
       rows,
       row,
       key: this.keys[position] ?? noKey,
-      converges: this.isConvergent(position),
+      idempotent: this.isIdempotentAt(position),
       json: this.#body,
       start: this.#starts[position] ?? 0,
       end: this.#endOf(position),
@@ -238,7 +238,7 @@ export class Batch {
     this.keys = grown(this.keys, new Int32Array(larger));
     this.#starts = grown(this.#starts, new Int32Array(larger));
     this.#rows = grown(this.#rows, new Int32Array(larger));
-    this.#converges = grown(this.#converges, new Uint8Array(larger));
+    this.#idempotent = grown(this.#idempotent, new Uint8Array(larger));
   }
 }
 
@@ -248,7 +248,7 @@ function grown<T extends Int32Array | Uint8Array>(numbers: T, larger: T): T {
 }
 
 /** Where its records were read, like `users.csv:2-1001 (1000 records)`: for a log. */
-export function batchPlace(batch: Batch): string {
+export function batchLocation(batch: Batch): string {
   const { size } = batch;
   const [source, from] = placeAt(batch, 0);
   const [lastSource, to] = placeAt(batch, size - 1);

@@ -1,4 +1,4 @@
-import { EngagectlError, grouped } from '../../errors.js';
+import { EngagectlError, groupDigits } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 
@@ -6,23 +6,23 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 const shownIdentities = 5;
 
 /** What a demerge is about to do. */
-export interface IdentitySurvey {
+export interface IdentityCount {
   /** Different identities. */
   readonly count: number;
   readonly first: readonly string[];
 }
 
 /** Reads all identities once, before anything is sent; `told` is lent. Throws E-TOO-MANY. */
-export async function surveyIdentities(
+export async function countIdentities(
   blocks: AsyncIterable<RowBlock>,
   map: (rows: RowBlock) => RecordBlock,
   told: IdentitySet,
-): Promise<IdentitySurvey> {
+): Promise<IdentityCount> {
   const first: string[] = [];
   for await (const rows of blocks) {
     const block = map(rows);
     for (let index = 0; index < block.count; index += 1) {
-      const isNew = tellIdentity(told, block, index);
+      const isNew = addIdentity(told, block, index);
       if (isNew && first.length < shownIdentities) first.push(identityAt(block, index));
     }
     const error = tooManyIdentities(told);
@@ -34,7 +34,7 @@ export async function surveyIdentities(
 }
 
 /** False when record `index` repeats an identity: it has the same bytes however the input spells it. */
-export const tellIdentity = (
+export const addIdentity = (
   told: IdentitySet,
   { json, bounds }: RecordBlock,
   index: number,
@@ -49,7 +49,7 @@ export function tooManyIdentities({
   most,
 }: Pick<IdentitySet, 'size' | 'most'>): EngagectlError | undefined {
   if (size <= most) return undefined;
-  const message = `more than ${grouped(most)} identities in one run`;
+  const message = `more than ${groupDigits(most)} identities in one run`;
   return new EngagectlError('E-TOO-MANY', message, {
     why: 'duplicates are found among at most so many',
     fix: 'split the input into several runs',

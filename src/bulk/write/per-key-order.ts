@@ -1,4 +1,4 @@
-import type { BulkRecord } from './batch.js';
+import type { BatchRecord } from './batch.js';
 import type { RowBlock } from '../../input/row-block.js';
 
 /** Bytes that held records may keep in memory before reading pauses. */
@@ -9,11 +9,11 @@ const heldBytesMaximum = 32 * 1024 * 1024;
  * earlier one of its key is in a batch that is not settled. All other records pass at once, so
  * batches stay full (architecture, decision 5).
  */
-export class Window {
+export class PerKeyOrder {
   /** Keys of records that passed and are not settled. */
-  readonly #busy = new KeySet();
-  readonly #held = new Map<number, BulkRecord[]>();
-  readonly #ready: BulkRecord[] = [];
+  readonly #busy = new Int();
+  readonly #held = new Map<number, BatchRecord[]>();
+  readonly #ready: BatchRecord[] = [];
   /** Held records of each block of rows: a block stays in memory until none of its rows is held. */
   readonly #heldPerBlock = new Map<RowBlock, number>();
   #heldBytes = 0;
@@ -28,7 +28,7 @@ export class Window {
   }
 
   /** Keeps a copy of the record until its key is settled. */
-  hold(record: BulkRecord): void {
+  hold(record: BatchRecord): void {
     const json = Buffer.from(record.json.subarray(record.start, record.end));
     const held = { ...record, json, start: 0, end: json.length };
     const queue = this.#held.get(record.key);
@@ -55,7 +55,7 @@ export class Window {
   }
 
   /** Held records whose turn has come; they pass before any new input. */
-  *takeReady(): Generator<BulkRecord> {
+  *takeReady(): Generator<BatchRecord> {
     for (let record = this.#ready.shift(); record; record = this.#ready.shift()) {
       this.#count(record, -1);
       yield record;
@@ -77,13 +77,13 @@ export class Window {
   }
 
   /** Takes out everything that was never passed on, for the account of a run that stops. */
-  *drain(): Generator<BulkRecord> {
+  *drain(): Generator<BatchRecord> {
     yield* this.takeReady();
     for (const queue of this.#held.values()) yield* queue;
     this.#held.clear();
   }
 
-  #count({ rows, json }: BulkRecord, change: 1 | -1): void {
+  #count({ rows, json }: BatchRecord, change: 1 | -1): void {
     const before = this.#heldPerBlock.get(rows) ?? 0;
     const after = before + change;
     this.#heldCount += change;
@@ -101,7 +101,7 @@ const free = -1;
  * name, or behind it, and no free slot lies between. At most half of the slots are taken. A Set of
  * tens of thousands of numbers, most of them short-lived, leaves its old tables behind as garbage.
  */
-export class KeySet {
+export class Int {
   #slots = new Int32Array(16 * 1024).fill(free);
   #size = 0;
 

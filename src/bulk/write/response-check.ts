@@ -1,7 +1,7 @@
-import { wordsOf } from '../../client/redact.js';
+import { toText } from '../../redact.js';
 import { recordCodes } from '../../contract/error-codes.js';
 import { keyParts } from '../../text/record-hash.js';
-import type { WriteAnswer } from '../../contract/response-schemas.js';
+import type { WriteResponse } from '../../contract/response-schemas.js';
 import type { Batch } from './batch.js';
 
 /** A record that an answer does not accept. */
@@ -13,23 +13,23 @@ interface Refusal {
 }
 
 /** By position; all other records were accepted. */
-export type Refusals = ReadonlyMap<number, Refusal>;
+export type RejectedPositions = ReadonlyMap<number, Refusal>;
 
 /** The answer does not account for every record: it settles nothing. */
-export interface Doubt {
+export interface Mismatch {
   readonly why: string;
 }
 
 /**
  * Holds an answer of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
- * account for every record, and each entry must belong to exactly one of them
+ * account for every record, the status must not contradict them, and each entry must belong to exactly one record
  * (specification, Errors 1; service-facts, Answers).
  */
-export function checkAnswer(answer: WriteAnswer, batch: Batch): Refusals | Doubt {
+export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPositions | Mismatch {
   const { processed, status } = answer;
   const entries = answer.unprocessed ?? [];
   if (status === 'fail' && processed === 0 && entries.length === 0) {
-    const error = wordsOf(answer['error']) ?? 'the service refused all records and gave no reason';
+    const error = toText(answer['error']) ?? 'the service refused all records and gave no reason';
     const refusal = { again: false, code: numberOf(answer['code']), error };
     return new Map(batch.positions().map((position) => [position, refusal]));
   }
@@ -37,10 +37,13 @@ export function checkAnswer(answer: WriteAnswer, batch: Batch): Refusals | Doubt
     const counts = `processed ${processed} and ${entries.length} unprocessed`;
     return { why: `${counts} for ${batch.size} records sent` };
   }
+  if (status === 'fail' && entries.length === 0) {
+    return { why: `status "fail", though all ${batch.size} records were processed` };
+  }
   const refusals = new Map<number, Refusal>();
   const find = recordFinder(batch);
   for (const entry of entries) {
-    const error = wordsOf(entry.error) ?? 'no reason given';
+    const error = toText(entry.error) ?? 'no reason given';
     const position = find(error, entry.record);
     if (position === undefined) return { why: `"${error}" names no record sent` };
     if (refusals.has(position)) {
@@ -84,9 +87,9 @@ function positionsByName(batch: Batch): Map<string, number | 'several'> {
 function nameOf(record: unknown): string | undefined {
   if (!isObject(record)) return undefined;
   const part = keyParts.find((name) => (record[name] ?? undefined) !== undefined);
-  if (part) return wordsOf(record[part]);
-  const value = wordsOf(record['value']);
-  return value && `${wordsOf(record['type'])?.toLowerCase()} ${value.replace(/^\+/, '')}`;
+  if (part) return toText(record[part]);
+  const value = toText(record['value']);
+  return value && `${toText(record['type'])?.toLowerCase()} ${value.replace(/^\+/, '')}`;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

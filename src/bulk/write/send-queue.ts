@@ -1,7 +1,7 @@
 import { EngagectlError } from '../../errors.js';
 import { Batch } from './batch.js';
-import { rejectLimitReached, type Halt } from './stop-conditions.js';
-import type { Fate, Settler } from './batch-sender.js';
+import { checkRejectLimit, type RunStop } from './stop-conditions.js';
+import type { BatchState, BatchSender } from './batch-sender.js';
 import type { WriteJob } from './write-job.js';
 
 /** Whole batches in a row that end all unknown, or all refused, before the run stops. */
@@ -18,12 +18,12 @@ type SenderJob = Pick<
   WriteJob,
   'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
 >;
-type SenderHalt = Pick<Halt, 'error' | 'guard' | 'stopAt'>;
+type SenderHalt = Pick<RunStop, 'error' | 'guard' | 'stopAt'>;
 /** Sees each batch to its end. */
-type BatchSettler = Pick<Settler, 'settle'>;
+type BatchSettler = Pick<BatchSender, 'settle'>;
 
 /** Keeps as many batches under way as may be in flight, and a few ready to go. */
-export class Sender {
+export class SendQueue {
   /** Called when every record of a batch has its outcome. */
   onSettled: (batch: Batch) => void = () => undefined;
   readonly #halt: SenderHalt;
@@ -104,9 +104,9 @@ export class Sender {
   }
 
   /** Undefined when the run stopped by a defect. */
-  async #answers(batch: Batch): Promise<Fate | undefined> {
+  async #answers(batch: Batch): Promise<BatchState | undefined> {
     this.#unanswered += 1;
-    let fate: Fate | undefined;
+    let fate: BatchState | undefined;
     await this.#halt.guard(async () => {
       fate = await this.#settler.settle(batch);
       this.#judge(batch, fate); // before the disk is waited for: until then others are sent
@@ -128,8 +128,8 @@ export class Sender {
   }
 
   /** Stops a run with too many rejects, or whose every batch goes wrong in the same way. */
-  #judge({ size }: Batch, { unknown, refused }: Fate): void {
-    this.#halt.stopAt(rejectLimitReached(this.#job, 'running'));
+  #judge({ size }: Batch, { unknown, refused }: BatchState): void {
+    this.#halt.stopAt(checkRejectLimit(this.#job, 'running'));
     this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
     this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
     if (this.#unknownInARow >= unknownBatchesMaximum) {

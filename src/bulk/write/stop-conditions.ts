@@ -1,4 +1,4 @@
-import { EngagectlError, interruption, grouped, someWere } from '../../errors.js';
+import { EngagectlError, interruptionError, groupDigits, fractionOf } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { Tally } from '../outcomes/tally.js';
 import type { WriteJob } from './write-job.js';
@@ -7,7 +7,7 @@ import type { WriteJob } from './write-job.js';
 const graceMilliseconds = 10_000;
 
 /** Whether a run stops early, why, and how far: first nothing more is sent, then all is given up. */
-export class Halt {
+export class RunStop {
   readonly #runtime: Pick<Runtime, 'signal' | 'sleep'>;
   readonly #stop = new AbortController();
   readonly #giveUp = new AbortController();
@@ -26,12 +26,12 @@ export class Halt {
   }
 
   /** Aborted when nothing more is to be sent. */
-  get stopping(): AbortSignal {
+  get drainSignal(): AbortSignal {
     return this.#stop.signal;
   }
 
   /** Aborted when requests in flight are given up, too. */
-  get givingUp(): AbortSignal {
+  get abortSignal(): AbortSignal {
     return this.#giveUp.signal;
   }
 
@@ -63,7 +63,7 @@ export class Halt {
   /** Waits; false when the run stopped meanwhile. */
   async sleep(milliseconds: number): Promise<boolean> {
     try {
-      await this.#runtime.sleep(milliseconds, this.stopping);
+      await this.#runtime.sleep(milliseconds, this.drainSignal);
       return true;
     } catch (error) {
       if (this.#error) return false;
@@ -86,8 +86,8 @@ export class Halt {
 
   readonly #interrupted = (): void => {
     const { signal, sleep } = this.#runtime;
-    this.stopAt(interruption(signal.reason));
-    sleep(graceMilliseconds, this.givingUp).then(
+    this.stopAt(interruptionError(signal.reason));
+    sleep(graceMilliseconds, this.abortSignal).then(
       () => this.#giveUp.abort(signal.reason),
       () => undefined, // everything settled in time
     );
@@ -101,7 +101,7 @@ const alikeAtMost = 5000;
 const judgedFrom = 1000;
 
 /** The error to stop with when more records were rejected than are allowed. */
-export function rejectLimitReached(
+export function checkRejectLimit(
   {
     maxRejects,
     tally,
@@ -120,10 +120,11 @@ export function rejectLimitReached(
     'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);
   const judged = 'records' in maxRejects || read >= judgedFrom || when === 'end';
   if (!judged || rejected <= limit) return undefined;
-  const allowed = 'records' in maxRejects ? grouped(maxRejects.records) : `${maxRejects.percent} %`;
+  const allowed =
+    'records' in maxRejects ? groupDigits(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
   const of = when === 'end' ? 'of' : 'of the first';
-  return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records', of)} rejected`, {
+  return new EngagectlError('E-REJECTED', `${fractionOf(rejected, read, 'records', of)} rejected`, {
     why: `at most ${allowed} may be (${higher}, ${option('strict')})`,
     fix: rehearsal
       ? `correct the input, or allow more with ${higher}`
@@ -142,7 +143,7 @@ function allRejectedAlike(
   if (accepted + resumed + unknown + duplicates + unchanged > 0) return undefined;
   // Records that are under way may be taken yet, unless the service refused all others.
   if (read > rejected && !samples.first[0]?.kind.startsWith('service')) return undefined;
-  const what = `each of the first ${grouped(rejected)} records was rejected, for the same reason`;
+  const what = `each of the first ${groupDigits(rejected)} records was rejected, for the same reason`;
   return new EngagectlError('E-REJECTED', what, {
     why: samples.first[0]?.error,
     personal: samples.first[0]?.personal,

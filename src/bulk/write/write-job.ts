@@ -1,23 +1,23 @@
 import type { Attempt } from '../../client/failure.js';
-import type { RetryPolicy, Waits } from '../../client/retry.js';
-import type { Shown } from '../../client/redact.js';
-import type { WriteAnswer } from '../../contract/response-schemas.js';
+import type { RetryPolicy, RetryStatus } from '../../client/retry.js';
+import type { Redact } from '../../redact.js';
+import type { WriteResponse } from '../../contract/response-schemas.js';
 import type { EngagectlError, OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Runtime } from '../../runtime.js';
-import type { Budget } from '../adaptive-concurrency.js';
+import type { ConcurrencyLimiter } from '../adaptive-concurrency.js';
 import type { Tally } from '../outcomes/tally.js';
-import type { StreamMemory } from '../change-tracking/change-tracker.js';
-import type { Frame } from './batch.js';
+import type { ChangeTracker } from '../change-tracking/change-tracker.js';
+import type { BodyFrame } from './batch.js';
 import type { IdentitySet } from './deduplication.js';
-import type { EarlierParts } from '../outcomes/journal-entries.js';
+import type { ResumeState } from '../outcomes/journal-entries.js';
 
 /** Stop when more records than this were rejected; a percentage is judged from 1000 records on. */
 export type RejectLimit = { readonly records: number } | { readonly percent: number };
 
 /** Nothing is to be changed: records are read and checked here, or by the service as well. */
-export type Rehearsal = 'check' | 'dryRun';
+export type DryRunMode = 'check' | 'dryRun';
 
 /** One run of upload, subscribe or demerge. */
 export interface WriteJob {
@@ -34,43 +34,43 @@ export interface WriteJob {
         body: Buffer,
         signal: AbortSignal,
         options: { readonly once: boolean; readonly of: string },
-      ) => Promise<Attempt<WriteAnswer | undefined>>)
+      ) => Promise<Attempt<WriteResponse | undefined>>)
     | undefined;
   /** Makes words of the service fit for messages and files. */
-  readonly shown: Shown;
+  readonly shown: Redact;
   /** The endpoint as messages name it, e.g. `POST /1/upload`. */
   readonly endpoint: string;
   /** How a request is made up, and how much one holds. */
-  readonly request: { readonly frame: Frame; readonly records: number; readonly bytes: number };
+  readonly request: { readonly frame: BodyFrame; readonly records: number; readonly bytes: number };
   readonly order: 'key' | 'none';
   readonly maxRejects?: RejectLimit | undefined;
-  readonly rehearsal?: Rehearsal | undefined;
+  readonly rehearsal?: DryRunMode | undefined;
   readonly tally: Tally;
-  readonly budget: Budget;
+  readonly budget: ConcurrencyLimiter;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
   /** What the account accepted before: what is as it was is not sent. */
-  readonly memory?: Memory | undefined;
+  readonly memory?: ChangeFilter | undefined;
   /** Thrown before records go out that must not be sent twice: they may have been, in another run. */
   readonly onceRefused?: EngagectlError | undefined;
   /** What earlier parts of the run settled, and what they may have sent and must not be repeated. */
-  readonly earlier?: Pick<EarlierParts, 'settled' | 'intended'> | undefined;
+  readonly earlier?: Pick<ResumeState, 'settled' | 'intended'> | undefined;
   /**
    * The input is a pipe. It may trickle, and must not wait for a batch to be full; it cannot be
    * read again, so what is left unread when the run stops is not counted.
    */
   readonly piped: boolean;
   readonly option: OptionName;
-  readonly waits: Waits;
+  readonly waits: RetryStatus;
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
 }
 
 /** What an account accepted from us, in earlier runs and in this one. */
-export type Memory = Pick<StreamMemory, 'unchanged' | 'intend' | 'accepted'>;
+export type ChangeFilter = Pick<ChangeTracker, 'unchanged' | 'intend' | 'accepted'>;
 
 /** What the requests of a run came to. */
-export interface Traffic {
+export interface RequestTotals {
   requests: number;
   retries: number;
   bytesSent: number;

@@ -1,16 +1,17 @@
-import { Intake, whileSilent } from '../peekable-iterator.js';
+import { PeekableIterator, whileIdle } from '../peekable-iterator.js';
 import { ordinalOfFault, ordinalOfRow } from '../outcomes/ordinal-set.js';
-import { Filler } from './batch-builder.js';
-import { Halt, rejectLimitReached } from './stop-conditions.js';
-import { tellIdentity, tooManyIdentities } from './deduplication.js';
-import { Sender } from './send-queue.js';
-import { Settler } from './batch-sender.js';
+import { BatchBuilder } from './batch-builder.js';
+import { RunStop, checkRejectLimit } from './stop-conditions.js';
+import { Breaks } from '../../event-loop.js';
+import { addIdentity, tooManyIdentities } from './deduplication.js';
+import { SendQueue } from './send-queue.js';
+import { BatchSender } from './batch-sender.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
-import type { Traffic, WriteJob } from './write-job.js';
+import type { RequestTotals, WriteJob } from './write-job.js';
 
-export interface WriteResult extends Traffic {
+export interface PipelineResult extends RequestTotals {
   /** The whole input was worked through. */
   readonly done: boolean;
   /** Why the run ended before its input did, or failed at its end. */
@@ -19,22 +20,22 @@ export interface WriteResult extends Traffic {
 
 interface Parts {
   readonly job: WriteJob;
-  readonly halt: Halt;
-  readonly sender: Sender;
-  readonly filler: Filler;
+  readonly halt: RunStop;
+  readonly sender: SendQueue;
+  readonly filler: BatchBuilder;
 }
 
 /**
  * Sends the records of all rows in batches. Every row ends in the tally as exactly one
  * outcome, also when the run stops early. Rejects only for defects.
  */
-export async function write(job: WriteJob): Promise<WriteResult> {
-  const halt = new Halt(job.runtime);
-  const settler = new Settler(job, halt);
-  const sender = new Sender(job, { halt, settler });
-  const parts = { job, halt, sender, filler: new Filler(job, sender) };
+export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
+  const halt = new RunStop(job.runtime);
+  const settler = new BatchSender(job, halt);
+  const sender = new SendQueue(job, { halt, settler });
+  const parts = { job, halt, sender, filler: new BatchBuilder(job, sender) };
   const { tally } = job;
-  const input = new Intake(job.rows);
+  const input = new PeekableIterator(job.rows);
   await halt.guard(() => sendAll(input, parts));
   await sender.idle();
   await halt.guard(async () => {
@@ -47,18 +48,18 @@ export async function write(job: WriteJob): Promise<WriteResult> {
   halt.close();
   tally.assertBalanced();
   const { error } = halt;
-  const stopped = error ?? rejectLimitReached(job, 'end');
+  const stopped = error ?? checkRejectLimit(job, 'end');
   return { ...settler.traffic, done: error === undefined, stopped };
 }
 
 const stoppedBefore = 'not sent: the run stopped';
 
-async function sendAll(input: Intake<RowBlock>, parts: Parts): Promise<void> {
+async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise<void> {
   const { job, halt, filler } = parts;
   const next = async () => {
-    const rows = input.take(halt.stopping);
+    const rows = input.take(halt.drainSignal);
     if (!job.piped) return rows;
-    return whileSilent(rows, job.runtime, async (heard) => filler.submitAll(heard));
+    return whileIdle(rows, job.runtime, async (heard) => filler.submitAll(heard));
   };
   for (let rows = await next(); rows; rows = await next()) await feed(rows, parts);
   await filler.finish();
@@ -70,9 +71,10 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
   tally.log.opened(rows);
   const mapped = job.map(rows);
   const block = job.memory ? { ...mapped, unchanged: job.memory.unchanged(mapped) } : mapped;
-  if (block.elsewhere !== undefined) tally.elsewhere(rows, block.elsewhere);
+  if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
   // A disk that does not take it stops the run; then the block's records end as not sent.
-  if (turnDownUnsendable(block, job)) await halt.guard(async () => tally.log.commit());
+  const commit = async () => halt.guard(async () => tally.log.commit());
+  if (await turnDownUnsendable(block, job, commit)) await commit();
   let next = 0;
   while (next < block.count && !halt.error) {
     next = fill(block, next, { job, filler });
@@ -84,22 +86,39 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
     tally.counts.read += 1;
     tally.notSent(rows, row, stoppedBefore);
   }
-  halt.stopAt(rejectLimitReached(job, 'running') ?? (toldOnce && tooManyIdentities(toldOnce)));
+  halt.stopAt(checkRejectLimit(job, 'running') ?? (toldOnce && tooManyIdentities(toldOnce)));
 }
 
-/** Records that cannot be read or break a local rule; true when there were any. */
-function turnDownUnsendable({ rows, rejects, faults }: RecordBlock, job: WriteJob): boolean {
+/** Work on a reject; see Breaks. */
+const rejectUnits = 1024;
+/** Characters of the rejects file that wait to be written. */
+const mostWaiting = 1024 * 1024;
+
+/**
+ * Records that cannot be read or break a local rule; true when there were any. All of a block may be such, and the line
+ * of each may name thousands of columns: `commit` is called where many wait.
+ */
+async function turnDownUnsendable(
+  { rows, rejects, faults }: RecordBlock,
+  job: WriteJob,
+  commit: () => Promise<void>,
+): Promise<boolean> {
   const { tally } = job;
   const before = tally.counts.read;
+  const breaks = new Breaks();
   for (const fault of faults) {
     if (isSettled(job, rows, ordinalOfFault(rows, fault))) continue;
     tally.counts.read += 1;
-    tally.fault(rows, fault);
+    tally.parseError(rows, fault);
+    if (tally.rejects.waiting > mostWaiting) await commit();
+    if (breaks.areDue(rejectUnits)) await breaks.take();
   }
   for (const { row, ...reject } of rejects) {
     if (isSettled(job, rows, ordinalOfRow(rows, row))) continue;
     tally.counts.read += 1;
-    tally.turnDown(rows, row, reject);
+    tally.reject(rows, row, reject);
+    if (tally.rejects.waiting > mostWaiting) await commit();
+    if (breaks.areDue(rejectUnits)) await breaks.take();
   }
   return tally.counts.read > before;
 }
@@ -145,13 +164,13 @@ function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number
     return end < 0 ? count : end;
   }
   const row = block.row[index] ?? 0;
-  const isNew = toldOnce === undefined || tellIdentity(toldOnce, block, index);
+  const isNew = toldOnce === undefined || addIdentity(toldOnce, block, index);
   const ordinal = ordinalOfRow(rows, row);
   if (isSettled(job, rows, ordinal)) return index;
   const wasSent = earlier?.intended.has(ordinal) === true;
   if (isNew && send && !wasSent) return index + 1;
   tally.counts.read += 1;
-  if (wasSent) tally.turnDown(rows, row, { stage: 'unknown', error: killedBefore });
+  if (wasSent) tally.reject(rows, row, { stage: 'unknown', error: killedBefore });
   else if (isNew) tally.notSent(rows, row, 'only checked');
   else tally.duplicate(rows, row);
   return index;
@@ -169,13 +188,13 @@ function isSettled({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number
 
 /** A run that stops accounts for the rest of its files as not sent; an interrupted one just ends. */
 async function countUnread(
-  input: Intake<RowBlock>,
+  input: PeekableIterator<RowBlock>,
   { tally, runtime, earlier, map }: WriteJob,
 ): Promise<void> {
   const isShard = tally.counts.otherShards !== undefined;
   for await (const rows of input.until(runtime.signal)) {
     const block = isShard ? map(rows) : undefined;
-    if (block) tally.elsewhere(rows, block.elsewhere ?? 0);
+    if (block) tally.otherShard(rows, block.elsewhere ?? 0);
     const ordinals = block ? ordinalsOf(block) : ordinalsIn(rows);
     const open = earlier ? ordinals.filter((at) => !earlier.settled.has(at)) : ordinals;
     tally.notRead(open.length);

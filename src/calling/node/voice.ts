@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { systemClock, type MediaAdapter } from '../environment.js';
-import { resampled, type Sound } from './wav.js';
+import { resample, type Sound } from './wav.js';
 import {
   webrtc,
   type WebrtcOptions,
@@ -58,11 +58,11 @@ export async function nodeVoice(options: NodeVoiceOptions = {}): Promise<MediaAd
         RTCPeerConnection: wrtc.RTCPeerConnection,
         iceServers: options.iceServers ?? [],
         openMicrophone: () => {
-          const { stream, end } = speak(wrtc, options.play);
+          const { stream, end } = playSound(wrtc, options.play);
           ends.push(end);
           return Promise.resolve(stream);
         },
-        onVoice: (track) => ends.push(hear(wrtc, track, options.onVoice)),
+        onVoice: (track) => ends.push(recordTrack(wrtc, track, options.onVoice)),
       });
       const session = await adapter.open(media);
       const close = () => {
@@ -77,7 +77,7 @@ export async function nodeVoice(options: NodeVoiceOptions = {}): Promise<MediaAd
 async function load(): Promise<Wrtc> {
   try {
     const { default: wrtc } = (await import('@roamhq/wrtc')) as unknown as { default: Wrtc };
-    process.off('exit', leaveAtOnce).on('exit', leaveAtOnce);
+    process.off('exit', exitWithoutCleanup).on('exit', exitWithoutCleanup);
     return wrtc;
   } catch (cause) {
     throw new Error('Voice in Node needs the package @roamhq/wrtc: npm install @roamhq/wrtc', {
@@ -90,11 +90,11 @@ async function load(): Promise<Wrtc> {
  * Where a source of sound was made, Node crashes when it takes itself down at the end (node-webrtc, issue
  * 636). Within this event, `exit` ends the process without that, and keeps its exit code.
  */
-const leaveAtOnce = () => process.exit();
+const exitWithoutCleanup = () => process.exit();
 
 /** A stream of the sound, which passes as it would be spoken. */
-function speak(wrtc: Wrtc, play: Sound | undefined): { stream: TrackStream; end: () => void } {
-  const samples = play === undefined ? new Int16Array(0) : resampled(play, rate);
+function playSound(wrtc: Wrtc, play: Sound | undefined): { stream: TrackStream; end: () => void } {
+  const samples = play === undefined ? new Int16Array(0) : resample(play, rate);
   const source = new wrtc.nonstandard.RTCAudioSource();
   const stream = new wrtc.MediaStream([source.createTrack()]);
   const began = systemClock.now();
@@ -123,7 +123,11 @@ function pieceOf(samples: Int16Array, from: number): AudioData {
 }
 
 /** Returns what ends it. */
-function hear(wrtc: Wrtc, track: MediaTrack, onVoice: NodeVoiceOptions['onVoice']): () => void {
+function recordTrack(
+  wrtc: Wrtc,
+  track: MediaTrack,
+  onVoice: NodeVoiceOptions['onVoice'],
+): () => void {
   const sink = new wrtc.nonstandard.RTCAudioSink(track);
   sink.ondata = ({ samples, sampleRate, channelCount }) =>
     onVoice?.({

@@ -49,7 +49,7 @@ export function writeWav({ rate, samples }: Sound): Uint8Array {
 }
 
 /** The samples at another rate, with straight lines between them. */
-export function resampled({ samples, rate: from }: Sound, rate: number): Int16Array {
+export function resample({ samples, rate: from }: Sound, rate: number): Int16Array {
   if (from === rate) return samples;
   const length = Math.floor((samples.length * rate) / from);
   return Int16Array.from({ length }, (_, index) => {

@@ -1,12 +1,12 @@
 import { EngagectlError } from '../../errors.js';
-import { messages, type Messages } from '../../ui/messages.js';
-import { notEmpty, choice } from '../flags/value-parsers.js';
-import { openLines } from '../../jobs/record-output.js';
-import { inertJson } from '../../ui/sanitize.js';
-import { jobWords } from '../shared/job-context.js';
+import { messagePrinter, type Messages } from '../../ui/messages.js';
+import { nonEmpty, choice } from '../flags/value-parsers.js';
+import { openLineWriter } from '../../jobs/record-output.js';
+import { sanitizedJson } from '../../ui/sanitize.js';
+import { cliAdvice } from '../shared/job-context.js';
 import type { Account } from '../../config/account.js';
 import type { CallsAccount } from '../../jobs/calling/call-log.js';
-import type { Call } from '../shared/command-spec.js';
+import type { Invocation } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import type { Runtime } from '../../runtime.js';
 
@@ -14,23 +14,23 @@ export const callingOptions = [
   'Calling system:',
   [
     '--call-url <url>',
-    "its address, wss://… (default: the host of the region's base URL)",
-    notEmpty,
+    "URL of the calling system, wss://… (default: host of the region's base URL)",
+    nonEmpty,
   ],
 ] as const satisfies OptionTable;
 export type CallingFlags = FlagsOf<typeof callingOptions>;
 
 /** Works with the calling system of the region; of region `local` with its router, here or in another process. */
-export async function withCalling<Result>(
+export async function withCallingSystem<Result>(
   {
     flags: { callUrl },
     settings,
     runtime,
-  }: Pick<Call<CallingFlags>, 'flags' | 'settings' | 'runtime'>,
+  }: Pick<Invocation<CallingFlags>, 'flags' | 'settings' | 'runtime'>,
   work: (calling: CallsAccount, said: Messages) => Promise<Result>,
 ): Promise<Result> {
   const set = settings();
-  const said = messages(set, runtime);
+  const said = messagePrinter(set, runtime);
   const [{ resolveAccount }, { callingAccount }, { localRegion }] = await Promise.all([
     import('../../config/account.js'),
     import('../../config/credentials.js'),
@@ -39,12 +39,13 @@ export async function withCalling<Result>(
   const account = await resolveAccount({ ...set, callUrl }, runtime, { kind: callingAccount });
   const how = { headerPrefix: account.headerPrefix, timeoutMs: set.timeoutMs, policy: set };
   if (account.region !== localRegion) {
-    refuseAnybody(account, runtime);
+    refuseUnverifiedTls(account, runtime);
     return work({ ...account, ...how, url: account.baseUrl }, said);
   }
   const { joinLocalRouter } = await import('./local-router.js');
   const router = await joinLocalRouter(account, runtime, said);
   try {
+    refuseUnverifiedTls({ baseUrl: router.url }, runtime);
     return await work({ ...router, ...how }, said);
   } finally {
     await router.close();
@@ -52,7 +53,10 @@ export async function withCalling<Result>(
 }
 
 /** Sockets do as that variable says. Throws E-CONFIG. */
-function refuseAnybody({ baseUrl }: Account, { env }: Call['runtime']): void {
+function refuseUnverifiedTls(
+  { baseUrl }: Pick<Account, 'baseUrl'>,
+  { env }: Invocation['runtime'],
+): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || baseUrl.startsWith('http:')) return;
   throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
     why: 'the API key would go to whoever answers at that address',
@@ -63,10 +67,10 @@ function refuseAnybody({ baseUrl }: Account, { env }: Call['runtime']): void {
 /** Flags of every command that plays a phone. */
 export const phoneOptions = [
   'Phone:',
-  ['--cuid <cuid>', 'whose phone it is', { parse: notEmpty, required: true }],
+  ['--cuid <cuid>', 'identity of this phone', { parse: nonEmpty, required: true }],
   [
     '--platform <platform>',
-    'android or ios: whose rules and numbers of errors apply',
+    'android or ios: selects the rules and error codes',
     { parse: choice('android', 'ios'), default: 'android' },
   ],
   [
@@ -74,13 +78,13 @@ export const phoneOptions = [
     'granted or denied',
     { parse: choice('granted', 'denied'), default: 'granted' },
   ],
-  ['--play <file.wav>', 'say this to the other side; both sides need --play or --record', notEmpty],
-  ['--record <file.wav>', 'keep what the other side says', notEmpty],
+  ['--play <file.wav>', 'audio to send; both sides need --play or --record', nonEmpty],
+  ['--record <file.wav>', 'file for the received audio', nonEmpty],
   ...callingOptions,
 ] as const satisfies OptionTable;
 
 /** Writes values to stdout, a line of JSON each, in their order and at once. */
-export class EventLines {
+export class EventStream {
   /** Aborted, with the error, when stdout takes no more. */
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
@@ -89,12 +93,12 @@ export class EventLines {
 
   constructor(runtime: Runtime) {
     this.signal = this.#stop.signal;
-    this.#write = openLines(runtime, jobWords);
+    this.#write = openLineWriter(runtime, cliAdvice);
   }
 
   readonly put = (value: object): void => {
     this.#written = this.#written
-      .then(async () => this.#write(`${inertJson(value)}\n`))
+      .then(async () => this.#write(`${sanitizedJson(value)}\n`))
       .catch((error: unknown) => this.#stop.abort(error));
   };
 
@@ -106,7 +110,7 @@ export class EventLines {
 }
 
 /** The runtime of work that also stops when its lines are not taken any more. */
-export const stoppedWith = (runtime: Runtime, lines: EventLines): Runtime =>
+export const stopWithOutput = (runtime: Runtime, lines: EventStream): Runtime =>
   Object.create(runtime, {
     signal: { value: AbortSignal.any([runtime.signal, lines.signal]) },
   }) as Runtime;

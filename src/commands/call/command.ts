@@ -2,13 +2,13 @@ import type { CommandSpec } from '../shared/command-spec.js';
 
 /** What people need who run calling for many users. */
 export const command: CommandSpec = {
-  summary: 'place, take and rehearse calls, and check the configuration of apps',
+  summary: 'place, receive and test calls; check the configuration of apps',
   examples: `
     # in one terminal
     engagectl call listen --cuid ann_1 --region local
     # in another
     engagectl call place --cuid bob_1 --to ann_1 --context hello --region local
-    # what is wrong with an app's configuration
+    # check the configuration of an app
     engagectl call lint init.json
   `,
   subcommands: {

@@ -1,8 +1,8 @@
 import { lintInit } from '../../jobs/calling/lint-init.js';
-import { inertJson, versioned } from '../../ui/sanitize.js';
-import { messages } from '../../ui/messages.js';
+import { sanitizedJson, versioned } from '../../ui/sanitize.js';
+import { messagePrinter } from '../../ui/messages.js';
 import { choice } from '../flags/value-parsers.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const lintOptions = [
@@ -17,15 +17,16 @@ type LintFlags = FlagsOf<typeof lintOptions>;
 
 export const lint: CommandSpec<LintFlags> = {
   needs: 'nothing',
-  summary: 'what is wrong with the configuration of an app that calls',
+  summary: 'check the calling configuration of an app',
   description:
-    'Checks a JSON file with the initProperties of an app, and sends nothing. Every finding is a line on stdout: JSON ' +
-    'pointer, rule, severity, and what initialize would answer; exit code 3 when there are errors.',
-  operands: [['<file.json>', 'the object that the app gives to initialize']],
+    'Checks a JSON file with the initProperties of an app; sends nothing. Prints each finding as a ' +
+    'line on stdout: JSON pointer, rule, severity, and the error of initialize; exit code 3 if there ' +
+    'are errors.',
+  operands: [['<file.json>', 'the object that the app passes to initialize']],
   examples: `
     # on both platforms
     engagectl call lint init.json
-    # in CI, for one of them
+    # in CI, for one platform
     engagectl call lint init.json --platform android --json
   `,
   options: lintOptions,
@@ -33,15 +34,15 @@ export const lint: CommandSpec<LintFlags> = {
 };
 
 /** `call lint`: a finding a line on stdout, or all of them in one object with --json. */
-async function runLint({ operands, flags, settings, runtime }: Call<LintFlags>) {
+async function runLint({ operands, flags, settings, runtime }: Invocation<LintFlags>) {
   const set = settings();
   const [file = ''] = operands;
   const platforms = flags.platform === 'both' ? (['android', 'ios'] as const) : [flags.platform];
   const { error, ...result } = await lintInit(file, platforms, { runtime });
   const { findings, errors, warnings } = result;
   const lines = set.json ? [versioned({ command: 'call lint', ...result })] : findings;
-  for (const line of lines) runtime.stdout.write(`${inertJson(line)}\n`);
+  for (const line of lines) runtime.stdout.write(`${sanitizedJson(line)}\n`);
   if (error) throw error;
-  const told = messages(set, runtime);
+  const told = messagePrinter(set, runtime);
   if (!set.json) told.note(`${file}: ${errors} errors, ${warnings} warnings`);
 }

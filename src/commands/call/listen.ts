@@ -1,17 +1,17 @@
 import path from 'node:path';
-import { stateFolder } from '../../config/directories.js';
+import { stateDirectory } from '../../config/directories.js';
 import { checkCuid } from '../../jobs/calling/call-errors.js';
 import {
   listenForCalls,
   readMissedActions,
   type ListenOptions,
 } from '../../jobs/calling/listen.js';
-import { EngagectlError, interruption } from '../../errors.js';
+import { EngagectlError, interruptionError } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/prompt.js';
-import { EventLines, stoppedWith, withCalling, phoneOptions } from './calling-system.js';
-import { choice, duration, notEmpty } from '../flags/value-parsers.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import { EventStream, stopWithOutput, withCallingSystem, phoneOptions } from './calling-system.js';
+import { choice, duration, nonEmpty } from '../flags/value-parsers.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const listenOptions = [
@@ -21,27 +21,31 @@ const listenOptions = [
     'auto, decline, ignore or prompt',
     { parse: choice('auto', 'decline', 'ignore', 'prompt'), default: 'auto' },
   ],
-  ['--answer-after <duration>', 'how long it rings before (default: not at all)', duration],
-  ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
-  ['--once', 'end with the first call'],
+  ['--answer-after <duration>', 'ringing time before answering (default: none)', duration],
+  [
+    '--hangup-after <duration>',
+    'hang up after the call has been in progress for this long',
+    duration,
+  ],
+  ['--once', 'exit after the first call'],
   ['--notifications <state>', 'on or off', { parse: choice('on', 'off'), default: 'on' }],
   [
     '--missed-actions <file>',
-    'JSON object of buttons of a missed call, identifier: label',
-    notEmpty,
+    'JSON object with the buttons of a missed call: {"id": "label"}',
+    nonEmpty,
   ],
   ...phoneOptions,
 ] as const satisfies OptionTable;
 type ListenFlags = FlagsOf<typeof listenOptions>;
 
 export const listen: CommandSpec<ListenFlags> = {
-  summary: 'take calls: a phone that answers by itself',
+  summary: 'receive calls: a phone that answers automatically',
   description:
-    'Waits for calls. What is told of them goes to stdout as NDJSON, an event a line. Ctrl-C hangs up and leaves.',
+    'Waits for calls and prints their events to stdout as NDJSON. Ctrl-C hangs up and exits.',
   examples: `
-    # in one terminal; in another one, "call place" calls it
+    # in one terminal; call it with "call place" in another
     engagectl call listen --cuid ann_1 --region local
-    # the next call alone, which it declines
+    # decline the next call, then exit
     engagectl call listen --cuid ann_1 --answer decline --once --region local
   `,
   options: listenOptions,
@@ -49,22 +53,22 @@ export const listen: CommandSpec<ListenFlags> = {
 };
 
 /** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
-async function runListen(call: Call<ListenFlags>): Promise<void> {
+async function runListen(call: Invocation<ListenFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { cuid, missedActions: file } = flags;
   checkCuid(cuid, '--cuid');
   if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw nobodyToAsk();
   const missedCallActions = file === undefined ? undefined : await readMissedActions(file, runtime);
-  const lines = new EventLines(runtime);
-  await withCalling(call, async (calling, said) => {
+  const lines = new EventStream(runtime);
+  await withCallingSystem(call, async (calling, said) => {
     const voice = await openVoice(flags, { runtime });
     const options: ListenOptions = {
       ...flags,
-      deviceIdFile: path.join(stateFolder(runtime), 'devices', cuid),
+      deviceIdFile: path.join(stateDirectory(runtime), 'devices', cuid),
       ...(missedCallActions && { missedCallActions }),
       ...(voice.media && { media: voice.media }),
     };
-    const world = { runtime: stoppedWith(runtime, lines), said };
+    const world = { runtime: stopWithOutput(runtime, lines), said };
     try {
       await listenForCalls(options, calling, world, {
         event: lines.put,
@@ -89,7 +93,7 @@ async function runListen(call: Call<ListenFlags>): Promise<void> {
 
 /** A signal is how this command ends; its exit code still says so. */
 function hasLeft(cuid: string, { reason }: AbortSignal): EngagectlError {
-  const { id, message } = interruption(reason);
+  const { id, message } = interruptionError(reason);
   return new EngagectlError(id, `${cuid} has left: ${message}`, {
     fix: 'to wait for calls again, run the same command: what it misses until then is told to it',
   });

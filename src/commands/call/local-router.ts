@@ -1,6 +1,7 @@
 import { callingAccount, type Credentials } from '../../config/credentials.js';
-import { localCredentials, localFolder } from '../../config/local-account.js';
+import { localCredentials, localDataDirectory } from '../../config/local-account.js';
 import { announcedRouter, claimRouter, type RouterClaim } from '../../config/call-router-claim.js';
+import { isLoopback } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
 import { startLocalService } from '../shared/local-service.js';
 import type { Account } from '../../config/account.js';
@@ -21,7 +22,7 @@ const lookMilliseconds = 250;
 const patienceMilliseconds = 15_000;
 const answerMilliseconds = 2000;
 /** In which a router hears what phones say without an answer: which events they have seen. */
-const lastWords = 100;
+const lingerMs = 100;
 
 /**
  * Joins the router of `--region local`. The first command that needs it runs it inside itself, and
@@ -33,11 +34,11 @@ export async function joinLocalRouter(
   runtime: Runtime,
   messages: Messages,
 ): Promise<LocalRouter> {
-  const credentials = await localCredentials(localFolder(runtime), runtime, callingAccount);
+  const credentials = await localCredentials(localDataDirectory(runtime), runtime, callingAccount);
   const world = { account, runtime, messages, credentials };
   const first = await joinOrRun(world);
   const stop = new AbortController();
-  const successor = first.own ? undefined : succeed(first.url, world, stop.signal);
+  const successor = first.own ? undefined : takeOverWhenGone(first.url, world, stop.signal);
   return {
     ...credentials,
     url: first.url,
@@ -45,7 +46,7 @@ export async function joinLocalRouter(
       stop.abort();
       const own = first.own ?? (await successor);
       if (!own) return;
-      await runtime.sleep(lastWords);
+      await runtime.sleep(lingerMs);
       await own.close();
     },
   };
@@ -68,8 +69,10 @@ async function joinOrRun(
   world: World,
 ): Promise<{ readonly url: string; readonly own?: OwnRouter }> {
   const { runtime, messages } = world;
-  const folder = localFolder(runtime);
+  const folder = localDataDirectory(runtime);
   const deadline = runtime.monotonic() + patienceMilliseconds;
+  /** Where somebody answers who is not the router. */
+  let stranger: string | undefined;
   while (runtime.monotonic() < deadline) {
     const claim = await claimRouter(folder, runtime);
     if (claim) {
@@ -78,17 +81,22 @@ async function joinOrRun(
       return { url: own.url, own };
     }
     const url = await announcedRouter(folder);
-    if (url !== undefined && (await answers(url))) return { url };
+    stranger = undefined;
+    if (url !== undefined && (await isListening(url))) {
+      if (await provesKey(url, world)) return { url };
+      stranger = url;
+    }
     await runtime.sleep(lookMilliseconds, runtime.signal);
   }
+  const other = stranger && `, and the program at ${stranger} does not hold their API key`;
   throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local does not answer', {
-    why: `another process says that it routes the calls of ${folder}`,
+    why: `another process says that it routes the calls of ${folder}${other ?? ''}`,
     fix: 'try again; if it stays so, end that process',
   });
 }
 
 /** Waits until the router's process has left, and runs the next one unless another is faster. */
-async function succeed(
+async function takeOverWhenGone(
   url: string,
   world: World,
   signal: AbortSignal,
@@ -97,7 +105,7 @@ async function succeed(
   for (;;) {
     await runtime.sleep(lookMilliseconds, signal).catch(() => undefined);
     if (signal.aborted) return undefined;
-    const claim = await claimRouter(localFolder(runtime), runtime);
+    const claim = await claimRouter(localDataDirectory(runtime), runtime);
     if (!claim) continue;
     try {
       const own = await run(claim, portOf(url), world);
@@ -132,10 +140,22 @@ const calls = ({ credentials: { accountId, passcode } }: World): CallOptions => 
   apiKey: passcode,
 });
 
+/** Whoever has taken the port of a router that has ended is not sent the API key. */
+async function provesKey(url: string, { credentials, runtime }: World): Promise<boolean> {
+  const { isKeyHolder } = await import('../../jobs/calling/phone.js');
+  return isKeyHolder({ ...credentials, url }, runtime, answerMilliseconds);
+}
+
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Whether a router listens there: it asks a plain request for a WebSocket. Rejects when it is not trusted. */
-async function answers(url: string): Promise<boolean> {
+/** Whether a router listens there: it asks a plain request for a WebSocket. Rejects when it cannot be trusted. */
+async function isListening(url: string): Promise<boolean> {
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'http:' && !isLoopback(hostname))
+    throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local is not on loopback', {
+      why: `a serve without TLS routes the calls, at ${url}: others could read along`,
+      fix: 'start it with --tls, or without --host',
+    });
   try {
     const signal = AbortSignal.timeout(answerMilliseconds);
     const { signalPath } = await import('../../calling/protocol.js');

@@ -1,21 +1,21 @@
-import { answer } from '../../ui/messages.js';
+import { printAnswer } from '../../ui/messages.js';
 import { count } from '../../ui/format.js';
 import {
-  clickMissed,
+  clickMissedCall,
   listCalls,
   logCalls,
   type CallRecord,
   type CallsAccount,
-  type CallsWorld,
+  type CallLogContext,
 } from '../../jobs/calling/call-log.js';
-import { datedOutput } from '../../jobs/date-range.js';
-import { inertJson, jsonAnswer } from '../../ui/sanitize.js';
-import { zoneOf } from '../../time-zone.js';
-import { jobWords } from '../shared/job-context.js';
+import { expandDate } from '../../jobs/date-range.js';
+import { sanitizedJson, jsonAnswer } from '../../ui/sanitize.js';
+import { timeZone } from '../../time-zone.js';
+import { cliAdvice } from '../shared/job-context.js';
 import { isStdout } from '../../jobs/output-options.js';
-import { callingOptions, withCalling, type CallingFlags } from './calling-system.js';
+import { callingOptions, withCallingSystem, type CallingFlags } from './calling-system.js';
 import type { FileOptions } from '../../jobs/job-options.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import { age } from '../flags/value-parsers.js';
 import { outputOptions } from '../flags/output-flags.js';
 
@@ -27,12 +27,12 @@ interface LogFlags extends CallingFlags, FileOptions {
 
 const sinceOption = [
   '--since <age>',
-  'only those placed since then, like 12h or 30d',
+  'only calls placed within this time, such as 12h or 30d',
   age,
 ] as const;
 
 export const log: CommandSpec<LogFlags> = {
-  summary: 'calls as the calling system keeps them',
+  summary: 'list the call history of the calling system',
   examples: `
     # all of them, oldest first
     engagectl call log --region local
@@ -44,11 +44,11 @@ export const log: CommandSpec<LogFlags> = {
 };
 
 export const missed: CommandSpec = {
-  summary: 'missed calls whose notification has buttons, and clicks on them',
+  summary: 'missed calls with notification buttons, and clicks on them',
   examples: `
-    # which there are
+    # list them
     engagectl call missed list
-    # what the receiver would do on the phone
+    # click as the receiver would
     engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later
   `,
   subcommands: {
@@ -58,7 +58,7 @@ export const missed: CommandSpec = {
 };
 
 const missedList: CommandSpec<CallingFlags & { readonly since?: number }> = {
-  summary: 'missed calls and the actions of their notification',
+  summary: 'list missed calls and their notification buttons',
   examples: `
       # all of them
       engagectl call missed list --region local
@@ -70,29 +70,29 @@ const missedList: CommandSpec<CallingFlags & { readonly since?: number }> = {
 };
 
 const missedClick: CommandSpec<CallingFlags> = {
-  summary: 'click a button of a missed call, as the receiver would',
+  summary: 'click a notification button of a missed call, as the receiver would',
   operands: [
-    ['<callId>', 'the missed call'],
-    ['<actionId>', 'identifier of the action'],
+    ['<callId>', 'id of the missed call'],
+    ['<actionId>', 'id of the button'],
   ],
   examples: `
-      # what the receiver would do on the phone
+      # click as the receiver would
       engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later
       # of another region
       engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later --region us1
     `,
   options: [...callingOptions],
-  run: click,
+  run: clickMissedAction,
 };
 
-/** `call log`: calls as the calling system keeps them. */
-async function runLog(call: Call<LogFlags>): Promise<void> {
+/** `call log`: list the call history of the calling system. */
+async function runLog(call: Invocation<LogFlags>): Promise<void> {
   const { since: age, callUrl: _, ...how } = call.flags;
   const since = sinceOf(age, call);
   const { json, timezone = 'UTC' } = call.settings();
-  const today = { zone: zoneOf(timezone), now: call.runtime.now() };
-  const output = datedOutput(how.output, today);
-  await withAccount(call, async (account, world) => {
+  const today = { zone: timeZone(timezone), now: call.runtime.now() };
+  const output = expandDate(how.output, today);
+  await withCallRecords(call, async (account, world) => {
     const records = await logCalls({ ...how, ...(output && { output }), since }, account, world);
     if (!json) return world.said.note(count(records, 'call'));
     const { stdout, stderr } = call.runtime;
@@ -102,33 +102,33 @@ async function runLog(call: Call<LogFlags>): Promise<void> {
 }
 
 /** `call missed list`: missed calls whose notification has buttons. */
-async function listMissed(call: Call<CallingFlags & { readonly since?: number }>) {
+async function listMissed(call: Invocation<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
-  await withAccount(call, async (account, world) => {
+  await withCallRecords(call, async (account, world) => {
     const missed = (await listCalls(since, account, world)).filter(
       ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
     );
     const shown = missed.map(shownMissed);
     const settings = call.settings();
     const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
-    const text = shown.map((one) => `${inertJson(one)}\n`).join('');
-    answer(settings, call.runtime, summary, { text });
+    const text = shown.map((one) => `${sanitizedJson(one)}\n`).join('');
+    printAnswer(settings, call.runtime, summary, { text });
     if (!settings.json) world.said.note(`${count(missed.length, 'missed call')} with actions`);
   });
 }
 
-/** `call missed click`: what the receiver would do on the phone. */
-async function click(call: Call<CallingFlags>): Promise<void> {
+/** `call missed click`: click as the receiver would. */
+async function clickMissedAction(call: Invocation<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
-  await withAccount(call, async (account, world) => {
-    await clickMissed(callId, actionId, account, world);
+  await withCallRecords(call, async (account, world) => {
+    await clickMissedCall(callId, actionId, account, world);
     const summary = { command: 'call missed click', callId, actionId, exitCode: 0 };
     const note = `clicked: ${actionId} of call ${callId}`;
-    answer(call.settings(), call.runtime, summary, { note });
+    printAnswer(call.settings(), call.runtime, summary, { note });
   });
 }
 
-const sinceOf = (age: number | undefined, { runtime }: Pick<Call, 'runtime'>): number =>
+const sinceOf = (age: number | undefined, { runtime }: Pick<Invocation, 'runtime'>): number =>
   age === undefined ? 0 : Math.max(0, Math.round(runtime.now() - age));
 
 const shownMissed = ({ endedAt, status: _, ...record }: CallRecord) => {
@@ -137,10 +137,10 @@ const shownMissed = ({ endedAt, status: _, ...record }: CallRecord) => {
   return { callId, callerCuid, calleeCuid, callContext, missedAt, actions };
 };
 
-const withAccount = async (
-  call: Call<CallingFlags>,
-  work: (account: CallsAccount, world: CallsWorld) => Promise<void>,
+const withCallRecords = async (
+  call: Invocation<CallingFlags>,
+  work: (account: CallsAccount, world: CallLogContext) => Promise<void>,
 ): Promise<void> =>
-  withCalling(call, (account, said) =>
-    work(account, { runtime: call.runtime, words: jobWords, said }),
+  withCallingSystem(call, (account, said) =>
+    work(account, { runtime: call.runtime, words: cliAdvice, said }),
   );

@@ -1,35 +1,39 @@
-import { CallError, checkPlacement } from '../../jobs/calling/call-errors.js';
+import { CallError, checkCallOptions } from '../../jobs/calling/call-errors.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call.js';
 import { versioned } from '../../ui/sanitize.js';
 import { openVoice } from '../../jobs/calling/voice.js';
-import { EventLines, stoppedWith, withCalling, phoneOptions } from './calling-system.js';
-import { duration, notEmpty } from '../flags/value-parsers.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import { EventStream, stopWithOutput, withCallingSystem, phoneOptions } from './calling-system.js';
+import { duration, nonEmpty } from '../flags/value-parsers.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const placeOptions = [
   'Options:',
-  ['--to <cuid>', 'whom to call', { parse: notEmpty, required: true }],
+  ['--to <cuid>', 'identity of the receiver', { parse: nonEmpty, required: true }],
   [
     '--context <text>',
-    'what the call is about, at most 64 characters',
-    { parse: notEmpty, required: true },
+    'subject of the call, at most 64 characters',
+    { parse: nonEmpty, required: true },
   ],
-  ['--cancel-after <duration>', 'cancel a call that nobody has answered for so long', duration],
-  ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
+  ['--cancel-after <duration>', 'cancel the call if it is not answered within this time', duration],
+  [
+    '--hangup-after <duration>',
+    'hang up after the call has been in progress for this long',
+    duration,
+  ],
   ...phoneOptions,
 ] as const satisfies OptionTable;
 type PlaceFlags = FlagsOf<typeof placeOptions>;
 
 export const place: CommandSpec<PlaceFlags> = {
-  summary: 'call somebody',
+  summary: 'place a call',
   description:
-    'Places a call and follows it. What is told of it goes to stdout as NDJSON, an event a line. Exit code 0 when the ' +
-    'call was in progress and ended, 5 when the receiver could not be reached, 3 at any other end. Ctrl-C hangs up.',
+    'Places a call and prints its events to stdout as NDJSON. Exit code 0 if the call was answered ' +
+    'and ended, 5 if the receiver could not be reached, 3 otherwise. Ctrl-C hangs up.',
   examples: `
     # while "call listen --cuid ann_1" waits in another terminal
     engagectl call place --cuid bob_1 --to ann_1 --context hello --region local
-    # five seconds of talking, or ten of ringing
+    # hang up after five seconds, or cancel after ten seconds of ringing
     engagectl call place --cuid bob_1 --to ann_1 --context "Order 25" --hangup-after 5s --cancel-after 10s --region local
   `,
   options: placeOptions,
@@ -37,13 +41,13 @@ export const place: CommandSpec<PlaceFlags> = {
 };
 
 /** `call place`: events on stdout, a line each, or with --json all of it in one object. */
-async function runPlace(call: Call<PlaceFlags>): Promise<void> {
+async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
   const { flags, runtime } = call;
-  checkPlacement(flags);
+  checkCallOptions(flags);
   const { json } = call.settings();
-  const lines = new EventLines(runtime);
-  await withCalling(call, async (calling, said) => {
-    const world = { runtime: stoppedWith(runtime, lines), said };
+  const lines = new EventStream(runtime);
+  await withCallingSystem(call, async (calling, said) => {
+    const world = { runtime: stopWithOutput(runtime, lines), said };
     const voice = await openVoice(flags, world);
     try {
       const heard = json ? undefined : lines.put;
@@ -65,7 +69,7 @@ async function runPlace(call: Call<PlaceFlags>): Promise<void> {
   });
 }
 
-const ts = ({ now }: Pick<Call['runtime'], 'now'>): string => new Date(now()).toISOString();
+const ts = ({ now }: Pick<Invocation['runtime'], 'now'>): string => new Date(now()).toISOString();
 
 const summaryOf = ({ error: _, ...result }: PlaceResult) =>
   versioned({ command: 'call place', ...result });

@@ -1,25 +1,26 @@
 import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
-import { inputOptions, needInput } from '../flags/input-flags.js';
+import { inputOptions, requireInput } from '../flags/input-flags.js';
 import { integer } from '../flags/value-parsers.js';
 import { runJob } from '../shared/run-job.js';
 import {
-  EventLines,
-  stoppedWith,
+  EventStream,
+  stopWithOutput,
   callingOptions,
-  withCalling,
+  withCallingSystem,
   type CallingFlags,
 } from './calling-system.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 
-type RunFlags = Omit<RunCallsOptions, 'files'> & CallingFlags;
+type CallScriptFlags = Omit<RunCallsOptions, 'files'> & CallingFlags;
 
-export const run: CommandSpec<RunFlags> = {
-  summary: 'make the calls of a script, and compare how they end',
+export const run: CommandSpec<CallScriptFlags> = {
+  summary: 'place the calls of a script and compare how they end',
   description:
-    'Makes a call for each row, both phones in this process: an acceptance test of an environment. Columns: caller, ' +
-    'callee, context; if need be callee_does (answer, decline, ignore, no-microphone, notifications-off, absent), ' +
-    'expect (the last event, or the name of an error), answer_after, hangup_after, cancel_after. An outcome a line on ' +
-    'stdout; exit code 3 when a call did not go as expected.',
+    'Places a call for each row, with both phones in this process, to test an environment. Columns: ' +
+    'caller, callee, context; optional: callee_does (answer, decline, ignore, no-microphone, ' +
+    'notifications-off, absent), expect (the last event, or the name of an error), answer_after, ' +
+    'hangup_after, cancel_after. Prints one outcome per line on stdout; exit code 3 if a call did ' +
+    'not end as expected.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
   examples: `
     # every call of a script, against the local router
@@ -31,12 +32,12 @@ export const run: CommandSpec<RunFlags> = {
     'Options:',
     [
       '--concurrency <n>',
-      'most calls at once',
+      'maximum simultaneous calls',
       { parse: integer({ min: 1, max: 200 }), default: 10 },
     ],
     [
       '--rejects <file>',
-      'where rows go that did not go as expected (default: beside the first input)',
+      'file for rows that did not end as expected (default: next to the first input)',
     ],
     ...callingOptions,
     ...inputOptions,
@@ -44,12 +45,12 @@ export const run: CommandSpec<RunFlags> = {
   run: runScript,
 };
 
-/** `call run`: an outcome a line on stdout, or with --json the summary alone. */
-async function runScript(call: Call<RunFlags>): Promise<void> {
+/** Runs `call run`: prints one outcome per line on stdout, or only the summary with --json. */
+async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
   const { operands: files, flags, runtime } = call;
-  needInput(files, call);
+  requireInput(files, call);
   const settings = call.settings();
-  const lines = new EventLines(runtime);
+  const lines = new EventStream(runtime);
   const outcome = settings.json ? undefined : lines.put;
   await runJob(
     {
@@ -60,8 +61,8 @@ async function runScript(call: Call<RunFlags>): Promise<void> {
       reads: !settings.json,
       stopping: 'stopping: calls are hung up; again leaves at once',
       job: async (world, hooks) =>
-        withCalling(call, async (calling) => {
-          const stopped = { ...world, runtime: stoppedWith(runtime, lines) };
+        withCallingSystem(call, async (calling) => {
+          const stopped = { ...world, runtime: stopWithOutput(runtime, lines) };
           const heard = { ...hooks, ...(outcome && { outcome }) };
           try {
             return await runCalls({ ...flags, files }, calling, stopped, heard);

@@ -1,23 +1,24 @@
 import { resolveAccount, savedAccount, type Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
-import { answer, messages, type Messages } from '../../ui/messages.js';
+import { printAnswer, messagePrinter, type Messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
-import { askAccount } from '../shared/connect.js';
-import { checkedBaseUrl } from '../../config/validation.js';
-import { entry } from '../../config/profiles.js';
+import { checkAccess } from '../shared/connect.js';
+import { validateBaseUrl } from '../../config/validation.js';
+import { ownEntry } from '../../config/profiles.js';
 import { readConfig } from '../../config/config-file.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import { quoteForShell } from '../../wording.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { Runtime } from '../../runtime.js';
 import type { AccountCheck } from '../../jobs/connection.js';
-import type { Settings } from '../shared/global-options.js';
+import type { GlobalOptions } from '../shared/global-options.js';
 
 export const check: CommandSpec = {
-  summary: 'whether account, passcode and region fit together: one harmless request',
+  summary: 'test the account with one harmless request',
   examples: `
-    # the account that commands use
+    # test the default account
     engagectl config check
-    # another one
+    # test another account
     engagectl config check --profile staging --region us1
   `,
   run: checkCredentials,
@@ -27,11 +28,11 @@ export const check: CommandSpec = {
  * `config check`: one harmless request that needs the right credentials. When they are refused, the
  * other regions of the config profile are asked as well, and the error says what to type.
  */
-async function checkCredentials({ settings, runtime }: Call): Promise<void> {
+async function checkCredentials({ settings, runtime }: Invocation): Promise<void> {
   const set = settings();
-  const told = messages(set, runtime);
+  const told = messagePrinter(set, runtime);
   const account = await resolveAccount(set, runtime);
-  const { status, error, baseUrl } = await askAccount(account, set, runtime);
+  const { status, error, baseUrl } = await checkAccess(account, set, runtime);
   const { profile, region, accountId } = account;
   const found = {
     ok: status === 'accepted',
@@ -41,18 +42,18 @@ async function checkCredentials({ settings, runtime }: Call): Promise<void> {
     baseUrl,
   };
   if (status === 'refused') {
-    const tried = await tryOtherRegions(account, set, runtime);
+    const tried = await probeRegions(account, set, runtime);
     if (set.json) runtime.stdout.write(jsonAnswer({ ...found, tried }));
     else sayTried(account, tried, told);
     throw refused(account, error?.message ?? '', tried);
   }
   if (error) throw error;
   const note = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
-  answer(set, runtime, found, { note });
+  printAnswer(set, runtime, found, { note });
 }
 
 /** One line for each region. */
-function sayTried(account: Account, tried: readonly TriedRegion[], told: Messages): void {
+function sayTried(account: Account, tried: readonly RegionProbe[], told: Messages): void {
   const { region, baseUrl, accountId } = account;
   told.note(`${region} (${baseUrl}): account ${accountId}: refused`);
   for (const { region: other, baseUrl: url, accountId: own, ownAnswer, answer } of tried) {
@@ -61,37 +62,40 @@ function sayTried(account: Account, tried: readonly TriedRegion[], told: Message
   }
 }
 
-function refused(account: Account, message: string, tried: readonly TriedRegion[]): EngagectlError {
-  const home = homeOf(account, tried);
+function refused(account: Account, message: string, tried: readonly RegionProbe[]): EngagectlError {
+  const home = acceptingRegion(account, tried);
   return new EngagectlError('E-CREDENTIALS', message, {
     why: home
       ? `account ${account.accountId} belongs to the region at ${home.baseUrl}`
       : 'the service does not know this account and passcode in this region',
-    fix: home ? wayHome(account, home) : correction(account),
+    fix: home ? switchRegionAdvice(account, home) : correction(account),
   });
 }
 
 /** The region that takes the account, be it with the passcode saved there. */
-const homeOf = ({ accountId }: Account, tried: readonly TriedRegion[]) =>
+const acceptingRegion = ({ accountId }: Account, tried: readonly RegionProbe[]) =>
   tried.find(({ answer }) => answer === 'accepted') ??
   tried.find((other) => other.accountId === accountId && other.ownAnswer === 'accepted');
 
-function wayHome({ profile, region, accountId }: Account, home: TriedRegion): string {
+function switchRegionAdvice({ profile, region, accountId }: Account, home: RegionProbe): string {
   if (home.accountId === accountId)
-    return `--region ${home.region}; or for good: engagectl config use ${profile} --region ${home.region}`;
-  return `engagectl config set --profile ${profile} --region ${region} --base-url ${home.baseUrl}`;
+    return `--region ${quoteForShell(home.region)}; or for good: ${commandOf('use', profile, home.region)}`;
+  return `${commandOf('set --profile', profile, region)} --base-url ${quoteForShell(home.baseUrl)}`;
 }
+
+const commandOf = (words: string, profile: string | undefined, region: string): string =>
+  `engagectl config ${words} ${quoteForShell(profile ?? 'default')} --region ${quoteForShell(region)}`;
 
 function correction({ profile, region, accountId, sources }: Account): string {
   if (profile === undefined || sources.accountId.startsWith('ENGAGECTL_'))
     return `correct ENGAGECTL_ACCOUNT_ID and ENGAGECTL_PASSCODE, or the address (${sources.baseUrl}); --profile <name> --region <name> takes a saved account instead`;
   if (sources.passcode.startsWith('passcode_command'))
-    return `see that the command of region ${region} prints the passcode of account ${accountId}; engagectl config set --profile ${profile} --region ${region} --passcode-command <command> changes it`;
-  return `engagectl config set --profile ${profile} --region ${region} --account-id ${accountId} asks for the passcode again`;
+    return `see that the command of region ${region} prints the passcode of account ${accountId}; ${commandOf('set --profile', profile, region)} --passcode-command <command> changes it`;
+  return `${commandOf('set --profile', profile, region)} --account-id ${quoteForShell(accountId)} asks for the passcode again`;
 }
 
 /** Another region of the config profile, and what it says. */
-interface TriedRegion {
+interface RegionProbe {
   readonly region: string;
   readonly baseUrl: string;
   /** The account saved for it. */
@@ -108,17 +112,17 @@ type Answer = AccountCheck['status'] | 'cannot be used';
  * own credentials, and with those of `account`. The passcode goes to addresses only that the user
  * saved in this very profile, by https or to this machine.
  */
-async function tryOtherRegions(
+async function probeRegions(
   account: Account,
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
-): Promise<TriedRegion[]> {
+): Promise<RegionProbe[]> {
   const { profile, region } = account;
   if (profile === undefined) return [];
-  const regions = entry((await readConfig(runtime)).profiles, profile)?.regions ?? {};
+  const regions = ownEntry((await readConfig(runtime)).profiles, profile)?.regions ?? {};
   const ask = async (one: Account | undefined): Promise<Answer> =>
-    (one && (await askAccount(one, settings, runtime)).status) ?? 'cannot be used';
-  const tried: TriedRegion[] = [];
+    (one && (await checkAccess(one, settings, runtime)).status) ?? 'cannot be used';
+  const tried: RegionProbe[] = [];
   for (const [name, { baseUrl, accountId, headerPrefix = defaultHeaderPrefix }] of Object.entries(
     regions,
   )) {
@@ -127,7 +131,7 @@ async function tryOtherRegions(
     const there = await usable(() => ({
       ...account,
       region: name,
-      baseUrl: checkedBaseUrl(baseUrl, `config profile "${profile}"`),
+      baseUrl: validateBaseUrl(baseUrl, `config profile "${profile}"`),
       headerPrefix,
     }));
     const ownAnswer = await ask(own);

@@ -2,7 +2,7 @@ import type { CommandSpec } from '../shared/command-spec.js';
 
 /** Credentials per region, in named config profiles (contract §5). */
 export const command: CommandSpec = {
-  summary: 'credentials per region, in named config profiles',
+  summary: 'manage credentials per region in named config profiles',
   examples: `
     # save an account; asks for the passcode without showing it
     engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1

@@ -1,19 +1,19 @@
-import { listed, without, withCurrent } from '../../config/profiles.js';
+import { listSaved, removeSaved, withCurrent } from '../../config/profiles.js';
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
-import { aligned } from '../../ui/format.js';
-import { answer } from '../../ui/messages.js';
-import type { Settings } from '../shared/global-options.js';
+import { textTable } from '../../ui/format.js';
+import { printAnswer } from '../../ui/messages.js';
+import type { GlobalOptions } from '../shared/global-options.js';
 import { profileName } from '../flags/value-parsers.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 
 export const use: CommandSpec = {
   needs: 'account',
-  summary: 'choose the profile, and its region, for commands that name none',
+  summary: 'select the default profile, and its default region',
   operands: [['<profile>', 'config profile', { parse: profileName }]],
   examples: `
-    # the profile for commands that name none
+    # select the default profile
     engagectl config use staging
-    # and its region
+    # select its default region
     engagectl config use default --region eu1
   `,
   run: useProfile,
@@ -21,12 +21,12 @@ export const use: CommandSpec = {
 
 export const remove: CommandSpec = {
   needs: 'account',
-  summary: 'forget a profile, or one region of it',
+  summary: 'remove a profile, or remove one region of it',
   operands: [['<profile>', 'config profile', { parse: profileName }]],
   examples: `
-    # a whole profile
+    # remove a profile
     engagectl config remove staging
-    # one region of it
+    # remove one region of it
     engagectl config remove default --region eu1
   `,
   run: removeProfile,
@@ -34,7 +34,7 @@ export const remove: CommandSpec = {
 
 export const list: CommandSpec = {
   needs: 'nothing',
-  summary: 'all saved accounts, without their passcodes',
+  summary: 'list saved accounts, without passcodes',
   examples: `
     # without their passcodes
     engagectl config list
@@ -46,9 +46,9 @@ export const list: CommandSpec = {
 
 export const path: CommandSpec = {
   needs: 'nothing',
-  summary: 'where the config file is',
+  summary: 'print the location of the config file',
   examples: `
-    # a path and nothing else
+    # print the path only
     engagectl config path
     # for a script
     engagectl config path --json
@@ -56,32 +56,36 @@ export const path: CommandSpec = {
   run: showPath,
 };
 
-async function useProfile({ operands: [name = ''], runtime, ...call }: Call): Promise<void> {
+async function useProfile({ operands: [name = ''], runtime, ...call }: Invocation): Promise<void> {
   const settings = call.settings();
   const region = regionFlag(settings);
   await updateConfig(runtime, (config) => withCurrent(config, name, region));
   const used = { used: { profile: name, region } };
-  answer(settings, runtime, used, { note: `in use: ${described(name, region)}` });
+  printAnswer(settings, runtime, used, { note: `in use: ${described(name, region)}` });
 }
 
-async function removeProfile({ operands: [name = ''], runtime, ...call }: Call): Promise<void> {
+async function removeProfile({
+  operands: [name = ''],
+  runtime,
+  ...call
+}: Invocation): Promise<void> {
   const settings = call.settings();
   const region = regionFlag(settings);
-  await updateConfig(runtime, (config) => without(config, name, region));
+  await updateConfig(runtime, (config) => removeSaved(config, name, region));
   const removed = { removed: { profile: name, region } };
-  answer(settings, runtime, removed, { note: `removed: ${described(name, region)}` });
+  printAnswer(settings, runtime, removed, { note: `removed: ${described(name, region)}` });
 }
 
 /** Of the flag only: what is changed on disk should not depend on a variable set long ago. */
-const regionFlag = ({ region, flags }: Settings): string | undefined =>
+const regionFlag = ({ region, flags }: GlobalOptions): string | undefined =>
   flags.has('region') ? region : undefined;
 
 const described = (profile: string, region: string | undefined): string =>
   region === undefined ? `profile ${profile}` : `profile ${profile}, region ${region}`;
 
-async function listProfiles({ settings, runtime }: Call): Promise<void> {
+async function listProfiles({ settings, runtime }: Invocation): Promise<void> {
   const file = configPath(runtime);
-  const accounts = listed(await readConfig(runtime));
+  const accounts = listSaved(await readConfig(runtime));
   const rows = accounts.map(
     ({ current, profile, region, baseUrl, accountId, passcode, production }) => [
       current ? '*' : ' ',
@@ -94,13 +98,13 @@ async function listProfiles({ settings, runtime }: Call): Promise<void> {
     ],
   );
   const header = [' ', 'PROFILE', 'REGION', 'ACCOUNT', 'PASSCODE', 'BASE URL', 'PRODUCTION'];
-  const text = `${aligned([header, ...rows])}from ${file}\n`;
+  const text = `${textTable([header, ...rows])}from ${file}\n`;
   const isEmpty = accounts.length === 0;
   const words = isEmpty ? { note: `no config profiles yet, in ${file}` } : { text };
-  answer(settings(), runtime, { file, accounts }, words);
+  printAnswer(settings(), runtime, { file, accounts }, words);
 }
 
-function showPath({ settings, runtime }: Call): void {
+function showPath({ settings, runtime }: Invocation): void {
   const file = configPath(runtime);
-  answer(settings(), runtime, { file }, { text: `${file}\n` });
+  printAnswer(settings(), runtime, { file }, { text: `${file}\n` });
 }

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { checkedBaseUrl, together } from '../../config/validation.js';
+import { validateBaseUrl, collectErrors } from '../../config/validation.js';
 import { savedRegion, withProduction, withRegion, currentProfile } from '../../config/profiles.js';
 import {
   checkedAccountId,
@@ -11,17 +11,18 @@ import {
 } from '../../config/credentials.js';
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
-import { answer, messages } from '../../ui/messages.js';
+import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { text as wholeText } from 'node:stream/consumers';
 import { askSecret } from '../../ui/prompt.js';
-import { isOn } from '../../ui/display-settings.js';
-import { asCalled } from '../../wording.js';
+import { isSwitchOn } from '../../ui/display-settings.js';
+import { withProgramName } from '../../wording.js';
 import { savedAccount } from '../../config/account.js';
-import { askAccount } from '../shared/connect.js';
+import { checkAccess } from '../shared/connect.js';
+import { quoteForShell } from '../../wording.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../shared/global-options.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { GlobalOptions } from '../shared/global-options.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import type { Readable } from 'node:stream';
 import type { SavedRegion } from '../../config/schema.js';
@@ -39,14 +40,14 @@ const setOptions = [
   ],
   ['--call-account-id <id>', 'account id of the calling system'],
   ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
-  ['--production', 'of the whole profile: writes ask first, on a terminal'],
-  ['--no-production', 'writes do not ask'],
-  ['--no-check', 'do not try what was saved, by one harmless request'],
+  ['--production', 'mark the profile as production: writes ask for confirmation on a terminal'],
+  ['--no-production', 'remove the production mark'],
+  ['--no-check', 'do not test the saved account'],
 ] as const satisfies OptionTable;
 type SetFlags = FlagsOf<typeof setOptions>;
 
 export const set: CommandSpec<SetFlags> = {
-  summary: 'save or change the account of one region',
+  summary: 'save or change the account of a region',
   description:
     'Saves the account of one region, and tries it by one harmless request of at most 5 s (--timeout). ' +
     'It is saved, exit code 0, also where it does not fit or the service cannot be reached: that is a ' +
@@ -69,10 +70,10 @@ export const set: CommandSpec<SetFlags> = {
  * `config set` (contract §5). Only flags are saved: a variable belongs to the environment, and may
  * be gone tomorrow.
  */
-async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Promise<void> {
+async function setRegion({ flags, runtime, ...call }: Invocation<SetFlags>): Promise<void> {
   const settings = call.settings();
   const region = flagOf(settings, 'region');
-  if (region === undefined && isOnlyMark(flags, settings))
+  if (region === undefined && onlySetsProduction(flags, settings))
     return markProfile(flags.production === true, settings, runtime);
   if (region === undefined)
     throw new EngagectlError('E-USAGE', 'config set needs --region <name>', {
@@ -91,8 +92,8 @@ async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Promise<v
   };
   const notYetRead = { passcode: '-', callApiKey: flags.callApiKeyFile };
   // Everything else is checked before anybody types a passcode.
-  const [baseUrl, callApiKey] = await together(
-    () => checked(typed.baseUrl, checkedBaseUrl, '--base-url'),
+  const [baseUrl, callApiKey] = await collectErrors(
+    () => checked(typed.baseUrl, validateBaseUrl, '--base-url'),
     async () => callKey(flags, runtime),
     () => checked(typed.accountId, checkedAccountId, '--account-id'),
     () => checked(typed.headerPrefix, checkedHeaderPrefix, '--header-prefix'),
@@ -101,18 +102,20 @@ async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Promise<v
   );
   const values = { ...typed, baseUrl, callApiKey };
   const isNew = savedRegion(saved, profile, region) === undefined;
-  const secret = await givenPasscode(flags, runtime, isNew || flags.accountId !== undefined);
+  const secret = await readPasscode(flags, runtime, isNew || flags.accountId !== undefined);
   await updateConfig(runtime, (config) => {
     const changed = withRegion(config, { profile, region, values: { ...values, ...secret } });
     const { production } = flags;
     return production === undefined ? changed : withProduction(changed, profile, production);
   });
   const file = configPath(runtime);
-  const told = messages(settings, runtime);
+  const told = messagePrinter(settings, runtime);
   told.note(`saved: profile ${profile}, region ${region}, in ${file}`);
   const isNews = tried.some((name) => ({ ...values, ...secret })[name] !== undefined);
   const check =
-    flags.check && isNews ? await trySaved({ profile, region }, settings, runtime) : notTried;
+    flags.check && isNews
+      ? await checkSavedAccount({ profile, region }, settings, runtime)
+      : notTried;
   if (settings.json) runtime.stdout.write(jsonAnswer({ file, saved: { profile, region }, check }));
   else if (check.status === 'accepted') told.note(check.message ?? '');
   if (check.status === 'refused' || check.status === 'no answer') told.warn(check.message ?? '');
@@ -127,21 +130,23 @@ async function callKey({ callApiKeyFile: file }: SetFlags, { cwd, signal }: Runt
 }
 
 /** `config set --production` by itself is about the profile, not about a region of it. */
-const isOnlyMark = (flags: SetFlags, settings: Settings): boolean =>
+const onlySetsProduction = (flags: SetFlags, settings: GlobalOptions): boolean =>
   flags.production !== undefined &&
   Object.keys(flags).every((name) => name === 'production' || name === 'check') &&
   savedFlags.every((name) => !settings.flags.has(name));
 
 async function markProfile(
   production: boolean,
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<void> {
   const profile = settings.profile ?? currentProfile(await readConfig(runtime));
   await updateConfig(runtime, (config) => withProduction(config, profile, production));
-  const what = production ? 'writes ask first' : 'writes do not ask';
+  const what = production ? 'writes ask first' : 'remove the production mark';
   const saved = { file: configPath(runtime), saved: { profile, production } };
-  answer(settings, runtime, saved, { note: `saved: profile ${profile}: on a terminal ${what}` });
+  printAnswer(settings, runtime, saved, {
+    note: `saved: profile ${profile}: on a terminal ${what}`,
+  });
 }
 
 const checked = (
@@ -151,7 +156,7 @@ const checked = (
 ): string | undefined => (value === undefined ? undefined : check(value, flag));
 
 const savedFlags = ['region', 'baseUrl', 'headerPrefix', 'timezone'] as const;
-const flagOf = (settings: Settings, name: (typeof savedFlags)[number]): string | undefined =>
+const flagOf = (settings: GlobalOptions, name: (typeof savedFlags)[number]): string | undefined =>
   settings.flags.has(name) ? settings[name] : undefined;
 
 type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
@@ -160,7 +165,7 @@ type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
  * What is to be saved; empty when the saved one stays: a new account id never goes with the old
  * passcode.
  */
-async function givenPasscode(
+async function readPasscode(
   { passcodeFile, passcodeStdin, passcodeCommand }: SetFlags,
   runtime: Runtime,
   needed: boolean,
@@ -175,7 +180,7 @@ async function givenPasscode(
       ),
     };
   if (!needed && passcodeStdin !== true) return {};
-  if (runtime.stdin.isTTY === true && !isOn(runtime.env['ENGAGECTL_NO_INPUT'])) {
+  if (runtime.stdin.isTTY === true && !isSwitchOn(runtime.env['ENGAGECTL_NO_INPUT'])) {
     return {
       passcode: checkedPasscode(await askSecret('Passcode (not shown): ', runtime), 'typed'),
     };
@@ -217,9 +222,9 @@ const patienceMs = 5000;
  * Whether account, passcode and region fit together: one harmless request, which is not repeated.
  * It is saved whatever comes of it, so that this can be done without a network.
  */
-async function trySaved(
+async function checkSavedAccount(
   { profile, region }: { readonly profile: string; readonly region: string },
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<Tried> {
   if (!savedRegion(await readConfig(runtime), profile, region)) return notTried; // meanwhile removed by another process
@@ -227,7 +232,7 @@ async function trySaved(
     const timeoutMs = settings.flags.has('timeout') ? settings.timeoutMs : patienceMs;
     const account = await savedAccount({ profile, region }, runtime);
     const { accountId, baseUrl } = account;
-    const { status, error } = await askAccount(account, { ...settings, timeoutMs }, runtime);
+    const { status, error } = await checkAccess(account, { ...settings, timeoutMs }, runtime);
     if (status === 'accepted') {
       const message = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
       return { status, message };
@@ -235,7 +240,7 @@ async function trySaved(
     const what = status === 'refused' ? 'does not fit' : 'could not be tried';
     return {
       status,
-      message: `account ${accountId} ${what}: ${error?.message ?? ''}; ${asCalled(advice(profile, region), runtime.program)}`,
+      message: `account ${accountId} ${what}: ${error?.message ?? ''}; ${withProgramName(advice(profile, region), runtime.program)}`,
     };
   } catch (error) {
     if (!(error instanceof EngagectlError) || runtime.signal.aborted) throw error;
@@ -246,4 +251,4 @@ async function trySaved(
 }
 
 const advice = (profile: string, region: string): string =>
-  `engagectl config check --profile ${profile} --region ${region} says more`;
+  `engagectl config check --profile ${quoteForShell(profile)} --region ${quoteForShell(region)} says more`;

@@ -1,26 +1,26 @@
 import { callingCredentials, resolveAccount } from '../../config/account.js';
 import { maskedPasscode } from '../../config/profiles.js';
-import { configFolder, stateFolder } from '../../config/directories.js';
+import { configDirectory, stateDirectory } from '../../config/directories.js';
 import { configPath } from '../../config/config-file.js';
-import { aligned } from '../../ui/format.js';
-import { answer } from '../../ui/messages.js';
+import { textTable } from '../../ui/format.js';
+import { printAnswer } from '../../ui/messages.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../shared/global-options.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { GlobalOptions } from '../shared/global-options.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const showOptions = [
   'Options:',
-  ['--sources', 'also the other settings and the folders'],
+  ['--sources', 'also show the other settings and the directories'],
 ] as const satisfies OptionTable;
 type ShowFlags = FlagsOf<typeof showOptions>;
 
 export const show: CommandSpec<ShowFlags> = {
-  summary: 'the account a command would use, and where each value comes from',
+  summary: 'show the selected account and the source of each value',
   examples: `
-    # what a command would use
+    # show the selected account
     engagectl config show
-    # all settings of another region
+    # show all settings of another region
     engagectl config show --region us1 --sources
   `,
   options: showOptions,
@@ -28,13 +28,13 @@ export const show: CommandSpec<ShowFlags> = {
 };
 
 /**
- * `config show`: the account a command would use, and where each value comes from; with `--sources`, the
+ * `config show`: show the selected account and the source of each value; with `--sources`, the
  * other settings and the folders as well. A `passcode_command` is not run.
  */
-async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promise<void> {
+async function showAccount({ flags, runtime, ...call }: Invocation<ShowFlags>): Promise<void> {
   const settings = call.settings();
   const { profile, sources, ...account } = await resolveAccount(settings, runtime, {
-    run: unread,
+    run: maskedSecret,
   });
   const file = configPath(runtime);
   const calling = await callingCredentials(settings, runtime, profile);
@@ -44,7 +44,7 @@ async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promis
     callApiKey: calling.sources.passcode,
   };
   const shown = { ...account, passcode: maskedPasscode, ...calls };
-  const others = flags.sources ? otherSettings(settings, runtime) : [];
+  const others = flags.sources ? nonAccountSettings(settings, runtime) : [];
   const object = {
     profile,
     ...shown,
@@ -72,11 +72,11 @@ async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promis
       : []),
     ...others.map(({ label, text, source }) => [label, text, source]),
   ].map(([name = '', value = '', source = '']) => [name, value, `from ${source}`]);
-  answer(settings, runtime, object, { text: `${aligned(rows)}config file: ${file}\n` });
+  printAnswer(settings, runtime, object, { text: `${textTable(rows)}config file: ${file}\n` });
 }
 
 /** In place of the output of a `passcode_command`. */
-const unread = (): Promise<string> => Promise.resolve(maskedPasscode);
+const maskedSecret = (): Promise<string> => Promise.resolve(maskedPasscode);
 
 interface OtherSetting {
   readonly label: string;
@@ -95,11 +95,11 @@ const options = [
 ] as const;
 
 const folders = [
-  ['configFolder', 'config folder', configFolder, 'ENGAGECTL_CONFIG_DIR'],
-  ['stateFolder', 'state folder', stateFolder, 'ENGAGECTL_STATE_DIR'],
+  ['configFolder', 'config folder', configDirectory, 'ENGAGECTL_CONFIG_DIR'],
+  ['stateFolder', 'state folder', stateDirectory, 'ENGAGECTL_STATE_DIR'],
 ] as const;
 
-function otherSettings(settings: Settings, runtime: Runtime): OtherSetting[] {
+function nonAccountSettings(settings: GlobalOptions, runtime: Runtime): OtherSetting[] {
   const { env } = runtime;
   const numbers = options.map(([key, words]) => {
     const value = settings[key];

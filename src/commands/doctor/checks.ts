@@ -1,35 +1,35 @@
 import path from 'node:path';
-import { asCalled, shellWord } from '../../wording.js';
+import { withProgramName, shellPath } from '../../wording.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
 import { inert, jsonAnswer } from '../../ui/sanitize.js';
 import { resolveAccount, type Account } from '../../config/account.js';
 import {
   checkCertificate,
   libraryVersions,
-  checkName,
+  checkDns,
   checkProxy,
-  type Warning,
+  type DoctorWarning,
 } from '../../jobs/doctor/checks.js';
 import { version } from '../../version.js';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
-import { stateFolder } from '../../config/directories.js';
+import { runsFolder, stateDirectory } from '../../config/directories.js';
 import { configPath, readConfig } from '../../config/config-file.js';
 import { tryLock } from '../../jobs/run/run-folder.js';
-import { askAccount } from '../shared/connect.js';
+import { checkAccess } from '../shared/connect.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../shared/global-options.js';
+import type { GlobalOptions } from '../shared/global-options.js';
 
 /**
  * `doctor`: a line for each check as it is made, on stdout; with `--json` one object. `--quiet`
  * leaves out what is well. Throws the most serious of what failed.
  */
-export async function runDoctor(settings: Settings, runtime: Runtime): Promise<void> {
+export async function runDoctor(settings: GlobalOptions, runtime: Runtime): Promise<void> {
   const { json, quiet } = settings;
   const { stdout } = runtime;
   const checks: Finding[] = [];
-  for await (const { fix, ...found } of examine(settings, runtime)) {
-    const finding = { ...found, fix: fix && asCalled(fix, runtime.program) };
+  for await (const { fix, ...found } of runChecks(settings, runtime)) {
+    const finding = { ...found, fix: fix && withProgramName(fix, runtime.program) };
     checks.push(finding);
     if (!json && !(quiet && finding.status === 'ok')) stdout.write(inert(lineOf(finding)));
   }
@@ -70,10 +70,10 @@ interface Finding {
 }
 
 /** What a check returns is well, or a warning; when it throws, it has failed. */
-type Check<Of> = (of: Of) => Promise<string | Warning> | string | Warning;
+type Check<Of> = (of: Of) => Promise<string | DoctorWarning> | string | DoctorWarning;
 
 interface Machine {
-  readonly settings: Settings;
+  readonly settings: GlobalOptions;
   readonly runtime: Runtime;
   account?: Account;
 }
@@ -85,15 +85,15 @@ interface Service extends Machine {
   date?: string | undefined;
 }
 
-const ofMachine: Readonly<Record<string, Check<Machine>>> = {
+const machineChecks: Readonly<Record<string, Check<Machine>>> = {
   node: async ({ runtime: { nodeVersion, platform } }) => {
     const { undici, libsql, sqlite } = await libraryVersions();
     const store = sqlite === null ? 'no libsql' : `libsql ${libsql} (SQLite ${sqlite})`;
     return `${nodeVersion}, ${platform}, engagectl ${version}, undici ${undici}, ${store}`;
   },
-  config: async ({ runtime }) => checkConfig(runtime),
-  state: async ({ runtime }) => checkState(runtime),
-  lock: async ({ runtime }) => checkLock(runtime),
+  config: async ({ runtime }) => checkConfigFile(runtime),
+  state: async ({ runtime }) => checkStateDirectory(runtime),
+  lock: async ({ runtime }) => checkRunLock(runtime),
   account: async (machine) => {
     machine.account = await resolveAccount(machine.settings, machine.runtime);
     const { accountId, region, sources } = machine.account;
@@ -101,25 +101,26 @@ const ofMachine: Readonly<Record<string, Check<Machine>>> = {
   },
 };
 
-const ofService: Readonly<Record<string, Check<Service>>> = {
+const accountChecks: Readonly<Record<string, Check<Service>>> = {
   proxy: ({ url, runtime }) => checkProxy(url, runtime),
-  name: async ({ url, runtime }) => checkName(url, runtime),
+  name: async ({ url, runtime }) => checkDns(url, runtime),
   tls: async ({ url, runtime }) => checkCertificate(url, runtime),
   request: async (service) => {
     const { account, settings, runtime } = service;
-    const answer = await askOnce(account, settings, runtime);
+    const answer = await checkAccountOnce(account, settings, runtime);
     service.date = answer.date;
     return answer.message;
   },
-  clock: ({ date, runtime }) => checkClock(date, runtime),
+  clock: ({ date, runtime }) => checkClockSkew(date, runtime),
 };
 
 /** The checks, one after the other: those about the service only when there is an account. */
-async function* examine(settings: Settings, runtime: Runtime): AsyncGenerator<Finding> {
+async function* runChecks(settings: GlobalOptions, runtime: Runtime): AsyncGenerator<Finding> {
   const machine: Machine = { settings, runtime };
-  yield* findings(ofMachine, machine);
+  yield* findings(machineChecks, machine);
   const { account } = machine;
-  if (account) yield* findings(ofService, { ...machine, account, url: new URL(account.baseUrl) });
+  if (account)
+    yield* findings(accountChecks, { ...machine, account, url: new URL(account.baseUrl) });
 }
 
 async function* findings<Of>(
@@ -141,7 +142,7 @@ async function* findings<Of>(
 }
 
 /** The config file: there, whole, and readable by its owner only. */
-async function checkConfig(runtime: Runtime): Promise<string> {
+async function checkConfigFile(runtime: Runtime): Promise<string> {
   const { profiles } = await readConfig(runtime);
   const names = Object.keys(profiles);
   const what = names.length === 0 ? 'no profile saved' : `profiles ${names.join(', ')}`;
@@ -149,9 +150,10 @@ async function checkConfig(runtime: Runtime): Promise<string> {
 }
 
 /** Where journals go: a write needs it, an export does without and cannot be resumed. */
-async function checkState(runtime: Runtime): Promise<string | Warning> {
-  const folder = stateFolder(runtime);
+async function checkStateDirectory(runtime: Runtime): Promise<string | DoctorWarning> {
+  const folder = stateDirectory(runtime);
   try {
+    runsFolder(runtime);
     const there = await nearest(folder);
     if (there !== folder) {
       await access(there, constants.W_OK);
@@ -162,9 +164,10 @@ async function checkState(runtime: Runtime): Promise<string | Warning> {
     await unlink(probe);
     const { mode } = await stat(folder);
     if (runtime.platform === 'win32' || (mode & 0o077) === 0) return `${folder}: can be written`;
-    const fix = `chmod 700 ${shellWord(folder)}`;
+    const fix = `chmod 700 ${shellPath(folder)}`;
     return { warning: `${folder}: others may look into it`, fix };
   } catch (error) {
+    if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-FILE-WRITE', `${folder} cannot be written`, {
       why: (error as Error).message,
       fix: 'make it writable, name another in ENGAGECTL_STATE_DIR, or write with --no-journal',
@@ -187,9 +190,9 @@ async function nearest(folder: string): Promise<string> {
 }
 
 /** What keeps two processes from working on one run. */
-async function checkLock(runtime: Runtime): Promise<string> {
+async function checkRunLock(runtime: Runtime): Promise<string> {
   try {
-    await tryLock(await nearest(stateFolder(runtime)), runtime);
+    await tryLock(await nearest(stateDirectory(runtime)), runtime);
     return 'a run can be locked';
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === 'open')
@@ -209,10 +212,14 @@ interface Answer {
 }
 
 /** One harmless authenticated request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
-async function askOnce(account: Account, settings: Settings, runtime: Runtime): Promise<Answer> {
+async function checkAccountOnce(
+  account: Account,
+  settings: GlobalOptions,
+  runtime: Runtime,
+): Promise<Answer> {
   let date: string | undefined;
   const started = runtime.monotonic();
-  const { status, request, error } = await askAccount(account, settings, runtime, (headers) => {
+  const { status, request, error } = await checkAccess(account, settings, runtime, (headers) => {
     date = headers['date']?.toString();
   });
   const milliseconds = Math.round(runtime.monotonic() - started);
@@ -228,7 +235,10 @@ async function askOnce(account: Account, settings: Settings, runtime: Runtime): 
 const skewMs = 60_000;
 
 /** This machine's clock against the service's. */
-function checkClock(date: string | undefined, { now }: Pick<Runtime, 'now'>): string | Warning {
+function checkClockSkew(
+  date: string | undefined,
+  { now }: Pick<Runtime, 'now'>,
+): string | DoctorWarning {
   const there = Date.parse(date ?? '');
   if (Number.isNaN(there)) return 'not compared: no answer said what time it is';
   const seconds = Math.round((now() - there) / 1000);

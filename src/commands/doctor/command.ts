@@ -2,14 +2,14 @@ import type { CommandSpec } from '../shared/command-spec.js';
 
 /** Looks at everything a run depends on (contract §7). */
 export const command: CommandSpec = {
-  summary: 'check configuration, folders, clock and network',
+  summary: 'check configuration, directories, clock and network',
   description:
-    'Looks at Node, configuration, state folder, credentials, proxy, name lookup, certificate and ' +
-    'clock, and makes one harmless authenticated request. What is wrong comes with its fix.',
+    'Checks Node, configuration, state directory, credentials, proxy, DNS, certificate and clock, ' +
+    'and makes one harmless authenticated request. Prints a fix for each problem.',
   examples: `
     # before the first run, or when one fails
     engagectl doctor
-    # from cron: what is wrong and nothing else
+    # from cron: print problems only
     engagectl doctor --quiet
     # in CI: one JSON object
     engagectl doctor --json

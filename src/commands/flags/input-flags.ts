@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
-import type { Call } from '../shared/command-spec.js';
+import type { Invocation } from '../shared/command-spec.js';
 import type { OptionTable, OptionRow } from './option-table.js';
 
 const unquoted = matching(
@@ -15,42 +15,39 @@ export const inputOptions: OptionTable = [
   'Input:',
   [
     '--input-format <format>',
-    'csv, tsv, ndjson, json, list; default: by extension, else by content',
+    'csv, tsv, ndjson, json, list; default: by extension, then content',
     choice('csv', 'tsv', 'ndjson', 'json', 'list'),
   ],
   ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', delimiter],
   [
     '--quote <char>',
-    'around CSV cells (default: "; empty: none)',
+    'quote character (default: "; empty string disables quoting)',
     matching(/^[^\r\n]?$/u, 'Use one character, or an empty text for none.'),
   ],
   [
     '--escape <char>',
-    'before a quote in a quoted cell (default: the quote)',
+    'character that escapes a quote (default: the quote character)',
     matching(/^[^\r\n]$/u, 'Use one character.'),
   ],
   [
     '--comment <text>',
-    'CSV lines that begin with it are no records',
+    'skip CSV lines that start with this text',
     matching(/^[^\r\n]+$/, 'Use one or more characters of one line.'),
   ],
-  [
-    '--recover-quotes',
-    'after a CSV quote that is never closed, resume on the next line (default: stop)',
-  ],
-  ['--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'],
+  ['--recover-quotes', 'after an unclosed CSV quote, resume on the next line (default: stop)'],
+  ['--encoding <name>', 'encoding of the input (default: UTF-8, or as its BOM says)'],
   [
     '--max-record-bytes <bytes>',
-    'a longer record is rejected',
+    'reject longer records',
     { parse: byteCount, default: 1024 * 1024, shown: '1MiB' },
   ],
-  ['--limit <n>', 'take the first n records only', integer({ min: 0 })],
+  ['--limit <n>', 'read only the first n records', integer({ min: 0 })],
 ];
 
 /** Without a file, input comes from stdin; from a terminal it never would: help instead, exit 2. */
-export function needInput(
+export function requireInput(
   files: readonly string[],
-  { command, runtime }: Pick<Call, 'command' | 'runtime'>,
+  { command, runtime }: Pick<Invocation, 'command' | 'runtime'>,
 ): void {
   if (files.length > 0 || runtime.stdin.isTTY !== true) return;
   command.outputHelp({ error: true });
@@ -81,28 +78,28 @@ export function refuseInputFlags(command: Command): void {
 
 export const typeOption: OptionRow = [
   '--type <type>',
-  'profile or event: what flat rows are',
+  'what each row is: profile or event',
   { parse: choice('profile', 'event'), default: 'profile' },
 ];
 
 /** How rows become records of an upload, beside their type. */
 export const mappingOptions: OptionTable = [
-  ['--identity <column>', 'column of the identity (default: identity)'],
-  ['--object-id <column>', 'key by the objectId in this column'],
-  ['--map <column=key>', 'send a column under another name (repeatable)', { repeatable: true }],
-  ['--drop <column>', 'do not send this column (repeatable)', { repeatable: true }],
-  ['--only <a,b>', 'send these columns only (repeatable)', { repeatable: true }],
+  ['--identity <column>', 'column that contains the identity (default: identity)'],
+  ['--object-id <column>', 'column that contains the objectId, used instead of an identity'],
+  ['--map <column=key>', 'rename a column (repeatable)', { repeatable: true }],
+  ['--drop <column>', 'omit a column (repeatable)', { repeatable: true }],
+  ['--only <a,b>', 'send only these columns (repeatable)', { repeatable: true }],
   [
     '--types <column:type,…>',
-    'string, integer, number, boolean, date, json or phone:+91; else strings (repeatable)',
+    'column types: string (default), integer, number, boolean, date, json, phone:+91 (repeatable)',
     { repeatable: true },
   ],
-  ['--mapping <file>', 'JSON file with all of this, and what is expected'],
+  ['--mapping <file>', 'JSON file with these options and with expectations'],
   [
     '--empty <how>',
     'empty cells: omit, null or string',
     { parse: choice('omit', 'null', 'string'), default: 'omit' },
   ],
-  ['--event-name <name>', 'of events whose row has no evtName'],
-  ['--ts <when>', 'now: the time of events whose row has no ts', choice('now')],
+  ['--event-name <name>', 'event name for rows without evtName'],
+  ['--ts <when>', 'now: time for event rows without ts', choice('now')],
 ];

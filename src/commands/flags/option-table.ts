@@ -1,5 +1,5 @@
 import { CommanderError, InvalidArgumentError, Option, type Command } from 'commander';
-import { noteProblem } from '../../help/usage-error.js';
+import { addProblem } from '../../help/usage-error.js';
 
 /** What more there is to say of a flag. */
 interface OptionDetails {
@@ -80,7 +80,7 @@ function addOption(command: Command, [flags, help, more = {}]: OptionRow, headin
   const details: OptionDetails = typeof more === 'function' ? { parse: more } : more;
   const { parse, conflicts, preset, repeatable, required = false, hidden = false } = details;
   const option = new Option(flags, help).helpGroup(heading);
-  const noted = noting(command, option, parse);
+  const noted = collectProblems(command, option, parse);
   if (repeatable) option.argParser(adding(noted ?? String));
   else if (noted) option.argParser(noted);
   if (details.default !== undefined) option.default(details.default, details.shown);
@@ -91,14 +91,18 @@ function addOption(command: Command, [flags, help, more = {}]: OptionRow, headin
 }
 
 /** What is wrong with a value is noted, so that all that is wrong can be said at once. */
-function noting(command: Command, option: Option, parse: Parse | undefined): Parse | undefined {
+function collectProblems(
+  command: Command,
+  option: Option,
+  parse: Parse | undefined,
+): Parse | undefined {
   if (parse === undefined) return undefined;
   const noted = (text: string): unknown => {
     try {
       return parse(text);
     } catch (error) {
       if (!(error instanceof InvalidArgumentError)) throw error;
-      noteProblem(
+      addProblem(
         command,
         `option '${option.flags}' argument '${text}' is invalid. ${error.message}`,
       );
@@ -119,13 +123,13 @@ function refuseRepeated(command: Command, option: Option): void {
   let seen = false;
   command.on(`option:${option.name()}`, () => {
     if (seen) {
-      throw repeatedFlag(option.flags);
+      throw repeatedFlagError(option.flags);
     }
     seen = true;
   });
 }
 
-export const repeatedFlag = (flags: string): CommanderError =>
+export const repeatedFlagError = (flags: string): CommanderError =>
   new CommanderError(
     2,
     'engagectl.repeatedFlag',

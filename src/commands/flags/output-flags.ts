@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatNames } from '../../jobs/output-options.js';
-import { choice, notEmpty, duration, integer } from './value-parsers.js';
+import { choice, nonEmpty, duration, integer } from './value-parsers.js';
 import { limits } from '../../contract/limits.js';
 import type { FileOptions, ExportOptions } from '../../jobs/job-options.js';
 import type { FlagsOf, OptionTable, OptionRow } from './option-table.js';
@@ -15,36 +15,29 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   'Output:',
   [
     '-o, --output <file>',
-    'default: standard output; .gz compresses; {date} is today',
+    'output file (default: standard output); .gz compresses; {date} is today',
     nameWith(['{date}', ...places]),
   ],
   [
     '--format <format>',
-    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!}; default: by the extension, else ndjson`,
+    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!}; default: by extension, else ndjson`,
     choice(...formatNames),
   ],
-  [
-    '--columns <list>',
-    'columns of a CSV, like identity,profileData.City; default: all',
-    columnList,
-  ],
+  ['--columns <list>', 'CSV columns, such as identity,profileData.City (default: all)', columnList],
   [
     '--csv-formulas <how>',
-    "cells that a spreadsheet would run: keep, or escape with '",
+    "spreadsheet formulas in CSV cells: keep, or escape with '",
     { parse: choice('keep', 'escape'), default: 'keep' },
   ],
-  ['--bom', 'begin a CSV with a byte order mark, which Excel needs for UTF-8'],
+  ['--bom', 'start a CSV with a byte order mark, for Excel'],
   ['--overwrite', 'replace an existing output file'],
-  ['--fresh', 'start again, setting the partial file of an earlier run aside'],
+  ['--fresh', 'start from scratch; rename the partial file of an earlier run'],
 ];
 
 /** Flag of the commands that can write a page about their run. */
 export const reportOptions = [
   'Report:',
-  [
-    '--report <file.html>',
-    'write a page about the run: figures, charts over time, samples of rejects',
-  ],
+  ['--report <file.html>', 'write an HTML report: counts, charts over time, samples of rejects'],
 ] as const satisfies OptionTable;
 export type ReportFlag = FlagsOf<typeof reportOptions>;
 
@@ -53,7 +46,7 @@ const nameWith =
   (places: readonly string[]) =>
   (text: string): string => {
     const wrong = (text.match(/\{[A-Za-z]\w*\}/g) ?? []).find((place) => !places.includes(place));
-    if (wrong === undefined) return notEmpty(text);
+    if (wrong === undefined) return nonEmpty(text);
     throw new InvalidArgumentError(`${wrong} stands for nothing here. Use ${places.join(', ')}.`);
   };
 
@@ -71,7 +64,7 @@ export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 /** Of whatever is read by cursors. */
 export const pendingTimeoutOption: OptionRow = [
   '--pending-timeout <duration>',
-  'longest time to wait for data that is not ready',
+  'maximum time to wait until the service has prepared the data',
   { parse: duration, default: 1_800_000, shown: '30m' },
 ];
 
@@ -80,26 +73,22 @@ export const exportOptions = (
   batchSize: (text: string) => number,
   places?: readonly string[],
 ): OptionTable => [
-  'What is exported:',
+  'Selection:',
   [
     '--from <date>',
     'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week, last-month, this-month',
     { required: true },
   ],
   ['--to <date>', 'last day, inclusive', { required: true }],
-  [
-    '--limit <n>',
-    'end after the first n records: into one file, one request at a time',
-    integer({ min: 1 }),
-  ],
-  ['--app', 'with app fields: versions, make and model of devices'],
-  ['--no-event-summaries', "without the summaries of users' events"],
-  ['--no-profile-properties', 'without custom profile properties'],
-  'Fetching:',
+  ['--limit <n>', 'stop after n records; one file, one request at a time', integer({ min: 1 })],
+  ['--app', 'include app fields: versions, make and model of devices'],
+  ['--no-event-summaries', 'omit the event summaries of users'],
+  ['--no-profile-properties', 'omit custom profile properties'],
+  'Requests:',
   ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
   [
     '--poll-interval <duration>',
-    'first pause while the data is not ready; grows to 30s',
+    'first pause while the service prepares the data; grows to 30s',
     { parse: duration, default: 2000, shown: '2s' },
   ],
   pendingTimeoutOption,
@@ -108,7 +97,7 @@ export const exportOptions = (
   'Output:',
   [
     '--resume',
-    'go on with an export to this --output that did not finish; without one, start',
+    'continue the unfinished export to this --output; if there is none, start one',
     { conflicts: 'fresh' },
   ],
 ];
@@ -131,6 +120,6 @@ export function profileBatchSize(text: string): number {
 export const concurrencyOption = (most: number, usual = most) =>
   [
     '--concurrency <n>',
-    `most requests in flight, at most ${most}`,
+    `maximum requests in flight, 1 to ${most}`,
     { parse: integer({ min: 1, max: most }), default: usual },
   ] as const;

@@ -1,10 +1,10 @@
 import { EngagectlError } from '../../errors.js';
-import { shardText } from '../../jobs/shard.js';
+import { formatShard } from '../../jobs/shard.js';
 import { integer, matching } from './value-parsers.js';
 import type { Shard } from '../../jobs/job-options.js';
-import type { Call } from '../shared/command-spec.js';
+import type { Invocation } from '../shared/command-spec.js';
 import type { OptionTable } from './option-table.js';
-import type { Settings } from '../shared/global-options.js';
+import type { GlobalOptions } from '../shared/global-options.js';
 
 /** Flags of commands whose work several processes can share. */
 export interface ShardFlags {
@@ -17,12 +17,12 @@ export const shardOptions: OptionTable = [
   'Several machines:',
   [
     '--shard <i/n>',
-    "only the i-th of n parts; auto: as the scheduler's variables say",
+    'process only shard i of n; auto: as set by the scheduler',
     matching(/^(auto|\d{1,6}\/\d{1,6})$/, 'Use one like 2/8, or auto.'),
   ],
   [
     '--shards <n>',
-    'how many parts, where the scheduler does not say',
+    'number of shards, if the scheduler does not set it',
     integer({ min: 1, max: 999_999 }),
   ],
 ];
@@ -52,21 +52,21 @@ interface Sharded {
   /** Of all shards together; left to the job where nobody said it. */
   readonly concurrency?: number | undefined;
   /** With the shard in the command line, so that it goes on as this one wherever that is. */
-  readonly settings: Settings;
+  readonly settings: GlobalOptions;
 }
 
 /** The shard that flags or the scheduler's variables name, if any. Throws E-USAGE. */
-export function sharded({
+export function resolveShard({
   flags,
   command,
   runtime,
   settings,
-}: Pick<Call<ShardFlags>, 'flags' | 'command' | 'runtime' | 'settings'>): Sharded {
+}: Pick<Invocation<ShardFlags>, 'flags' | 'command' | 'runtime' | 'settings'>): Sharded {
   const shard = shardIn(flags, runtime.env);
   if (!shard) return { settings: settings(), concurrency: flags.concurrency };
   const isSaid = command.getOptionValueSource('concurrency') !== 'default';
   const { argv, ...others } = settings();
-  const named = shardText(shard);
+  const named = formatShard(shard);
   const words = argv.map((word, at) => {
     if (word === '--shard=auto') return `--shard=${named}`;
     return word === 'auto' && argv[at - 1] === '--shard' ? named : word;
@@ -83,7 +83,7 @@ function shardIn({ shard, shards }: ShardFlags, env: Variables): Shard | undefin
   if (shard === undefined) {
     throw usage(`--shards ${shards} says how many parts, and nothing which one`, 'add --shard');
   }
-  if (shard === 'auto') return asTold(shards, env);
+  if (shard === 'auto') return shardFromScheduler(shards, env);
   const [index = 0, count = 0] = shard.split('/').map(Number);
   if (shards !== undefined && shards !== count) {
     throw usage(`--shard ${shard} contradicts --shards ${shards}`, 'leave one of them out');
@@ -94,7 +94,7 @@ function shardIn({ shard, shards }: ShardFlags, env: Variables): Shard | undefin
 type Variables = Readonly<Record<string, string>>;
 
 /** What the variables of the first scheduler that there is say. */
-function asTold(shards: number | undefined, env: Variables): Shard {
+function shardFromScheduler(shards: number | undefined, env: Variables): Shard {
   const scheduler: Scheduler | undefined = schedulers.find(({ index }) => env[index] !== undefined);
   if (!scheduler) {
     const names = schedulers.map(({ index }) => index).join(', ');

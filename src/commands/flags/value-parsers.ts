@@ -23,7 +23,7 @@ export function age(text: string): number {
 }
 
 /** A duration within which something can happen. */
-export function timeLimit(text: string): number {
+export function positiveDuration(text: string): number {
   const milliseconds = duration(text);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('Use a duration from 1ms on.');
@@ -103,10 +103,10 @@ export function timezone(text: string): string {
 }
 
 /** Any text: an unset variable of a script often leaves none. */
-export const notEmpty = matching(/[^]/, 'It is empty.');
+export const nonEmpty = matching(/[^]/, 'It is empty.');
 
 /** A number from 0 to 1. */
-export function share(text: string): number {
+export function fraction(text: string): number {
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw new InvalidArgumentError('Use a number from 0 to 1.');

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
+import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
 import { concurrencyOption, reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
@@ -30,11 +30,7 @@ interface WriteHelp {
 /** The flags of a command that writes, besides those that say what the records are. */
 export const writeOptions = (
   name: WriteEndpoint,
-  {
-    dryRun,
-    yes = 'do not ask, though the config profile is marked production',
-    ordered = true,
-  }: WriteHelp,
+  { dryRun, yes = 'skip the confirmation of production profiles', ordered = true }: WriteHelp,
 ): OptionTable => [
   // A line behind a lost quote may be free text that names a user.
   ...inputOptions.filter((row) => name !== 'demerge' || row[0] !== '--recover-quotes'),
@@ -42,23 +38,23 @@ export const writeOptions = (
   ['--check', 'read and validate everything, send nothing'],
   ['--dry-run', dryRun],
   ['-y, --yes', yes],
-  ...sizeOptions(writes[name]),
+  ...batchOptions(writeEndpoints[name]),
   ...(ordered ? [orderOption] : []),
-  ...(name === 'demerge' ? [] : ['Only what changed:', ...changedOptions]),
+  ...(name === 'demerge' ? [] : ['Change tracking:', ...changedOptions]),
   'Rejected records:',
   ...rejectOptions,
   'Interrupted runs:',
   ...resumeOptions,
-  ...(name === 'subscribe' ? [] : [againOption]),
+  ...(name === 'subscribe' ? [] : [resendOption]),
   ...shardOptions,
   ...reportOptions,
 ];
 
-const sizeOptions = ({
+const batchOptions = ({
   records,
   inFlight,
   mostInFlight,
-}: (typeof writes)[WriteEndpoint]): OptionTable => [
+}: (typeof writeEndpoints)[WriteEndpoint]): OptionTable => [
   [
     '--chunk-size <n>',
     `records per request, at most ${records}`,
@@ -74,42 +70,46 @@ const sizeOptions = ({
 
 const orderOption: OptionRow = [
   '--order <how>',
-  'key: records of one key arrive in input order; none: any order',
+  'key: records with the same key arrive in input order; none: any order',
   { parse: choice('key', 'none'), default: 'key' },
 ];
 
 const changedOptions: OptionTable = [
-  ['--changed', 'send only what is not as the account last accepted it from here'],
+  ['--changed', 'send only records that changed since the last accepted upload from this machine'],
   [
     '--stream <name>',
-    'where that is remembered: one for each source of other columns (default: default)',
+    'baseline to compare with; one per source of different columns (default: default)',
   ],
-  ['--full', 'with --changed: send everything, and remember it'],
-  ['--gone <file>', 'with --changed: write whom the input does not hold any more'],
+  ['--full', 'with --changed: send everything and renew the baseline'],
+  ['--gone <file>', 'with --changed: list users missing from the input since last time'],
 ];
 
 const rejectOptions: OptionTable = [
-  ['--rejects <file>', 'where rejected records go (default: beside the first input)'],
-  ['--max-rejects <n|n%>', 'stop when more than that were rejected', rejectLimit],
-  ['--strict', 'stop at the first rejected record: --max-rejects 0', { conflicts: 'maxRejects' }],
-  ['--retry-unknown', 'send records of a rejects file whose outcome is unknown again'],
+  ['--rejects <file>', 'file for rejected records (default: next to the first input)'],
+  ['--max-rejects <n|n%>', 'stop if more records are rejected', rejectLimit],
+  ['--strict', 'stop at the first rejected record (--max-rejects 0)', { conflicts: 'maxRejects' }],
+  ['--retry-unknown', 'resend records of a rejects file whose outcome is unknown'],
 ];
 
 const resumeOptions: OptionTable = [
-  ['--resume', 'go on with the unfinished run of this command; without one, start afresh'],
-  ['--fresh', 'forget the unfinished run of this command and start anew', { conflicts: 'resume' }],
+  ['--resume', 'continue the unfinished run of this command; if there is none, start one'],
+  [
+    '--fresh',
+    'discard the unfinished run of this command and start from scratch',
+    { conflicts: 'resume' },
+  ],
   ['--run <id>', 'the run that `runs resume` means', { hidden: true }],
   [
     '--run-name <name>',
-    'resume input from a pipe by this name: its producer is run again',
+    'name for input from a pipe, so that it can be resumed by running its producer again',
     matching(/^[\w.-]{1,64}$/, 'Use up to 64 letters, digits, and . _ -'),
   ],
-  ['--no-journal', 'keep nothing to resume from', { conflicts: 'resume' }],
+  ['--no-journal', 'do not keep a journal (the run cannot be resumed)', { conflicts: 'resume' }],
 ];
 
-const againOption: OptionRow = [
+const resendOption: OptionRow = [
   '--again',
-  'send once more what another run sent, though it does harm (events, demerges, $incr, $decr, $add)',
+  'resend even if this duplicates events, demerges, $incr, $decr or $add',
 ];
 
 function rejectLimit(text: string): RejectLimit {

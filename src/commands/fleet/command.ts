@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../shared/command-spec.js';
 
 export const command: CommandSpec = {
-  summary: 'one run on many machines, by an existing queue',
+  summary: 'split one run among many machines, through a queue',
   description:
     'Runs the shards of a command on many machines, through Redis or PostgreSQL (--queue or ' +
     'ENGAGECTL_QUEUE). Needs the packages bullmq and ioredis, or bullmq and pg.',
@@ -9,8 +9,8 @@ export const command: CommandSpec = {
     # once
     engagectl fleet init
     # on each machine
-    engagectl fleet work
-    # an upload in eight parts; prints the id of the run
+    engagectl fleet work --work-dir /shared/fleet
+    # an upload in eight shards; prints the run id
     engagectl fleet submit upload users.csv --shards 8 --work-dir /shared/fleet
     # one summary and one rejects file
     engagectl fleet collect 0123456789ab

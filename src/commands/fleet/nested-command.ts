@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
-import { addCommand, type Call, type CommandSpec } from '../shared/command-spec.js';
+import { addCommand, type Invocation, type CommandSpec } from '../shared/command-spec.js';
 import type { EventExportOptions } from '../../jobs/job-options.js';
 import type { FleetCommand } from '../../fleet/fleet-run.js';
 import type { ExportFlags } from '../flags/output-flags.js';
@@ -14,25 +14,26 @@ const specs: Readonly<Record<FleetCommand, () => Promise<{ readonly command: Com
   'export-events': async () => import('../export-events.js'),
 };
 
-export type FlagsWithin = Partial<WriteFlags> &
+export type NestedFlags = Partial<WriteFlags> &
   Partial<Omit<EventExportOptions, 'shard'>> &
   Partial<ExportFlags> & {
+    readonly mapping?: string;
     readonly missing?: true;
     readonly changed?: true;
   };
 
 /** A command line within one of `fleet`. */
-export interface CommandWithin {
+export interface NestedCommand {
   readonly name: FleetCommand;
-  readonly flags: FlagsWithin;
+  readonly flags: NestedFlags;
   readonly files: readonly string[];
 }
 
 /** Reads it as the command itself would. Throws E-USAGE and what commander refuses. */
-export async function commandWithin(
+export async function parseNestedCommand(
   [name = '', ...words]: readonly string[],
-  { program, runtime }: Pick<Call, 'program' | 'runtime'>,
-): Promise<CommandWithin> {
+  { program, runtime }: Pick<Invocation, 'program' | 'runtime'>,
+): Promise<NestedCommand> {
   if (!Object.hasOwn(specs, name)) {
     throw new EngagectlError('E-USAGE', `a fleet cannot run "${name}"`, {
       why: 'its work cannot be shared out',
@@ -40,7 +41,7 @@ export async function commandWithin(
     });
   }
   const { command } = await specs[name as FleetCommand]();
-  let found: Call | undefined;
+  let found: Invocation | undefined;
   const spec: CommandSpec = {
     ...command,
     run: (call) => {

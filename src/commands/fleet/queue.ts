@@ -1,29 +1,35 @@
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
-import { messages, answer } from '../../ui/messages.js';
-import { closing, connect } from '../shared/connect.js';
+import { messagePrinter, printAnswer } from '../../ui/messages.js';
+import { closeAfter, connectAccount } from '../shared/connect.js';
+import { localRegion } from '../../config/profiles.js';
 import { choice } from '../flags/value-parsers.js';
 import type { QueueStore, StoreOptions } from '../../fleet/queue-store.js';
-import type { KnownRun } from '../../fleet/run-status.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { RunAccount } from '../../fleet/fleet-run.js';
+import type { FleetKey } from '../../fleet/signature.js';
+import type { FoundRun } from '../../fleet/run-status.js';
+import type { Account } from '../../config/account.js';
+import type { Runtime } from '../../runtime.js';
+import type { GlobalOptions } from '../shared/global-options.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionRow, OptionTable } from '../flags/option-table.js';
 
 export const queueOption = [
   '--queue <url>',
-  'redis://… or postgres://…; with a password: in ENGAGECTL_QUEUE',
+  'redis://… or postgres://…; put a password into ENGAGECTL_QUEUE instead',
 ] as const satisfies OptionRow;
 type QueueFlag = FlagsOf<readonly [typeof queueOption]>;
 
 /** Of commands that name a run. */
 export const runOptions = [
-  ['--work-dir <dir>', 'where the run is, if the queue has lost it'],
+  ['--work-dir <dir>', 'work directory of the run, if the queue has lost it'],
   queueOption,
 ] as const satisfies OptionTable;
 export type RunFlags = FlagsOf<typeof runOptions>;
 
 /** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
 async function openQueue(
-  { flags, runtime, settings }: Call<QueueFlag>,
+  { flags, runtime, settings }: Invocation<QueueFlag>,
   how: StoreOptions,
 ): Promise<QueueStore> {
   const url = flags.queue ?? runtime.env['ENGAGECTL_QUEUE'];
@@ -36,15 +42,15 @@ async function openQueue(
   if (flags.queue !== undefined && URL.canParse(url) && new URL(url).password !== '') {
     const warning =
       'everybody on this machine can read a password in arguments; use ENGAGECTL_QUEUE';
-    messages(settings(), runtime).warn(warning);
+    messagePrinter(settings(), runtime).warn(warning);
   }
-  const { openStore } = await import('../../fleet/queue-store.js');
-  return openStore(url, how);
+  const { openQueueStore } = await import('../../fleet/queue-store.js');
+  return openQueueStore(url, how);
 }
 
 /** What comes of some work with a store, which is closed then. */
 export async function withQueue<T>(
-  call: Call<QueueFlag>,
+  call: Invocation<QueueFlag>,
   use: (store: QueueStore) => Promise<T>,
   how: StoreOptions = { patiently: false },
 ): Promise<T> {
@@ -56,22 +62,74 @@ export async function withQueue<T>(
   }
 }
 
-/** The run that the first operand names. Throws what `findRun` does. */
-export async function runNamed(
+/** The run that the first operand names. Throws what `findRun` and `accountOfRun` do. */
+export async function findNamedRun(
   store: QueueStore,
-  { operands: [id = ''], flags: { workDir }, runtime }: Call<RunFlags>,
-): Promise<KnownRun> {
+  { operands: [id = ''], flags: { workDir }, runtime, settings }: Invocation<RunFlags>,
+): Promise<FoundRun> {
   const { findRun } = await import('../../fleet/run-status.js');
-  return findRun(store, id, workDir === undefined ? undefined : path.resolve(runtime.cwd, workDir));
+  const given = settings();
+  const isChosen = given.flags.has('profile') || given.flags.has('region');
+  return findRun(store, id, {
+    workDir: workDir === undefined ? undefined : path.resolve(runtime.cwd, workDir),
+    keyOf: async (run) => {
+      const of = isChosen ? given : settingsOfRun(run, given);
+      return (await accountOfRun(run, of, runtime)).key;
+    },
+  });
 }
+
+/** A run names a config profile and a region, if any; all else is this machine's. */
+export function settingsOfRun(
+  { profile, region, timezone }: RunAccount,
+  settings: GlobalOptions,
+): GlobalOptions {
+  const zone = timezone === undefined ? {} : { timezone };
+  if (profile === undefined) return { ...settings, ...zone };
+  return {
+    ...settings,
+    profile,
+    ...(region !== undefined && { region }),
+    ...zone,
+    flags: new Set([...settings.flags, 'profile', 'region']),
+  };
+}
+
+/**
+ * The account that a run says it is for, as this machine has it, and the key that the run must be signed
+ * with. Throws E-RUN-CHANGED where this machine has another account, and what choosing one throws.
+ */
+export async function accountOfRun(
+  { accountId, host }: RunAccount,
+  settings: GlobalOptions,
+  runtime: Runtime,
+): Promise<{ readonly account: Account; readonly key: FleetKey }> {
+  const [{ resolveAccount }, { FleetKey }] = await Promise.all([
+    import('../../config/account.js'),
+    import('../../fleet/signature.js'),
+  ]);
+  const account = await resolveAccount(settings, runtime);
+  const own = hostOf(account);
+  if (account.accountId === accountId && own === host) {
+    return { account, key: new FleetKey({ accountId, host, passcode: account.passcode }) };
+  }
+  throw new EngagectlError('E-RUN-CHANGED', `the account here is ${account.accountId} at ${own}`, {
+    why: `the run is for ${accountId} at ${host}`,
+    fix: 'use the config profile, or the environment, that the run was submitted with',
+  });
+}
+
+/** The embedded service has another port every time. */
+const hostOf = ({ region, baseUrl }: Account): string =>
+  region === localRegion ? localRegion : new URL(baseUrl).host;
 
 export const init: CommandSpec<QueueFlag> = {
   needs: 'nothing',
-  summary: 'prepares the queue: reachable, its version, tables, nothing evicted',
+  summary: 'check and prepare the queue: connection, version, tables, eviction policy',
   examples: `
     # Redis
     engagectl fleet init --queue redis://localhost:6379
-    # PostgreSQL: makes its tables
+    # PostgreSQL: creates its tables
     engagectl fleet init --queue postgres://fleet@localhost/fleet
   `,
   options: ['Options:', queueOption],
@@ -79,13 +137,13 @@ export const init: CommandSpec<QueueFlag> = {
 };
 
 export const cancel: CommandSpec<RunFlags> = {
-  needs: 'nothing',
-  summary: 'stops a run: waiting shards at once, running ones after their request',
-  operands: [['<run>', 'its id']],
+  needs: 'account',
+  summary: 'cancel a run: waiting shards at once, running shards after their current request',
+  operands: [['<run>', 'run id']],
   examples: `
-    # retry goes on with it
+    # cancel a run; "fleet retry" continues it
     engagectl fleet cancel 0123456789ab
-    # of a run that the queue has lost
+    # a run that the queue has lost
     engagectl fleet cancel 0123456789ab --work-dir /shared/fleet
   `,
   options: ['Options:', ...runOptions],
@@ -93,13 +151,13 @@ export const cancel: CommandSpec<RunFlags> = {
 };
 
 export const retry: CommandSpec<RunFlags> = {
-  needs: 'nothing',
-  summary: 'tries the shards again that failed, were cancelled, or were lost by the queue',
-  operands: [['<run>', 'its id']],
+  needs: 'account',
+  summary: 'retry shards that failed, were canceled, or were lost by the queue',
+  operands: [['<run>', 'run id']],
   examples: `
-    # what failed goes on where it stopped
+    # continue failed shards where they stopped
     engagectl fleet retry 0123456789ab
-    # of a run that the queue has lost
+    # a run that the queue has lost
     engagectl fleet retry 0123456789ab --work-dir /shared/fleet
   `,
   options: ['Options:', ...runOptions],
@@ -119,7 +177,7 @@ type BudgetFlags = FlagsOf<typeof budgetOptions>;
 
 export const budget: CommandSpec<BudgetFlags> = {
   needs: 'account',
-  summary: 'how many requests the account may have in flight, over all workers',
+  summary: 'set the maximum requests in flight of an account, over all workers',
   operands: [['<n>', 'requests']],
   examples: `
     # uploads and subscriptions
@@ -132,7 +190,7 @@ export const budget: CommandSpec<BudgetFlags> = {
 };
 
 /** `fleet init`. */
-async function prepareQueue(call: Call<QueueFlag>): Promise<void> {
+async function prepareQueue(call: Invocation<QueueFlag>): Promise<void> {
   const { flags, runtime } = call;
   const check = async (store: QueueStore) => {
     const { checkStore } = await import('../../fleet/account-queue.js');
@@ -140,35 +198,35 @@ async function prepareQueue(call: Call<QueueFlag>): Promise<void> {
   };
   const found = await withQueue(call, check, { patiently: false, migrate: true });
   const note = `${found.store}: version ${found.version}, ready`;
-  answer(call.settings(), runtime, found, { note });
+  printAnswer(call.settings(), runtime, found, { note });
 }
 
 /** `fleet cancel`. */
-async function cancelRun(call: Call<RunFlags>): Promise<void> {
+async function cancelRun(call: Invocation<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const { cancelRun } = await import('../../fleet/submit-run.js');
-    const known = await runNamed(store, call);
+    const known = await findNamedRun(store, call);
     await cancelRun(store, known);
     const { run } = known.run;
     const note = `run ${run} is cancelled; fleet retry goes on`;
-    answer(call.settings(), call.runtime, { run, state: 'cancelled' }, { note });
+    printAnswer(call.settings(), call.runtime, { run, state: 'cancelled' }, { note });
   });
 }
 
 /** `fleet retry`. */
-async function retryRun(call: Call<RunFlags>): Promise<void> {
+async function retryRun(call: Invocation<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const { retryRun } = await import('../../fleet/submit-run.js');
-    const known = await runNamed(store, call);
+    const known = await findNamedRun(store, call);
     const count = await retryRun(store, known);
     const { run, shards } = known.run;
     const note = `run ${run}: ${count} of ${shards} shards are tried again`;
-    answer(call.settings(), call.runtime, { run, retried: count }, { note });
+    printAnswer(call.settings(), call.runtime, { run, retried: count }, { note });
   });
 }
 
 /** `fleet budget`: of the account that the global options name. */
-async function changeBudget(call: Call<BudgetFlags>): Promise<void> {
+async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const [text = ''] = operands;
   const wanted = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;
@@ -179,18 +237,18 @@ async function changeBudget(call: Call<BudgetFlags>): Promise<void> {
     });
   }
   const settings = call.settings();
-  const said = messages(settings, runtime);
-  const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
+  const said = messagePrinter(settings, runtime);
+  const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages: said });
   const { accountId, host } = connection;
-  await closing(connection, Promise.resolve());
+  await closeAfter(connection, Promise.resolve());
   await withQueue(call, async (store) => {
-    const [{ laneName, setBudget }, { answered }] = await Promise.all([
+    const [{ queueName, setConcurrencyLimit }, { withinDeadline }] = await Promise.all([
       import('../../fleet/account-queue.js'),
       import('../../fleet/queue-store.js'),
     ]);
-    const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));
-    await answered(store, async () => setBudget(lane, flags.lane, wanted));
+    const lane = store.queue(queueName({ accountId, host, kind: flags.lane }));
+    await withinDeadline(store, async () => setConcurrencyLimit(lane, flags.lane, wanted));
     const note = `account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`;
-    answer(settings, runtime, { accountId, host, lane: flags.lane, budget: wanted }, { note });
+    printAnswer(settings, runtime, { accountId, host, lane: flags.lane, budget: wanted }, { note });
   });
 }

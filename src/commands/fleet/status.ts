@@ -1,33 +1,34 @@
 import { EngagectlError } from '../../errors.js';
-import { answer, messages } from '../../ui/messages.js';
+import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { jsonAnswer, inert } from '../../ui/sanitize.js';
-import { runNamed, withQueue, runOptions } from './queue.js';
-import { aligned, fitted, grouped, secondsText } from '../../ui/format.js';
+import { findNamedRun, withQueue, runOptions } from './queue.js';
+import { textTable, truncate, grouped, formatDuration } from '../../ui/format.js';
+import { quoteForShell } from '../../wording.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
-import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FoundRun, RunStatus } from '../../fleet/run-status.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import type { Runtime } from '../../runtime.js';
 import type { DisplaySettings } from '../../ui/display-settings.js';
 
 const statusOptions = [
   'Options:',
-  ['--watch', 'draw it again until the run is over'],
+  ['--watch', 'refresh until the run has finished'],
   ...runOptions,
 ] as const satisfies OptionTable;
 type StatusFlags = FlagsOf<typeof statusOptions>;
 
 export const status: CommandSpec<StatusFlags> = {
-  needs: 'nothing',
-  summary: 'how far a run is; without an id, the runs there are',
+  needs: 'account',
+  summary: 'show the progress of a run, or list all runs',
   description:
-    'Shows how far a run is; without an id, the runs there are. Exit code 0: done or under way; 3: done with rejects; ' +
-    '5: no worker is alive.',
-  operands: [['[run]', 'its id']],
+    'Shows the progress of a run; without an id, lists all runs. Exit code 0: finished or in progress; 3: finished ' +
+    'with rejects; 5: no worker is alive.',
+  operands: [['[run]', 'run id']],
   examples: `
-    # how far it is
+    # show its progress
     engagectl fleet status 0123456789ab
-    # a live table, until it is over
+    # a live table until the run has finished
     engagectl fleet status 0123456789ab --watch
   `,
   options: statusOptions,
@@ -38,86 +39,91 @@ export const status: CommandSpec<StatusFlags> = {
 const lookEvery = 1000;
 
 /** `fleet status`. */
-async function showStatus(call: Call<StatusFlags>): Promise<void> {
+async function showStatus(call: Invocation<StatusFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     if (call.operands.length === 0) return listRuns(store, call);
-    const known = await runNamed(store, call);
-    if (call.flags.watch) return follow(call, store, { known, shows: true });
+    const known = await findNamedRun(store, call);
+    if (call.flags.watch) return watchRun(call, store, { known, shows: true });
     const found = await statusNow(store, known);
     show(found, call);
     sayMissing(found, call);
-    return judge(found);
+    return throwIfFailed(found);
   });
 }
 
-async function statusNow(store: QueueStore, known: KnownRun): Promise<RunStatus> {
-  const { statusOf } = await import('../../fleet/run-status.js');
-  return statusOf(store, known);
+async function statusNow(store: QueueStore, known: FoundRun): Promise<RunStatus> {
+  const { runStatus } = await import('../../fleet/run-status.js');
+  return runStatus(store, known);
 }
 
 /** Looks until the run is over; that no worker is alive may change. Throws what it ended with. */
-export async function follow(
-  call: Call,
+export async function watchRun(
+  call: Invocation,
   store: QueueStore,
-  { known, shows }: { readonly known: KnownRun; readonly shows: boolean },
+  { known, shows }: { readonly known: FoundRun; readonly shows: boolean },
 ): Promise<void> {
   const { runtime } = call;
-  const screen = showFleet(call.settings(), runtime);
+  const screen = fleetTable(call.settings(), runtime);
   for (;;) {
     const found = await statusNow(store, known);
     if (shows) screen.draw(found);
-    if (found.state !== 'running') return judge(found);
+    if (found.state !== 'running') return throwIfFailed(found);
     await runtime.sleep(lookEvery, runtime.signal);
   }
 }
 
-function show(found: RunStatus, { settings, runtime }: Call): void {
+function show(found: RunStatus, { settings, runtime }: Invocation): void {
   const { json } = settings();
   if (json) runtime.stdout.write(jsonAnswer(found));
-  else showFleet({ color: false }, runtime).print(found);
+  else fleetTable({ color: false }, runtime).print(found);
 }
 
-function sayMissing({ run, state, counts, shards }: RunStatus, { settings, runtime }: Call): void {
+function sayMissing(
+  { run, state, counts, shards }: RunStatus,
+  { settings, runtime }: Invocation,
+): void {
   if (state !== 'running' || counts.missing === 0) return;
   const lost = `${counts.missing} of ${shards} shards are not in the queue`;
-  messages(settings(), runtime).warn(`${lost}: engagectl fleet retry ${run} puts them back`);
+  messagePrinter(settings(), runtime).warn(
+    `${lost}: engagectl fleet retry ${quoteForShell(run)} puts them back`,
+  );
 }
 
 async function listRuns(
   store: QueueStore,
-  { settings, runtime }: Call<StatusFlags>,
+  { settings, runtime }: Invocation<StatusFlags>,
 ): Promise<void> {
-  const [{ FleetLists }, { answered }] = await Promise.all([
+  const [{ RunIndex }, { withinDeadline }] = await Promise.all([
     import('../../fleet/account-queue.js'),
     import('../../fleet/queue-store.js'),
   ]);
-  const runs = await answered(store, async () => new FleetLists(store).runs());
+  const runs = await withinDeadline(store, async () => new RunIndex(store).runs());
   const text = runs.map(({ run, workDir }) => `${run}  ${workDir}\n`).join('');
-  answer(settings(), runtime, { runs }, { text });
+  printAnswer(settings(), runtime, { runs }, { text });
 }
 
 /** Throws what the command ends with. */
-function judge({ run, state, errorId, counts, parts, shards }: RunStatus): void {
+function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus): void {
   if (errorId === null) return;
   if (state === 'running') {
     throw new EngagectlError(errorId, `no worker is alive that could go on with ${run}`, {
       why: `${counts.done} of ${shards} shards are done`,
-      fix: 'engagectl fleet work, on as many machines as you like',
+      fix: 'engagectl fleet work --work-dir <dir>, on as many machines as you like',
     });
   }
   if (state === 'done') {
     throw new EngagectlError(errorId, `run ${run}: done, but not with every record`, {
-      fix: `engagectl fleet collect ${run} puts the rejected records into one file`,
+      fix: `engagectl fleet collect ${quoteForShell(run)} puts the rejected records into one file`,
     });
   }
   throw new EngagectlError(errorId, `run ${run}: ${counts[state]} of ${shards} shards ${state}`, {
     why: parts.find(({ error }) => error?.startsWith(errorId))?.error ?? undefined,
-    fix: `engagectl fleet retry ${run}`,
+    fix: `engagectl fleet retry ${quoteForShell(run)}`,
   });
 }
 
 /** As much of a run as a table of it shows. */
-export type FleetPicture = Pick<
+export type FleetSnapshot = Pick<
   RunStatus,
   'run' | 'command' | 'state' | 'shards' | 'counts' | 'workers' | 'budget' | 'parts'
 >;
@@ -129,7 +135,7 @@ const mostShown = 30;
 const otherLines = 5;
 
 /** A table of a run: printed once, or drawn again and again where standard output is a terminal. */
-export function showFleet(
+export function fleetTable(
   { quiet = false, json = false }: DisplaySettings,
   { stdout, env }: Pick<Runtime, 'stdout' | 'env'>,
 ) {
@@ -137,8 +143,8 @@ export function showFleet(
   let drawn = 0;
   let last = '';
   return {
-    print: (picture: FleetPicture): void => void stdout.write(tableOf(picture, mostShown)),
-    draw: (picture: FleetPicture): void => {
+    print: (picture: FleetSnapshot): void => void stdout.write(tableOf(picture, mostShown)),
+    draw: (picture: FleetSnapshot): void => {
       if (quiet) return;
       if (json) return void stdout.write(jsonAnswer(picture));
       if (!isTerminal) {
@@ -152,13 +158,13 @@ export function showFleet(
       const shown = Math.min(mostShown, Math.max(rows - otherLines, 1));
       const lines = tableOf(picture, shown).split('\n');
       const up = drawn > 0 ? `\u001B[${drawn}A\u001B[J` : '';
-      stdout.write(up + lines.map((line) => fitted(line, columns)).join('\n'));
+      stdout.write(up + lines.map((line) => truncate(line, columns)).join('\n'));
       drawn = lines.length - 1;
     },
   };
 }
 
-function headOf(picture: FleetPicture): readonly [shards: string, records: string] {
+function headOf(picture: FleetSnapshot): readonly [shards: string, records: string] {
   const { run, command, state, shards, counts, workers, budget, parts } = picture;
   const records = parts.reduce((sum, part) => sum + part.records, 0);
   return [
@@ -171,7 +177,7 @@ function headOf(picture: FleetPicture): readonly [shards: string, records: strin
 }
 
 /** Shards that run or failed come first: of many, the others are left out. */
-function tableOf(picture: FleetPicture, most: number): string {
+function tableOf(picture: FleetSnapshot, most: number): string {
   const order = ['failed', 'running', 'missing', 'cancelled', 'waiting', 'done'];
   const parts = picture.parts
     .toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.shard - b.shard)
@@ -184,13 +190,13 @@ function tableOf(picture: FleetPicture, most: number): string {
     grouped(records),
     grouped(rejected),
     worker ?? '',
-    seconds === null ? '' : secondsText(seconds),
+    seconds === null ? '' : formatDuration(seconds),
     error ?? '',
   ]);
   const heads = ['SHARD', 'STATE', 'READ', 'RECORDS', 'REJECTED', 'WORKER', 'TIME', ''];
   const more = picture.parts.length - parts.length;
   return (
-    `${headOf(picture).join('\n')}\n${inert(aligned([heads, ...rows]))}` +
+    `${headOf(picture).join('\n')}\n${inert(textTable([heads, ...rows]))}` +
     (more > 0 ? `and ${grouped(more)} more\n` : '')
   );
 }

@@ -1,23 +1,20 @@
 import path from 'node:path';
 import { confirmDemerge, confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
-import { messages } from '../../ui/messages.js';
-import { closing, connect, type Connection } from '../shared/connect.js';
+import { messagePrinter } from '../../ui/messages.js';
+import { closeAfter, connectAccount, type AccountConnection } from '../shared/connect.js';
 import { withQueue, queueOption } from './queue.js';
-import { commandWithin, type CommandWithin } from './nested-command.js';
-import { follow } from './status.js';
+import { parseNestedCommand, type NestedCommand } from './nested-command.js';
+import { watchRun } from './status.js';
 import { integer } from '../flags/value-parsers.js';
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { constants, gunzipSync } from 'node:zlib';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
-import { dateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
-import { isStdout, refuseFormat } from '../../jobs/output-options.js';
-import { jobWords } from '../shared/job-context.js';
-import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
+import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
+import { isStdout, checkOutputFormat } from '../../jobs/output-options.js';
+import { cliAdvice } from '../shared/job-context.js';
+import type { FleetRun, SignedRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import type { Runtime } from '../../runtime.js';
 
@@ -25,30 +22,30 @@ const submitOptions = [
   'Options:',
   [
     '--shards <n>',
-    'how many parts of a write; those of an export are its slices',
+    'number of shards of a write; an export is split into its slices',
     integer({ min: 1, max: 10_000 }),
   ],
-  ['--work-dir <dir>', 'a folder that all workers see', { required: true }],
+  ['--work-dir <dir>', 'directory that all workers can access', { required: true }],
   [
     '--budget <n>',
-    "the account's requests in flight, from now on (default: as it is; at first 15, of exports and demerges 3)",
+    'maximum requests in flight of the account, from now on (default: unchanged; initially 15, for exports and demerges 3)',
     integer({ min: 1, max: 9999 }),
   ],
-  ['--wait', 'return when the run is over, with its exit code'],
+  ['--wait', 'wait until the run has finished, and return its exit code'],
   queueOption,
 ] as const satisfies OptionTable;
 type SubmitFlags = FlagsOf<typeof submitOptions>;
 
 export const submit: CommandSpec<SubmitFlags> = {
-  summary: 'submits a command to the fleet, in shards; prints the id of the run',
+  summary: 'submit a command in shards; prints the run id',
   description:
-    'Submits a command to the fleet, in shards, and prints the id of the run. Files and the work folder have to be the ' +
-    'same paths for all workers.',
+    'Submits a command to the fleet, in shards, and prints the run id. All workers must see the ' +
+    'files and the work directory under the same paths.',
   operands: [['<command...>', 'upload, subscribe, demerge or export-events, and its arguments']],
   examples: `
-    # an upload in eight parts
+    # an upload in eight shards
     engagectl fleet submit upload users.csv --shards 8 --work-dir /shared/fleet
-    # an export, a slice a day; waits for its end
+    # an export, one slice per day; wait until it has finished
     engagectl fleet submit export-events --event Charged --from 7d --to yesterday -o charged.ndjson --work-dir /shared/fleet --wait
   `,
   takesAnyFlag: true,
@@ -57,61 +54,65 @@ export const submit: CommandSpec<SubmitFlags> = {
 };
 
 /** `fleet submit`: the run's id on stdout. */
-async function submitRun(call: Call<SubmitFlags>): Promise<void> {
+async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
-  const within = await commandWithin(operands, call);
+  const within = await parseNestedCommand(operands, call);
   const settings = call.settings();
-  const said = messages(settings, runtime);
-  const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
+  const said = messagePrinter(settings, runtime);
+  const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages: said });
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
-  const plan = await closing(connection, planRun(planned));
-  const workDir = workDirOf(call);
-  const [{ fleetRunId, fleetVersion }, { findRun }, { refuseTwiceSent }] = await Promise.all([
+  const plan = await closeAfter(connection, planShards(planned));
+  const workDir = path.resolve(runtime.cwd, flags.workDir);
+  const [fleet, { FleetKey }, { findRun }, { refuseDuplicateRun }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
+    import('../../fleet/signature.js'),
     import('../../fleet/run-status.js'),
     import('../../fleet/submit-run.js'),
   ]);
-  const run: FleetRun = { version: fleetVersion, run: fleetRunId(plan, workDir), ...plan };
-  const doesHarm = within.flags.again !== true && mayDoHarm(within, run);
+  const { fleetRunId, fleetVersion: version, WorkDirectory } = fleet;
+  const run: FleetRun = { version, run: fleetRunId(plan, workDir), ...plan, workDir };
+  const key = new FleetKey({ ...plan, passcode: connection.account.passcode });
+  const signed = new fleet.SignedRun(run, { folder: new WorkDirectory(workDir, run.run), key });
+  const doesHarm = within.flags.again !== true && isNotIdempotent(within, run);
   const submitTo = async (store: QueueStore) => {
-    await refuseTwiceSent(run, { workDir, doesHarm }, store);
+    await refuseDuplicateRun(run, { doesHarm }, store);
     await confirm(within, connection, call);
-    await put(run, store, call);
+    await enqueueRun(signed, store, call);
     if (!flags.wait) return;
-    const known = await findRun(store, run.run, workDir);
-    await follow(call, store, { known, shows: false });
+    const known = await findRun(store, run.run, { workDir, keyOf: () => Promise.resolve(key) });
+    await watchRun(call, store, { known, shows: false });
   };
   await withQueue(call, submitTo, { patiently: false, doubt: (text) => said.warn(text) });
 }
 
 /** When sent twice. */
-const mayDoHarm = ({ name, flags }: CommandWithin, { files }: FleetRun): boolean =>
+const isNotIdempotent = ({ name, flags }: NestedCommand, { files }: FleetRun): boolean =>
   name === 'demerge' ||
   (flags as { readonly type?: string }).type === 'event' ||
   (name === 'upload' && files.some(({ once }) => once === true));
 
-const workDirOf = ({ flags, runtime }: Call<SubmitFlags>): string =>
-  path.resolve(runtime.cwd, flags.workDir);
-
-async function put(run: FleetRun, store: QueueStore, call: Call<SubmitFlags>): Promise<void> {
+async function enqueueRun(
+  signed: SignedRun,
+  store: QueueStore,
+  call: Invocation<SubmitFlags>,
+): Promise<void> {
   const { submitRun } = await import('../../fleet/submit-run.js');
-  const place = { workDir: workDirOf(call), budget: call.flags.budget };
-  const { budget, isKnown } = await submitRun(run, place, store);
+  const { budget, isKnown } = await submitRun(signed, call.flags.budget, store);
   const settings = call.settings();
   const { stdout } = call.runtime;
-  const { run: id, shards } = run;
+  const { run: id, shards } = signed.run;
   if (settings.json) return void stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
   const which = isKnown ? 'known already' : 'submitted';
-  const said = messages(settings, call.runtime);
+  const said = messagePrinter(settings, call.runtime);
   said.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
   stdout.write(`${id}\n`);
 }
 
 /** The workers ask nobody: who submits is asked. */
 async function confirm(
-  { name, flags, files }: CommandWithin,
-  { account }: Connection,
-  { runtime }: Call<SubmitFlags>,
+  { name, flags, files }: NestedCommand,
+  { account }: AccountConnection,
+  { runtime }: Invocation<SubmitFlags>,
 ): Promise<void> {
   if (name === 'export-events' || flags.yes) return;
   if (name === 'demerge') {
@@ -124,22 +125,25 @@ async function confirm(
 }
 
 interface Planned {
-  readonly within: CommandWithin;
+  readonly within: NestedCommand;
   readonly argv: readonly string[];
   readonly shards: number | undefined;
-  readonly connection: Connection;
+  readonly connection: AccountConnection;
   readonly runtime: Runtime;
 }
 
 /** What a fleet is to do, from a command line. Throws E-USAGE for what it cannot do. */
-async function planRun(planned: Planned): Promise<Omit<FleetRun, 'run' | 'version'>> {
+async function planShards(
+  planned: Planned,
+): Promise<Omit<FleetRun, 'run' | 'version' | 'workDir'>> {
   const { within, argv, connection, runtime } = planned;
   refuse(within);
   const { account, accountId, host, zone } = connection;
   const range = within.name === 'export-events' ? rangeOf(within, connection, runtime) : undefined;
-  const files = await Promise.all(
-    within.files.map(async (file) => inputFile(path.resolve(runtime.cwd, file))),
-  );
+  const { inputFile } = await import('../../fleet/fleet-run.js');
+  const read = async (file: string) => inputFile(path.resolve(runtime.cwd, file));
+  const files = await Promise.all(within.files.map(read));
+  const { mapping } = within.flags;
   return {
     command: within.name,
     argv,
@@ -151,6 +155,7 @@ async function planRun(planned: Planned): Promise<Omit<FleetRun, 'run' | 'versio
     host,
     shards: range ? slicesIn(within, range) : shardsOf(planned),
     files,
+    mapping: mapping === undefined ? undefined : await read(mapping),
     range: range && { from: formatDay(range.from), to: formatDay(range.to) },
   };
 }
@@ -160,16 +165,20 @@ function shardsOf({ shards }: Planned): number {
   throw usage('in how many parts is not said', 'add --shards <n>: as many as may be in flight');
 }
 
-const slicesIn = ({ flags: { event = [], split = true } }: CommandWithin, range: DateRange) =>
+const slicesIn = ({ flags: { event = [], split = true } }: NestedCommand, range: DateRange) =>
   event.length * (split ? daysOf(range).length : 1);
 
-function rangeOf({ flags }: CommandWithin, { zone }: Connection, { now }: Runtime): DateRange {
+function rangeOf(
+  { flags }: NestedCommand,
+  { zone }: AccountConnection,
+  { now }: Runtime,
+): DateRange {
   const { from = '', to = '' } = flags;
-  return dateRange({ from, to }, { zone, now: now() }, jobWords);
+  return parseDateRange({ from, to }, { zone, now: now() }, cliAdvice);
 }
 
 /** What has no meaning for parts that run anywhere, or cannot be put together again. */
-function refuse({ name, files, flags }: CommandWithin): void {
+function refuse({ name, files, flags }: NestedCommand): void {
   const wrong = (
     [
       ['shard', flags.shard],
@@ -181,7 +190,7 @@ function refuse({ name, files, flags }: CommandWithin): void {
       ['fresh', flags.fresh],
     ] as const
   ).find(([, value]) => value !== undefined);
-  if (wrong) throw usage(`${jobWords.option(wrong[0])} is not for a fleet`, 'leave it out');
+  if (wrong) throw usage(`${cliAdvice.option(wrong[0])} is not for a fleet`, 'leave it out');
   if (flags.journal === false)
     throw usage('a fleet lives by its journals', 'leave out --no-journal');
   if (name === 'export-events') return refuseExport(flags);
@@ -190,49 +199,14 @@ function refuse({ name, files, flags }: CommandWithin): void {
   }
 }
 
-function refuseExport(flags: CommandWithin['flags']): void {
+function refuseExport(flags: NestedCommand['flags']): void {
   if (isStdout(flags.output)) {
     throw usage('the slices of a fleet are put together in files', 'add --output <file>');
   }
   if (flags.limit !== undefined) {
     throw usage('--limit is not for the exports of a fleet', 'leave it out: each slice is a day');
   }
-  refuseFormat(flags.output, flags, jobWords);
-}
-
-/** Throws E-FILE-READ. */
-async function inputFile(file: string): Promise<InputFile> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  let once = false;
-  try {
-    for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
-      if (bytes === 0) once = ofOnce.test(beginning(chunk as Buffer));
-      hash.update(chunk as Buffer);
-      bytes += (chunk as Buffer).length;
-    }
-  } catch (cause) {
-    throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, {
-      why: (cause as Error).message,
-      fix: 'correct the name, or its permissions',
-      file,
-      cause,
-    });
-  }
-  return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
-}
-
-/** Events, exported ones among them, and operators, as NDJSON and JSON have them. */
-const ofOnce = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;
-
-/** The text that a file begins with. */
-function beginning(chunk: Buffer): string {
-  const some = chunk.subarray(0, 64 * 1024);
-  try {
-    return gunzipSync(some, { finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1');
-  } catch {
-    return some.toString('latin1'); // it is not packed
-  }
+  checkOutputFormat(flags.output, flags, cliAdvice);
 }
 
 const usage = (message: string, fix: string): EngagectlError =>

@@ -1,15 +1,16 @@
 import path from 'node:path';
-import { statSync } from 'node:fs';
-import { EngagectlError } from '../../errors.js';
-import { messages } from '../../ui/messages.js';
-import { errorWithoutPersonal } from '../../ui/mask.js';
-import { jobWorld } from '../shared/job-context.js';
-import { commandWithin, type CommandWithin } from './nested-command.js';
+import { createHash } from 'node:crypto';
+import { createReadStream, statSync } from 'node:fs';
+import { EngagectlError, interruptionError } from '../../errors.js';
+import { messagePrinter } from '../../ui/messages.js';
+import { maskError } from '../../ui/mask.js';
+import { jobContext } from '../shared/job-context.js';
+import { parseNestedCommand, type NestedCommand } from './nested-command.js';
 import { hostname } from 'node:os';
 import { duration, integer } from '../flags/value-parsers.js';
-import { queueOption, withQueue } from './queue.js';
-import type { FleetRun } from '../../fleet/fleet-run.js';
-import type { ShardOutcome, ShardPart } from '../../fleet/worker.js';
+import { accountOfRun, queueOption, settingsOfRun, withQueue } from './queue.js';
+import type { FleetRun, InputFile, RunAccount } from '../../fleet/fleet-run.js';
+import type { ShardAccount, ShardOutcome, ShardTask } from '../../fleet/worker.js';
 import type {
   HistoryFigures,
   JobHooks,
@@ -17,22 +18,26 @@ import type {
   RunResult,
   WriteResult,
 } from '../../jobs/job-results.js';
-import type { World } from '../../jobs/job-context.js';
-import type { Call, CommandSpec } from '../shared/command-spec.js';
-import type { Settings } from '../shared/global-options.js';
+import type { JobContext } from '../../jobs/job-context.js';
+import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const workOptions = [
   'Options:',
   [
+    '--work-dir <dir>',
+    'accept only runs in or below this directory (repeatable) [$ENGAGECTL_WORK_DIRS]',
+    { repeatable: true },
+  ],
+  [
     '--slots <n>',
-    'shards at once, of each account',
+    'simultaneous shards per account',
     { parse: integer({ min: 1, max: 100 }), default: 4 },
   ],
-  ['--drain', 'end when nothing is left to do'],
+  ['--drain', 'exit when no shards are left'],
   [
     '--lease <duration>',
-    'a worker that is silent for so long has lost its shards',
+    'time without a heartbeat after which a worker loses its shards',
     { parse: duration, default: 30_000, shown: '30s' },
   ],
   queueOption,
@@ -40,63 +45,86 @@ const workOptions = [
 type WorkFlags = FlagsOf<typeof workOptions>;
 
 export const work: CommandSpec<WorkFlags> = {
-  summary: 'takes shards until it is told to stop; then gives them back',
+  summary: 'work on shards until stopped',
   examples: `
     # until SIGTERM or Ctrl-C
-    engagectl fleet work
-    # until there is nothing left to do
-    engagectl fleet work --drain
+    engagectl fleet work --work-dir /shared/fleet
+    # until no shards are left
+    engagectl fleet work --work-dir /shared/fleet --drain
   `,
   options: workOptions,
   run: takeShards,
 };
 
 /** `fleet work`: returns when it was told to stop, or when all is drained. */
-async function takeShards(call: Call<WorkFlags>): Promise<void> {
+async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { slots, lease, drain = false } = flags;
-  const said = messages(call.settings(), runtime);
+  const said = messagePrinter(call.settings(), runtime);
   const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
   const worker = `${hostname().slice(0, 16)}-${some}`;
+  const folders = workDirsOf(call);
   const { Outage } = await import('../../fleet/queue-store.js');
   const outage = new Outage(said);
+  const accountOf = shardAccounts(call);
   await withQueue(
     call,
     async (store) => {
-      const { work: takeJobs } = await import('../../fleet/worker.js');
+      const { runWorker: takeJobs, WorkDirs } = await import('../../fleet/worker.js');
+      const workDirs = new WorkDirs(folders);
+      for (const folder of workDirs.missing())
+        said.note(`the work folder ${folder} is not there yet`);
       said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
-      const perform = shardPerformer(call);
-      await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said, outage });
+      const limits = { slots, lease, drain, workDirs };
+      await takeJobs(store, { worker, ...limits, runtime, accountOf, said, outage });
     },
     { patiently: true, away: outage.tell, doubt: (text) => said.warn(text) },
   );
 }
 
-/** Performs shards by the jobs of the commands, with the accounts that this machine has. */
-const shardPerformer =
-  (call: Pick<Call, 'program' | 'runtime' | 'settings'>) =>
-  async (part: ShardPart): Promise<ShardOutcome> => {
-    const { run, signal } = part;
-    const runtime = { ...call.runtime, cwd: run.cwd, signal };
-    const within = await commandWithin(run.argv, { program: call.program, runtime }).catch(unknown);
-    refuseChanged(run);
-    const settings = settingsOf(run, call.settings());
-    const said = messages({ ...settings, quiet: !settings.verbose }, runtime);
-    const world: World = {
-      ...jobWorld(settings, runtime, { maxInFlight: 1, messages: said }),
-      argv: run.argv,
-      ports: part.ports,
-      runsFolder: () => path.join(part.folder, 'state', 'runs'),
+/** Absolute paths of the folders that flag or variable name. Throws E-USAGE where there is none. */
+function workDirsOf({ flags, runtime: { cwd, env } }: Invocation<WorkFlags>): readonly string[] {
+  const named = flags.workDir ?? (env['ENGAGECTL_WORK_DIRS'] ?? '').split(path.delimiter);
+  const folders = named.filter((folder) => folder !== '');
+  if (folders.length > 0) return folders.map((folder) => path.resolve(cwd, folder));
+  throw new EngagectlError('E-USAGE', 'no work folder is named', {
+    why: 'a worker reads and writes only in folders that it was given, whatever the queue says',
+    fix: 'engagectl fleet work --work-dir /shared/fleet, or set ENGAGECTL_WORK_DIRS',
+  });
+}
+
+/** The accounts of runs as this machine has them, and what performs their shards by the jobs of the commands. */
+function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'>) {
+  const refuseChanged = inputCheck(call.runtime);
+  return async (of: RunAccount): Promise<ShardAccount> => {
+    const settings = settingsOfRun(of, call.settings());
+    const { account, key } = await accountOfRun(of, settings, call.runtime);
+    const perform = async (part: ShardTask): Promise<ShardOutcome> => {
+      const { run, signal } = part;
+      const runtime = { ...call.runtime, cwd: run.cwd, signal };
+      const within = await parseNestedCommand(run.argv, { ...call, runtime }).catch(
+        versionMismatch,
+      );
+      refuseOthers(within, run);
+      await refuseChanged(run);
+      const said = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
+      const world: JobContext = {
+        ...jobContext(settings, runtime, { maxInFlight: 1, messages: said, account }),
+        argv: run.argv,
+        ports: part.ports,
+        runsFolder: () => path.join(part.folder, 'state', 'runs'),
+      };
+      const job = within.name === 'export-events' ? exportSlice : writeShard;
+      // The queue keeps why a shard failed, and `fleet status` shows it to others.
+      const outcome = await job(within, part, world);
+      return { ...outcome, error: maskError(outcome.error, settings) };
     };
-    const checked = { ...world, connect: async () => sameAccount(run, await world.connect()) };
-    const perform = within.name === 'export-events' ? exportSlice : writeShard;
-    // The queue keeps why a shard failed, and `fleet status` shows it to others.
-    const outcome = await perform(within, part, checked);
-    return { ...outcome, error: errorWithoutPersonal(outcome.error, settings) };
+    return { key, perform };
   };
+}
 
 /** Throws E-RUN-VERSION: whoever submitted it has read it, too. */
-function unknown(cause: Error): never {
+function versionMismatch(cause: Error): never {
   throw new EngagectlError('E-RUN-VERSION', 'this worker does not understand the command', {
     why: cause.message,
     fix: 'use the same version of engagectl for submit and all workers',
@@ -105,9 +133,9 @@ function unknown(cause: Error): never {
 }
 
 async function writeShard(
-  { name, flags, files }: CommandWithin,
-  part: ShardPart,
-  world: World,
+  { name, flags, files }: NestedCommand,
+  part: ShardTask,
+  world: JobContext,
 ): Promise<ShardOutcome> {
   const request = {
     ...flags,
@@ -130,9 +158,9 @@ async function writeShard(
 }
 
 async function exportSlice(
-  { flags }: CommandWithin,
-  part: ShardPart,
-  world: World,
+  { flags }: NestedCommand,
+  part: ShardTask,
+  world: JobContext,
 ): Promise<ShardOutcome> {
   const { exportEvents } = await import('../../jobs/export/export-events.js');
   const extension = flags.output?.endsWith('.gz') === true ? 'ndjson.gz' : 'ndjson';
@@ -151,7 +179,7 @@ async function exportSlice(
 }
 
 /** What a job tells of a shard. */
-const hooksOf = ({ begun, ended }: ShardPart): JobHooks<WriteResult | ExportResult> => ({
+const hooksOf = ({ begun, ended }: ShardTask): JobHooks<WriteResult | ExportResult> => ({
   begun: (progress) =>
     begun(() => {
       const { records, rejected, bytes, totalBytes } = progress();
@@ -182,44 +210,66 @@ function outcomeOf(result: WriteResult | ExportResult, history?: HistoryFigures)
   return { done, exitCode, error, seconds, figures, rejectsFile, output };
 }
 
-/** The run names a config profile and a region, if any; all else is this worker's. */
-function settingsOf({ profile, region, timezone, argv }: FleetRun, settings: Settings): Settings {
-  if (profile === undefined) return { ...settings, ...(timezone && { timezone }), argv };
-  return {
-    ...settings,
-    profile,
-    ...(region !== undefined && { region }),
-    ...(timezone !== undefined && { timezone }),
-    argv,
-    flags: new Set([...settings.flags, 'profile', 'region']),
+/** A worker reads no other files than those that were signed with the run. Throws E-RUN-VERSION. */
+function refuseOthers({ files, flags: { mapping } }: NestedCommand, run: FleetRun): void {
+  const named = [...files, ...(mapping === undefined ? [] : [mapping])];
+  const signed = signedInputs(run).map(({ file }) => file);
+  const paths = named.map((file) => path.resolve(run.cwd, file));
+  if (paths.length === signed.length && paths.every((file, at) => file === signed[at])) return;
+  versionMismatch(new Error('the files of its command line are not those that were submitted'));
+}
+
+const signedInputs = ({ files, mapping }: FleetRun): readonly InputFile[] =>
+  mapping ? [...files, mapping] : files;
+
+/**
+ * Refuses inputs whose content is not what was submitted. A file is read once for all shards of this worker, and
+ * once more when its size, its times or its place on the disk are others. Throws E-INPUT-CHANGED.
+ */
+function inputCheck({ signal }: Pick<Invocation['runtime'], 'signal'>) {
+  const digests = new Map<string, Promise<string>>();
+  const digestOf = async (file: string, state: string): Promise<string> => {
+    const key = `${file} ${state}`;
+    const known = digests.get(key) ?? contentDigest(file, signal);
+    digests.set(key, known);
+    return known.catch((error: unknown) => {
+      digests.delete(key); // nothing is known then
+      throw error;
+    });
+  };
+  return async (run: FleetRun): Promise<void> => {
+    for (const { file, bytes, digest } of signedInputs(run)) {
+      const found = statSync(file, { throwIfNoEntry: false, bigint: true });
+      if (!found?.isFile()) throw changed(file, 'it is not there on this machine');
+      const { size, dev, ino, mtimeNs, ctimeNs } = found;
+      if (size !== BigInt(bytes)) throw changed(file, `it has ${size} bytes, and had ${bytes}`);
+      const content = await digestOf(file, [dev, ino, mtimeNs, ctimeNs].join(' '));
+      if (content !== digest) throw changed(file, 'it has another content of the same size');
+    }
   };
 }
 
-/** Throws E-RUN-CHANGED where this worker would send to another account. */
-async function sameAccount(
-  { accountId, host }: FleetRun,
-  connection: Awaited<ReturnType<World['connect']>>,
-): Promise<typeof connection> {
-  if (connection.accountId === accountId && connection.host === host) return connection;
-  await connection.close();
-  const is = `${connection.accountId} at ${connection.host}`;
-  throw new EngagectlError('E-RUN-CHANGED', `this worker's account is ${is}`, {
-    why: `the run is for ${accountId} at ${host}`,
-    fix: 'give the worker the same config profile as who submitted the run',
-  });
-}
-
-/** Throws E-INPUT-CHANGED: its content is compared with the journal's, what never began by its size. */
-function refuseChanged({ files }: FleetRun): void {
-  for (const { file, bytes } of files) {
-    const found = statSync(file, { throwIfNoEntry: false });
-    if (found?.size === bytes) continue;
-    throw new EngagectlError('E-INPUT-CHANGED', `${file} is not as it was submitted`, {
-      why: found
-        ? `it has ${found.size} bytes, and had ${bytes}`
-        : 'it is not there on this machine',
-      fix: 'put it back as it was, or submit it as another run',
+async function contentDigest(file: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20, signal })) {
+      hash.update(chunk as Buffer);
+    }
+  } catch (cause) {
+    if (signal.aborted) throw interruptionError(signal.reason);
+    throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, {
+      why: (cause as Error).message,
+      fix: 'correct its permissions, then: engagectl fleet retry <run>',
       file,
+      cause,
     });
   }
+  return hash.digest('hex');
 }
+
+const changed = (file: string, why: string): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `${file} is not as it was submitted`, {
+    why,
+    fix: 'put it back as it was, or submit it as another run',
+    file,
+  });

@@ -1,14 +1,14 @@
 import type { CommandSpec } from '../shared/command-spec.js';
 
 export const command: CommandSpec = {
-  summary: 'runs that did not finish, and how to go on',
-  description: 'Lists, shows, resumes and forgets runs that did not finish.',
+  summary: 'list, resume and remove unfinished runs',
+  description: 'Lists, shows, resumes and removes unfinished runs.',
   examples: `
-    # what did not finish
+    # list unfinished runs
     engagectl runs list
-    # go on with one
+    # resume one
     engagectl runs resume 20261121-044512-7kq2
-    # forget the old ones
+    # remove old ones
     engagectl runs prune --older-than 30d
   `,
   subcommands: {

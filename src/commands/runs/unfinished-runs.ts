@@ -1,47 +1,51 @@
 import { basename } from 'node:path';
-import { asCalled } from '../../wording.js';
-import { count, grouped, aligned } from '../../ui/format.js';
+import { withProgramName, quoteForShell } from '../../wording.js';
+import { count, grouped, textTable } from '../../ui/format.js';
 import {
   listRuns,
   listUnreadable,
   type RunFolder,
+  type RunHeader,
   type UnreadableRun,
 } from '../../jobs/run/run-folder.js';
+import { withoutTypedSecrets } from '../../redact.js';
 import { EngagectlError } from '../../errors.js';
-import { answer, messages } from '../../ui/messages.js';
+import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { inert } from '../../ui/sanitize.js';
-import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
-import { confirm, mayAsk } from '../../ui/prompt.js';
-import { flagsOf, withoutFlags } from '../shared/suggested-command.js';
-import { jobWords, runsFolder } from '../shared/job-context.js';
-import { readLedger, type LedgerLine } from '../../jobs/run/sent-files-ledger.js';
+import { forgetRuns, unfinishedProgress } from '../../jobs/run/forget-runs.js';
+import { confirmByTyping, canPrompt } from '../../ui/prompt.js';
+import { typedFlags, removeFlags } from '../shared/suggested-command.js';
+import { cliAdvice } from '../shared/job-context.js';
+import { runsFolder } from '../../config/directories.js';
+import { readLedger, type LedgerEntry } from '../../jobs/run/sent-files-ledger.js';
+import type { Option } from 'commander';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../shared/global-options.js';
+import type { GlobalOptions } from '../shared/global-options.js';
 import { age } from '../flags/value-parsers.js';
-import { Instead, type Call, type CommandSpec } from '../shared/command-spec.js';
+import { CommandRedirect, type Invocation, type CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 export const list: CommandSpec<{ readonly finished?: boolean }> = {
   needs: 'nothing',
-  summary: 'the unfinished runs, the oldest first; or writes that are finished',
+  summary: 'list unfinished runs, oldest first, or finished writes',
   examples: `
-    # the oldest first
+    # oldest first
     engagectl runs list
     # for a script
     engagectl runs list --json
-    # what was sent, and when
+    # finished writes: what was sent, and when
     engagectl runs list --finished
   `,
-  options: ['Options:', ['--finished', 'writes that ended with their whole input worked through']],
+  options: ['Options:', ['--finished', 'list writes that processed their whole input']],
   run: listRunsOf,
 };
 
 export const show: CommandSpec = {
   needs: 'nothing',
-  summary: 'one run: its command, account and files, and how far it came or how it ended',
+  summary: 'show one run: command, account, files, and its progress or result',
   operands: [['<id>', '']],
   examples: `
-    # its command, account, files and folder
+    # show its command, account, files and directory
     engagectl runs show 20261121-044512-7kq2
     # for a script
     engagectl runs show 20261121-044512-7kq2 --json
@@ -50,10 +54,10 @@ export const show: CommandSpec = {
 };
 
 export const resume: CommandSpec = {
-  summary: 'goes on with a run, by the command line it was begun with',
+  summary: 'resume a run with its original command line',
   operands: [['<id>', '']],
   examples: `
-    # from any folder
+    # from any directory
     engagectl runs resume 20261121-044512-7kq2
     # for a script
     engagectl runs resume 20261121-044512-7kq2 --json
@@ -63,18 +67,18 @@ export const resume: CommandSpec = {
 
 const pruneOptions = [
   'Options:',
-  ['--older-than <age>', 'only those begun longer ago, like 12h or 30d', { parse: age }],
-  ['-y, --yes', 'do not ask, though no age is named'],
+  ['--older-than <age>', 'only runs that started longer ago, such as 12h or 30d', { parse: age }],
+  ['-y, --yes', 'skip the confirmation'],
 ] as const satisfies OptionTable;
 type PruneFlags = FlagsOf<typeof pruneOptions>;
 
 export const prune: CommandSpec<PruneFlags> = {
   needs: 'nothing',
-  summary: 'forgets unfinished runs: they cannot be resumed any more; what exports left is removed',
+  summary: 'remove unfinished runs and the partial files of exports; they can no longer be resumed',
   examples: `
-    # those begun more than 30 days ago
+    # runs that started more than 30 days ago
     engagectl runs prune --older-than 30d
-    # all of them, without being asked
+    # all unfinished runs, without confirmation
     engagectl runs prune --yes
   `,
   options: pruneOptions,
@@ -86,38 +90,41 @@ async function listRunsOf({
   runtime,
   flags,
   ...call
-}: Call<{ readonly finished?: boolean }>): Promise<void> {
+}: Invocation<{ readonly finished?: boolean }>): Promise<void> {
   const settings = call.settings();
   if (flags.finished) return listFinished(settings, runtime);
-  const runs = listRuns(runsFolder(runtime));
-  const unreadable = listUnreadable(runsFolder(runtime));
-  const objects = [...runs.map((run) => asObject(run, runtime)), ...unreadable.map(asUnreadable)];
+  const runs = listRuns(runsFolder(runtime), runtime);
+  const unreadable = listUnreadable(runsFolder(runtime), runtime);
+  const objects = [
+    ...runs.map((run) => asObject(run, runtime)),
+    ...unreadable.map(unreadableRunEntry),
+  ];
   for (const { path, why } of settings.json ? [] : unreadable) {
-    messages(settings, runtime).warn(`the run folder ${path} cannot be read: ${why}`);
+    messagePrinter(settings, runtime).warn(`the run folder ${path} cannot be read: ${why}`);
   }
   const rows = runs.map(({ header }) => [
     header.run,
     header.started,
     `${header.accountId} (${header.host})`,
-    ['engagectl', ...header.argv].join(' '),
+    typedCommand(header),
   ]);
   const text = tableOf(['RUN', 'BEGUN', 'ACCOUNT', 'COMMAND'], rows);
   const words = objects.length === 0 ? { note: 'no unfinished runs' } : { text };
-  answer(settings, runtime, { runs: objects }, words);
+  printAnswer(settings, runtime, { runs: objects }, words);
 }
 
 /** Nothing where there are no rows. */
 const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  rows.length === 0 ? '' : aligned([head, ...rows]);
+  rows.length === 0 ? '' : textTable([head, ...rows]);
 
 /** `runs show`. Throws E-USAGE for an id that is none. */
-async function showRun({ operands, settings, runtime }: Call): Promise<void> {
+async function showRun({ operands, settings, runtime }: Invocation): Promise<void> {
   const shown = shownRun(operands, runtime);
   const rows = Object.entries(shown).map(([name, value]) => [
     name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
     asText(value),
   ]);
-  answer(settings(), runtime, shown, { text: aligned(rows) });
+  printAnswer(settings(), runtime, shown, { text: textTable(rows) });
 }
 
 /** `600 accepted, 3 rejected` of figures, zeros left out; lists one after the other. */
@@ -134,40 +141,44 @@ function asText(value: unknown): string {
 
 /** One that is not finished, with how far it came; or one that is. */
 function shownRun(operands: readonly string[], runtime: Runtime): object {
-  const isUnfinished = listRuns(runsFolder(runtime)).some(
+  const isUnfinished = listRuns(runsFolder(runtime), runtime).some(
     ({ header }) => header.run === operands[0],
   );
   const finished = finishedRuns(runtime).find(({ run }) => run === operands[0]);
   if (finished && !isUnfinished) return asFinished(finished);
-  const run = runOf(operands, runtime, 'run');
-  const progress = progressOf(run);
+  const run = findRun(operands, runtime, 'run');
+  const progress = unfinishedProgress(run);
   return { ...asObject(run, runtime), ...(progress && { progress }) };
 }
 
-const asUnreadable = ({ path, why }: UnreadableRun) => ({
+const unreadableRunEntry = ({ path, why }: UnreadableRun) => ({
   run: basename(path),
   folder: path,
   unreadable: why,
 });
 
+/** As it was typed, for a shell. */
+const typedCommand = ({ argv }: RunFolder['header']): string =>
+  ['engagectl', ...withoutTypedSecrets(argv).map(quoteForShell)].join(' ');
+
 const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
   run: header.run,
   begun: header.started,
-  command: ['engagectl', ...header.argv].join(' '),
+  command: typedCommand(header),
   cwd: header.cwd,
   accountId: header.accountId,
   host: header.host,
   files: header.files,
   folder: path,
-  resume: asCalled(jobWords.goOn(header.run), program),
+  resume: withProgramName(cliAdvice.goOn(header.run), program),
 });
 
 /**
  * `runs resume`: the command line the run was begun with, in the same folder, with --resume; flags of every
  * command that are typed now take the place of those that were typed then.
  */
-function resumeRun({ operands, runtime, command, settings }: Call): never {
-  const { header } = runOf(operands, runtime, 'unfinished run');
+async function resumeRun({ operands, runtime, command, settings }: Invocation): Promise<never> {
+  const { header } = findRun(operands, runtime, 'unfinished run');
   if (header.argv.length === 0) {
     throw new EngagectlError('E-USAGE', `run ${header.run} was begun by a program`, {
       why: 'there is no command line to begin it with again',
@@ -176,43 +187,89 @@ function resumeRun({ operands, runtime, command, settings }: Call): never {
   }
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
   const { options } = command.parent!.parent!;
-  const typed = flagsOf(options, settings().argv);
-  const kept = withoutFlags(options, words, typed);
+  const typed = typedFlags(options, settings().argv);
+  const recorded = removeFlags(options, words, typed);
+  // No header says where a passcode goes: the address is that of the account, or typed now.
+  const kept = removeFlags(options, recorded, ['--base-url']);
+  const url = valueOf('--base-url', options, recorded);
+  if (url !== undefined) {
+    const now = await hostOf(kept, options, settings(), runtime);
+    if (now !== header.host) throw otherAddress(header, url, now);
+  }
   // An export is found by its output, and refuses another account by itself.
   const meant = header.command.startsWith('export-') ? [] : ['--run', header.run];
   const end = kept.indexOf('--');
   kept.splice(end < 0 ? kept.length : end, 0, '--resume', ...meant, ...typed);
-  throw new Instead(kept, { ...runtime, cwd: header.cwd });
+  throw new CommandRedirect(kept, { ...runtime, cwd: header.cwd });
 }
+
+/** Host of the account that the words name; undefined where there is none. Runs no `passcode_command`. */
+async function hostOf(
+  words: readonly string[],
+  options: readonly Option[],
+  settings: GlobalOptions,
+  runtime: Runtime,
+): Promise<string | undefined> {
+  const { resolveAccount } = await import('../../config/account.js');
+  const asked = { ...settings, flags: new Set(settings.flags) };
+  for (const name of ['profile', 'region'] as const) {
+    const value = valueOf(`--${name}`, options, words);
+    if (value === undefined) continue;
+    Object.assign(asked, { [name]: value });
+    asked.flags.add(name);
+  }
+  try {
+    const { region, baseUrl } = await resolveAccount(asked, runtime, { run: noPasscode });
+    return region === 'local' ? region : new URL(baseUrl).host;
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id !== 'E-CONFIG-FILE') return undefined;
+    throw error;
+  }
+}
+
+const noPasscode = async (): Promise<string> => 'not needed';
+
+/** What the words give as the value of a flag: `--region eu1`, `--region=eu1`, `-peu1`. */
+function valueOf(name: string, options: readonly Option[], words: readonly string[]) {
+  const option = options.filter(({ long }) => long === name);
+  const [flag, value] = typedFlags(option, words);
+  return flag === undefined ? undefined : (value ?? flag.replace(/^--[\w-]+=|^-\w/, ''));
+}
+
+const otherAddress = ({ run }: RunHeader, url: string, now: string | undefined): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with --base-url ${url}`, {
+    why: `${now === undefined ? 'no account names an address' : `the account's address is ${now}`}, and a passcode goes to no other one unless you type it`,
+    fix: `if you know that address: engagectl runs resume ${run} --base-url ${quoteForShell(url)}`,
+  });
 
 /** `runs prune`. Throws E-CONFIRM where no age is named, and nobody says yes. */
 async function pruneRuns({
   flags: { olderThan, yes },
   settings,
   runtime,
-}: Call<PruneFlags>): Promise<void> {
+}: Invocation<PruneFlags>): Promise<void> {
   const how = settings();
   const root = runsFolder(runtime);
-  const runs = listRuns(root);
+  const runs = listRuns(root, runtime);
   const age = olderThan ?? 0;
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= age);
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
-  const said = messages(how, runtime);
+  const said = messagePrinter(how, runtime);
   const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
-  const forgotten = await forgetRuns(old, { root, words: jobWords, busy });
+  const forgotten = await forgetRuns(old, { root, words: cliAdvice, busy });
   if (!how.json) {
     for (const file of forgotten.removed) said.note(`removed ${file}`);
     for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
   }
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;
-  answer(how, runtime, forgotten, { note: runs.length === 0 ? 'no unfinished runs' : note });
+  printAnswer(how, runtime, forgotten, { note: runs.length === 0 ? 'no unfinished runs' : note });
 }
 
 /** Names what goes, and has the number typed. Throws E-CONFIRM. */
 async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promise<void> {
   const { stderr } = runtime;
-  if (!mayAsk(runtime)) {
+  if (!canPrompt(runtime)) {
     throw new EngagectlError(
       'E-CONFIRM',
       `${count(old.length, 'unfinished run')} would be forgotten`,
@@ -222,20 +279,16 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
       },
     );
   }
-  const rows = old.map(({ header }) => [
-    header.run,
-    header.started,
-    ['engagectl', ...header.argv].join(' '),
-  ]);
-  stderr.write(inert(aligned(rows)));
+  const rows = old.map(({ header }) => [header.run, header.started, typedCommand(header)]);
+  stderr.write(inert(textTable(rows)));
   stderr.write(
     'What is forgotten cannot be resumed any more; partial files of exports are removed.\n',
   );
-  await confirm({ word: String(old.length), noun: 'number' }, runtime);
+  await confirmByTyping({ word: String(old.length), noun: 'number' }, runtime);
 }
 
-function runOf([id]: readonly string[], runtime: Runtime, what: string): RunFolder {
-  const runs = listRuns(runsFolder(runtime));
+function findRun([id]: readonly string[], runtime: Runtime, what: string): RunFolder {
+  const runs = listRuns(runsFolder(runtime), runtime);
   const found = runs.find(({ header }) => header.run === id);
   if (found) return found;
   const known = runs.map(({ header }) => header.run).join(', ');
@@ -246,20 +299,20 @@ function runOf([id]: readonly string[], runtime: Runtime, what: string): RunFold
 }
 
 /** Writes that ended with their whole input worked through, the oldest first; each once. */
-function finishedRuns(runtime: Runtime): readonly LedgerLine[] {
-  return eachOnce(readLedger(runsFolder(runtime)).lines);
+function finishedRuns(runtime: Runtime): readonly LedgerEntry[] {
+  return deduplicated(readLedger(runsFolder(runtime)).lines);
 }
 
-const eachOnce = (lines: readonly LedgerLine[]): readonly LedgerLine[] => [
+const deduplicated = (lines: readonly LedgerEntry[]): readonly LedgerEntry[] => [
   ...new Map(lines.map((line) => [line.run, line])).values(),
 ];
 
 /** `runs list --finished`. */
-function listFinished(settings: Settings, runtime: Runtime): void {
+function listFinished(settings: GlobalOptions, runtime: Runtime): void {
   const { lines, damage } = readLedger(runsFolder(runtime));
-  const said = messages(settings, runtime);
+  const said = messagePrinter(settings, runtime);
   if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
-  const runs = eachOnce(lines);
+  const runs = deduplicated(lines);
   const rows = runs.map(({ run, finished, command, ...line }) => [
     run,
     finished,
@@ -270,11 +323,11 @@ function listFinished(settings: Settings, runtime: Runtime): void {
   ]);
   const head = ['RUN', 'FINISHED', 'ACCEPTED', 'OTHERS', 'ACCOUNT', 'WHAT'];
   const words = runs.length === 0 ? { note: 'no finished runs' } : { text: tableOf(head, rows) };
-  answer(settings, runtime, { runs: runs.map(asFinished) }, words);
+  printAnswer(settings, runtime, { runs: runs.map(asFinished) }, words);
 }
 
 /** As `runs show` tells it. */
-const asFinished = ({ sources, once, schemaVersion: _, ...line }: LedgerLine) => ({
+const asFinished = ({ sources, once, schemaVersion: _, ...line }: LedgerEntry) => ({
   ...line,
   sources: sources.map(({ name, bytes, digest, records }) => ({ name, bytes, digest, records })),
   harmfulTwice: once.length > 0,

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { shellWord } from '../../wording.js';
+import { quoteForShell } from '../../wording.js';
 import { spawn } from 'node:child_process';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
@@ -19,7 +19,7 @@ interface ServedCalls {
 }
 
 /** `memory`: nothing is kept, so that no other process can route the same calls. */
-export async function servedCalls(
+export async function callingForServe(
   flags: ServeFlags,
   { folder, memory }: { readonly folder: string; readonly memory: boolean },
   runtime: Runtime,
@@ -73,7 +73,7 @@ async function accountOf(
   if (given) return { credentials: given, how: 'and the API key of this environment' };
   try {
     const credentials = await localCredentials(folder, runtime, callingAccount);
-    const file = shellWord(localSecretFile(folder, callingAccount));
+    const file = quoteForShell(localSecretFile(folder, callingAccount));
     return { credentials, how: `ENGAGECTL_CALL_API_KEY_FILE=${file}` };
   } catch (error) {
     if (!(error instanceof EngagectlError)) throw error;
@@ -135,9 +135,29 @@ async function post(url: string, offer: PushOffer): Promise<void> {
   if (!ok) throw new Error(`HTTP ${status}`);
 }
 
+/**
+ * Variables of ours that a hook gets, on every platform: what a shell and Node need, and where an engagectl that it starts
+ * finds its files. Passcodes and keys are not among them: a receiver has its own, or those of the local region.
+ */
+const hookVariables: ReadonlySet<string> = new Set(
+  [
+    'PATH HOME SHELL USER LOGNAME TMPDIR TZ LANG LANGUAGE',
+    'XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR',
+    'ENGAGECTL_CONFIG_DIR ENGAGECTL_STATE_DIR NODE_EXTRA_CA_CERTS',
+    // Windows
+    'SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE',
+    'APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES',
+  ].flatMap((names) => names.split(' ')),
+);
+
+/** Names are as on Windows, where `Path` is `PATH`. */
+const isForHooks = (name: string, platform: string): boolean =>
+  hookVariables.has(platform === 'win32' ? name.toUpperCase() : name) || name.startsWith('LC_');
+
 /** The command may run on as the receiver itself; its output goes nowhere, its errors to ours. */
-function run(command: string, offer: PushOffer, { env, cwd }: Runtime): Promise<void> {
+function run(command: string, offer: PushOffer, { env, cwd, platform }: Runtime): Promise<void> {
   const { callId, cuid, deviceId } = offer;
+  const inherited = Object.entries(env).filter(([name]) => isForHooks(name, platform));
   const own = {
     ENGAGECTL_PUSH_CALL_ID: callId,
     ENGAGECTL_PUSH_CUID: cuid,
@@ -145,7 +165,7 @@ function run(command: string, offer: PushOffer, { env, cwd }: Runtime): Promise<
   };
   const child = spawn(command, {
     cwd,
-    env: { ...env, ...own },
+    env: { ...Object.fromEntries(inherited), ...own },
     shell: true,
     stdio: ['pipe', 'ignore', 'inherit'],
   });

@@ -1,62 +1,77 @@
 import { InvalidArgumentError } from 'commander';
-import { choice, hostName, integer, notEmpty, share } from '../flags/value-parsers.js';
+import { choice, hostName, integer, nonEmpty, fraction } from '../flags/value-parsers.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const placeOptions = [
-  ['--port <n>', '0 takes any free port', { parse: integer({ max: 65_535 }), default: 8787 }],
-  ['--data <dir>', 'folder of its data (default: that of --region local)'],
-  ['--memory', 'keep nothing', { conflicts: 'data' }],
+  [
+    '--port <n>',
+    'port to listen on; 0 selects a free port',
+    { parse: integer({ max: 65_535 }), default: 8787 },
+  ],
+  ['--data <dir>', 'directory of its data (default: that of --region local)'],
+  ['--memory', 'keep data in memory only', { conflicts: 'data' }],
   [
     '--seed <file...>',
-    'records of an empty store: NDJSON or JSON, also .gz',
-    { parse: notEmpty, repeatable: true },
+    'initial records of an empty store: NDJSON or JSON, also .gz',
+    { parse: nonEmpty, repeatable: true },
   ],
-  ['--log', 'a line for each request on stderr, as with -v'],
+  ['--log', 'log each request on stderr, like -v'],
 ] as const satisfies OptionTable;
 
 const reachOptions = [
-  ['--host <address>', 'interface to listen on (default: 127.0.0.1)', notEmpty],
+  ['--host <address>', 'interface to listen on (default: 127.0.0.1)', nonEmpty],
   [
     '--allow-host <name...>',
-    'names by which clients may call it, besides localhost',
+    'accept these host names besides localhost',
     { parse: hostName, repeatable: true },
   ],
-  ['--tls', 'speak TLS, with a certificate made for this run'],
-  ['--tls-cert <file>', 'PEM of your own certificate', notEmpty],
-  ['--tls-key <file>', 'PEM of its key', notEmpty],
+  ['--tls', 'use TLS, with a certificate generated for this run'],
+  ['--tls-cert <file>', 'your own certificate (PEM)', nonEmpty],
+  ['--tls-key <file>', 'private key of the certificate (PEM)', nonEmpty],
 ] as const satisfies OptionTable;
 
-const rehearsalOptions = [
-  ['--latency <ms>', 'added to every answer', { parse: integer({ max: 600_000 }), default: 0 }],
+const simulationOptions = [
+  ['--latency <ms>', 'delay of every response', { parse: integer({ max: 600_000 }), default: 0 }],
   [
     '--lag <seconds>',
-    'reads see a write so much later',
+    'delay until writes become visible',
     { parse: integer({ max: 86_400 }), default: 0 },
   ],
   ['--pending <n>', 'polls before a cursor is ready', { parse: integer({}), default: 0 }],
   [
     '--fail-rate <share>',
-    'share of requests that fail with 500 or 503, 0 to 1',
-    { parse: share, default: 0 },
+    'fraction of requests that fail with 500 or 503, 0 to 1',
+    { parse: fraction, default: 0 },
   ],
   [
     '--max-concurrent <upload,other>',
-    'requests in flight; 429 beyond',
+    'requests in flight before 429',
     { parse: concurrency, default: { upload: 15, other: 3 }, shown: '15,3' },
   ],
 ] as const satisfies OptionTable;
 
-/** Each plays one thing that deployments do differently; the first word is the default. */
+/** Behaviors that differ between deployments; the first value is the default. */
 const variantOptions = [
   variant('--key-style <style>', 'keys of returned profileData', 'verbatim', 'folded'),
-  variant('--next-cursor <place>', 'next_cursor and records', 'after', 'before'),
-  variant('--status <place>', 'status in an answer', 'first', 'last'),
-  variant('--expired-cursor <answer>', 'to a cursor out of date', 'code', 'text', 'stringCode'),
-  variant('--echo <way>', 'record in unprocessed', 'recorded', 'intact', 'changed'),
-  variant('--record-number <way>', 'how its text ends', 'spaced', 'tight'),
-  variant('--older-profile <way>', 'what an older ts does', 'fills', 'overwrites'),
-  variant('--whitespace <way>', 'around : and ,', 'tight', 'spaced'),
-  variant('--connection <way>', 'after an answer', 'keep', 'close'),
+  variant(
+    '--next-cursor <place>',
+    'position of next_cursor relative to records',
+    'after',
+    'before',
+  ),
+  variant('--status <place>', 'position of status in a response', 'first', 'last'),
+  variant(
+    '--expired-cursor <answer>',
+    'response to an expired cursor',
+    'code',
+    'text',
+    'stringCode',
+  ),
+  variant('--echo <way>', 'records in unprocessed', 'recorded', 'intact', 'changed'),
+  variant('--record-number <way>', 'spelling of the record number', 'spaced', 'tight'),
+  variant('--older-profile <way>', 'effect of an older ts', 'fills', 'overwrites'),
+  variant('--whitespace <way>', 'whitespace around : and ,', 'tight', 'spaced'),
+  variant('--connection <way>', 'connection after a response', 'keep', 'close'),
 ] as const;
 
 function variant<const Flags extends string, const Word extends string>(
@@ -69,21 +84,25 @@ function variant<const Flags extends string, const Word extends string>(
 }
 
 const callOptions = [
-  ['--calls <state>', "the account's calling: on, off (default: on)", choice('on', 'off')],
+  [
+    '--calls <state>',
+    'calling enabled for the account: on or off (default: on)',
+    choice('on', 'off'),
+  ],
   [
     '--push-hook <url|command>',
-    'told of a call for a device that is not connected: POST, or a command with JSON on stdin',
-    notEmpty,
+    'URL (POST) or command (JSON on stdin) to notify of calls for disconnected devices',
+    nonEmpty,
   ],
   [
     '--call-speed <n>',
-    'waits of calls (30 s to ring) are n times shorter',
+    'divide all call timeouts (30 s ringing) by n',
     { parse: integer({ min: 1, max: 1000 }), default: 1 },
   ],
   [
     '--call-drops <share>',
-    'share of frames instead of which a connection breaks, 0 to 1',
-    { parse: share, default: 0 },
+    'fraction of frames that break the connection instead, 0 to 1',
+    { parse: fraction, default: 0 },
   ],
 ] as const satisfies OptionTable;
 
@@ -92,11 +111,11 @@ export const serveOptions = [
   ...placeOptions,
   'Reach:',
   ...reachOptions,
-  'Rehearsal:',
-  ...rehearsalOptions,
+  'Simulation:',
+  ...simulationOptions,
   'Calls:',
   ...callOptions,
-  'Variants of answers:',
+  'Response variants:',
   ...variantOptions,
 ] as const satisfies OptionTable;
 export type ServeFlags = FlagsOf<typeof serveOptions>;

@@ -1,18 +1,18 @@
 import path from 'node:path';
 import { once } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import { jsonAnswer, inert, inertJson } from '../../ui/sanitize.js';
-import { messages, type Messages } from '../../ui/messages.js';
-import { servedCalls } from './calls.js';
-import { keptCertificate, tlsOf, type KeptCertificate, type Tls } from './tls.js';
-import { shellWord } from '../../wording.js';
-import { shortened } from '../../ui/mask.js';
+import { jsonAnswer, inert, sanitizedJson } from '../../ui/sanitize.js';
+import { messagePrinter, type Messages } from '../../ui/messages.js';
+import { callingForServe } from './calls.js';
+import { writeTrustFile, resolveTls, type TrustFile, type Tls } from './tls.js';
+import { quoteForShell } from '../../wording.js';
+import { mask } from '../../ui/mask.js';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { RunningService, ServiceOptions } from '../../service/start.js';
 import type { ServeFlags } from './flags.js';
-import type { Settings } from '../shared/global-options.js';
-import type { SeenRequest } from '../../service/control/request-log.js';
+import type { GlobalOptions } from '../shared/global-options.js';
+import type { LoggedRequest } from '../../service/control/request-log.js';
 
 /** Where the data is, the account it belongs to, and how it is reached. */
 interface Place {
@@ -26,30 +26,38 @@ interface Place {
 /** Runs the embedded service until the signal comes, which is success: signals are how it is stopped. */
 export async function serve(
   flags: ServeFlags,
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<void> {
-  const { startService } = await import('../shared/local-service.js');
-  const told = messages(settings, runtime);
-  const place = await placeOf(flags, runtime);
+  const { startServiceOrExplain } = await import('../shared/local-service.js');
+  const told = messagePrinter(settings, runtime);
+  const { stderr, env, now, program } = runtime;
+  const withoutLog = messagePrinter(settings, { stderr, env, now, program });
+  const place = await resolveStore(flags, runtime);
   const { signal } = runtime;
   const { folder } = place;
-  const calls = await servedCalls(flags, { folder, memory: flags.memory === true }, runtime, told);
-  let certificate: KeptCertificate | undefined;
+  const calls = await callingForServe(
+    flags,
+    { folder, memory: flags.memory === true },
+    runtime,
+    told,
+  );
+  let certificate: TrustFile | undefined;
   try {
     const options = {
       ...(await optionsOf(flags, settings, place, runtime)),
       calls: calls.options,
       onDefect: (error: unknown) => told.warn(`defect of the service: ${String(error)}`),
     };
-    const service = await startService(options, calls.otherRouter);
+    const service = await startServiceOrExplain(options, calls.otherRouter);
     try {
       const { url } = service;
-      if (place.tls?.isMade) certificate = await keptCertificate(place.tls, folder, url);
+      if (place.tls?.isMade) certificate = await writeTrustFile(place.tls, folder, url);
       runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);
       await announce(service, flags, place, certificate?.file, told);
       // Not into a file or the log of a job: it has the passcode.
-      if (runtime.stderr.isTTY) told.note(`look at it: ${linkTo(service, place.credentials)}`);
+      const isSignedIn = runtime.stderr.isTTY === true && runtime.redact === undefined;
+      if (isSignedIn) withoutLog.note(`look at it: ${linkTo(service, place.credentials)}`);
       else told.note(`look at it: ${url}`);
       await calls.announce(url);
       if (!signal.aborted) await once(signal, 'abort');
@@ -62,22 +70,22 @@ export async function serve(
   }
 }
 
-async function placeOf(flags: ServeFlags, runtime: Runtime): Promise<Place> {
+async function resolveStore(flags: ServeFlags, runtime: Runtime): Promise<Place> {
   const { environmentCredentials } = await import('../../config/credentials.js');
-  const { localCredentials, localFolder } = await import('../../config/local-account.js');
-  const folder = flags.data ? path.resolve(runtime.cwd, flags.data) : localFolder(runtime);
+  const { localCredentials, localDataDirectory } = await import('../../config/local-account.js');
+  const folder = localDataDirectory(runtime, flags.data);
   const fromEnvironment = await environmentCredentials(runtime);
   return {
     folder,
     credentials: fromEnvironment ?? (await localCredentials(folder, runtime)),
     passcodeFolder: fromEnvironment ? undefined : folder,
-    tls: await tlsOf(flags, runtime),
+    tls: await resolveTls(flags, runtime),
   };
 }
 
 async function optionsOf(
   { port, memory, seed, log, host, allowHost = [], ...flags }: ServeFlags,
-  settings: Settings,
+  settings: GlobalOptions,
   { folder, credentials, tls }: Place,
   runtime: Runtime,
 ): Promise<ServiceOptions> {
@@ -105,7 +113,7 @@ async function optionsOf(
     random: runtime.random,
     now: runtime.now,
     ...(log || settings.verbose || runtime.log
-      ? { onRequest: requestTeller(log === true || settings.verbose, settings, runtime) }
+      ? { onRequest: requestLogger(log === true || settings.verbose, settings, runtime) }
       : {}),
   };
 }
@@ -119,17 +127,17 @@ async function announce(
   told: Messages,
 ): Promise<void> {
   const { localSecretFile } = await import('../../config/local-account.js');
-  sayWhatIsOpen(told, flags);
+  warnAboutExposure(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
   if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');
-  const trust = certificate ? `NODE_EXTRA_CA_CERTS=${shellWord(certificate)} ` : '';
+  const trust = certificate ? `NODE_EXTRA_CA_CERTS=${quoteForShell(certificate)} ` : '';
   if (certificate) told.note(`certificate to trust: ${certificate}`);
   const passcode =
     passcodeFolder === undefined
       ? 'and the passcode of this environment'
-      : `ENGAGECTL_PASSCODE_FILE=${shellWord(localSecretFile(passcodeFolder))}`;
+      : `ENGAGECTL_PASSCODE_FILE=${quoteForShell(localSecretFile(passcodeFolder))}`;
   told.note(
-    `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
+    `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${quoteForShell(credentials.accountId)} ${passcode}`,
   );
 }
 
@@ -138,7 +146,10 @@ const linkTo = ({ url }: RunningService, { accountId, passcode }: Credentials): 
   `${url}/#${new URLSearchParams({ account: accountId, passcode }).toString()}`;
 
 /** What of it others reach. */
-function sayWhatIsOpen(told: Messages, { host, allowHost = [], tls, tlsCert }: ServeFlags): void {
+function warnAboutExposure(
+  told: Messages,
+  { host, allowHost = [], tls, tlsCert }: ServeFlags,
+): void {
   if (host !== undefined && !/^(127\.|::1$|localhost$)/.test(host)) {
     const plain = tls || tlsCert ? '' : ', and what they send can be read on the way';
     told.warn(`it listens on ${host}: other machines can reach it${plain}`);
@@ -150,11 +161,11 @@ function sayWhatIsOpen(told: Messages, { host, allowHost = [], tls, tlsCert }: S
  * What tells of each request that the service has answered: a line, or an object under `--log-format
  * json`; with `-vv` its headers, too. Never the body.
  */
-function requestTeller(
+function requestLogger(
   isShown: boolean,
-  settings: Pick<Settings, 'json' | 'logJson' | 'debug' | 'showPii'>,
+  settings: Pick<GlobalOptions, 'json' | 'logJson' | 'debug' | 'showPii'>,
   { stderr, log }: Pick<Runtime, 'stderr' | 'log'>,
-): (seen: SeenRequest) => void {
+): (seen: LoggedRequest) => void {
   const { json, logJson, debug, showPii } = settings;
   return ({ headers, body: _, ...whole }) => {
     const seen = showPii ? whole : { ...whole, url: withoutIdentifier(whole.url) };
@@ -162,12 +173,12 @@ function requestTeller(
     const text = debug ? `${lineOf(seen)}${headerLines(headers)}` : lineOf(seen);
     log?.({ type: 'request', text, about });
     if (!isShown) return;
-    const line = json || logJson ? inertJson({ type: 'request', ...about }) : inert(text);
+    const line = json || logJson ? sanitizedJson({ type: 'request', ...about }) : inert(text);
     stderr.write(`${line}\n`);
   };
 }
 
-function lineOf(seen: Omit<SeenRequest, 'headers' | 'body'>): string {
+function lineOf(seen: Omit<LoggedRequest, 'headers' | 'body'>): string {
   const { at, method, url, status, ms, bodyBytes, fault } = seen;
   const end = status ?? 'no answer';
   const rule = fault === null ? '' : `, fault ${fault}`;
@@ -178,10 +189,10 @@ function lineOf(seen: Omit<SeenRequest, 'headers' | 'body'>): string {
 const withoutIdentifier = (url: string): string =>
   url.replace(
     /([?&](?:identity|email|objectId)=)([^&]+)/gi,
-    (_, name: string, value: string) => `${name}${shortened(value.replaceAll('%40', '@'))}`,
+    (_, name: string, value: string) => `${name}${mask(value.replaceAll('%40', '@'))}`,
   );
 
-const headerLines = (headers: SeenRequest['headers']): string =>
+const headerLines = (headers: LoggedRequest['headers']): string =>
   Object.entries(headers)
     .map(([name, value]) => `\n< ${name}: ${String(value)}`)
     .join('');

@@ -14,7 +14,7 @@ export interface Tls {
 }
 
 /** The certificate to speak TLS with, given or made; undefined for plain HTTP. */
-export async function tlsOf(
+export async function resolveTls(
   flags: ServeFlags,
   runtime: Pick<Runtime, 'cwd'>,
 ): Promise<Tls | undefined> {
@@ -22,11 +22,11 @@ export async function tlsOf(
   if (tlsCert !== undefined || tlsKey !== undefined) return givenTls(tlsCert, tlsKey, runtime);
   if (!tls) return undefined;
   const { makeCertificate } = await import('../../service/test-certificate.js');
-  return { ...(await makeCertificate([...reachedAs(host), ...allowHost])), isMade: true };
+  return { ...(await makeCertificate([...hostNames(host), ...allowHost])), isMade: true };
 }
 
 /** Others reach a service on all interfaces by any address of this machine. */
-function reachedAs(host: string | undefined): string[] {
+function hostNames(host: string | undefined): string[] {
   if (host === undefined) return [];
   if (host !== '0.0.0.0' && host !== '::') return [host];
   return Object.values(networkInterfaces()).flatMap((all = []) =>
@@ -35,17 +35,17 @@ function reachedAs(host: string | undefined): string[] {
 }
 
 /** A certificate that is in a file for those who are to trust it, while the service runs. */
-export interface KeptCertificate {
+export interface TrustFile {
   readonly file: string;
   readonly remove: () => void;
 }
 
 /** The file bears the port's number: several services may run at once with one folder. */
-export async function keptCertificate(
+export async function writeTrustFile(
   { cert }: Tls,
   folder: string,
   url: string,
-): Promise<KeptCertificate> {
+): Promise<TrustFile> {
   const { writeCertificate } = await import('../../service/test-certificate.js');
   try {
     const file = writeCertificate(cert, folder, `certificate-${new URL(url).port}.pem`);

@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
-import { addExamples, examplesIn, lineage } from '../../help/layout.js';
-import { markNeeds, type Needs } from '../../help/help-format.js';
-import { refuseProblems } from '../../help/usage-error.js';
+import { addExamples, parseExamples, commandPath } from '../../help/layout.js';
+import { setAccountNeeds, type AccountNeeds } from '../../help/help-format.js';
+import { throwProblems } from '../../help/usage-error.js';
 import { addOptions, type OptionTable } from '../flags/option-table.js';
-import { resolveSettings, type Settings } from './global-options.js';
+import { resolveGlobalOptions, type GlobalOptions } from './global-options.js';
 import type { Runtime } from '../../runtime.js';
 
 /** A command as data: what a person types, what help says of it, and what it does. */
@@ -19,11 +19,11 @@ export interface CommandSpec<Flags = object> {
   /** Not in the help. */
   readonly hidden?: true;
   /** It makes no requests, or has nothing to do with an account either: help leaves those flags out. */
-  readonly needs?: Needs;
+  readonly needs?: AccountNeeds;
   /** Each is loaded when it is typed, or when the whole tree is wanted. */
   readonly subcommands?: Readonly<Record<string, () => CommandSpec | Promise<CommandSpec>>>;
   /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
-  run?(call: Call<Flags>): Promise<void> | void;
+  run?(call: Invocation<Flags>): Promise<void> | void;
 }
 
 type Operand = readonly [
@@ -33,24 +33,24 @@ type Operand = readonly [
 ];
 
 /** A command line that was typed. */
-export interface Call<Flags = object> {
+export interface Invocation<Flags = object> {
   readonly operands: readonly string[];
   readonly flags: Flags;
   readonly runtime: Runtime;
   readonly command: Command;
-  readonly program: Program;
+  readonly program: CommandTree;
   /** The global options. Throws when a variable that stands in for one is wrong. */
-  readonly settings: () => Settings;
+  readonly settings: () => GlobalOptions;
 }
 
 /** For commands about commands. */
-export interface Program {
+export interface CommandTree {
   /** The whole command tree. */
   tree(runtime: Runtime): Promise<Command>;
 }
 
 /** What was typed, read and right: to be done when commander, which copies all words, is through. */
-export type Begin = (work: () => Promise<void> | void) => void;
+export type Defer = (work: () => Promise<void> | void) => void;
 
 /**
  * Registers a command with commander. `words` are those typed behind its name: the subcommand that they
@@ -66,21 +66,21 @@ export async function addCommand(
     ...world
   }: {
     spec: CommandSpec;
-    begin: Begin;
+    begin: Defer;
     words: readonly string[] | undefined;
-    program: Program;
+    program: CommandTree;
     runtime: Runtime;
   },
 ): Promise<void> {
   // Not `addCommand` of commander: such a command would end the process at a wrong flag.
   const command = parent.command(name, { hidden: spec.hidden ?? false });
   if (spec.hidden) command.helpOption(false);
-  if (spec.needs) markNeeds(command, spec.needs);
+  if (spec.needs) setAccountNeeds(command, spec.needs);
   if (spec.subcommands) {
     command
       .usage('<command> [options]')
       .helpCommand('help [command]', 'help of one of them, with its flags');
-    helpAlone(command);
+    showHelpWithoutSubcommand(command);
   }
   command.summary(spec.summary ?? '').description(spec.description ?? '');
   for (const [operand, help, { parse, choices } = {}] of spec.operands ?? []) {
@@ -90,19 +90,19 @@ export async function addCommand(
   }
   if (spec.takesAnyFlag) command.allowUnknownOption();
   addOptions(command, spec.options ?? []);
-  if (spec.examples) addExamples(command, examplesIn(spec.examples));
+  if (spec.examples) addExamples(command, parseExamples(spec.examples));
   for (const [child, of] of await subcommandsOf(spec, words))
     await addCommand(command, child, { spec: of, begin, words: words?.slice(1), ...world });
   if (!spec.run) return;
   // commander hands over the operands one by one, the flags, and the command itself.
   command.action((...given: unknown[]) => {
-    refuseProblems(command);
+    throwProblems(command);
     const typed = given.slice(0, -2).flat() as (string | undefined)[];
     const operands = typed.filter((word) => word !== undefined);
-    for (const each of lineage(command)) Object.assign(each, { args: [], processedArgs: [] });
-    const settings = () => resolveSettings(command, world.runtime);
+    for (const each of commandPath(command)) Object.assign(each, { args: [], processedArgs: [] });
+    const settings = () => resolveGlobalOptions(command, world.runtime);
     const runtime =
-      command.optsWithGlobals()['input'] === false ? silent(world.runtime) : world.runtime;
+      command.optsWithGlobals()['input'] === false ? withoutInput(world.runtime) : world.runtime;
     begin(() =>
       spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime }),
     );
@@ -121,7 +121,7 @@ async function subcommandsOf(
 }
 
 /** Where no subcommand is named, help is what was asked for, as with `gh config`: exit 0, on stdout. */
-export function helpAlone(command: Command): void {
+export function showHelpWithoutSubcommand(command: Command): void {
   const help = command.help.bind(command);
   command.help = () => {
     const [, unknown] = command.args; // behind `help`
@@ -131,7 +131,7 @@ export function helpAlone(command: Command): void {
 }
 
 /** The same world, with the variable that stands for --no-input. Streams are opened when they are used. */
-function silent(runtime: Runtime): Runtime {
+function withoutInput(runtime: Runtime): Runtime {
   const env = { value: { ...runtime.env, ENGAGECTL_NO_INPUT: '1' }, enumerable: true };
   return Object.defineProperties(
     {},
@@ -140,7 +140,7 @@ function silent(runtime: Runtime): Runtime {
 }
 
 /** Thrown by a command that stands for another command line: that one is run, as if it had been typed. */
-export class Instead extends Error {
+export class CommandRedirect extends Error {
   readonly argv: readonly string[];
   readonly runtime: Runtime;
 

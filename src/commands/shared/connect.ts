@@ -1,22 +1,22 @@
-import { zoneOf, type Zone } from '../../time-zone.js';
+import { timeZone, type TimeZone } from '../../time-zone.js';
 import { resolveAccount, type Account } from '../../config/account.js';
 import { localRegion } from '../../config/profiles.js';
 import { EngagectlError } from '../../errors.js';
-import { messages, type Messages } from '../../ui/messages.js';
+import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { startLocalService } from './local-service.js';
-import type { AccountCheck, Address } from '../../jobs/connection.js';
+import type { AccountCheck, ConnectionOptions } from '../../jobs/connection.js';
 import type { Connection as JobConnection } from '../../jobs/job-context.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from './global-options.js';
+import type { GlobalOptions } from './global-options.js';
 
 /** An account to work with. Who connects, closes. */
-export interface Connection extends JobConnection {
+export interface AccountConnection extends JobConnection {
   readonly account: Account;
   /** Ends the connections, and the embedded service of `--region local`. */
   close(): Promise<void>;
 }
 
-interface ConnectOptions extends Pick<Address, 'onHeaders'> {
+interface ConnectOptions extends Pick<ConnectionOptions, 'onHeaders'> {
   /** Most requests in flight: the client keeps enough connections for them. */
   readonly maxInFlight: number;
   readonly messages: Messages;
@@ -26,11 +26,11 @@ interface ConnectOptions extends Pick<Address, 'onHeaders'> {
  * From the global options to a client. Nothing is sent. For region `local` the embedded service
  * is started inside this process, on a free loopback port, and used over real HTTP.
  */
-export async function connect(
-  settings: Settings,
+export async function connectAccount(
+  settings: GlobalOptions,
   runtime: Runtime,
   options: ConnectOptions,
-): Promise<Connection> {
+): Promise<AccountConnection> {
   const [chosen] = await Promise.all([
     resolveAccount(settings, runtime),
     import('../../jobs/connection.js').then(({ loadClient }) => loadClient()), // meanwhile
@@ -39,13 +39,13 @@ export async function connect(
 }
 
 /** The same, for an account that is chosen already. */
-async function connectTo(
+export async function connectTo(
   chosen: Account,
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
   { messages: said, maxInFlight, ...listeners }: ConnectOptions,
-): Promise<Connection> {
-  const zone = zoneOfAccount(chosen);
+): Promise<AccountConnection> {
+  const zone = accountTimeZone(chosen);
   const { openConnection } = await import('../../jobs/connection.js');
   const isLocal = chosen.region === localRegion;
   const service = isLocal
@@ -56,9 +56,6 @@ async function connectTo(
     const { baseUrl, accountId, passcode, headerPrefix } = account;
     const { timeoutMs } = settings;
     tellRequestSettings(account, settings, { maxInFlight, messages: said });
-    if (baseUrl.startsWith('https:') && runtime.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-      said.warn('NODE_TLS_REJECT_UNAUTHORIZED=0: the certificate of this service is not checked');
-    }
     const connection = await openConnection(
       {
         baseUrl,
@@ -88,7 +85,7 @@ async function connectTo(
 }
 
 /** What comes of some work with a connection, which is closed then. */
-export async function closing<T>(connection: Connection, work: Promise<T>): Promise<T> {
+export async function closeAfter<T>(connection: AccountConnection, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } finally {
@@ -97,25 +94,25 @@ export async function closing<T>(connection: Connection, work: Promise<T>): Prom
 }
 
 /** What the service says of the account: one harmless request that is not repeated. */
-export async function askAccount(
+export async function checkAccess(
   account: Account,
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
   onHeaders?: ConnectOptions['onHeaders'],
 ): Promise<AccountCheck> {
-  const said = messages(settings, runtime);
+  const said = messagePrinter(settings, runtime);
   const listeners = onHeaders && { onHeaders };
   const how = { maxInFlight: 1, messages: said, ...listeners };
   const connection = await connectTo(account, settings, runtime, how);
   const { checkAccount } = await import('../../jobs/connection.js');
   const { client, account: connected } = connection;
-  return closing(connection, checkAccount(client, connected.baseUrl, runtime));
+  return closeAfter(connection, checkAccount(client, connected.baseUrl, runtime));
 }
 
 /** A zone from the config file was not checked by the parser of `--timezone`. */
-function zoneOfAccount({ timezone, sources }: Account): Zone {
+function accountTimeZone({ timezone, sources }: Account): TimeZone {
   try {
-    return zoneOf(timezone);
+    return timeZone(timezone);
   } catch (error) {
     throw new EngagectlError(
       'E-CONFIG',
@@ -132,7 +129,7 @@ function zoneOfAccount({ timezone, sources }: Account): Zone {
 /** Says with what values requests are made, whether they were given or not. */
 function tellRequestSettings(
   { accountId, region, profile, baseUrl, timezone, sources }: Account,
-  { timeoutMs, maxAttempts, retryForMs, retryBaseMs }: Settings,
+  { timeoutMs, maxAttempts, retryForMs, retryBaseMs }: GlobalOptions,
   { maxInFlight, messages }: { readonly maxInFlight: number; readonly messages: Messages },
 ): void {
   const from = profile === undefined ? '' : `, profile ${profile}`;

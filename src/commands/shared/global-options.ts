@@ -1,21 +1,21 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { environmentFaults } from '../../config/credentials.js';
-import { oneAfterAnother } from '../../help/usage-error.js';
-import { repeatedFlag, type OptionTable } from '../flags/option-table.js';
-import { isColored, isForced } from '../../ui/display-settings.js';
+import { environmentProblems } from '../../config/credentials.js';
+import { joinProblems } from '../../help/usage-error.js';
+import { repeatedFlagError, type OptionTable } from '../flags/option-table.js';
+import { usesColor, forcesColor } from '../../ui/display-settings.js';
 import {
   choice,
   duration,
   integer,
-  notEmpty,
+  nonEmpty,
   profileName,
-  timeLimit,
+  positiveDuration,
   timezone,
 } from '../flags/value-parsers.js';
 import type { Runtime } from '../../runtime.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
-export interface Settings {
+export interface GlobalOptions {
   readonly profile?: string;
   readonly region?: string;
   readonly baseUrl?: string;
@@ -48,7 +48,7 @@ export interface Settings {
 
 /** The options by the names of their values, each as its parser returns it. */
 interface Values extends Pick<
-  Settings,
+  GlobalOptions,
   'profile' | 'region' | 'baseUrl' | 'timezone' | 'progress'
 > {
   /** A list as a flag, a text as a variable. */
@@ -92,22 +92,22 @@ function readValues(given: Readonly<Record<string, unknown>>, { env }: Pick<Runt
 }
 
 /** What is wrong with variables, to be told beside what is wrong with the command line. */
-export const wrongVariables = (command: Command, runtime: Pick<Runtime, 'env'>) =>
+export const invalidVariables = (command: Command, runtime: Pick<Runtime, 'env'>) =>
   readValues(command.optsWithGlobals(), runtime).wrong;
 
 /** Merges flags, environment and defaults. */
-export function resolveSettings(command: Command, { env }: Runtime): Settings {
+export function resolveGlobalOptions(command: Command, { env }: Runtime): GlobalOptions {
   const { values, flags, wrong } = readValues(command.optsWithGlobals(), { env });
   if (wrong.length > 0) {
-    const all = [...wrong, ...environmentFaults({ env }, flags)];
-    throw new InvalidArgumentError(oneAfterAnother(all));
+    const all = [...wrong, ...environmentProblems({ env }, flags)];
+    throw new InvalidArgumentError(joinProblems(all));
   }
   const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, showPii, color, ...more } =
     values as unknown as Values;
   const { headerPrefix = [], ...others } = more;
   const headerPrefixes = [headerPrefix].flat();
   if (headerPrefixes.length > 1 && command.name() !== 'serve')
-    throw repeatedFlag('--header-prefix <prefix>');
+    throw repeatedFlagError('--header-prefix <prefix>');
   return {
     ...others,
     ...(headerPrefixes[0] === undefined ? {} : { headerPrefix: headerPrefixes[0] }),
@@ -121,8 +121,8 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
     verbose: verbose !== undefined,
     debug: (verbose?.length ?? 0) > 1,
     showPii: showPii === true,
-    color: isColored(env, color),
-    forceColor: isForced(env),
+    color: usesColor(env, color),
+    forceColor: forcesColor(env),
     argv: wordsOf(command),
     flags,
   };
@@ -146,31 +146,36 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
   'Account:': [
     ['-p, --profile <name>', 'config profile', profileName],
     ['-r, --region <name>', 'region within the config profile; "local" is built in'],
-    ['--base-url <url>', "overrides the region's address"],
+    ['--base-url <url>', 'overrides the saved URL of the region'],
     ['--header-prefix <prefix>', 'prefix of the authentication headers (default: X-Service)'],
-    ['--timezone <iana>', "the account's time zone (default: UTC)", timezone],
+    ['--timezone <iana>', 'time zone of the account (default: UTC)', timezone],
   ],
   'Requests:': [
-    ['--timeout <duration>', 'whole request for writes, silence for reads', timeLimit, '60s'],
+    [
+      '--timeout <duration>',
+      'limit per write request; for reads, of inactivity',
+      positiveDuration,
+      '60s',
+    ],
     ['--max-attempts <n>', 'attempts per request, not counting 429s', integer({ min: 1 }), '8'],
-    ['--retry-for <duration>', 'longest time one request may spend in retries', duration, '10m'],
+    ['--retry-for <duration>', 'maximum time spent retrying one request', duration, '10m'],
     ['--retry-base <duration>', 'first back-off', duration, '500ms'],
   ],
   'Messages:': [
     ['--json', 'one summary object on stdout, errors as JSON on stderr'],
     [
       '--log-format <format>',
-      'text, or json: each line on stderr one object with a type',
+      'text, or json: one JSON object per line on stderr',
       choice('text', 'json'),
       'text',
     ],
     ['--progress <when>', 'auto, always or never', choice('auto', 'always', 'never'), 'auto'],
     ['-q, --quiet', 'print errors only'],
-    ['-v, --verbose', 'explain each request and retry in a line; -vv: headers that are new, too'],
-    ['--log-file <file>', 'append all that is told to this file, with --quiet too', notEmpty],
-    ['--show-pii', 'identities, emails and phones whole in messages, logs and reports'],
-    ['--no-color', 'no colours'],
-    ['--no-input', 'ask nothing, though it is a terminal [$ENGAGECTL_NO_INPUT]'],
+    ['-v, --verbose', 'log each request and retry; -vv also logs changed headers'],
+    ['--log-file <file>', 'append all messages to this file, even with --quiet', nonEmpty],
+    ['--show-pii', 'do not mask identities, emails and phones in messages, logs and reports'],
+    ['--no-color', 'disable colors'],
+    ['--no-input', 'never prompt [$ENGAGECTL_NO_INPUT]'],
   ],
 };
 

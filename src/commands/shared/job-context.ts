@@ -1,25 +1,27 @@
-import path from 'node:path';
-import { stateFolder } from '../../config/directories.js';
-import { connect, type Connection } from './connect.js';
-import type { Words, World } from '../../jobs/job-context.js';
+import { runsFolder } from '../../config/directories.js';
+import { connectAccount, connectTo, type AccountConnection } from './connect.js';
+import type { Account } from '../../config/account.js';
+import { quoteForShell } from '../../wording.js';
+import type { Wording, JobContext } from '../../jobs/job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../../ui/messages.js';
-import type { Settings } from './global-options.js';
+import type { GlobalOptions } from './global-options.js';
 
 /** How errors and notes of jobs call what a person types. */
-export const jobWords: Words = {
+export const cliAdvice: Wording = {
   option: (name, value) => {
     const flag = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    return value === undefined ? flag : `${flag} ${value}`;
+    if (value === undefined) return flag;
+    return `${flag} ${/^<[a-z.]+>$/.test(value) ? value : quoteForShell(value)}`;
   },
-  goOn: (run) => `engagectl runs resume ${run}`,
+  goOn: (run) => `engagectl runs resume ${quoteForShell(run)}`,
   correct: (_, file) => `correct ${file}, and give it to the same command`,
   lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'ENGAGECTL_STATE_DIR',
 };
 
 /** What a command line is for the rejects of its run. */
-export interface RejectCommands {
+export interface FollowUpCommands {
   /** The same for another input. */
   readonly again?: ((file: string) => string) | undefined;
   /** What looks up the records of unknown outcome; undefined where nothing can. */
@@ -27,47 +29,55 @@ export interface RejectCommands {
 }
 
 /** The same of one command line. */
-const jobWordsOf = ({ again, settle }: RejectCommands): Words => ({
-  ...jobWords,
+const cliAdviceFor = ({ again, settle }: FollowUpCommands): Wording => ({
+  ...cliAdvice,
   correct: (job, file) =>
-    again ? `correct ${file}, then: ${again(file)}` : jobWords.correct(job, file),
+    again ? `correct ${file}, then: ${again(file)}` : cliAdvice.correct(job, file),
   lookUp: (file) => {
     const command = settle?.(file);
-    return command ? `${command} tells which have arrived` : jobWords.lookUp(file);
+    return command ? `${command} tells which have arrived` : cliAdvice.lookUp(file);
   },
 });
 
-/** Where the journals of unfinished runs are. Throws E-CONFIG where this user has no home. */
-export const runsFolder = (runtime: Runtime): string => path.join(stateFolder(runtime), 'runs');
-
 /** What a job that a command line asks for works in. */
-export interface CommandWorld extends World {
+export interface CommandContext extends JobContext {
   /** Once it is connected. */
-  readonly connection: Connection | undefined;
+  readonly connection: AccountConnection | undefined;
 }
 
-export function jobWorld(
-  settings: Settings,
+export function jobContext(
+  settings: GlobalOptions,
   runtime: Runtime,
-  options: RejectCommands & { readonly maxInFlight: number; readonly messages: Messages },
-): CommandWorld {
-  let connection: Connection | undefined;
+  {
+    account,
+    ...options
+  }: FollowUpCommands & {
+    readonly maxInFlight: number;
+    readonly messages: Messages;
+    /** Undefined: the one that the settings choose, once it is needed. */
+    readonly account?: Account;
+  },
+): CommandContext {
+  let connection: AccountConnection | undefined;
   return {
     runtime,
-    words: jobWordsOf(options),
+    words: cliAdviceFor(options),
     said: options.messages,
     argv: settings.argv,
     timezone: settings.timezone ?? 'UTC',
     get connection() {
       return connection;
     },
-    connect: async () => (connection = await connect(settings, runtime, options)),
+    connect: async () =>
+      (connection = account
+        ? await connectTo(account, settings, runtime, options)
+        : await connectAccount(settings, runtime, options)),
     runsFolder: () => runsFolder(runtime),
   };
 }
 
 /** Of a summary; null where only a check was made, without an account. */
-export function accountFields({ connection }: CommandWorld) {
+export function accountFields({ connection }: CommandContext) {
   if (!connection) return { profile: null, region: null, accountId: null };
   const { profile, region, accountId } = connection.account;
   return { profile: profile ?? null, region, accountId };

@@ -1,6 +1,6 @@
-import { shellWord } from '../../wording.js';
+import { shellPath } from '../../wording.js';
 import { EngagectlError } from '../../errors.js';
-import { localFolder } from '../../config/local-account.js';
+import { localDataDirectory } from '../../config/local-account.js';
 import { limits } from '../../contract/limits.js';
 import type {
   RunningService,
@@ -16,12 +16,12 @@ import type { Messages } from '../../ui/messages.js';
  * Starts the embedded service, which is loaded only now. `otherRouter` is the address of a process
  * that routes calls. E-USAGE for a port that cannot be had, E-FILE-WRITE for a store that cannot be opened.
  */
-export async function startService(
+export async function startServiceOrExplain(
   options: ServiceOptions,
   otherRouter?: string,
 ): Promise<RunningService> {
   const service = await import('../../service/start.js').catch((cause: unknown) => {
-    throw isMissing(cause) ? notInstalled(cause) : cause;
+    throw isMissing(cause) ? storeNotInstalled(cause) : cause;
   });
   try {
     return await service.startService(options);
@@ -31,12 +31,12 @@ export async function startService(
     if (syscall === 'listen' || syscall === 'getaddrinfo')
       throw portRefused(options, code, otherRouter);
     if (options.dataDir === undefined || !/^(SQLITE_|E[A-Z]+$)/.test(code)) throw error;
-    const folder = shellWord(options.dataDir);
+    const folder = shellPath(options.dataDir);
     const other = 'take another one: ENGAGECTL_STATE_DIR, serve --data <dir>';
     throw new EngagectlError('E-FILE-WRITE', `${options.dataDir}: the store cannot be opened`, {
       why: message,
       fix: /^(EFORMAT|SQLITE_(NOTADB|CORRUPT))/.test(code)
-        ? `begin with an empty one: mv ${folder} ${folder}.old; or ${other}`
+        ? `begin with an empty one: mv ${folder} ${shellPath(`${options.dataDir}.old`)}; or ${other}`
         : `check the folder and its disk, or ${other}`,
       file: options.dataDir,
       cause: error,
@@ -82,7 +82,7 @@ const isMissing = (error: unknown): error is Error =>
   error instanceof Error && /^Cannot find (?:module|package) '@?libsql\b/.test(error.message);
 
 /** The store's native part is another package for each platform, which an installation can leave out. */
-const notInstalled = (cause: Error): EngagectlError =>
+const storeNotInstalled = (cause: Error): EngagectlError =>
   new EngagectlError(
     'E-USAGE',
     'a part of engagectl is not installed: the local service has no store',
@@ -110,8 +110,8 @@ export async function startLocalService(
   { headerPrefix, accountId, passcode, timezone }: Account,
   { runtime, messages, port = 0, calls }: Local,
 ): Promise<RunningService> {
-  return startService({
-    dataDir: localFolder(runtime),
+  return startServiceOrExplain({
+    dataDir: localDataDirectory(runtime),
     port,
     headerPrefixes: [headerPrefix],
     accountId,

@@ -1,14 +1,14 @@
 import { exitCodes, type EngagectlError } from '../../errors.js';
-import { shellWord } from '../../wording.js';
+import { shellPath } from '../../wording.js';
 import { isStdout } from '../../jobs/output-options.js';
-import { runJob, sameGoesOn, saysWayOn } from './run-job.js';
-import { sharded, type ShardFlags } from '../flags/shard-flags.js';
+import { runJob, sameCommandResumes, hasResumeAdvice } from './run-job.js';
+import { resolveShard, type ShardFlags } from '../flags/shard-flags.js';
 import type { Shard } from '../../jobs/job-options.js';
 import type { ExportHooks } from '../../jobs/export/run-export.js';
 import type { ExportResult } from '../../jobs/job-results.js';
-import type { World } from '../../jobs/job-context.js';
+import type { JobContext } from '../../jobs/job-context.js';
 import type { Messages } from '../../ui/messages.js';
-import type { Call } from './command-spec.js';
+import type { Invocation } from './command-spec.js';
 import type { ExportFlags } from '../flags/output-flags.js';
 
 /** An export as the command line asks for it. */
@@ -19,30 +19,30 @@ interface ExportCommand<Flags> {
   readonly parts: string;
   readonly job: (
     request: Omit<Flags, 'shard'> & { readonly shard?: Shard | undefined },
-    world: World,
+    world: JobContext,
     hooks: ExportHooks,
   ) => Promise<ExportResult>;
 }
 
 /** Runs an export from its flags to its summary. Throws what the command must end with. */
 export async function runExport<Flags extends ExportFlags & ShardFlags>(
-  call: Pick<Call<Flags>, 'command' | 'flags' | 'settings' | 'runtime'>,
+  call: Pick<Invocation<Flags>, 'command' | 'flags' | 'settings' | 'runtime'>,
   { name, concurrency, parts, job }: ExportCommand<Flags>,
 ): Promise<void> {
   const { flags, runtime } = call;
-  const { settings, shard } = sharded(call);
+  const { settings, shard } = resolveShard(call);
   await runJob(
     {
       name,
       flags,
       concurrency,
       nouns: name === 'export-events' ? 'events' : 'profiles',
-      next: next(flags.output),
+      next: previewCommand(flags.output),
       reads: true,
       job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
       parts,
       advise: (error, { unfinished }, said) =>
-        sayHowToGoOn({ error, unfinished, output: flags.output }, said),
+        adviseResume({ error, unfinished, output: flags.output }, said),
     },
     settings,
     runtime,
@@ -50,9 +50,9 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
 }
 
 /** A look at the file; of one whose name holds the day there are several. */
-function next(output: string | undefined): string | undefined {
+function previewCommand(output: string | undefined): string | undefined {
   if (output === undefined || isStdout(output) || output.includes('{')) return undefined;
-  const file = shellWord(output);
+  const file = shellPath(output);
   return output.endsWith('.gz') ? `gunzip -c ${file} | head -n 3` : `head -n 3 ${file}`;
 }
 
@@ -60,14 +60,14 @@ function next(output: string | undefined): string | undefined {
 const passing = new Set<number>([exitCodes.credentials, exitCodes.unavailable, exitCodes.file]);
 const stopped = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 
-function sayHowToGoOn(
+function adviseResume(
   ended: { error: EngagectlError; unfinished: boolean; output: string | undefined },
   said: Messages,
 ): void {
   const { exitCode } = ended.error;
   if (!passing.has(exitCode) && !stopped.has(exitCode)) return;
-  if (ended.unfinished && saysWayOn(ended.error)) return;
-  if (ended.unfinished) said.note(sameGoesOn);
+  if (ended.unfinished && hasResumeAdvice(ended.error)) return;
+  if (ended.unfinished) said.note(sameCommandResumes);
   else if (isStdout(ended.output)) {
     said.note('what goes to standard output cannot be resumed; --output <file> can');
   }

@@ -1,23 +1,23 @@
-import { EngagectlError, exitCodes, placeOf } from '../../errors.js';
-import { messages, type Messages } from '../../ui/messages.js';
-import { errorWithoutPersonal, rejectText } from '../../ui/mask.js';
+import { EngagectlError, exitCodes, sourceLine } from '../../errors.js';
+import { messagePrinter, type Messages } from '../../ui/messages.js';
+import { maskError, rejectText } from '../../ui/mask.js';
 import { startProgress, type Progress as Display, type ProgressState } from '../../ui/progress.js';
 import { openReport, type WriteReport } from '../../ui/report/report-file.js';
 import { showSummary } from '../../ui/summary.js';
 import {
   accountFields,
-  jobWorld,
-  jobWords,
-  type CommandWorld,
-  type RejectCommands,
+  jobContext,
+  cliAdvice,
+  type CommandContext,
+  type FollowUpCommands,
 } from './job-context.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { grouped } from '../../ui/format.js';
-import { annotate, type AnnotationWorld } from '../../ui/github-actions.js';
+import { annotateRejects, type AnnotationWorld } from '../../ui/github-actions.js';
 import type {
   JobEnding,
   JobHooks,
-  ToldRejects,
+  RejectSummary,
   JobProgress,
   RunResult,
   WriteResult,
@@ -25,12 +25,12 @@ import type {
 import type { Rehearsal } from '../../jobs/job-options.js';
 import type { Runtime } from '../../runtime.js';
 import type { ReportFlag } from '../flags/output-flags.js';
-import type { Settings } from './global-options.js';
+import type { GlobalOptions } from './global-options.js';
 
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 
 /** A job as the command line asks for it. */
-interface JobCommand<Result extends AnyResult> extends RejectCommands {
+interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   readonly name: string;
   readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
   /** Inputs, which the report must not replace. */
@@ -45,11 +45,11 @@ interface JobCommand<Result extends AnyResult> extends RejectCommands {
   readonly concurrency?: number;
   /** Records are written, to --output or to standard output. */
   readonly reads: boolean;
-  readonly job: (world: CommandWorld, hooks: JobHooks<Result>) => Promise<Result>;
+  readonly job: (world: CommandContext, hooks: JobHooks<Result>) => Promise<Result>;
   /** Of an export, what its cursors stand for, like `days`. */
   readonly parts?: string;
   /** What the command ends with, where it says more than the job's own error. */
-  readonly judged?: (error: EngagectlError, world: CommandWorld) => EngagectlError;
+  readonly judged?: (error: EngagectlError, world: CommandContext) => EngagectlError;
   /** False: no figures, but with --json. */
   readonly figures?: boolean;
   /** Said at once to a person who presses Ctrl-C. */
@@ -61,14 +61,14 @@ interface JobCommand<Result extends AnyResult> extends RejectCommands {
 /** Runs a job from its flags to its summary. Throws what the command must end with. */
 export async function runJob<Result extends AnyResult>(
   command: JobCommand<Result>,
-  settings: Settings,
+  settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<void> {
   const { name, flags, files = [], stopping, again, settle } = command;
-  const said = messages(settings, runtime);
+  const said = messagePrinter(settings, runtime);
   tellFlags(name, flags, said);
   const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
-  const world = jobWorld(settings, runtime, {
+  const world = jobContext(settings, runtime, {
     maxInFlight: command.concurrency ?? 1,
     messages: said,
     again,
@@ -94,7 +94,7 @@ export async function runJob<Result extends AnyResult>(
       },
       ended: async (ending) => {
         stopShowing();
-        const told = await tellEnding(command, ending, saying);
+        const told = await reportEnd(command, ending, saying);
         error = told.error;
         // Who reads exit code 9 and goes on with --resume must not have all of it sent once more.
         return told.isReported && (command.reads || told.isTaken);
@@ -115,20 +115,20 @@ function stateOf(
   return { label, ...progress, days: all > 1 ? `${done} of ${all} ${parts}` : undefined };
 }
 
-interface Saying {
-  readonly world: CommandWorld;
+interface JobOutput {
+  readonly world: CommandContext;
   readonly said: Messages;
   readonly report: WriteReport | undefined;
-  readonly settings: Settings;
+  readonly settings: GlobalOptions;
   readonly runtime: Runtime;
   readonly recordsOnStdout: boolean;
 }
 
 /** Rejects, report and summary; `error` is what the command ends with. */
-async function tellEnding<Result extends AnyResult>(
+async function reportEnd<Result extends AnyResult>(
   { name, flags, rehearsal, ...command }: JobCommand<Result>,
   { result, told, history, wasResumed }: JobEnding<Result>,
-  { world, said, report, settings, runtime, recordsOnStdout }: Saying,
+  { world, said, report, settings, runtime, recordsOnStdout }: JobOutput,
 ) {
   if (told) showRejects(told, said, { settings, runtime });
   const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
@@ -145,7 +145,7 @@ async function tellEnding<Result extends AnyResult>(
   const unreported = await report?.(
     {
       summary,
-      error: errorWithoutPersonal(judged, settings),
+      error: maskError(judged, settings),
       settings,
       next: unfinished ? world.words.goOn(run) : undefined,
       argv: settings.argv,
@@ -155,8 +155,8 @@ async function tellEnding<Result extends AnyResult>(
     },
     said,
   );
-  const wayOn = unfinished ? goesOn(command.files, run) : undefined;
-  const error = unreported ?? (judged && withWayOn(judged, wayOn));
+  const wayOn = unfinished ? resumeAdvice(command.files, run) : undefined;
+  const error = unreported ?? (judged && withResumeAdvice(judged, wayOn));
   const exitCode = error?.exitCode ?? exitCodes.ok;
   // A reader of stdout that left wants nothing more, not even figures. A wrong argument has none.
   const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
@@ -170,19 +170,21 @@ async function tellEnding<Result extends AnyResult>(
   return { error, isReported: unreported === undefined, isTaken };
 }
 
-export const sameGoesOn = 'the same command with --resume goes on';
+export const sameCommandResumes = 'the same command with --resume goes on';
 
 /** What goes on with a run; of a pipe its producer has to run, too, and an export is known by its output. */
-export const goesOn = (files: readonly string[] = [], run: string): string =>
-  files.length === 0 || files.includes('-') ? sameGoesOn : `${jobWords.goOn(run)} goes on with it`;
+export const resumeAdvice = (files: readonly string[] = [], run: string): string =>
+  files.length === 0 || files.includes('-')
+    ? sameCommandResumes
+    : `${cliAdvice.goOn(run)} goes on with it`;
 
 /** Whether an error says itself what goes on with its run. */
-export const saysWayOn = ({ details }: EngagectlError): boolean => details.resumes === true;
+export const hasResumeAdvice = ({ details }: EngagectlError): boolean => details.resumes === true;
 
 /** What to type after Ctrl-C depends on what was stopped. */
-function withWayOn(error: EngagectlError, wayOn: string | undefined): EngagectlError {
+function withResumeAdvice(error: EngagectlError, wayOn: string | undefined): EngagectlError {
   const { id, message, details, exitCode } = error;
-  const longer = waitsLonger[id];
+  const longer = patienceFlags[id];
   if (wayOn !== undefined && longer !== undefined) {
     const fix = `later, ${wayOn}; ${longer}`;
     return new EngagectlError(id, message, { ...details, fix, resumes: true });
@@ -193,7 +195,7 @@ function withWayOn(error: EngagectlError, wayOn: string | undefined): EngagectlE
 }
 
 /** For whom the service may need more time. */
-const waitsLonger: Readonly<Partial<Record<string, string>>> = {
+const patienceFlags: Readonly<Partial<Record<string, string>>> = {
   'E-UNAVAILABLE': '--max-attempts and --retry-for give it more time',
   'E-PENDING': '--pending-timeout waits longer',
 };
@@ -205,16 +207,16 @@ const shownRejects = 5;
 
 /** The first few rejects, then how many there were of each kind. */
 function showRejects(
-  { samples: { first, kinds }, rejects }: ToldRejects,
+  { samples: { first, kinds }, rejects }: RejectSummary,
   said: Messages,
   world: AnnotationWorld,
 ): void {
-  const annotated = annotate(first, world);
+  const annotated = annotateRejects(first, world);
   const shown = annotated ? first : first.slice(0, shownRejects);
   if (!annotated) {
     for (const reject of shown) {
       const { source: file, line, kind, code } = reject;
-      said.warn(`${placeOf(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
+      said.warn(`${sourceLine(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
         file,
         line,
         code,
@@ -237,7 +239,7 @@ function showRejects(
 function tellFlags(command: string, flags: object, messages: Messages): void {
   const known = Object.entries(flags).flatMap(([name, value]: [string, unknown]) => {
     const isPlain = typeof value === 'string' || typeof value === 'number';
-    return isPlain ? jobWords.option(name, String(value)) : [];
+    return isPlain ? cliAdvice.option(name, String(value)) : [];
   });
   messages.verbose([command, ...known].join(' '), { flags });
 }

@@ -1,16 +1,22 @@
-import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
+import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
 import { confirmWrite } from '../../ui/prompt.js';
-import { commandLine, ofInput, ofRehearsal, ofWrite, type Typed } from './suggested-command.js';
-import { needInput } from '../flags/input-flags.js';
-import { goesOn, runJob, saysWayOn } from './run-job.js';
-import { sharded } from '../flags/shard-flags.js';
+import {
+  suggestCommand,
+  inputFlags,
+  dryRunFlags,
+  writeOnlyFlags,
+  type TypedCommand,
+} from './suggested-command.js';
+import { requireInput } from '../flags/input-flags.js';
+import { resumeAdvice, runJob, hasResumeAdvice } from './run-job.js';
+import { resolveShard } from '../flags/shard-flags.js';
 import type { Account } from '../../config/account.js';
 import type { Rehearsal } from '../../jobs/job-options.js';
 import type { WriteResult } from '../../jobs/job-results.js';
-import type { WriteAbout, WriteHooks, WriteRequest } from '../../jobs/write/write-request.js';
-import type { World } from '../../jobs/job-context.js';
+import type { ConfirmPrompt, WriteHooks, WriteRequest } from '../../jobs/write/write-request.js';
+import type { JobContext } from '../../jobs/job-context.js';
 import type { Runtime } from '../../runtime.js';
-import type { Call } from './command-spec.js';
+import type { Invocation } from './command-spec.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
 /** A write as the command line asks for it. */
@@ -22,7 +28,7 @@ interface WriteCommand<Flags> {
   readonly nouns: string;
   readonly job: (
     request: WriteRequest & Omit<Flags, 'rehearsal' | 'shard'>,
-    world: World,
+    world: JobContext,
     hooks: WriteHooks,
   ) => Promise<WriteResult>;
   /** Last chance to refuse, before the first request. */
@@ -32,7 +38,7 @@ interface WriteCommand<Flags> {
 /** Files of a command line that is told: more of them were a pattern. */
 const mostTyped = 20;
 
-interface AskedWrite extends WriteAbout {
+interface PendingWrite extends ConfirmPrompt {
   readonly command: string;
   readonly does: string;
   readonly files: readonly string[];
@@ -42,12 +48,12 @@ interface AskedWrite extends WriteAbout {
 
 /** Runs a write from its flags to its summary. Throws what the command must end with. */
 export async function runWrite<Flags extends WriteFlags>(
-  call: Pick<Call<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
+  call: Pick<Invocation<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
   { name, does, nouns, job, confirm = confirmProduction }: WriteCommand<Flags>,
 ): Promise<void> {
   const { operands: files, flags, runtime } = call;
-  needInput(files, call);
-  const { settings, ...ours } = sharded(call);
+  requireInput(files, call);
+  const { settings, ...ours } = resolveShard(call);
   const request = {
     ...flags,
     ...ours,
@@ -56,7 +62,7 @@ export async function runWrite<Flags extends WriteFlags>(
     ...(flags.strict && { maxRejects: { records: 0 } }),
   } as const;
   const typed = { command: call.command, argv: settings.argv };
-  const rehearsal = rehearsalOf(request, name);
+  const rehearsal = effectiveDryRun(request, name);
   await runJob(
     {
       name,
@@ -65,22 +71,23 @@ export async function runWrite<Flags extends WriteFlags>(
       concurrency: flags.concurrency,
       nouns,
       rehearsal,
-      again: (file) => commandLine(typed, [file], ofInput),
-      settle: (file) => settleOf(name, file, typed),
-      next: isTypable(files) ? nextOf({ name, rehearsal, files }, typed) : undefined,
+      again: (file) => suggestCommand(typed, [file], inputFlags),
+      settle: (file) => settleCommand(name, file, typed),
+      next: isTypable(files) ? nextCommand({ name, rehearsal, files }, typed) : undefined,
       reads: false,
       advise: (error, { unfinished, run }, said) => {
-        if (unfinished && !saysWayOn(error)) said.note(`unfinished: ${goesOn(files, run)}`);
+        if (unfinished && !hasResumeAdvice(error))
+          said.note(`unfinished: ${resumeAdvice(files, run)}`);
       },
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
       job: async (world, hooks) => {
-        const asked = (about: WriteAbout): AskedWrite => {
+        const asked = (about: ConfirmPrompt): PendingWrite => {
           const { account } = world.connection!;
           return { command: name, does, files, flags, account, ...about };
         };
         const writeHooks = {
           ...hooks,
-          confirm: async (about: WriteAbout) => confirm(asked(about), runtime),
+          confirm: async (about: ConfirmPrompt) => confirm(asked(about), runtime),
         };
         return job(request, world, writeHooks);
       },
@@ -94,36 +101,42 @@ const isTypable = (files: readonly string[]): boolean =>
   files.length > 0 && files.length <= mostTyped && !files.includes('-');
 
 /** The write after its rehearsal; after the write, whether it arrived. Of a demerge nothing tells. */
-function nextOf(
+function nextCommand(
   {
     name,
     rehearsal,
     files,
   }: Pick<WriteRequest, 'files'> & { name: WriteEndpoint; rehearsal?: Rehearsal | undefined },
-  typed: Typed,
+  typed: TypedCommand,
 ): string | undefined {
-  if (rehearsal) return commandLine(typed, files, ofRehearsal);
+  if (rehearsal) return suggestCommand(typed, files, dryRunFlags);
   if (name === 'demerge') return undefined;
   const verify = name === 'subscribe' ? 'verify --subscriptions' : 'verify';
-  return commandLine({ ...typed, name: verify }, files, ofWrite);
+  return suggestCommand({ ...typed, name: verify }, files, writeOnlyFlags);
 }
 
 /** Looks records of unknown outcome up: those of uploads can be. */
-const settleOf = (name: WriteEndpoint, file: string, typed: Typed): string | undefined =>
+const settleCommand = (
+  name: WriteEndpoint,
+  file: string,
+  typed: TypedCommand,
+): string | undefined =>
   name === 'upload' && file.endsWith('.ndjson')
-    ? commandLine(
+    ? suggestCommand(
         { ...typed, name: 'verify --settle -o open.ndjson' },
         [file],
-        [...ofInput, ...ofWrite],
+        [...inputFlags, ...writeOnlyFlags],
       )
     : undefined;
 
 /** A dry run is a check where the service offers none. */
-const rehearsalOf = ({ rehearsal }: { rehearsal: Rehearsal | undefined }, name: WriteEndpoint) =>
-  rehearsal && !writes[name].dryRun ? 'check' : rehearsal;
+const effectiveDryRun = (
+  { rehearsal }: { rehearsal: Rehearsal | undefined },
+  name: WriteEndpoint,
+) => (rehearsal && !writeEndpoints[name].dryRun ? 'check' : rehearsal);
 
 /** Asks before a write to an account whose config profile is marked production (contract §7). */
-async function confirmProduction(asked: AskedWrite, runtime: Runtime): Promise<void> {
+async function confirmProduction(asked: PendingWrite, runtime: Runtime): Promise<void> {
   const { account, flags, piped, ...write } = asked;
   if (!account.production || flags.yes || flags.dryRun || piped) return;
   await confirmWrite({ ...account, ...write }, runtime);

@@ -1,8 +1,8 @@
-import { shellWord } from '../../wording.js';
+import { shellPath, quoteForShell } from '../../wording.js';
 import type { Command, Option } from 'commander';
 
 /** What was typed. */
-export interface Typed {
+export interface TypedCommand {
   readonly command: Command;
   readonly argv: readonly string[];
   /** The words of another command that takes these flags. */
@@ -10,36 +10,36 @@ export interface Typed {
 }
 
 /** Flags that make a rehearsal of a command, or speak of this one run. */
-export const ofRehearsal = ['check', 'dry-run', 'preview', 'report', 'json'];
+export const dryRunFlags = ['check', 'dry-run', 'preview', 'report', 'json'];
 /** Besides those, flags that speak of the input alone. */
-export const ofInput = [
-  ofRehearsal,
+export const inputFlags = [
+  dryRunFlags,
   ['input-format', 'delimiter', 'quote', 'escape', 'comment', 'encoding', 'limit', 'rejects'],
   ['resume', 'fresh', 'run', 'run-name'],
   ['shard', 'shards'], // what is corrected may fall to any
 ].flat();
 
 /** Flags of a write that `verify` has not, or that mean something else there. */
-export const ofWrite = [
-  ofRehearsal,
+export const writeOnlyFlags = [
+  dryRunFlags,
   ['yes', 'chunk-size', 'chunk-bytes', 'concurrency', 'order', 'overwrite', 'no-journal'],
   ['rejects', 'max-rejects', 'strict', 'retry-unknown', 'again', 'shard', 'shards'],
   ['changed', 'stream', 'full', 'gone', 'resume', 'fresh', 'run', 'run-name'],
 ].flat();
 
 /** The command line that was typed, as a shell takes it, for these files and without some flags. */
-export function commandLine(
-  { command, argv, name = command.name() }: Typed,
+export function suggestCommand(
+  { command, argv, name = command.name() }: TypedCommand,
   files: readonly string[],
   without: readonly string[],
 ): string {
   const options = [...command.options, ...(command.parent?.options ?? [])];
-  const kept = flagsOf(options, argv, new Set(without.map((name) => `--${name}`)));
-  return `engagectl ${name} ${[...files, ...kept].map(shellWord).join(' ')}`.trimEnd();
+  const kept = typedFlags(options, argv, new Set(without.map((name) => `--${name}`)));
+  return `engagectl ${name} ${[...files.map(shellPath), ...kept.map(quoteForShell)].join(' ')}`.trimEnd();
 }
 
 /** The flags among the words, each with its value behind it, but for those `without`. */
-export function flagsOf(
+export function typedFlags(
   options: readonly Option[],
   words: readonly string[],
   without: ReadonlySet<string> = new Set(),
@@ -51,7 +51,7 @@ export function flagsOf(
 }
 
 /** The words but for the flags that stand among `others`, whatever their values. */
-export function withoutFlags(
+export function removeFlags(
   options: readonly Option[],
   words: readonly string[],
   others: readonly string[],

@@ -1,10 +1,10 @@
-import type { CommandWords, Values } from './command-words.js';
+import type { CompletionCommand, CompletionValues } from './command-words.js';
 
 /**
  * A completion script for bash from 3.2 on. Where it offers nothing, bash offers file names; where
  * no file is meant, they are switched off.
  */
-export function bashCompletion(commands: readonly CommandWords[]): string {
+export function bashCompletion(commands: readonly CompletionCommand[]): string {
   return `# Completion of engagectl for bash. Load it with: source <(engagectl completion bash)
 
 # Sets kind to what the value of an option is: words, names, files, text; or to nothing.
@@ -59,7 +59,8 @@ _engagectl() {
     columns)
       local IFS=$'\\n' name
       for name in $(engagectl __complete columns -- "\${COMP_WORDS[@]:1}" "$cur" 2>/dev/null); do
-        [[ $name == "$cur"* ]] && COMPREPLY+=("\${name// /\\\\ }")
+        name=\${name// /\\\\ } name=\${name//\\$/\\\\\\$}
+        [[ $name == "$cur"* ]] && COMPREPLY+=("$name")
       done ;;
   esac
 }
@@ -69,18 +70,18 @@ complete -o bashdefault -o default -F _engagectl engagectl
 }
 
 /** Options of the program may stand with every command. */
-const valueCases = ({ path, ownOptions }: CommandWords): string[] =>
+const valueCases = ({ path, ownOptions }: CompletionCommand): string[] =>
   ownOptions.flatMap(({ names, values }) => {
     if (values === undefined) return [];
     const patterns = names.map((name) => (path === '' ? `*' ${name}'` : `'${path} ${name}'`));
     return [`    ${patterns.join(' | ')}) kind=${kind(values)} ;;`];
   });
 
-function commandCase({ path, commands, options, operands }: CommandWords): string {
+function commandCase({ path, commands, options, operands }: CompletionCommand): string {
   const flags = options.flatMap(({ names }) => names).filter((name) => name !== '-V');
   const words = commands.length > 0 ? commands.map(({ name }) => name) : operands;
   return `    '${path}') flags='${flags.join(' ')}' kind=${kind(words)} ;;`;
 }
 
-const kind = (values: Values = 'text'): string =>
+const kind = (values: CompletionValues = 'text'): string =>
   typeof values === 'string' ? values : `'words ${values.join(' ')}'`;

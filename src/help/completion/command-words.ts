@@ -3,31 +3,31 @@ import { topics } from '../topics.js';
 import type { Command, Option } from 'commander';
 
 /** What may stand in a place: words, names from the configuration, columns of the input, files, or any text. */
-export type Values =
+export type CompletionValues =
   readonly string[] | 'profiles' | 'regions' | 'runs' | 'columns' | 'files' | 'text';
 
-export interface OptionWords {
+export interface CompletionOption {
   /** `-o` and `--output`, or one of them. */
   readonly names: readonly string[];
   readonly description: string;
   /** Undefined for a flag without a value. */
-  readonly values: Values | undefined;
+  readonly values: CompletionValues | undefined;
 }
 
 /** A command as completion scripts know it. */
-export interface CommandWords {
+export interface CompletionCommand {
   /** The words that lead to it, without the program: empty for the program itself. */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly description: string }[];
-  readonly ownOptions: readonly OptionWords[];
+  readonly ownOptions: readonly CompletionOption[];
   /** Those of the program may stand with every command. */
-  readonly options: readonly OptionWords[];
+  readonly options: readonly CompletionOption[];
   /** Undefined where no operand may stand. Only of files there may be several. */
-  readonly operands: Values | undefined;
+  readonly operands: CompletionValues | undefined;
 }
 
 /** The program and, each before its subcommands, all commands that are not hidden. */
-export function commandWords(program: Command): CommandWords[] {
+export function completionTree(program: Command): CompletionCommand[] {
   const help = program.createHelp();
   const ownOptionsOf = (command: Command) =>
     help
@@ -35,7 +35,7 @@ export function commandWords(program: Command): CommandWords[] {
       .filter((option) => command.options.includes(option) || option.long === '--help')
       .map(optionWords);
   const global = ownOptionsOf(program);
-  const walk = (command: Command, path: string): CommandWords[] => {
+  const walk = (command: Command, path: string): CompletionCommand[] => {
     const children = help.visibleCommands(command);
     const commands = children.map((child) => ({
       name: child.name(),
@@ -56,7 +56,10 @@ export function commandWords(program: Command): CommandWords[] {
 const isHelp = (path: string): boolean => /(?:^| )help$/.test(path);
 
 /** `help` takes the words of a command, a topic, and behind errors an id. */
-function helpWords(all: readonly CommandWords[], program: CommandWords): CommandWords[] {
+function helpWords(
+  all: readonly CompletionCommand[],
+  program: CompletionCommand,
+): CompletionCommand[] {
   const { options, commands } = program;
   const help = { ownOptions: [], options, operands: undefined };
   const about = Object.entries(topics).map(([name, description]) => ({ name, description }));
@@ -68,13 +71,13 @@ function helpWords(all: readonly CommandWords[], program: CommandWords): Command
   ];
 }
 
-const optionWords = (option: Option): OptionWords => ({
+const optionWords = (option: Option): CompletionOption => ({
   names: [option.short, option.long].filter((name) => name !== undefined),
   description: option.description,
   values: option.required ? optionValues(option) : undefined,
 });
 
-function optionValues({ flags, long, parseArg }: Option): Values {
+function optionValues({ flags, long, parseArg }: Option): CompletionValues {
   const words = (parseArg as { readonly words?: readonly string[] } | undefined)?.words;
   if (words !== undefined) return words;
   if (long === '--profile') return 'profiles';
@@ -83,12 +86,12 @@ function optionValues({ flags, long, parseArg }: Option): Values {
   return /<(?:file|dir)\b/.test(flags) ? 'files' : 'text';
 }
 
-function operandsOf(command: Command): Values | undefined {
+function operandsOf(command: Command): CompletionValues | undefined {
   const [operand] = command.registeredArguments;
   return operand && (operand.argChoices ?? valuesByName[operand.name()] ?? 'text');
 }
 
-const valuesByName: Readonly<Record<string, Values>> = {
+const valuesByName: Readonly<Record<string, CompletionValues>> = {
   file: 'files',
   'file.json': 'files',
   profile: 'profiles',
@@ -96,21 +99,21 @@ const valuesByName: Readonly<Record<string, Values>> = {
 };
 
 /** What may stand at the end of a command line, behind what of the last word stands already. */
-interface OfferedValues {
+interface Candidates {
   /** `--format=`, or nothing. */
   readonly before: string;
-  readonly values: Values;
+  readonly values: CompletionValues;
 }
 
 /** `words` are those before the last one, without the program. */
-export function valuesAt(
-  commands: readonly CommandWords[],
+export function completeWord(
+  commands: readonly CompletionCommand[],
   words: readonly string[],
   last: string,
-): OfferedValues {
+): Candidates {
   const byPath = new Map(commands.map((command) => [command.path, command]));
   let at = byPath.get('')!;
-  let expected: Values | undefined;
+  let expected: CompletionValues | undefined;
   let isGiven = false;
   for (const word of words) {
     const isOperand = expected === undefined && !word.startsWith('-');
@@ -129,5 +132,5 @@ export function valuesAt(
 }
 
 /** Of a flag with a value. */
-const valuesOf = ({ options }: CommandWords, flag: string): Values | undefined =>
+const valuesOf = ({ options }: CompletionCommand, flag: string): CompletionValues | undefined =>
   options.find(({ names }) => names.includes(flag))?.values;

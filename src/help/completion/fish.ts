@@ -1,7 +1,7 @@
-import type { CommandWords, OptionWords, Values } from './command-words.js';
+import type { CompletionCommand, CompletionOption, CompletionValues } from './command-words.js';
 
 /** A completion script for fish from 3.0 on. */
-export function fishCompletion(commands: readonly CommandWords[]): string {
+export function fishCompletion(commands: readonly CompletionCommand[]): string {
   const options = commands.flatMap(({ ownOptions }) => ownOptions);
   const valued = options.filter(({ values }) => values !== undefined);
   return `# Completion of engagectl for fish. Load it with: engagectl completion fish | source
@@ -35,7 +35,7 @@ ${commands.flatMap(linesOf).join('\n')}
 }
 
 /** Those of the program hold everywhere. */
-function linesOf({ path, commands, ownOptions, operands }: CommandWords): string[] {
+function linesOf({ path, commands, ownOptions, operands }: CompletionCommand): string[] {
   const at = when(quoted(path));
   const children = commands.map(
     ({ name, description }) => `${at} -a ${name} -d ${quoted(description)}`,
@@ -53,7 +53,7 @@ function linesOf({ path, commands, ownOptions, operands }: CommandWords): string
 
 const when = (words: string): string => `-n ${quoted(`__engagectl_at ${words}`)}`;
 
-function optionWords({ names, description, values }: OptionWords): string {
+function optionWords({ names, description, values }: CompletionOption): string {
   const flags = names.map((name) =>
     name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
   );
@@ -61,7 +61,7 @@ function optionWords({ names, description, values }: OptionWords): string {
   return [...flags, ...value, '-d', quoted(description)].join(' ');
 }
 
-function valuesOf(values: Values): string {
+function valuesOf(values: CompletionValues): string {
   if (values === 'files') return '-F';
   if (values === 'text') return '-f';
   const words =

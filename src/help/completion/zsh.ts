@@ -1,7 +1,7 @@
-import type { CommandWords, OptionWords, Values } from './command-words.js';
+import type { CompletionCommand, CompletionOption, CompletionValues } from './command-words.js';
 
 /** A completion script for zsh, to be sourced or put into a folder of fpath as _engagectl. */
-export function zshCompletion(commands: readonly CommandWords[]): string {
+export function zshCompletion(commands: readonly CompletionCommand[]): string {
   const paths = new Set(commands.map(({ path }) => path));
   return `#compdef engagectl
 # Completion of engagectl for zsh. Load it with: source <(engagectl completion zsh)
@@ -30,7 +30,7 @@ fi
 
 /** A command with subcommands hands over to the function of the one that is named. */
 function functionOf(
-  { path, commands, options, operands }: CommandWords,
+  { path, commands, options, operands }: CompletionCommand,
   paths: ReadonlySet<string>,
 ): string {
   const specs = options.flatMap(optionSpecs);
@@ -72,7 +72,7 @@ const nameOf = (path: string): string =>
 const continued = (spec: string): string => ` \\\n    ${spec}`;
 
 /** `'--format[text]:value:(a b)'`, and the same for the short name. */
-function optionSpecs({ names, description, values }: OptionWords): string[] {
+function optionSpecs({ names, description, values }: CompletionOption): string[] {
   const text = description.replaceAll(/[[\]:\\]/g, String.raw`\$&`);
   return names.map((name) => {
     if (values === undefined) return quoted(`${name}[${text}]`);
@@ -82,7 +82,7 @@ function optionSpecs({ names, description, values }: OptionWords): string[] {
 }
 
 /** A space before a call keeps zsh from adding arguments of its own. */
-function action(values: Values): string {
+function action(values: CompletionValues): string {
   if (values === 'files') return '_files';
   if (values === 'text') return ' ';
   if (values === 'columns') return ' _engagectl_columns';

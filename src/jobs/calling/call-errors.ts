@@ -1,5 +1,5 @@
 import { EngagectlError, type ErrorId } from '../../errors.js';
-import { checkCall } from '../../calling/call-request.js';
+import { validateCallRequest } from '../../calling/call-request.js';
 import { errorTable, type SignedCallError } from '../../calling/errors.js';
 import { validateCuid } from '../../calling/cuid.js';
 
@@ -53,10 +53,10 @@ interface Placement {
 }
 
 /** Throws E-USAGE for a call that the SDK would not make, whatever the router says. */
-export function checkPlacement({ cuid, to, context }: Placement): void {
+export function checkCallOptions({ cuid, to, context }: Placement): void {
   checkCuid(cuid, '--cuid');
   checkCuid(to, '--to');
-  const fault = checkCall({
+  const fault = validateCallRequest({
     cuid,
     receiverCuid: to,
     callContext: context,

@@ -1,12 +1,12 @@
-import { createCallsClient, type CallsClient } from '../../client/calling-client.js';
-import { failureError } from '../../client/failure.js';
-import { Waits, withRetry, type RetryPolicy } from '../../client/retry.js';
+import { createCallingClient, type CallingClient } from '../../client/calling-client.js';
+import { requestError } from '../../client/failure.js';
+import { RetryStatus, withRetry, type RetryPolicy } from '../../client/retry.js';
 import { EngagectlError } from '../../errors.js';
-import { openRecordSink } from '../record-output.js';
-import { tellingOf } from '../connection.js';
+import { openRecordOutput } from '../record-output.js';
+import { requestLogger } from '../connection.js';
 import { checkCallingAccount } from './call-errors.js';
 import type { FileOptions } from '../job-options.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 import type { CallingAccount } from './phone.js';
 
 /** What requests to the calling system need besides its account. */
@@ -16,7 +16,7 @@ export interface CallsAccount extends CallingAccount {
   readonly policy: RetryPolicy;
 }
 
-export type CallsWorld = Pick<World, 'runtime' | 'said' | 'words'>;
+export type CallLogContext = Pick<JobContext, 'runtime' | 'said' | 'words'>;
 
 /** A call as the calling system keeps it. Times in milliseconds since 1970. */
 export interface CallRecord {
@@ -33,7 +33,7 @@ export interface CallRecord {
 export async function listCalls(
   since: number,
   account: CallsAccount,
-  world: CallsWorld,
+  world: CallLogContext,
 ): Promise<readonly CallRecord[]> {
   const { runtime, said } = world;
   const { random, sleep, monotonic, signal } = runtime;
@@ -42,7 +42,10 @@ export async function listCalls(
       policy: account.policy,
       runtime: { random, sleep, monotonic },
       signal,
-      waits: new Waits(new URL(account.url).host, { monotonic, log: (line) => said.verbose(line) }),
+      waits: new RetryStatus(new URL(account.url).host, {
+        monotonic,
+        log: (line) => said.verbose(line),
+      }),
       counts: { requests: 0, retries: 0 },
       what: 'GET /call/v1/calls',
     }),
@@ -53,10 +56,10 @@ export async function listCalls(
 export async function logCalls(
   { since, output, ...how }: FileOptions & { readonly since: number; readonly output?: string },
   account: CallsAccount,
-  world: CallsWorld,
+  world: CallLogContext,
 ): Promise<number> {
   const calls = await listCalls(since, account, world);
-  const sink = await openRecordSink(output, how, world);
+  const sink = await openRecordOutput(output, how, world);
   try {
     for (const call of calls) await sink.write(Buffer.from(JSON.stringify(call)));
     await sink.finish();
@@ -68,11 +71,11 @@ export async function logCalls(
 }
 
 /** Clicks a button of a missed call's notification. Throws E-NOT-FOUND where there is no such button. */
-export async function clickMissed(
+export async function clickMissedCall(
   callId: string,
   actionId: string,
   account: CallsAccount,
-  world: CallsWorld,
+  world: CallLogContext,
 ): Promise<void> {
   await withClient(account, world, async (client) => {
     const made = await client.click(callId, actionId, world.runtime.signal);
@@ -80,7 +83,7 @@ export async function clickMissed(
     const { failure } = made;
     const status = failure.kind === 'refused' ? failure.status : 0;
     const what = `POST ${account.url}/call/v1/missed`;
-    if (status !== 404 && status !== 409) throw failureError(failure, { what, attempts: 1 });
+    if (status !== 404 && status !== 409) throw requestError(failure, { what, attempts: 1 });
     const why =
       status === 409
         ? 'a button of this notification was clicked before'
@@ -98,10 +101,10 @@ export async function clickMissed(
 
 async function withClient<T>(
   { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
-  { runtime: { env, now, monotonic }, said }: CallsWorld,
-  work: (client: CallsClient) => Promise<T>,
+  { runtime: { env, now, monotonic }, said }: CallLogContext,
+  work: (client: CallingClient) => Promise<T>,
 ): Promise<T> {
-  const client = await createCallsClient({
+  const client = await createCallingClient({
     baseUrl: url,
     accountId,
     passcode,
@@ -111,7 +114,7 @@ async function withClient<T>(
     env,
     now,
     monotonic,
-    onRequest: tellingOf(said),
+    onRequest: requestLogger(said),
   });
   try {
     return await work(client);

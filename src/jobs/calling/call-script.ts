@@ -1,9 +1,9 @@
 import { validateCuid } from '../../calling/cuid.js';
-import { CellText } from '../../text/text-slice.js';
-import { NamedValues } from '../../mapping/row-values.js';
-import { invalid, type Fault } from '../../mapping/record-block.js';
+import { TextSlice } from '../../text/text-slice.js';
+import { RowValues } from '../../mapping/row-values.js';
+import { validationError, type RejectReason } from '../../mapping/record-block.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { Answer } from './phone.js';
+import type { AnswerMode } from './phone.js';
 
 /** What a receiver does, and how the call then ends for the caller. */
 const receivers = {
@@ -14,14 +14,14 @@ const receivers = {
   'notifications-off': 'DeclinedDueToNotificationsDisabled',
   absent: 'NOT_REACHABLE',
 } as const;
-export type Receiver = keyof typeof receivers;
+export type ReceiverBehavior = keyof typeof receivers;
 
 /** A call of a script. Milliseconds throughout. */
-export interface ScriptRow {
+export interface CallScriptRow {
   readonly caller: string;
   readonly callee: string;
   readonly context: string;
-  readonly calleeDoes: Receiver;
+  readonly calleeDoes: ReceiverBehavior;
   /** The last event of the caller, or the name of an error. */
   readonly expect: string;
   readonly answerAfter: number;
@@ -35,19 +35,19 @@ const columns = [...required, 'callee_does', 'expect', ...waits] as const;
 export const requiredColumns: readonly string[] = required;
 
 /** How the phone of this receiver answers. */
-export const answerOf = (receiver: Receiver): Answer =>
+export const answerOf = (receiver: ReceiverBehavior): AnswerMode =>
   receiver === 'decline' || receiver === 'ignore' ? receiver : 'auto';
 
 /** Rows to calls. What is wrong with a row is said all at once. */
-export class ScriptReader {
-  readonly #values = new NamedValues<(typeof columns)[number]>(columns, true);
-  readonly #text = new CellText();
+export class CallScriptReader {
+  readonly #values = new RowValues<(typeof columns)[number]>(columns, true);
+  readonly #text = new TextSlice();
   #wrong: string[] = [];
 
-  read(rows: RowBlock, row: number): ScriptRow | Fault {
+  read(rows: RowBlock, row: number): CallScriptRow | RejectReason {
     const unreadable = this.#values.to(rows, row);
     if (unreadable) return unreadable;
-    if (!this.#values.isNamed) return invalid('a record is a JSON object');
+    if (!this.#values.isNamed) return validationError('a record is a JSON object');
     this.#wrong = [];
     const [caller, callee] = [this.#cuid('caller'), this.#cuid('callee')];
     const context = this.#textOf('context');
@@ -56,7 +56,7 @@ export class ScriptReader {
     const calleeDoes = this.#receiver();
     const usual = cancelAfter !== undefined && calleeDoes === 'ignore' ? 'Cancelled' : undefined;
     const expect = this.#textOf('expect') || (usual ?? receivers[calleeDoes]);
-    if (this.#wrong.length > 0) return invalid(this.#wrong.join('; '));
+    if (this.#wrong.length > 0) return validationError(this.#wrong.join('; '));
     return {
       caller,
       callee,
@@ -83,9 +83,9 @@ export class ScriptReader {
     return cuid;
   }
 
-  #receiver(): Receiver {
+  #receiver(): ReceiverBehavior {
     const text = this.#textOf('callee_does') || 'answer';
-    if (Object.hasOwn(receivers, text)) return text as Receiver;
+    if (Object.hasOwn(receivers, text)) return text as ReceiverBehavior;
     const known = Object.keys(receivers).join(', ');
     this.#wrong.push(`column "callee_does": ${JSON.stringify(text)} is none of ${known}`);
     return 'answer';
@@ -102,4 +102,5 @@ export class ScriptReader {
   }
 }
 
-export const isScriptRow = (read: ScriptRow | Fault): read is ScriptRow => 'caller' in read;
+export const isScriptRow = (read: CallScriptRow | RejectReason): read is CallScriptRow =>
+  'caller' in read;

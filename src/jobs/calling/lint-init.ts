@@ -3,7 +3,7 @@ import { errorNumber } from '../../calling/errors.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import { readJsonFile } from '../input-files.js';
 import type { Platform } from '../../calling/protocol.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 /** A finding, and the platforms on which it is one. */
 interface PlatformFinding extends InitFinding {
@@ -26,7 +26,7 @@ interface LintResult {
 export async function lintInit(
   file: string,
   platforms: readonly Platform[],
-  world: Pick<World, 'runtime'>,
+  world: Pick<JobContext, 'runtime'>,
 ): Promise<LintResult> {
   const properties = await readJsonFile(file, world.runtime);
   const findings = merged(

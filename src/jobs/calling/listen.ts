@@ -1,8 +1,8 @@
 import { CallEvent, isTerminal, type MissedCallActions } from '../../calling/protocol.js';
 import { EngagectlError } from '../../errors.js';
-import { aborted, type World } from '../job-context.js';
+import { whenAborted, type JobContext } from '../job-context.js';
 import {
-  Answering,
+  AutoAnswer,
   openPhone,
   type AnsweringOptions,
   type AskPerson,
@@ -36,11 +36,11 @@ const longestEnd = 8000;
 export async function listenForCalls(
   options: ListenOptions,
   account: CallingAccount,
-  world: Pick<World, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'said'>,
   hooks: ListenHooks,
 ): Promise<void> {
   const { signal, sleep } = world.runtime;
-  const answering = new Answering(options, world.runtime, hooks.ask);
+  const answering = new AutoAnswer(options, world.runtime, hooks.ask);
   const over = new AbortController();
   /** The call that was hung up at the end has ended. */
   const hungUp = new AbortController();
@@ -76,7 +76,7 @@ export async function listenForCalls(
   const opened = await phone;
   try {
     hooks.ready?.();
-    await aborted(AbortSignal.any([over.signal, signal]));
+    await whenAborted(AbortSignal.any([over.signal, signal]));
     if (opened.getCallState() !== 'NoCall') {
       answering.stop();
       opened.hangup();
@@ -100,7 +100,7 @@ const replaced = (cuid: string, errorName: string): EngagectlError =>
 /** Of a missed call's notification: at most three identifiers, each with the label of its button. Throws E-FORMAT. */
 export async function readMissedActions(
   file: string,
-  runtime: Pick<World['runtime'], 'cwd' | 'signal'>,
+  runtime: Pick<JobContext['runtime'], 'cwd' | 'signal'>,
 ): Promise<MissedCallActions> {
   const actions = await readJsonFile(file, runtime);
   const entries = typeof actions === 'object' && actions !== null ? Object.entries(actions) : [];

@@ -1,13 +1,16 @@
 import { createSignedCall, type SignedCall } from '../../calling/index.js';
 import {
   devicePresets,
+  withDefaults,
   type DeviceCapabilities,
   type MissedCall,
   type MediaAdapter,
   type SocketClass,
 } from '../../calling/environment.js';
 import { nodeEnv } from '../../calling/node/index.js';
-import { interruption } from '../../errors.js';
+import { challengeRouter } from '../../calling/key-proof.js';
+import { FrameSocket } from '../../calling/socket.js';
+import { interruptionError } from '../../errors.js';
 import { CallError } from './call-errors.js';
 import {
   CallEvent,
@@ -16,7 +19,7 @@ import {
   type Platform,
 } from '../../calling/protocol.js';
 import type { IncomingCall } from '../../calling/listeners.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 /** The calling system, and the account in it. */
 export interface CallingAccount {
@@ -62,7 +65,7 @@ export interface PhoneHooks {
 export async function openPhone(
   options: PhoneOptions,
   account: CallingAccount,
-  { runtime, said }: Pick<World, 'runtime' | 'said'>,
+  { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
   hooks: PhoneHooks,
 ): Promise<SignedCall> {
   const { cuid, platform = 'android', missedCallActions, deviceIdFile, media } = options;
@@ -97,8 +100,24 @@ export async function openPhone(
   runtime.signal.removeEventListener('abort', leave);
   if (error === null && !runtime.signal.aborted) return phone;
   phone.close();
-  if (error === null || runtime.signal.aborted) throw interruption(runtime.signal.reason);
+  if (error === null || runtime.signal.aborted) throw interruptionError(runtime.signal.reason);
   throw new CallError(error, `${cuid} was not let in`);
+}
+
+/** Whether the router at this address proves, within so many milliseconds, that it holds the account's key. */
+export async function isKeyHolder(
+  { url, accountId, passcode }: CallingAccount,
+  { random }: Pick<JobContext['runtime'], 'random'>,
+  answer: number,
+): Promise<boolean> {
+  const env = withDefaults(
+    await nodeEnv({ url, core: { accountId }, random, log: () => undefined, times: { answer } }),
+  );
+  const link = await FrameSocket.open(env);
+  if (!(link instanceof FrameSocket)) return false;
+  const challenge = await challengeRouter(link, passcode, env);
+  link.drop();
+  return 'routerNonce' in challenge;
 }
 
 /** Sockets that are given up although nobody has answered yet. */
@@ -111,7 +130,7 @@ const leavable = (Socket: SocketClass, leaving: AbortSignal): SocketClass =>
   };
 
 /** Before the phone is at the router: what waited there comes at once. */
-function listen(phone: SignedCall, { now }: Pick<World['runtime'], 'now'>, hooks: PhoneHooks) {
+function listen(phone: SignedCall, { now }: Pick<JobContext['runtime'], 'now'>, hooks: PhoneHooks) {
   const ts = () => new Date(now()).toISOString();
   phone.addListener('SignedCallOnCallStatusChanged', ({ callEvent, direction, callDetails }) =>
     hooks.event({ ts: ts(), event: callEvent, direction, ...callDetails }),
@@ -140,10 +159,10 @@ const deviceOf = (
 });
 
 /** What a phone does when it rings. */
-export type Answer = 'auto' | 'decline' | 'ignore' | 'prompt';
+export type AnswerMode = 'auto' | 'decline' | 'ignore' | 'prompt';
 
 export interface AnsweringOptions {
-  readonly answer: Answer;
+  readonly answer: AnswerMode;
   /** Milliseconds that it rings before. */
   readonly answerAfter?: number;
   /** Milliseconds after which a call in progress is ended. */
@@ -154,16 +173,16 @@ export interface AnsweringOptions {
 export type AskPerson = (call: IncomingCall, over: AbortSignal) => Promise<boolean>;
 
 /** What a phone does by itself: it takes calls, or does not, and hangs up. */
-export class Answering {
+export class AutoAnswer {
   readonly #options: AnsweringOptions;
-  readonly #sleep: World['runtime']['sleep'];
+  readonly #sleep: JobContext['runtime']['sleep'];
   readonly #ask: AskPerson | undefined;
   /** Ends what waits for a call; it is over with it. */
   readonly #waits = new Map<string, AbortController>();
 
   constructor(
     options: AnsweringOptions,
-    { sleep }: Pick<World['runtime'], 'sleep'>,
+    { sleep }: Pick<JobContext['runtime'], 'sleep'>,
     ask?: AskPerson,
   ) {
     this.#options = options;

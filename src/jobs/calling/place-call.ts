@@ -1,6 +1,6 @@
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
-import { aborted, type World } from '../job-context.js';
+import { whenAborted, type JobContext } from '../job-context.js';
 import { CallError } from './call-errors.js';
 import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';
 import type { CallProperties } from '../../calling/call-request.js';
@@ -42,13 +42,13 @@ const longestEnd = 20_000;
 export async function placeCall(
   options: PlaceOptions,
   account: CallingAccount,
-  world: Pick<World, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'said'>,
   heard: (event: PhoneEvent) => void = () => undefined,
 ): Promise<PlaceResult> {
   const { runtime } = world;
   const { cuid, to, context: callContext } = options;
   const started = runtime.monotonic();
-  const course = new CallCourse(
+  const course = new CallTracker(
     { direction: 'Outgoing', calleeCuid: to, callContext, begins: CallEvent.CallIsPlaced },
     heard,
   );
@@ -78,8 +78,8 @@ export async function placeCall(
 async function follow(
   phone: SignedCall,
   { to, context, properties, cancelAfter, hangupAfter }: PlaceOptions,
-  { runtime: { signal, sleep } }: Pick<World, 'runtime'>,
-  course: CallCourse,
+  { runtime: { signal, sleep } }: Pick<JobContext, 'runtime'>,
+  course: CallTracker,
 ): Promise<EngagectlError | undefined> {
   const over = new AbortController();
   const after = async (milliseconds: number) =>
@@ -97,7 +97,7 @@ async function follow(
     await Promise.race([course.over, course.inProgress, after(longestSilence)]);
     if (!course.isOver && course.wasInProgress) {
       const longEnough = hangupAfter === undefined ? [] : [after(hangupAfter)];
-      await Promise.race([course.over, aborted(signal), ...longEnough]);
+      await Promise.race([course.over, whenAborted(signal), ...longEnough]);
       if (!course.isOver) hangup();
       await Promise.race([course.over, after(longestEnd)]);
     }
@@ -120,7 +120,7 @@ const nameOf = (failure: EngagectlError | undefined): string =>
   failure instanceof CallError ? failure.answered.errorName : 'NO_NETWORK';
 
 /** A call was what it should be when it was in progress, and ended. */
-function verdict(to: string, { ending, wasInProgress }: CallCourse): EngagectlError | undefined {
+function verdict(to: string, { ending, wasInProgress }: CallTracker): EngagectlError | undefined {
   if (ending === CallEvent.Ended && wasInProgress) return undefined;
   const how = ending === CallEvent.Ended ? 'Ended before it was in progress' : ending;
   return new EngagectlError('E-CALL', `the call to ${to}: ${how}`);
@@ -133,7 +133,7 @@ interface Followed extends Pick<PhoneEvent, 'direction' | 'calleeCuid' | 'callCo
 }
 
 /** What becomes of one call. What is told of others, which waited at the router, is passed over. */
-class CallCourse {
+class CallTracker {
   readonly events: PhoneEvent[] = [];
   readonly over: Promise<void>;
   readonly inProgress: Promise<void>;

@@ -1,19 +1,19 @@
-import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
+import { runRowJob, type RowsOptions, type RowJobResult, type RowConsumer } from '../row-job.js';
 import {
   isScriptRow,
   requiredColumns,
-  ScriptReader,
+  CallScriptReader,
   answerOf,
-  type ScriptRow,
+  type CallScriptRow,
 } from './call-script.js';
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
-import { Answering, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
+import { AutoAnswer, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
 import { CallError } from './call-errors.js';
 import { placeCall } from './place-call.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { JobHooks } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 export interface RunCallsOptions extends RowsOptions {
   /** Most calls at once. */
@@ -21,7 +21,7 @@ export interface RunCallsOptions extends RowsOptions {
 }
 
 /** What came of a row. */
-interface CallOutcome extends Partial<RehearsedCall> {
+interface CallOutcome extends Partial<TestCallResult> {
   readonly source: string;
   readonly line: number;
   readonly outcome: 'accepted' | 'rejected';
@@ -32,7 +32,7 @@ interface CallOutcome extends Partial<RehearsedCall> {
   readonly error?: string;
 }
 
-interface RunCallsHooks extends JobHooks<RowsResult> {
+interface RunCallsHooks extends JobHooks<RowJobResult> {
   readonly outcome?: (outcome: CallOutcome) => void;
 }
 
@@ -47,11 +47,11 @@ const kind = {
 export async function runCalls(
   options: RunCallsOptions,
   account: CallingAccount,
-  world: World,
+  world: JobContext,
   hooks: RunCallsHooks = {},
-): Promise<RowsResult> {
+): Promise<RowJobResult> {
   const { concurrency } = options;
-  return performRows(
+  return runRowJob(
     kind,
     { options, world, hooks },
     (tally) => new CallScript({ concurrency, account, world, tally, told: hooks.outcome }),
@@ -61,14 +61,14 @@ export async function runCalls(
 interface ScriptParts {
   readonly concurrency: number;
   readonly account: CallingAccount;
-  readonly world: World;
+  readonly world: JobContext;
   readonly tally: Tally;
   readonly told: RunCallsHooks['outcome'] | undefined;
 }
 
-class CallScript implements RowsTaker<object> {
+class CallScript implements RowConsumer<object> {
   readonly #parts: ScriptParts;
-  readonly #reader = new ScriptReader();
+  readonly #reader = new CallScriptReader();
   readonly #running = new Set<Promise<void>>();
   /** A cuid has one phone and one call at a time. */
   readonly #inUse = new Set<string>();
@@ -81,7 +81,7 @@ class CallScript implements RowsTaker<object> {
   async take(rows: RowBlock): Promise<void> {
     const { tally, told } = this.#parts;
     for (const fault of rows.faults) {
-      tally.fault(rows, fault);
+      tally.parseError(rows, fault);
       told?.({ source: rows.source, line: fault.line, outcome: 'rejected', error: fault.error });
     }
     for (let row = 0; row < rows.count; row += 1) {
@@ -105,7 +105,7 @@ class CallScript implements RowsTaker<object> {
   }
 
   /** As soon as there is room, and both cuids are free. */
-  async #start(call: ScriptRow, rows: RowBlock, row: number): Promise<void> {
+  async #start(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
     const { concurrency, world } = this.#parts;
     const { signal } = world.runtime;
     const isBlocked = () =>
@@ -124,10 +124,10 @@ class CallScript implements RowsTaker<object> {
     this.#running.add(running);
   }
 
-  async #make(call: ScriptRow, rows: RowBlock, row: number): Promise<void> {
+  async #make(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
     const { account, world, tally, told } = this.#parts;
     try {
-      const { difference, ...course } = await rehearseCall(call, account, world);
+      const { difference, ...course } = await runTestCall(call, account, world);
       const { caller, callee, expect } = call;
       const named = { caller, callee, expect, ...course };
       if (difference !== undefined) return this.#reject(rows, row, 'service', difference, named);
@@ -146,7 +146,7 @@ class CallScript implements RowsTaker<object> {
     error: string,
     course: Partial<CallOutcome> = {},
   ): void {
-    this.#parts.tally.turnDown(rows, row, { stage, error });
+    this.#parts.tally.reject(rows, row, { stage, error });
     const place = { source: rows.source, line: rows.lines[row]! };
     this.#parts.told?.({ ...place, outcome: 'rejected', ...course, error });
   }
@@ -157,7 +157,7 @@ class CallScript implements RowsTaker<object> {
 }
 
 /** What came of a call of a script. */
-interface RehearsedCall {
+interface TestCallResult {
   /** The last event of the caller, or the name of an error. */
   readonly ending: string;
   readonly callerEvents: readonly string[];
@@ -171,11 +171,11 @@ interface RehearsedCall {
 const longestLag = 2000;
 
 /** Makes one call, both of whose phones are here. Throws what makes all others fail as well. */
-async function rehearseCall(
-  row: ScriptRow,
+async function runTestCall(
+  row: CallScriptRow,
   account: CallingAccount,
-  world: Pick<World, 'runtime' | 'said'>,
-): Promise<RehearsedCall> {
+  world: Pick<JobContext, 'runtime' | 'said'>,
+): Promise<TestCallResult> {
   // A cuid is on one phone: who calls itself has none to take the call with.
   const isAbsent = row.calleeDoes === 'absent' || row.callee === row.caller;
   const receiver = isAbsent ? undefined : await openReceiver(row, account, world);
@@ -211,9 +211,13 @@ async function rehearseCall(
 const isOfAll = ({ answered: { errorName } }: CallError): boolean =>
   errorName === 'AUTH_FAILURE' || errorName === 'NO_NETWORK' || errorName === 'FEATURE_OFF';
 
-type Course = Omit<RehearsedCall, 'difference'>;
+type Course = Omit<TestCallResult, 'difference'>;
 
-function differenceOf(row: ScriptRow, course: Course, wasInProgress: boolean): string | undefined {
+function differenceOf(
+  row: CallScriptRow,
+  course: Course,
+  wasInProgress: boolean,
+): string | undefined {
   const { ending, callerEvents, calleeEvents } = course;
   if (ending !== row.expect) return `it ended with ${ending}, not ${row.expect}`;
   if (ending === CallEvent.Ended && !wasInProgress) return 'it ended before it was in progress';
@@ -223,12 +227,12 @@ function differenceOf(row: ScriptRow, course: Course, wasInProgress: boolean): s
 }
 
 async function openReceiver(
-  { callee: cuid, calleeDoes, answerAfter }: ScriptRow,
+  { callee: cuid, calleeDoes, answerAfter }: CallScriptRow,
   account: CallingAccount,
-  world: Pick<World, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'said'>,
 ) {
   const { sleep } = world.runtime;
-  const answering = new Answering({ answer: answerOf(calleeDoes), answerAfter }, world.runtime);
+  const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, world.runtime);
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
   const phone = openPhone(

@@ -1,10 +1,12 @@
 import path from 'node:path';
-import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import { readWav, resampled, writeWav, type Sound } from '../../calling/node/wav.js';
+import { lstatSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { readWav, resample, writeWav, type Sound } from '../../calling/node/wav.js';
 import { EngagectlError } from '../../errors.js';
-import { whyOf, fileError } from '../../files/file-errors.js';
+import { FileDraft } from '../../files/atomic-write.js';
+import { fileErrorReason, fileWriteError } from '../../files/file-errors.js';
 import type { MediaAdapter } from '../../calling/environment.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 interface VoiceOptions {
   /** WAV file that is said to the other side. */
@@ -23,19 +25,19 @@ export interface Voice {
 /** Throws E-USAGE without the package for voice, E-FILE-READ, E-FORMAT, E-FILE-WRITE, E-OUTPUT-EXISTS. */
 export async function openVoice(
   { play, record }: VoiceOptions,
-  { runtime: { cwd } }: Pick<World, 'runtime'>,
+  { runtime: { cwd } }: Pick<JobContext, 'runtime'>,
 ): Promise<Voice> {
   if (play === undefined && record === undefined) {
     return { media: undefined, close: () => Promise.resolve() };
   }
   const sound = play === undefined ? undefined : await soundOf(play, cwd);
   const { nodeVoice } = await import('../../calling/node/voice.js');
-  const recording = record === undefined ? undefined : await Recording.open(record, cwd);
+  const recording = record === undefined ? undefined : Recording.open(record, cwd);
   const media = await nodeVoice({
     ...(sound && { play: sound }),
     ...(recording && { onVoice: (heard) => recording.add(heard) }),
   }).catch(async (cause: unknown) => {
-    await recording?.discard();
+    recording?.discard();
     throw new EngagectlError('E-USAGE', 'there is no voice without the package @roamhq/wrtc', {
       why: (cause as Error).message,
       fix: 'npm install @roamhq/wrtc, or leave out --play and --record',
@@ -48,7 +50,7 @@ export async function openVoice(
 async function soundOf(file: string, cwd: string): Promise<Sound> {
   const bytes = await readFile(path.resolve(cwd, file)).catch((cause: unknown) => {
     throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
-      why: whyOf(cause),
+      why: fileErrorReason(cause),
       fix: 'name a readable WAV file',
       file,
       cause,
@@ -70,30 +72,20 @@ const dataSizeAt = 40;
 
 /** A WAV file that grows while somebody speaks; under its name when it is whole. */
 class Recording {
-  readonly #path: string;
-  readonly #file: FileHandle;
+  readonly #draft: FileDraft;
   readonly #name: string;
-  /** Written one after the other. */
-  #written: Promise<void> = Promise.resolve();
   #bytes = 0;
   #failure: unknown;
 
-  private constructor(name: string, file: FileHandle, filePath: string) {
-    this.#name = name;
-    this.#file = file;
-    this.#path = filePath;
-  }
-
-  static async open(name: string, cwd: string): Promise<Recording> {
+  static open(name: string, cwd: string): Recording {
     const target = path.resolve(cwd, name);
     try {
-      await (await open(target, 'r')).close();
+      // A link counts as well, wherever it leads.
+      if (!lstatSync(target, { throwIfNoEntry: false })) {
+        return new Recording(name, new FileDraft(target));
+      }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw notWritten(name, error);
-      const file = await open(`${target}.partial`, 'w', 0o600).catch((cause: unknown) => {
-        throw notWritten(name, cause);
-      });
-      return new Recording(name, file, target);
+      throw notWritten(name, error);
     }
     throw new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
       why: 'a recording replaces no file',
@@ -102,50 +94,53 @@ class Recording {
     });
   }
 
+  private constructor(name: string, draft: FileDraft) {
+    this.#name = name;
+    this.#draft = draft;
+  }
+
   /** Takes a piece of sound; of the first one is the header. */
   add(sound: Sound): void {
+    if (this.#failure !== undefined) return;
     // WebRTC begins with another rate than it goes on with.
-    const samples = resampled(sound, recordedRate);
+    const samples = resample(sound, recordedRate);
     const piece =
       this.#bytes > 0
         ? Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
         : Buffer.from(writeWav({ rate: recordedRate, samples }));
-    this.#bytes += piece.length;
-    this.#written = this.#written
-      .then(async () => void (await this.#file.write(piece)))
-      .catch((error: unknown) => void (this.#failure ??= error));
+    try {
+      this.#draft.write(piece);
+      this.#bytes += piece.length;
+    } catch (error) {
+      this.#failure = error; // told by `close`: a call does not end for it
+    }
   }
 
-  async close(): Promise<void> {
-    await this.#written;
+  /** Throws E-FILE-WRITE. */
+  close(): void {
+    if (this.#bytes === 0) this.add({ rate: recordedRate, samples: new Int16Array(0) });
     try {
       if (this.#failure !== undefined) throw this.#failure;
-      if (this.#bytes === 0) this.add({ rate: recordedRate, samples: new Int16Array(0) });
-      await this.#written;
-      await this.#writeSize(sizeAt, this.#bytes - 8);
-      await this.#writeSize(dataSizeAt, this.#bytes - dataSizeAt - 4);
-      await this.#file.sync();
-      await this.#file.close();
-      await rename(`${this.#path}.partial`, this.#path);
+      this.#draft.write(sizeField(this.#bytes - 8), sizeAt);
+      this.#draft.write(sizeField(this.#bytes - dataSizeAt - 4), dataSizeAt);
+      this.#draft.commit();
     } catch (error) {
-      await this.#file.close().catch(() => undefined);
       throw notWritten(this.#name, error);
     }
   }
 
-  async discard(): Promise<void> {
-    await this.#file.close();
-    await rm(`${this.#path}.partial`, { force: true });
+  discard(): void {
+    this.#draft.discard();
   }
+}
 
-  async #writeSize(at: number, size: number): Promise<void> {
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32LE(size);
-    await this.#file.write(bytes, 0, 4, at);
-  }
+function sizeField(size: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(size);
+  return bytes;
 }
 
 const recordedRate = 48_000;
 
 const notWritten = (file: string, cause: unknown): EngagectlError =>
-  fileError({ file, done: 'written', option: () => '--record' }, cause);
+  fileWriteError({ file, done: 'written', option: () => '--record' }, cause);

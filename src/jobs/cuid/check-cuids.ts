@@ -1,14 +1,14 @@
-import { CellText } from '../../text/text-slice.js';
-import { NamedValues } from '../../mapping/row-values.js';
-import { invalid, type Fault } from '../../mapping/record-block.js';
-import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
+import { TextSlice } from '../../text/text-slice.js';
+import { RowValues } from '../../mapping/row-values.js';
+import { validationError, type RejectReason } from '../../mapping/record-block.js';
+import { runRowJob, type RowsOptions, type RowJobResult, type RowConsumer } from '../row-job.js';
 import { validateCuid, type CuidFinding, type CuidRule } from '../../calling/cuid.js';
-import { EngagectlError, grouped } from '../../errors.js';
-import { CuidSet, type Stretch } from '../../text/cuid-set.js';
+import { EngagectlError, groupDigits } from '../../errors.js';
+import { CuidSet, type ByteRange } from '../../text/cuid-set.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { JobHooks } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 export interface CheckCuidsOptions extends RowsOptions {
   /** Column of the cuid; default `cuid`. */
@@ -18,7 +18,7 @@ export interface CheckCuidsOptions extends RowsOptions {
 }
 
 /** Rules of one cuid, of cuids among each other, and that a row could be read at all. */
-type CheckRule = CuidRule | MetBefore['how'] | 'unreadable';
+type CheckRule = CuidRule | DuplicateOf['how'] | 'unreadable';
 
 /** A row of which something is to be said. */
 interface CheckedCuid extends Place {
@@ -37,7 +37,7 @@ interface CheckFigures {
   /** Rows by what is to be said of them. */
   readonly rules: Readonly<Partial<Record<CheckRule, number>>>;
 }
-type CheckCuidsResult = RowsResult & CheckFigures;
+type CheckCuidsResult = RowJobResult & CheckFigures;
 
 export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
   /** Is told of rows with errors or warnings; what it returns is waited for. */
@@ -47,7 +47,7 @@ export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
 /** Checks each cuid of an input by itself and against the others. */
 export async function checkCuids(
   options: CheckCuidsOptions,
-  world: World,
+  world: JobContext,
   hooks: CheckCuidsHooks = {},
 ): Promise<CheckCuidsResult> {
   const { column = 'cuid' } = options;
@@ -57,8 +57,8 @@ export async function checkCuids(
     fix: 'name the column with --column <column>',
     rejected: 'have no good cuid',
   };
-  const known = new KnownCuids(world.runtime.random);
-  return performRows(
+  const known = new DuplicateCuids(world.runtime.random);
+  return runRowJob(
     kind,
     { options, world, hooks },
     (tally) => new CuidChecker({ ...options, column, tally, known, found: hooks.found }),
@@ -74,27 +74,27 @@ interface Doubt {
   readonly cuid: string | null;
   readonly findings: readonly Finding[];
   readonly first?: Place;
-  readonly stage?: Fault['stage'];
+  readonly stage?: RejectReason['stage'];
 }
 
 interface CheckerParts {
   readonly column: string;
   readonly strict?: boolean;
   readonly tally: Tally;
-  readonly known: KnownCuids;
+  readonly known: DuplicateCuids;
   readonly found: CheckCuidsHooks['found'] | undefined;
 }
 
-class CuidChecker implements RowsTaker<CheckFigures> {
+class CuidChecker implements RowConsumer<CheckFigures> {
   readonly #parts: CheckerParts;
-  readonly #values: NamedValues<string>;
-  readonly #text = new CellText();
+  readonly #values: RowValues<string>;
+  readonly #text = new TextSlice();
   readonly #rules: Partial<Record<CheckRule, number>> = {};
   #warnings = 0;
 
   constructor(parts: CheckerParts) {
     this.#parts = parts;
-    this.#values = new NamedValues([parts.column], true);
+    this.#values = new RowValues([parts.column], true);
   }
 
   async take(rows: RowBlock): Promise<void> {
@@ -102,7 +102,7 @@ class CuidChecker implements RowsTaker<CheckFigures> {
     const { source } = rows;
     const checked: CheckedCuid[] = [];
     for (const fault of rows.faults) {
-      tally.fault(rows, fault);
+      tally.parseError(rows, fault);
       checked.push(
         this.#checked(unreadable({ error: fault.error, stage: 'parse' }), {
           source,
@@ -116,7 +116,7 @@ class CuidChecker implements RowsTaker<CheckFigures> {
       checked.push(said);
       if (said.severity === 'warning') continue;
       const stage = doubt.stage === 'parse' ? 'parse' : 'validate';
-      tally.turnDown(rows, row, { stage, error: errorOf(said) });
+      tally.reject(rows, row, { stage, error: errorOf(said) });
       if (row > first) tally.accept(rows, first, row - first);
       first = row + 1;
     }
@@ -141,7 +141,7 @@ class CuidChecker implements RowsTaker<CheckFigures> {
         doubts.set(row, unreadable(fault));
         continue;
       }
-      const findings = cuidFindings(this.#text);
+      const findings = cuidIssues(this.#text);
       if (findings.length > 0) doubts.set(row, { cuid: this.#text.toString(), findings });
       if (!this.#text.isEmpty) known.put(rows, row, this.#text);
     }
@@ -152,11 +152,11 @@ class CuidChecker implements RowsTaker<CheckFigures> {
     return doubts;
   }
 
-  #read(): Fault | undefined {
+  #read(): RejectReason | undefined {
     const { column } = this.#parts;
     if (this.#values.isNamed) return this.#values.readOptional(column, this.#text);
     if (this.#values.readWhole(this.#text)) return undefined;
-    return invalid('a record is a JSON object or string');
+    return validationError('a record is a JSON object or string');
   }
 
   /** Counts what is to be said of a row. */
@@ -176,13 +176,13 @@ class CuidChecker implements RowsTaker<CheckFigures> {
   }
 }
 
-function unreadable({ error, stage }: Pick<Fault, 'error' | 'stage'>): Doubt {
+function unreadable({ error, stage }: Pick<RejectReason, 'error' | 'stage'>): Doubt {
   const finding = { rule: 'unreadable', severity: 'error', message: error } as const;
   return { cuid: null, findings: [finding], stage };
 }
 
 /** Of two rows with one cuid, or with twins, the second one is told. */
-function ofMet(met: MetBefore, source: string): Finding {
+function ofMet(met: DuplicateOf, source: string): Finding {
   const { how } = met;
   if (how === 'duplicate') {
     return { rule: how, severity: 'error', message: `is the same as on ${lineOf(met, source)}` };
@@ -192,7 +192,7 @@ function ofMet(met: MetBefore, source: string): Finding {
 }
 
 /** Where the first of the two stands, for who knows the source of the second. */
-export const lineOf = ({ first }: MetBefore, source: string): string =>
+export const lineOf = ({ first }: DuplicateOf, source: string): string =>
   first.source === source ? `line ${first.line}` : `${first.source}:${first.line}`;
 
 /** As the rejects file says it. */
@@ -202,7 +202,7 @@ const errorOf = ({ rules, message }: Pick<CheckedCuid, 'rules' | 'message'>): st
 const none: readonly CuidFinding[] = [];
 
 /** What is to be said of a cuid by itself (calling SDK, initProperties); for most of them nothing. */
-function cuidFindings({ bytes, start, end }: Stretch): readonly CuidFinding[] {
+function cuidIssues({ bytes, start, end }: ByteRange): readonly CuidFinding[] {
   if (isUnremarkable(bytes, start, end)) return none;
   return validateCuid(bytes.toString('utf8', start, end));
 }
@@ -231,7 +231,7 @@ export interface Place {
 }
 
 /** A cuid that was met before: as it is, or with other letters in upper case. */
-export interface MetBefore {
+export interface DuplicateOf {
   readonly how: 'duplicate' | 'case-twin';
   readonly first: Place;
 }
@@ -243,7 +243,7 @@ interface PutCuid {
 }
 
 /** The cuids of all inputs so far, and where each of them was met first. */
-export class KnownCuids {
+export class DuplicateCuids {
   readonly #set: CuidSet;
   /** Of each input, and the lines of all that came before it. */
   readonly #sources: { readonly source: string; readonly before: number }[] = [];
@@ -258,7 +258,7 @@ export class KnownCuids {
   }
 
   /** Goes on to the next rows, whose cuids lie in an area, but for some. */
-  begin({ source, count, end: { input } }: RowBlock, area: Stretch): void {
+  begin({ source, count, end: { input } }: RowBlock, area: ByteRange): void {
     this.#set.begin(count, area);
     this.#rows.length = 0;
     if (input === this.#input) return;
@@ -267,14 +267,14 @@ export class KnownCuids {
   }
 
   /** The cuid of a row. */
-  put({ lines }: RowBlock, row: number, cuid: Stretch): void {
+  put({ lines }: RowBlock, row: number, cuid: ByteRange): void {
     this.#last = this.#sources.at(-1)!.before + lines[row]!;
     this.#rows.push(row);
     this.#set.put(cuid, this.#last);
   }
 
   /** Adds those that were put; tells in their order of those that were met before, or their twins. */
-  meet(told: (cuid: PutCuid, met: MetBefore) => void): void {
+  meet(told: (cuid: PutCuid, met: DuplicateOf) => void): void {
     this.#set.add((index, { how, place }) => {
       const cuid = { row: this.#rows[index]!, cuid: this.#set.textOf(index) };
       told(cuid, { how, first: this.#placeOf(place) });
@@ -285,7 +285,7 @@ export class KnownCuids {
   refuseTooMany(): void {
     const { size, most } = this.#set;
     if (size <= most) return;
-    throw new EngagectlError('E-TOO-MANY', `more than ${grouped(most)} cuids in one run`, {
+    throw new EngagectlError('E-TOO-MANY', `more than ${groupDigits(most)} cuids in one run`, {
       why: 'duplicates are found among at most so many',
       fix: 'split the input into several runs',
     });

@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { CellText } from '../../text/text-slice.js';
-import { openTextProgram } from '../../text/wasm-program.js';
+import { TextSlice } from '../../text/text-slice.js';
+import { instantiateTextProgram } from '../../text/wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../../wasm.js';
 import { EngagectlError } from '../../errors.js';
-import { readText } from '../../files/read-file.js';
-import { whyOf } from '../../files/file-errors.js';
-import type { World } from '../job-context.js';
+import { readTextFile } from '../../files/read-file.js';
+import { fileErrorReason } from '../../files/file-errors.js';
+import type { JobContext } from '../job-context.js';
 
 /** What `wasm/cuid-derivation.ts` exports. */
 interface CuidProgram {
@@ -30,10 +30,10 @@ const shortCopy = 48;
  * follows, so that what differs stays different. They are made many at a time, by `wasm/cuid-derivation.ts`.
  */
 export class CuidMaker {
-  readonly #program = openTextProgram() as CuidProgram;
+  readonly #program = instantiateTextProgram() as CuidProgram;
   readonly #stride: number;
   readonly #padding: number;
-  readonly #cuid = new CellText();
+  readonly #cuid = new TextSlice();
   #memory = Buffer.alloc(0);
   /** Of each text three numbers, and where its cuid ends. */
   #bounds = new Int32Array(0);
@@ -52,7 +52,7 @@ export class CuidMaker {
     this.#padding = this.#program.cuidPadding.value;
     this.begin(0);
     const start = this.#next;
-    const end = key ? this.#put(start, new CellText().of(key, 0, key.length)) : -1;
+    const end = key ? this.#put(start, new TextSlice().of(key, 0, key.length)) : -1;
     this.#program.setCuidKey(start, end);
   }
 
@@ -66,7 +66,7 @@ export class CuidMaker {
     this.#reserve(this.#next);
   }
 
-  put(value: CellText, device: CellText | undefined): void {
+  put(value: TextSlice, device: TextSlice | undefined): void {
     const valueEnd = this.#put(this.#next, value);
     const end = device ? this.#putDevice(valueEnd, device) : valueEnd;
     const at = 3 * this.#count;
@@ -90,7 +90,7 @@ export class CuidMaker {
   }
 
   /** A cuid that was made, lent until the next call. */
-  cuid(index: number): CellText {
+  cuid(index: number): TextSlice {
     const start = this.#made + this.#stride * index;
     return this.#cuid.of(this.#memory, start, this.#ends[index]!);
   }
@@ -103,18 +103,18 @@ export class CuidMaker {
   }
 
   /** Behind a NUL. */
-  #putDevice(at: number, device: CellText): number {
+  #putDevice(at: number, device: TextSlice): number {
     const end = this.#put(at + 1, device);
     this.#memory[at] = 0;
     return end;
   }
 
   /** Copies the text to this place of the memory; returns its end there. */
-  #put(at: number, text: CellText): number {
+  #put(at: number, text: TextSlice): number {
     // Half a surrogate pair becomes U+FFFD, as in all text.
     if (text.broken) {
       const whole = Buffer.from(text.toString());
-      return this.#put(at, new CellText().of(whole, 0, whole.length));
+      return this.#put(at, new TextSlice().of(whole, 0, whole.length));
     }
     const { bytes, start, end } = text;
     const length = end - start;
@@ -145,9 +145,9 @@ interface KeyOptions {
 }
 
 /** The key of the style `hash`; undefined for another one. Throws E-USAGE, E-CONFIG. */
-export async function cuidKey(
+export async function loadCuidKey(
   { style, keyFile }: KeyOptions,
-  { runtime: { cwd, signal }, words }: World,
+  { runtime: { cwd, signal }, words }: JobContext,
 ): Promise<Buffer | undefined> {
   const option = words.option('keyFile', '<file>');
   if (keyFile === undefined) {
@@ -163,10 +163,10 @@ export async function cuidKey(
       fix: `leave out ${option}`,
     });
   }
-  const text = await readText(path.resolve(cwd, keyFile), signal).catch((cause: unknown) => {
+  const text = await readTextFile(path.resolve(cwd, keyFile), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-CONFIG', `the key cannot be read from ${keyFile}`, {
-      why: whyOf(cause),
+      why: fileErrorReason(cause),
       fix: `name a readable file with ${option}`,
       file: keyFile,
       cause,

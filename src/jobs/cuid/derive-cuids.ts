@@ -1,18 +1,18 @@
 import { EngagectlError } from '../../errors.js';
-import { CellText } from '../../text/text-slice.js';
-import { NamedValues } from '../../mapping/row-values.js';
-import { invalid, type Fault } from '../../mapping/record-block.js';
+import { TextSlice } from '../../text/text-slice.js';
+import { RowValues } from '../../mapping/row-values.js';
+import { validationError, type RejectReason } from '../../mapping/record-block.js';
 import { openOutput, prepareOutputs } from '../../output/document-output.js';
-import { lineOf, KnownCuids, type MetBefore } from './check-cuids.js';
-import { cuidKey, CuidMaker } from './cuid-derivation.js';
+import { lineOf, DuplicateCuids, type DuplicateOf } from './check-cuids.js';
+import { loadCuidKey, CuidMaker } from './cuid-derivation.js';
 import { derivedOutput, type DerivedRows } from './derived-output.js';
-import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
+import { runRowJob, type RowsOptions, type RowJobResult, type RowConsumer } from '../row-job.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { OutputOptions } from '../../output/formats.js';
 import type { Output } from '../../output/output.js';
 import type { JobHooks } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 export interface DeriveCuidsOptions extends RowsOptions {
   /** Column of what names the user. */
@@ -35,16 +35,16 @@ interface DeriveFigures {
   /** Null where the rows did not go to a file. */
   readonly output: string | null;
 }
-type DeriveCuidsResult = RowsResult & DeriveFigures;
+type DeriveCuidsResult = RowJobResult & DeriveFigures;
 
 /** Adds to each row of an input the cuid that comes of one of its columns. */
 export async function deriveCuids(
   options: DeriveCuidsOptions,
-  world: World,
+  world: JobContext,
   hooks: JobHooks<DeriveCuidsResult> = {},
 ): Promise<DeriveCuidsResult> {
   const { from, deviceColumn } = options;
-  const key = await cuidKey(options, world);
+  const key = await loadCuidKey(options, world);
   const columns = deviceColumn === undefined ? [from] : [from, deviceColumn];
   const kind = {
     name: 'cuid derive',
@@ -52,8 +52,8 @@ export async function deriveCuids(
     fix: 'name columns as the header does',
     rejected: 'got no cuid',
   };
-  return performRows(kind, { options, world, hooks }, async (tally, inputs) => {
-    const values = new NamedValues([...columns, 'cuid'], true);
+  return runRowJob(kind, { options, world, hooks }, async (tally, inputs) => {
+    const values = new RowValues([...columns, 'cuid'], true);
     const { rows, output } = derivedOutput(options, { inputs, values }, world.words);
     await prepareOutputs([output], world.runtime, { ownPartials: false });
     return new CuidDeriver({ options, key, world, tally, values, rows, output });
@@ -63,18 +63,18 @@ export async function deriveCuids(
 interface DeriverParts {
   readonly options: DeriveCuidsOptions;
   readonly key: Buffer | undefined;
-  readonly world: World;
+  readonly world: JobContext;
   readonly tally: Tally;
-  readonly values: NamedValues<string>;
+  readonly values: RowValues<string>;
   readonly rows: DerivedRows;
   readonly output: OutputOptions;
 }
 
-class CuidDeriver implements RowsTaker<DeriveFigures> {
+class CuidDeriver implements RowConsumer<DeriveFigures> {
   readonly #parts: DeriverParts;
-  readonly #known: KnownCuids;
-  readonly #value = new CellText();
-  readonly #device = new CellText();
+  readonly #known: DuplicateCuids;
+  readonly #value = new TextSlice();
+  readonly #device = new TextSlice();
   readonly #hasDevice: boolean;
   readonly #maker: CuidMaker;
   #style: 'slug' | 'hash' | undefined;
@@ -82,21 +82,21 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
 
   constructor(parts: DeriverParts) {
     this.#parts = parts;
-    this.#known = new KnownCuids(parts.world.runtime.random);
+    this.#known = new DuplicateCuids(parts.world.runtime.random);
     this.#hasDevice = parts.options.deviceColumn !== undefined;
     this.#maker = new CuidMaker(parts.key);
   }
 
   async take(rows: RowBlock): Promise<void> {
     const { tally, rows: derived } = this.#parts;
-    for (const fault of rows.faults) tally.fault(rows, fault);
-    const faults = new Map<number, Fault>();
+    for (const fault of rows.faults) tally.parseError(rows, fault);
+    const faults = new Map<number, RejectReason>();
     const taken = this.#takeValues(rows, faults);
     this.#make(rows, taken, faults);
     const turnedDown = [...faults.keys()].toSorted((a, b) => a - b);
     for (const row of turnedDown) {
       const fault = faults.get(row)!;
-      tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
+      tally.reject(rows, row, { ...fault, stage: stageOf(fault) });
     }
     this.#known.refuseTooMany();
     const kept: number[] = [];
@@ -129,19 +129,19 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
   }
 
   /** Makes cuids of what was handed over; says which rows cannot have theirs. */
-  #make(rows: RowBlock, taken: readonly number[], faults: Map<number, Fault>): void {
+  #make(rows: RowBlock, taken: readonly number[], faults: Map<number, RejectReason>): void {
     this.#maker.make();
     this.#known.begin(rows, this.#maker.cuids);
     for (let index = 0; index < taken.length; index += 1) {
       this.#known.put(rows, taken[index]!, this.#maker.cuid(index));
     }
     this.#known.meet(({ row, cuid }, met) => {
-      faults.set(row, invalid(collision(cuid, met, rows.source)));
+      faults.set(row, validationError(collision(cuid, met, rows.source)));
     });
   }
 
   /** Hands over of what cuids are made; returns of which rows. */
-  #takeValues(rows: RowBlock, faults: Map<number, Fault>): readonly number[] {
+  #takeValues(rows: RowBlock, faults: Map<number, RejectReason>): readonly number[] {
     const { values, rows: derived } = this.#parts;
     const taken: number[] = [];
     this.#maker.begin(rows.count);
@@ -159,19 +159,19 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
     return taken;
   }
 
-  #read(): Fault | undefined {
+  #read(): RejectReason | undefined {
     const { values, options } = this.#parts;
     const { from, deviceColumn } = options;
-    if (!values.isNamed) return invalid('a record is a JSON object');
-    if (values.has('cuid')) return invalid('the record has a "cuid" already');
+    if (!values.isNamed) return validationError('a record is a JSON object');
+    if (values.has('cuid')) return validationError('the record has a "cuid" already');
     const fault = values.read(from, this.#value);
     if (fault) return fault;
-    if (this.#value.isEmpty) return invalid(`column "${from}": the value is empty`);
+    if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
     return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
   }
 
   /** The style that is asked for, else the one that fits the first value. */
-  #chosen(first: CellText): 'slug' | 'hash' {
+  #chosen(first: TextSlice): 'slug' | 'hash' {
     const { options, key, world } = this.#parts;
     const { from, style } = options;
     if (key) return 'hash';
@@ -186,16 +186,16 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
   }
 }
 
-const stageOf = ({ stage }: Fault) => (stage === 'parse' ? 'parse' : 'validate');
+const stageOf = ({ stage }: RejectReason) => (stage === 'parse' ? 'parse' : 'validate');
 
-function collision(cuid: string, met: MetBefore, source: string): string {
+function collision(cuid: string, met: DuplicateOf, source: string): string {
   const place = lineOf(met, source);
   return met.how === 'duplicate'
     ? `the cuid would be ${cuid}, as on ${place}: one user twice, or two that this style does not tell apart`
     : `the cuid would be ${cuid}, which differs by case alone from that on ${place}`;
 }
 
-const needsKey = (from: string, { words }: World): EngagectlError =>
+const needsKey = (from: string, { words }: JobContext): EngagectlError =>
   new EngagectlError('E-USAGE', `column "${from}" holds email addresses or phone numbers`, {
     why: 'a cuid is seen by the other party of a call',
     fix: `hide them with ${words.option('keyFile', '<file>')}, or show them with ${words.option('style', 'slug')}`,

@@ -1,17 +1,17 @@
 import { EngagectlError } from '../../errors.js';
-import { isStdout, csvCell, type OutputOptions } from '../../output/formats.js';
-import { outputOf } from '../output-options.js';
+import { isStdout, escapeCsvCell, type OutputOptions } from '../../output/formats.js';
+import { outputOptions } from '../output-options.js';
 import { JsonWriter } from '../../text/json-writer.js';
-import { CellText } from '../../text/text-slice.js';
-import { openTextProgram } from '../../text/wasm-program.js';
+import { TextSlice } from '../../text/text-slice.js';
+import { instantiateTextProgram } from '../../text/wasm-program.js';
 import { reserve, type WasmMemory } from '../../wasm.js';
 import type { Inputs, TableHeader } from '../../input/inputs.js';
-import type { NamedValues } from '../../mapping/row-values.js';
-import type { Words } from '../job-context.js';
+import type { RowValues } from '../../mapping/row-values.js';
+import type { Wording } from '../job-context.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordPage, Encoding } from '../../output/output.js';
+import type { RecordPage, RecordEncoder } from '../../output/output.js';
 import type { CuidMaker } from './cuid-derivation.js';
-import type { Stretch } from '../../text/cuid-set.js';
+import type { ByteRange } from '../../text/cuid-set.js';
 
 interface OutputWish {
   readonly files: readonly string[];
@@ -23,7 +23,7 @@ interface OutputWish {
 /** What is read, and by which values of a row. */
 interface Reading {
   readonly inputs: Inputs;
-  readonly values: NamedValues<string>;
+  readonly values: RowValues<string>;
 }
 
 /**
@@ -34,7 +34,7 @@ interface Reading {
 export function derivedOutput(
   { files, output: name, overwrite = false, fresh = false }: OutputWish,
   { inputs, values }: Reading,
-  { option }: Words,
+  { option }: Wording,
 ): { readonly rows: DerivedRows; readonly output: OutputOptions } {
   const table = tableOf(inputs, Math.max(1, files.length));
   const says = /\.([a-z]+)(?:\.gz)?$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? '';
@@ -45,13 +45,13 @@ export function derivedOutput(
       fix: table ? 'name a .csv' : 'name an .ndjson or .json file',
     });
   }
-  const output = outputOf(isStdout(name) ? undefined : name, { overwrite, fresh }, option);
-  if (!table) return { rows: new DerivedRecords(values), output };
-  return { rows: table, output: { ...output, encoding: table.encoding } };
+  const output = outputOptions(isStdout(name) ? undefined : name, { overwrite, fresh }, option);
+  if (!table) return { rows: new DerivedJsonRows(values), output };
+  return { rows: table, output: { ...output, encoder: table.encoder } };
 }
 
 /** Undefined for JSON records. */
-function tableOf({ headers }: Inputs, count: number): DerivedTable | undefined {
+function tableOf({ headers }: Inputs, count: number): DerivedCsvRows | undefined {
   const [first, ...others] = headers;
   if (!first) return undefined;
   if (headers.reduce((sum, { inputs: those }) => sum + those, 0) < count) {
@@ -78,7 +78,7 @@ function tableOf({ headers }: Inputs, count: number): DerivedTable | undefined {
     );
   }
   for (const { source, header } of headers) if (header.includes('cuid')) throw taken(source);
-  return new DerivedTable(first);
+  return new DerivedCsvRows(first);
 }
 
 const taken = (source: string): EngagectlError =>
@@ -111,12 +111,12 @@ const closing = Buffer.from('}');
 const comma = 0x2c;
 
 /** JSON objects, byte for byte. */
-class DerivedRecords implements DerivedRows {
-  readonly #values: NamedValues<string>;
+class DerivedJsonRows implements DerivedRows {
+  readonly #values: RowValues<string>;
   readonly #out = new JsonWriter();
-  #held: (Stretch & { readonly isEmpty: boolean })[] = [];
+  #held: (ByteRange & { readonly isEmpty: boolean })[] = [];
 
-  constructor(values: NamedValues<string>) {
+  constructor(values: RowValues<string>) {
     this.#values = values;
   }
 
@@ -159,9 +159,9 @@ interface AppendProgram {
 }
 
 /** Lines of a CSV or TSV, byte for byte; a list becomes a CSV. */
-class DerivedTable implements DerivedRows {
-  readonly encoding: Encoding;
-  readonly #program = openTextProgram() as AppendProgram;
+class DerivedCsvRows implements DerivedRows {
+  readonly encoder: RecordEncoder;
+  readonly #program = instantiateTextProgram() as AppendProgram;
   readonly #delimiter: Buffer;
   readonly #isList: boolean;
 
@@ -171,7 +171,7 @@ class DerivedTable implements DerivedRows {
     const marks = { ...markers, delimiter: this.#delimiter };
     const names = [...header, 'cuid'].map((name) => quoted(name, marks));
     const head = Buffer.from(`${names.join(this.#delimiter.toString())}\n`);
-    this.encoding = {
+    this.encoder = {
       page: ({ bytes, bounds }, isFirst) => {
         const lines = bytes.subarray(bounds[0], bounds[1]);
         return isFirst ? Buffer.concat([head, lines]) : lines;
@@ -224,14 +224,14 @@ const newlineLength = 1;
 
 /** The values of a list as cells of a CSV. */
 function quotedCells({ bytes, cells, count }: RowBlock): Pick<RowBlock, 'bytes' | 'bounds'> {
-  const text = new CellText();
+  const text = new TextSlice();
   const bounds = new Int32Array(2 * count);
   const values: Buffer[] = [];
   let end = 0;
   for (let row = 0; row < count; row += 1) {
     const from = cells!.bounds[2 * row]!;
     const value = text.ofCell(bytes, from, cells!.bounds[2 * row + 1]!).toString();
-    const cell = Buffer.from(csvCell(value));
+    const cell = Buffer.from(escapeCsvCell(value));
     values.push(cell);
     bounds[2 * row] = end;
     bounds[2 * row + 1] = end += cell.length;

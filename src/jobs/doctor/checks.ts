@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { access, constants } from 'node:fs/promises';
 import { isLoopback } from '../../contract/endpoints.js';
-import { EngagectlError, count } from '../../errors.js';
+import { EngagectlError, countOf } from '../../errors.js';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
@@ -10,7 +10,7 @@ import { sqliteVersion } from '../../files/file-lock.js';
 import type { Runtime } from '../../runtime.js';
 
 /** A thing that works, and will not for long or not for everything. */
-export interface Warning {
+export interface DoctorWarning {
   readonly warning: string;
   readonly fix: string;
 }
@@ -28,7 +28,9 @@ export function checkProxy(url: URL, { env }: Pick<Runtime, 'env'>): string {
   return `${how}: ${set.join(' ')}`;
 }
 
-const withoutPassword = (value: string): string => value.replace(/\/\/[^/@]*@/, '//***@');
+/** Also where the scheme is missing. */
+const withoutPassword = (value: string): string =>
+  value.replace(/^([a-z][\w+.-]*:\/\/)?[^]*@/i, '$1***@');
 
 /** Whether a proxy makes the connection, and looks the name up. */
 function usesProxy({ hostname }: URL, env: Env): boolean {
@@ -42,10 +44,10 @@ function usesProxy({ hostname }: URL, env: Env): boolean {
 }
 
 /** Addresses of the service's host. */
-export async function checkName(
+export async function checkDns(
   url: URL,
   { env, monotonic }: Pick<Runtime, 'env' | 'monotonic'>,
-): Promise<string | Warning> {
+): Promise<string | DoctorWarning> {
   const { hostname } = url;
   if (isLoopback(hostname)) return `${hostname} is this machine`;
   if (usesProxy(url, env)) return `the proxy looks ${hostname} up`;
@@ -69,7 +71,9 @@ export async function checkName(
 const slowMs = 2000;
 
 /** Node reads this file at its start, and goes on without when it cannot. */
-async function extraAuthorities({ env }: Pick<Runtime, 'env'>): Promise<Warning | undefined> {
+async function extraCaCertificates({
+  env,
+}: Pick<Runtime, 'env'>): Promise<DoctorWarning | undefined> {
   const file = env['NODE_EXTRA_CA_CERTS'];
   if (file === undefined) return undefined;
   try {
@@ -88,10 +92,10 @@ const patienceMs = 10_000;
 export async function checkCertificate(
   url: URL,
   runtime: Pick<Runtime, 'env' | 'now' | 'signal'>,
-): Promise<string | Warning> {
+): Promise<string | DoctorWarning> {
   if (url.protocol === 'http:') return 'plain http to this machine';
   if (usesProxy(url, runtime.env)) return 'not looked at: the proxy makes the connection';
-  const unread = await extraAuthorities(runtime);
+  const unread = await extraCaCertificates(runtime);
   const socket = dial(url);
   try {
     const stop = AbortSignal.any([runtime.signal, AbortSignal.timeout(patienceMs)]);
@@ -113,14 +117,14 @@ function dial({ hostname, port }: URL): TLSSocket {
   return socket;
 }
 
-function described(socket: TLSSocket, now: number): string | Warning {
+function described(socket: TLSSocket, now: number): string | DoctorWarning {
   const { issuer, valid_to: end } = socket.getPeerCertificate();
   const days = Math.floor((Date.parse(end) - now) / 86_400_000);
   const until = new Date(end).toISOString().slice(0, 10);
   const message = `${socket.getProtocol()}, certificate by ${nameOf(issuer)} until ${until}`;
   if (days >= warnDays) return message;
   return {
-    warning: `${message}: ${count(days, 'day')}`,
+    warning: `${message}: ${countOf(days, 'day')}`,
     fix: 'whoever runs the service has to renew it',
   };
 }
@@ -131,7 +135,7 @@ const nameOf = ({ O, CN }: { readonly O?: unknown; readonly CN?: unknown }): str
 function refusedBy(
   { host }: URL,
   { code = '', message }: NodeJS.ErrnoException,
-  unread: Warning | undefined,
+  unread: DoctorWarning | undefined,
 ): EngagectlError {
   const fix = fixes[code] ?? elsewhere;
   return new EngagectlError('E-UNAVAILABLE', `no secure connection to ${host}`, {

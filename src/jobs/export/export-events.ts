@@ -3,28 +3,28 @@ import { unexportableEvents } from '../../contract/error-codes.js';
 import { EngagectlError } from '../../errors.js';
 import { exportDefaults, type EventExportOptions } from '../job-options.js';
 import { daysOf, type DateRange } from '../date-range.js';
-import { performExport, type ExportHooks } from './run-export.js';
-import { refuseDays } from './missing-days.js';
-import { membersOf, spaceEnd } from '../../text/raw-json.js';
-import type { SliceOfFile } from '../../bulk/export/export-journal.js';
+import { runExport, type ExportHooks } from './run-export.js';
+import { checkDayOptions } from './missing-days.js';
+import { rawMembers, spaceEnd } from '../../text/raw-json.js';
+import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';
-import type { Words, World } from '../job-context.js';
-import type { Zone } from '../../time-zone.js';
+import type { Wording, JobContext } from '../job-context.js';
+import type { TimeZone } from '../../time-zone.js';
 import type { RecordPage } from '../../output/output.js';
 
 /** Exports events in the order of the names given, then of days. */
 export async function exportEvents(
   request: ExportRequest & EventExportOptions,
-  world: World,
+  world: JobContext,
   hooks?: ExportHooks,
 ): Promise<ExportResult> {
   const { split = true, withEventName = false, concurrency = exportDefaults.concurrency } = request;
   const event = typeof request.event === 'string' ? [request.event] : request.event;
   refuseEvents(event, world.words);
   refuseUnsplitDays({ split, output: request.output }, world.words);
-  refuseDays(request, request.output, world.words);
-  return performExport(
+  checkDayOptions(request, request.output, world.words);
+  return runExport(
     {
       name: 'export-events',
       reads: 'events',
@@ -32,7 +32,7 @@ export async function exportEvents(
       concurrency,
       plan: (range, output) => planEvents(range, { event, split }, output),
       restarts: true,
-      prepare: withEventName || event.length > 1 ? eventNamer : undefined,
+      prepare: withEventName || event.length > 1 ? addEventMembers : undefined,
     },
     request,
     world,
@@ -45,7 +45,7 @@ export function planEvents(
   range: DateRange,
   { event, split }: { readonly event: readonly string[]; readonly split: boolean },
   output: string | undefined,
-): SliceOfFile[] {
+): FileSlice[] {
   const ranges = split ? daysOf(range).map((day) => ({ from: day, to: day })) : [range];
   return event.flatMap((eventName) =>
     ranges.map(({ from, to }) => ({ eventName, from, to, file: fileOf(output, eventName, from) })),
@@ -66,7 +66,7 @@ const fileNamePart = (name: string): string =>
       .join(''),
   );
 
-function refuseEvents(events: readonly string[], { option }: Words): void {
+function refuseEvents(events: readonly string[], { option }: Wording): void {
   const names: readonly string[] = unexportableEvents;
   const refused = events.filter((event) => names.includes(event));
   if (refused.length > 0) {
@@ -77,7 +77,7 @@ function refuseEvents(events: readonly string[], { option }: Words): void {
   }
   const repeated = events.find((event, index) => events.indexOf(event) !== index);
   if (repeated === undefined) return;
-  throw new EngagectlError('E-USAGE', `${option('event', `"${repeated}"`)} was given twice`, {
+  throw new EngagectlError('E-USAGE', `${option('event', repeated)} was given twice`, {
     why: 'its records would be written twice',
     fix: 'name each event once',
   });
@@ -85,7 +85,7 @@ function refuseEvents(events: readonly string[], { option }: Words): void {
 
 function refuseUnsplitDays(
   { split, output }: { readonly split: boolean; readonly output: string | undefined },
-  { option }: Words,
+  { option }: Wording,
 ): void {
   if (split || !output?.includes('{day}')) return;
   const noSplit = option('noSplit');
@@ -102,7 +102,7 @@ const closeBrace = 0x7d;
  * name their event, and their `ts` is the 14-digit local time of the account's zone. `ts_utc` is
  * null where there is no such `ts`.
  */
-function eventNamer(zone: Zone): (page: RecordPage, eventName: string) => RecordPage {
+function addEventMembers(zone: TimeZone): (page: RecordPage, eventName: string) => RecordPage {
   return (page, eventName) => {
     const name = `"event_name":${JSON.stringify(eventName)}`;
     const parts: Buffer[] = [];
@@ -122,7 +122,7 @@ function eventNamer(zone: Zone): (page: RecordPage, eventName: string) => Record
 }
 
 /** The JSON text of the record's time in UTC. */
-function tsUtc(record: Buffer, zone: Zone): string {
+function tsUtc(record: Buffer, zone: TimeZone): string {
   const digits = /^"?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)"?$/.exec(tsText(record));
   if (digits === null) return 'null';
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = digits
@@ -134,7 +134,7 @@ function tsUtc(record: Buffer, zone: Zone): string {
 
 /** As it is written; empty when there is none. */
 function tsText(record: Buffer): string {
-  for (const { key, value } of membersOf(record)) {
+  for (const { key, value } of rawMembers(record)) {
     if (key.length === 4 && key.toString('latin1') === '"ts"') return value.toString('latin1');
   }
   return '';

@@ -1,31 +1,35 @@
-import { ExportLog, type ExportEntry, type SliceOfFile } from '../../bulk/export/export-journal.js';
+import {
+  ExportJournal,
+  type ExportEntry,
+  type FileSlice,
+} from '../../bulk/export/export-journal.js';
 import {
   discardOutput,
   openOutput,
   openSpill,
   prepareOutputs,
   publishSealed,
-  tidyOutput,
+  cleanUpOutput,
 } from '../../output/document-output.js';
 import { limits } from '../../contract/limits.js';
-import { plainOption } from '../../errors.js';
+import { unnamedOption } from '../../errors.js';
 import {
   exportDefaults,
   type DayFileOptions,
   type ExportOptions,
   type Shard,
 } from '../job-options.js';
-import { outputOf } from '../output-options.js';
-import { shardFile } from '../shard.js';
+import { outputOptions } from '../output-options.js';
+import { shardPath } from '../shard.js';
 import type { ReadKind } from '../../client/client.js';
 import type { ExportDocument, ExportJob, PlannedSlice } from '../../bulk/export/export-job.js';
-import type { Zone } from '../../time-zone.js';
+import type { TimeZone } from '../../time-zone.js';
 import type { Output } from '../../output/output.js';
 import type { DateRange } from '../date-range.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { FileSlices } from './missing-days.js';
 import type { JobHooks, ExportResult } from '../job-results.js';
-import type { Connection, World } from '../job-context.js';
+import type { Connection, JobContext } from '../job-context.js';
 
 /** What makes one export different from the other. */
 export interface ExportKind {
@@ -36,10 +40,10 @@ export interface ExportKind {
   /** Most requests in flight. */
   readonly concurrency: number;
   /** The cursors to follow, with the name of the file that each goes to; undefined: stdout. */
-  readonly plan: (range: DateRange, output: string | undefined) => readonly SliceOfFile[];
+  readonly plan: (range: DateRange, output: string | undefined) => readonly FileSlice[];
   readonly restarts: boolean;
   /** What is written for a page, where it is not the page itself. */
-  readonly prepare?: ((zone: Zone) => NonNullable<ExportJob['prepare']>) | undefined;
+  readonly prepare?: ((zone: TimeZone) => NonNullable<ExportJob['prepare']>) | undefined;
 }
 
 export interface ExportRequest extends ExportOptions, DayFileOptions {
@@ -57,10 +61,10 @@ export type ExportWork = Pick<
 >;
 
 /** What an export is to do, and with what. */
-export interface Exporting {
+export interface ExportContext {
   readonly kind: ExportKind;
   readonly request: ExportRequest;
-  readonly world: World;
+  readonly world: JobContext;
   readonly hooks: JobHooks<ExportResult>;
   readonly connection: Connection;
   /** Most requests in flight. */
@@ -68,8 +72,8 @@ export interface Exporting {
 }
 
 /** The documents of a run and what fills them. Throws what stands in the way of any of them. */
-export async function exportWork(
-  exporting: Exporting,
+export async function prepareExport(
+  exporting: ExportContext,
   files: readonly FileSlices[],
   run: OpenRun<ExportEntry>,
 ): Promise<ExportWork> {
@@ -78,7 +82,7 @@ export async function exportWork(
   const resumed = run.kept?.resumed === true;
   const documentOf = files.flatMap((slices, index) => slices.map(() => index));
   const { journal, entries = [] } = run.kept ?? {};
-  const log = new ExportLog(journal, entries, (slice) => documentOf[slice] ?? 0);
+  const log = new ExportJournal(journal, entries, (slice) => documentOf[slice] ?? 0);
   const outputs = files.map((slices) => outputOfFile(slices, request, world));
   const isAhead = (_: unknown, index: number) => {
     const { sealed, short } = log.earlier.document(index);
@@ -112,11 +116,15 @@ function fenced(
 }
 
 /** What must not change when the export is resumed, as its journal names it. */
-export function meaningOf({ kind: { meaning }, request, connection: { zone } }: Exporting) {
-  const { format, gzip, columns, escapeFormulas, bom } = outputOf(
+export function exportFingerprint({
+  kind: { meaning },
+  request,
+  connection: { zone },
+}: ExportContext) {
+  const { format, gzip, columns, escapeFormulas, bom } = outputOptions(
     request.output,
     request,
-    plainOption,
+    unnamedOption,
   );
   return {
     '--from': request.from,
@@ -146,7 +154,7 @@ export function slicesOf(
   { plan }: ExportKind,
   { output, shard }: ExportRequest,
   range: DateRange,
-): readonly SliceOfFile[] {
+): readonly FileSlice[] {
   const all = plan(range, output);
   if (!shard) return all;
   const isOurs = (at: number) => at % shard.count === shard.index - 1;
@@ -155,26 +163,26 @@ export function slicesOf(
   return ours.map((slice) =>
     slice.file === undefined || !others.has(slice.file)
       ? slice
-      : { ...slice, file: shardFile(slice.file, shard) },
+      : { ...slice, file: shardPath(slice.file, shard) },
   );
 }
 
 /** The slices by the file they go to. */
-export function filesOf(slices: readonly SliceOfFile[]): FileSlices[] {
-  const files = new Map<string | undefined, SliceOfFile[]>();
+export function filesOf(slices: readonly FileSlice[]): FileSlices[] {
+  const files = new Map<string | undefined, FileSlice[]>();
   for (const slice of slices) files.set(slice.file, [...(files.get(slice.file) ?? []), slice]);
   return [...files.values()];
 }
 
-const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: World) =>
-  outputOf(
+const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: JobContext) =>
+  outputOptions(
     first?.file,
     first?.replaces === true ? { ...request, overwrite: true } : request,
     words.option,
   );
 
 function documentsOf(
-  { kind, request, world }: Exporting,
+  { kind, request, world }: ExportContext,
   files: readonly FileSlices[],
   resumable: boolean,
 ): ExportDocument[] {
@@ -195,7 +203,7 @@ function documentsOf(
       }),
       open: (resume) => (into ? Promise.resolve(into) : openOutput(options, runtime, resume)),
       publish: (sealed) => publishSealed(options, runtime, sealed),
-      tidy: () => tidyOutput(options, runtime),
+      tidy: () => cleanUpOutput(options, runtime),
       discard: () => discardOutput(options, runtime),
     };
   });

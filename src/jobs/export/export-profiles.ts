@@ -1,16 +1,16 @@
-import { performExport, type ExportHooks } from './run-export.js';
+import { runExport, type ExportHooks } from './run-export.js';
 import type { ProfileExportOptions } from '../job-options.js';
 import type { ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 /** Exports the profiles of all users who did the event, by one cursor. */
 export const exportProfiles = (
   request: ExportRequest & ProfileExportOptions,
-  world: World,
+  world: JobContext,
   hooks?: ExportHooks,
 ): Promise<ExportResult> =>
-  performExport(
+  runExport(
     {
       name: 'export-profiles',
       reads: 'profiles',

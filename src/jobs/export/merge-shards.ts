@@ -3,8 +3,8 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { openOutput, prepareOutputs } from '../../output/document-output.js';
 import type { OutputOptions } from '../../output/formats.js';
-import type { Encoding, Output, RecordPage } from '../../output/output.js';
-import type { World } from '../job-context.js';
+import type { RecordEncoder, Output, RecordPage } from '../../output/output.js';
+import type { JobContext } from '../job-context.js';
 
 /** A document, and the files of NDJSON that make it up, in their order: all gzipped, or none. */
 interface CollectedDocument {
@@ -18,9 +18,9 @@ const chunkBytes = 1 << 20;
  * Puts slices together, each document in its format. One has its name once it is whole. Throws
  * E-OUTPUT-EXISTS, E-FILE-WRITE and what reading throws.
  */
-export async function collectSlices(
+export async function mergeShardOutputs(
   documents: readonly CollectedDocument[],
-  { runtime, said }: Pick<World, 'runtime' | 'said'>,
+  { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
 ): Promise<void> {
   const options = documents.map((document) => ({ ...document.options, fresh: true }));
   await prepareOutputs(options, runtime, { ownPartials: false });
@@ -53,8 +53,8 @@ const isGzipped = (slice: string): boolean => slice.endsWith('.gz');
 /** Bytes follow each other as they are; members of gzip may, too. Undefined: they have to be read. */
 function asItIs({ options, slices }: CollectedDocument): OutputOptions | undefined {
   const isSame = slices.every((slice) => isGzipped(slice) === options.gzip);
-  const encoding: Encoding = { page: ({ bytes }) => bytes };
-  return options.format === 'ndjson' && isSame ? { ...options, gzip: false, encoding } : undefined;
+  const encoder: RecordEncoder = { page: ({ bytes }) => bytes };
+  return options.format === 'ndjson' && isSame ? { ...options, gzip: false, encoder } : undefined;
 }
 
 async function* chunksOf(slice: string): AsyncGenerator<RecordPage> {

@@ -1,21 +1,21 @@
 import { addDays, type Day } from '../../contract/dates.js';
-import { EngagectlError, grouped } from '../../errors.js';
-import { sizeOfOutput } from '../../output/document-output.js';
+import { EngagectlError, groupDigits } from '../../errors.js';
+import { outputSize } from '../../output/document-output.js';
 import { todayOf, type Today, type DateRange } from '../date-range.js';
-import type { SliceOfFile } from '../../bulk/export/export-journal.js';
-import type { ExportState } from '../../bulk/export/export-job.js';
+import type { FileSlice } from '../../bulk/export/export-journal.js';
+import type { ExportCounters } from '../../bulk/export/export-job.js';
 import type { DayFileOptions } from '../job-options.js';
 import type { DayCounts } from '../job-results.js';
-import type { Words, World } from '../job-context.js';
+import type { Wording, JobContext } from '../job-context.js';
 
 /** The slices of one file. */
-export type FileSlices = readonly SliceOfFile[];
+export type FileSlices = readonly FileSlice[];
 
 /** Throws E-USAGE for what needs a file a day, and has none. */
-export function refuseDays(
+export function checkDayOptions(
   options: DayFileOptions,
   output: string | undefined,
-  { option }: Words,
+  { option }: Wording,
 ): void {
   const { missing, refresh, minRecords, overwrite } = options;
   const asked =
@@ -26,7 +26,7 @@ export function refuseDays(
   if (!output?.includes('{day}')) {
     throw new EngagectlError('E-USAGE', `${asked} needs a file a day`, {
       why: 'the files say which days are there',
-      fix: `write ${option('output', "'charged/{day}.ndjson.gz'")}, with {day} in the name`,
+      fix: `write ${option('output', 'charged/{day}.ndjson.gz')}, with {day} in the name`,
     });
   }
   if (refresh !== undefined && !missing) {
@@ -44,7 +44,7 @@ export function refuseDays(
 }
 
 /** Throws E-DATE where the last day is not over: its file would never be completed. */
-export function refuseToday({ to }: DateRange, today: Today, { option }: Words): void {
+export function refuseToday({ to }: DateRange, today: Today, { option }: Wording): void {
   if (to < todayOf(today)) return;
   const missing = option('missing');
   throw new EngagectlError('E-DATE', `${missing} takes days that are over`, {
@@ -54,15 +54,15 @@ export function refuseToday({ to }: DateRange, today: Today, { option }: Words):
 }
 
 /** The files to write: those that are not there, and those of the last days, which are replaced. */
-export async function filesToFetch(
+export async function missingFiles(
   files: readonly FileSlices[],
   { refresh = 0, to }: { readonly refresh: number | undefined; readonly to: Day },
-  world: World,
+  world: JobContext,
 ): Promise<FileSlices[]> {
   const refreshed = addDays(to, -refresh);
   const wanted: FileSlices[] = [];
   for (const slices of files) {
-    const bytes = await sizeOfOutput(slices[0]!.file, world.runtime, world.words.option);
+    const bytes = await outputSize(slices[0]!.file, world.runtime, world.words.option);
     const isOld = slices[0]!.from <= refreshed;
     if (bytes === undefined) wanted.push(slices);
     // An empty file may be what a full disk left of a copy: in doubt it is fetched again.
@@ -71,7 +71,7 @@ export async function filesToFetch(
   return wanted;
 }
 
-const replacing = (slice: SliceOfFile): SliceOfFile => ({ ...slice, replaces: true });
+const replacing = (slice: FileSlice): FileSlice => ({ ...slice, replaces: true });
 
 interface Counted {
   /** Names of the files that are wanted. */
@@ -81,9 +81,9 @@ interface Counted {
 }
 
 /** What became of the files, each counted once. */
-export function dayCounts(
+export function countDays(
   { wanted, files }: Counted,
-  { published, short }: Pick<ExportState, 'published' | 'short'>,
+  { published, short }: Pick<ExportCounters, 'published' | 'short'>,
 ): DayCounts {
   const ends = new Map<string | undefined, 'fetched' | 'refreshed' | 'short' | 'missing'>();
   for (const [index, slices] of files.entries()) {
@@ -104,10 +104,10 @@ export function dayCounts(
 }
 
 /** Undefined where every day has the records it must have. */
-export function shortDays(
+export function shortDaysError(
   files: readonly FileSlices[],
-  { short }: Pick<ExportState, 'short'>,
-  { minRecords, words }: { readonly minRecords: number; readonly words: Words },
+  { short }: Pick<ExportCounters, 'short'>,
+  { minRecords, words }: { readonly minRecords: number; readonly words: Wording },
 ): EngagectlError | undefined {
   if (short.size === 0) return undefined;
   const names = [...short].map((index) => files[index]![0]!.file!);
@@ -115,7 +115,7 @@ export function shortDays(
   const what = short.size === 1 ? 'file has' : 'files have';
   return new EngagectlError(
     'E-SHORT',
-    `${grouped(short.size)} ${what} fewer than ${grouped(minRecords)} records: ${shown}`,
+    `${groupDigits(short.size)} ${what} fewer than ${groupDigits(minRecords)} records: ${shown}`,
     {
       why: 'the service may not have all of these days yet, or the event was not sent',
       fix: `they count as missing: fetch them again later, or lower ${words.option('minRecords')}`,

@@ -1,40 +1,40 @@
 import path from 'node:path';
-import { runExport } from '../../bulk/export/export-documents.js';
-import { startState, type ExportState } from '../../bulk/export/export-job.js';
+import { exportDocuments } from '../../bulk/export/export-documents.js';
+import { newExportCounters, type ExportCounters } from '../../bulk/export/export-job.js';
 import {
   exportEntries,
   type ExportEntry,
   type ExportPlan,
-  type SliceOfFile,
+  type FileSlice,
 } from '../../bulk/export/export-journal.js';
-import { Gate } from '../../bulk/adaptive-concurrency.js';
+import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError, exitCodes } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
-import { findTarget } from '../../output/partial-file.js';
-import { dateRange, datedArgv, datedOutput, type DateRange } from '../date-range.js';
+import { resolveTarget } from '../../output/partial-file.js';
+import { parseDateRange, expandDateInArgv, expandDate, type DateRange } from '../date-range.js';
 import {
-  exportWork,
+  prepareExport,
   filesOf,
-  meaningOf,
+  exportFingerprint,
   slicesOf,
   documentsPlanned,
-  type Exporting,
+  type ExportContext,
   type ExportKind,
   type ExportRequest,
   type ExportWork,
 } from './export-files.js';
-import { refuseFormat } from '../output-options.js';
+import { checkOutputFormat } from '../output-options.js';
 import { exportDefaults } from '../job-options.js';
-import { failureOf, waitsOf, type World } from '../job-context.js';
-import { openRun, unkeptRun, type OpenRun } from '../run/open-run.js';
-import { digest } from '../run/run-folder.js';
-import { shardText, slotsOf } from '../shard.js';
+import { catchFailure, retryStatusOf, type JobContext } from '../job-context.js';
+import { openRun, unjournaledRun, type OpenRun } from '../run/open-run.js';
+import { fingerprint } from '../run/run-folder.js';
+import { formatShard, shardConcurrency } from '../shard.js';
 import {
-  dayCounts,
+  countDays,
   refuseToday,
-  shortDays,
-  filesToFetch,
+  shortDaysError,
+  missingFiles,
   type FileSlices,
 } from './missing-days.js';
 import { watched } from '../../bulk/observed-client.js';
@@ -49,24 +49,24 @@ export type ExportHooks = JobHooks<ExportResult>;
  * Does an export from its options to its result. Throws what was in the way before anything was
  * asked for; from then on what goes wrong is part of the result.
  */
-export async function performExport(
+export async function runExport(
   kind: ExportKind,
   request: ExportRequest,
-  world: World,
+  world: JobContext,
   hooks: ExportHooks = {},
 ): Promise<ExportResult> {
-  refuseFormat(request.output, request, world.words);
+  checkOutputFormat(request.output, request, world.words);
   const isAlone = world.ports?.budget !== undefined || request.limit !== undefined;
-  const slots = isAlone ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
+  const slots = isAlone ? 1 : shardConcurrency(request.shard, kind.concurrency, world.words);
   const connection = await world.connect();
   try {
     // What relative dates and `{date}` refer to.
     const today = { zone: connection.zone, now: world.runtime.now() };
-    const output = datedOutput(request.output, today);
-    const argv = datedArgv(world.argv, request.output, output);
+    const output = expandDate(request.output, today);
+    const argv = expandDateInArgv(world.argv, request.output, output);
     const dated = { ...request, output };
     const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
-    const range = dateRange(request, today, world.words);
+    const range = parseDateRange(request, today, world.words);
     if (request.missing) refuseToday(range, today, world.words);
     if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: world.words });
     return await runConnected(exporting, range);
@@ -79,7 +79,7 @@ export async function performExport(
 function refuseManyFiles(
   kind: ExportKind,
   request: ExportRequest,
-  { range, words }: { readonly range: DateRange; readonly words: World['words'] },
+  { range, words }: { readonly range: DateRange; readonly words: JobContext['words'] },
 ): void {
   const isOne = filesOf(slicesOf(kind, request, range)).length <= 1;
   if (isOne && !request.missing && !request.shard) return;
@@ -90,16 +90,16 @@ function refuseManyFiles(
   });
 }
 
-async function runConnected(exporting: Exporting, asked: DateRange) {
+async function runConnected(exporting: ExportContext, asked: DateRange) {
   const { kind, world, hooks } = exporting;
   const { zone } = exporting.connection;
   const run = await openRunOf(exporting);
   let keep = run.kept?.resumed === true;
   try {
-    const plan = await exportPlan(run, exporting, asked);
+    const plan = await planExport(run, exporting, asked);
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
-    const work = await exportWork(exporting, plan.files, run);
+    const work = await prepareExport(exporting, plan.files, run);
     keep = true;
     const ending = await perform(exporting, run, { ...work, ...plan });
     const isTold = (await hooks.ended?.(ending)) ?? true;
@@ -111,42 +111,42 @@ async function runConnected(exporting: Exporting, asked: DateRange) {
 }
 
 /** What goes to a file is kept; a pipe cannot be gone on with. */
-async function openRunOf(exporting: Exporting): Promise<OpenRun<ExportEntry>> {
+async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>> {
   const { kind, request, world, connection } = exporting;
   const { accountId, host } = connection;
   const { resume, fresh, output = '', into } = request;
-  if (into) return unkeptRun(world);
-  const target = await findTarget(request.output, {
+  if (into) return unjournaledRun(world);
+  const target = await resolveTarget(request.output, {
     cwd: world.runtime.cwd,
     option: world.words.option,
   });
   if (target.kind === 'file') {
     const files = [path.resolve(world.runtime.cwd, output)];
-    const options = digest(meaningOf(exporting));
-    const shard = request.shard && shardText(request.shard);
+    const options = fingerprint(exportFingerprint(exporting));
+    const shard = request.shard && formatShard(request.shard);
     const wanted = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
     return openRun({ ...wanted, exports: true }, exportEntries, world);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
   if (resume) world.said.warn(`${name} cannot be resumed: the export starts from its beginning`);
-  return unkeptRun(world);
+  return unjournaledRun(world);
 }
 
 async function perform(
-  { request, world, connection, hooks, slots }: Exporting,
+  { request, world, connection, hooks, slots }: ExportContext,
   run: OpenRun<ExportEntry>,
   work: ExportWork & PlannedExport,
 ): Promise<JobEnding<ExportResult>> {
   const { runtime, said } = world;
-  const state = { ...startState(), ...work.log.earlier.counts };
+  const state = { ...newExportCounters(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
-  const waits = waitsOf(connection, world);
+  const waits = retryStatusOf(connection, world);
   const { client, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => state.records,
     runtime,
   });
-  const exported = runExport({
+  const exported = exportDocuments({
     ...work,
     client,
     policy: connection.policy,
@@ -157,16 +157,16 @@ async function perform(
     verbose: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
-    budget: world.ports?.budget?.() ?? new Gate(slots),
+    budget: world.ports?.budget?.() ?? new AimdLimiter(slots),
     scanners: [],
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
   hooks.begun?.(() => progressOf(state, waits.text));
-  const failure = withNearestEvent(await failureOf(exported, runtime.signal), work.files.flat());
+  const failure = withNearestEvent(await catchFailure(exported, runtime.signal), work.files.flat());
   if (failure?.details.namesEvent && !work.resumed) await discardUnpublished(work, state);
   const { minRecords } = work;
-  const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
+  const error = failure ?? shortDaysError(work.files, state, { minRecords, words: world.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;
   return {
     result: {
@@ -183,7 +183,7 @@ async function perform(
       bytes,
       seconds: inSeconds(runtime.monotonic() - started),
       output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
-      ...((request.missing || minRecords > 0) && { days: dayCounts(work, state) }),
+      ...((request.missing || minRecords > 0) && { days: countDays(work, state) }),
       exitCode: error?.exitCode ?? exitCodes.ok,
       error,
       unfinished: failure !== undefined && canBeResumed(failure, work),
@@ -194,7 +194,7 @@ async function perform(
 }
 
 const progressOf = (
-  { records, bytesReceived: bytes, slices, slicesDone, note }: ExportState,
+  { records, bytesReceived: bytes, slices, slicesDone, note }: ExportCounters,
   wait: string | undefined,
 ): JobProgress => ({
   read: records,
@@ -222,7 +222,7 @@ const canBeResumed = (error: EngagectlError | undefined, { log, resumed }: Expor
   log.resumable && !log.isEmpty && (resumed || error?.details.namesEvent !== true);
 
 /** Removes partial files. Documents that are complete keep their final names. */
-async function discardUnpublished({ documents }: ExportWork, { published }: ExportState) {
+async function discardUnpublished({ documents }: ExportWork, { published }: ExportCounters) {
   for (const [index, document] of documents.entries()) {
     if (!published.has(index)) await document.discard();
   }
@@ -262,19 +262,19 @@ interface PlannedExport extends DateRange {
  * now. Of days that are left out when they are there both: a job that was cut short last night
  * fetches the days since as well.
  */
-async function exportPlan(
+async function planExport(
   run: OpenRun<ExportEntry>,
-  exporting: Exporting,
+  exporting: ExportContext,
   asked: DateRange,
 ): Promise<PlannedExport> {
   const { kind, request, world } = exporting;
-  const options = meaningOf(exporting);
+  const options = exportFingerprint(exporting);
   const plans = plansOf(run);
   if (plans[0]) refuseOtherOptions(run, { was: plans[0].options, is: options }, world);
   const range = request.missing ? asked : (plans[0] ?? asked);
   const all = filesOf(slicesOf(kind, request, range));
   const wanted = new Set(all.map(fileOf));
-  const note = async (files: readonly FileSlices[], chosen?: readonly SliceOfFile[]) => {
+  const note = async (files: readonly FileSlices[], chosen?: readonly FileSlice[]) => {
     const plan = { ...range, options, documents: documentsPlanned(files) };
     await run.kept?.journal.append({ kind: 'plan', plan: { ...plan, ...(chosen && { chosen }) } });
   };
@@ -290,13 +290,13 @@ async function exportPlan(
   );
   const unfinished = unfinishedOf(run, begun);
   const others = all.filter((slices) => !unfinished.has(fileOf(slices)));
-  const more = await filesToFetch(others, { refresh: request.refresh, to: range.to }, world);
+  const more = await missingFiles(others, { refresh: request.refresh, to: range.to }, world);
   const noted = more.map((slices) => slices.map((one) => withFile(one, pathOf(one.file))));
   if (!plans[0] || more.length > 0) await note(noted, noted.flat());
   return { from: range.from, to: range.to, files: [...begun, ...more], wanted };
 }
 
-const withFile = (slice: SliceOfFile, file: string | undefined): SliceOfFile => ({
+const withFile = (slice: FileSlice, file: string | undefined): FileSlice => ({
   ...slice,
   file,
 });
@@ -319,7 +319,7 @@ function unfinishedOf({ kept }: OpenRun<ExportEntry>, begun: readonly FileSlices
 function refuseOtherOptions(
   { kept }: OpenRun<ExportEntry>,
   { was, is }: { readonly was: ExportPlan['options']; readonly is: ExportPlan['options'] },
-  { words }: World,
+  { words }: JobContext,
 ): void {
   for (const what of new Set([...Object.keys(was), ...Object.keys(is)])) {
     // A run of an earlier version does not know all of them.

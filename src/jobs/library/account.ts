@@ -1,6 +1,6 @@
-import { LibraryWorld, runOf, foreseen, type RuntimeOf } from './library-context.js';
-import { EngagectlError, grouped, placeOf } from '../../errors.js';
-import { RejectsQueue, handedOver, type Handover } from './async-channel.js';
+import { LibraryContext, startRun, toEngagectlError, type RuntimeOf } from './library-context.js';
+import { EngagectlError, groupDigits, sourceLine } from '../../errors.js';
+import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
 import { Readable } from 'node:stream';
 import type {
   DemergeOptions,
@@ -27,16 +27,16 @@ import type {
 } from './api.js';
 import type { WriteHooks, WriteRequest } from '../write/write-request.js';
 import type { WriteResult, RejectedRecord, ExportResult } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 import type { RecordPage, Checkpoint, FileMark, Output } from '../../output/output.js';
 import type { ExportRequest } from '../export/export-files.js';
 import type { ExportHooks } from '../export/run-export.js';
 import type { Identifier } from '../../mapping/identity.js';
-import type { WantedUsers, ProfileSink } from '../get-profiles.js';
+import type { LookupTarget, ProfileSink } from '../get-profiles.js';
 
 /** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
-export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
-  const library = new LibraryWorld(options, runtimeOf);
+export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
+  const library = new LibraryContext(options, runtimeOf);
   const close = () => library.close();
   const write =
     <Options extends WriteOptions>(load: Parameters<typeof startWrite<Options>>[1]) =>
@@ -49,12 +49,12 @@ export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Accoun
     ),
     demerge: write<DemergeOptions>(async () => (await import('../write/demerge.js')).demerge),
     exportProfiles: (query) =>
-      exportOf(library, query, async (request, world, hooks) => {
+      createExport(library, query, async (request, world, hooks) => {
         const { exportProfiles } = await import('../export/export-profiles.js');
         return exportProfiles({ ...query, ...request }, world, hooks);
       }),
     exportEvents: (query) =>
-      exportOf(library, query, async (request, world, hooks) => {
+      createExport(library, query, async (request, world, hooks) => {
         const { exportEvents } = await import('../export/export-events.js');
         return exportEvents({ ...query, ...request }, world, hooks);
       }),
@@ -68,20 +68,20 @@ export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Accoun
 
 type WriteJob<Options> = (
   request: WriteRequest & Options,
-  world: World,
+  world: JobContext,
   hooks: WriteHooks,
 ) => Promise<WriteResult>;
 
 /** Begins a write; `load` gives the function that does it. */
 function startWrite<Options extends WriteOptions>(
-  library: LibraryWorld,
+  library: LibraryContext,
   load: () => Promise<WriteJob<Options>>,
   { source, options }: { readonly source: Source; readonly options: Options & JobOptions },
 ): WriteRun {
-  const rejects = new RejectsQueue();
+  const rejects = new BoundedQueue();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
-  const work = runOf(world, async (begun) => {
+  const work = startRun(world, async (begun) => {
     refuseNumbers(options);
     if (options.resume) library.needRuns();
     const job = await load();
@@ -106,11 +106,11 @@ function refuseNumbers(options: WriteOptions): void {
 
 /** Begins to read back what a source says was sent. */
 function startVerify(
-  library: LibraryWorld,
+  library: LibraryContext,
   source: Source,
   options: VerifyOptions & JobOptions,
 ): VerifyRun {
-  const found = new RejectsQueue<VerifyDifference | RejectedRecord>();
+  const found = new BoundedQueue<VerifyDifference | RejectedRecord>();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
   const sink = {
@@ -121,7 +121,7 @@ function startVerify(
     finish: () => Promise.resolve(),
     abort: () => Promise.resolve(),
   };
-  const work = runOf(world, async (begun) => {
+  const work = startRun(world, async (begun) => {
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });
@@ -132,21 +132,24 @@ function startVerify(
 
 type ExportJob = (
   request: Pick<ExportRequest, 'output' | 'into'> & DayFileOptions,
-  world: World,
+  world: JobContext,
   hooks?: ExportHooks,
 ) => Promise<ExportResult>;
 
 /** An export that is done when its records are asked for, or when it is written to a file. */
-function exportOf(
-  library: LibraryWorld,
+function createExport(
+  library: LibraryContext,
   { signal }: JobOptions,
   job: ExportJob,
 ): Export<DayFileOptions> {
   const texts = () =>
     textsOf(
-      handedOver<RecordPage>(async (pages, left) => {
+      channelReader<RecordPage>(async (pages, left) => {
         const world = library.of(signal ? AbortSignal.any([signal, left]) : left);
-        const { error } = await foreseen(job({ into: new PageChannel(pages) }, world), world);
+        const { error } = await toEngagectlError(
+          job({ into: new PageChannel(pages) }, world),
+          world,
+        );
         return error;
       }),
     );
@@ -159,7 +162,7 @@ function exportOf(
     [Symbol.asyncIterator]: records,
     toFile: (output, options = {}) => {
       const world = library.of(signal);
-      return runOf(world, async (begun) => {
+      return startRun(world, async (begun) => {
         if (options.resume) library.needRuns();
         return job({ ...options, output: output === '-' ? './-' : output }, world, { begun });
       });
@@ -172,11 +175,11 @@ class PageChannel implements Output {
   readonly name = 'the reader';
   readonly rewindable = false;
   readonly warnings: readonly string[] = [];
-  readonly #pages: Handover<RecordPage>;
+  readonly #pages: AsyncChannel<RecordPage>;
   #bytes = 0;
   #records = 0;
 
-  constructor(pages: Handover<RecordPage>) {
+  constructor(pages: AsyncChannel<RecordPage>) {
     this.#pages = pages;
   }
 
@@ -222,7 +225,7 @@ type Options = LookUpOptions & JobOptions;
 
 /** Undefined where nobody has the identifier. */
 async function lookUpUser(
-  library: LibraryWorld,
+  library: LibraryContext,
   user: UserIdentifier,
   options: Options,
 ): Promise<JsonObject | undefined> {
@@ -238,7 +241,7 @@ async function lookUpUser(
 
 /** The users of a source, in their order. */
 function lookUpUsers(
-  library: LibraryWorld,
+  library: LibraryContext,
   source: Source,
   options: Options,
 ): AsyncGenerator<LookedUpUser> {
@@ -252,14 +255,14 @@ function lookUpUsers(
 }
 
 async function* lookUpAll(
-  library: LibraryWorld,
-  users: WantedUsers,
+  library: LibraryContext,
+  users: LookupTarget,
   options: Options,
-  stream?: Parameters<LibraryWorld['of']>[1],
+  stream?: Parameters<LibraryContext['of']>[1],
 ): AsyncGenerator<LookedUpUser> {
   const faults: RejectedRecord[] = [];
   const { signal } = options;
-  yield* handedOver<LookedUpUser>(async (found, left) => {
+  yield* channelReader<LookedUpUser>(async (found, left) => {
     const world = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
     const into: ProfileSink = {
       bytes: 0,
@@ -274,9 +277,9 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') faults.push(record);
     };
-    const { lookUp } = await import('../get-profiles.js');
-    const { error } = await foreseen(
-      lookUp({ ...options, users, into }, world, { rejected }),
+    const { getProfiles } = await import('../get-profiles.js');
+    const { error } = await toEngagectlError(
+      getProfiles({ ...options, users, into }, world, { rejected }),
       world,
     );
     if (error && error.id !== 'E-NOT-FOUND') return error;
@@ -290,9 +293,9 @@ function faultsOf([first, ...others]: readonly RejectedRecord[]): EngagectlError
   const { source, line, error } = first;
   return new EngagectlError(
     'E-REJECTED',
-    `${grouped(1 + others.length)} ${others.length === 0 ? 'record names' : 'records name'} no user`,
+    `${groupDigits(1 + others.length)} ${others.length === 0 ? 'record names' : 'records name'} no user`,
     {
-      why: `${placeOf(source, line)}: ${error}`,
+      why: `${sourceLine(source, line)}: ${error}`,
       fix: 'correct them; all others were looked up',
     },
   );

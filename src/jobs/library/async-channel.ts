@@ -3,7 +3,7 @@ import type { Run } from './api.js';
 import type { RejectedRecord } from '../job-results.js';
 
 /** Hands items over to a reader, each when the one before was dealt with. */
-export class Handover<T> {
+export class AsyncChannel<T> {
   #item: { readonly value: T } | undefined;
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
@@ -51,10 +51,10 @@ export class Handover<T> {
  * What a job hands over, to be read in a loop; leaving the loop ends the job. What the job returns is
  * the failure it ended with.
  */
-export async function* handedOver<T>(
-  job: (handover: Handover<T>, stop: AbortSignal) => Promise<Error | undefined>,
+export async function* channelReader<T>(
+  job: (handover: AsyncChannel<T>, stop: AbortSignal) => Promise<Error | undefined>,
 ): AsyncGenerator<T> {
-  const handover = new Handover<T>();
+  const handover = new AsyncChannel<T>();
   const stop = new AbortController();
   const ended = job(handover, stop.signal).then(
     (error) => handover.end(error && { error }),
@@ -73,7 +73,7 @@ export async function* handedOver<T>(
 const mostWaiting = 10_000;
 
 /** Rejects on their way to who reads them. */
-export class RejectsQueue<T = RejectedRecord> {
+export class BoundedQueue<T = RejectedRecord> {
   #waiting: T[] = [];
   #reader: 'none' | 'reading' | 'gone' = 'none';
   #isLost = false;

@@ -2,10 +2,11 @@ import path from 'node:path';
 import { setMaxListeners } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { limits } from '../../contract/limits.js';
-import { EngagectlError, interruption } from '../../errors.js';
-import { zoneOf } from '../../time-zone.js';
+import { EngagectlError, interruptionError } from '../../errors.js';
+import { trustedFolder } from '../../files/ownership.js';
+import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
-import { libraryWords, type Connection, type World } from '../job-context.js';
+import { libraryWording, type Connection, type JobContext } from '../job-context.js';
 import type { Readable } from 'node:stream';
 import type { Runtime } from '../../runtime.js';
 import type { ConnectOptions, Run } from './api.js';
@@ -15,7 +16,7 @@ import type { JobProgress } from '../job-results.js';
 export type RuntimeOf = (signal: AbortSignal) => Runtime;
 
 /** What all jobs of an account share: its connections. */
-export class LibraryWorld {
+export class LibraryContext {
   readonly #options: ConnectOptions;
   readonly #runtimeOf: RuntimeOf;
   #connection: Promise<Connection> | undefined;
@@ -35,12 +36,12 @@ export class LibraryWorld {
   }
 
   /** What one job works in. `input` takes the place of standard input. */
-  of(signal?: AbortSignal, input?: Readable): World {
+  of(signal?: AbortSignal, input?: Readable): JobContext {
     const { timezone = 'UTC', stateFolder, log = () => undefined } = this.#options;
     const runtime = this.#runtimeOf(ownSignal(signal));
     return {
       runtime: input ? (Object.create(runtime, { stdin: { value: input } }) as Runtime) : runtime,
-      words: libraryWords,
+      words: libraryWording,
       said: {
         note: (text) => log('note', text),
         warn: (text) => log('warning', text),
@@ -53,7 +54,7 @@ export class LibraryWorld {
       connect: async () => ({ ...(await this.#connect()), close: () => Promise.resolve() }),
       runsFolder: () => {
         if (stateFolder === undefined) throw noPlace();
-        return path.resolve(runtime.cwd, stateFolder, 'runs');
+        return trustedFolder(path.resolve(runtime.cwd, stateFolder, 'runs'), runtime);
       },
     };
   }
@@ -80,7 +81,7 @@ export class LibraryWorld {
         baseUrl,
         accountId,
         passcode,
-        zone: zoneOf(timezone),
+        zone: timeZone(timezone),
         headerPrefix: this.#options.headerPrefix ?? defaultHeaderPrefix,
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
@@ -103,15 +104,18 @@ function ownSignal(caller: AbortSignal | undefined): AbortSignal {
 }
 
 /** A run under way; `work` says by `begun` what tells how far it is. */
-export function runOf<Result>(
-  world: World,
+export function startRun<Result>(
+  world: JobContext,
   work: (begun: (progress: () => JobProgress) => void) => Promise<Result>,
 ): Run<Result> {
   let progress: (() => JobProgress) | undefined;
   const begun = (read: () => JobProgress) => {
     progress = read;
   };
-  return { result: foreseen(work(begun), world), progress: () => progress?.() ?? nothingYet };
+  return {
+    result: toEngagectlError(work(begun), world),
+    progress: () => progress?.() ?? nothingYet,
+  };
 }
 
 const nothingYet: JobProgress = {
@@ -125,12 +129,12 @@ const nothingYet: JobProgress = {
 };
 
 /** Foreseen failures are of one kind, also where the signal's own reason was thrown. */
-export async function foreseen<T>(work: Promise<T>, { runtime }: World): Promise<T> {
+export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobContext): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (error instanceof EngagectlError || !runtime.signal.aborted) throw error;
-    throw interruption(runtime.signal.reason);
+    throw interruptionError(runtime.signal.reason);
   }
 }
 

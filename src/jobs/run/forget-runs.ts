@@ -1,22 +1,18 @@
 import { EngagectlError } from '../../errors.js';
 import { lockRun } from '../../files/file-lock.js';
-import { lockOf, removeRun, journalOf, type RunFolder } from './run-folder.js';
+import { lockPath, removeRun, journalPath, type RunFolder } from './run-folder.js';
 import { readJournal } from '../../bulk/journal/journal.js';
-import {
-  earlierParts,
-  writeEntries,
-  type WriteEntry,
-} from '../../bulk/outcomes/journal-entries.js';
+import { replayWrite, writeEntries, type WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import {
   exportEntries,
   emptyCheckpoint,
-  ExportProgress,
+  ExportResumeState,
   type ExportEntry,
 } from '../../bulk/export/export-journal.js';
 import { replay } from '../../bulk/journal/journal-format.js';
-import { removeLeftovers, type Leftovers } from '../../output/partial-file.js';
-import type { Words } from '../job-context.js';
-import type { SettledCounts } from '../../bulk/outcomes/outcome-counts.js';
+import { removePartialFiles, type Leftovers } from '../../output/partial-file.js';
+import type { Wording } from '../job-context.js';
+import type { CommittedCounts } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
  * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,
@@ -28,7 +24,7 @@ export async function forgetRuns(
     root,
     words,
     busy,
-  }: { readonly root: string; readonly words: Words; readonly busy: (run: string) => void },
+  }: { readonly root: string; readonly words: Wording; readonly busy: (run: string) => void },
 ) {
   const pruned: string[] = [];
   /** Files of unfinished exports that are gone with them, and those that are not as the export left them. */
@@ -36,13 +32,13 @@ export async function forgetRuns(
   const left: string[] = [];
   for (const run of runs) {
     const { key, run: id } = run.header;
-    const lock = await lockRun(lockOf(root, key)).catch(undefinedIfHeld);
+    const lock = await lockRun(lockPath(root, key)).catch(undefinedIfHeld);
     if (!lock) {
       busy(id);
       continue;
     }
     try {
-      const files = await removePartials(run);
+      const files = await removePartialExports(run);
       removed.push(...files.removed);
       left.push(...files.left);
       removeRun(run, words);
@@ -59,11 +55,11 @@ function undefinedIfHeld(error: unknown): undefined {
 }
 
 /** How far an unfinished write came. Undefined for an export, and where the journal cannot be read. */
-export function progressOf(run: RunFolder): Readonly<SettledCounts> | undefined {
+export function unfinishedProgress(run: RunFolder): Readonly<CommittedCounts> | undefined {
   if (run.header.command.startsWith('export-')) return undefined;
   try {
-    const entries = readJournal<WriteEntry>(journalOf(run), writeEntries);
-    return earlierParts(entries).counts;
+    const entries = readJournal<WriteEntry>(journalPath(run), writeEntries);
+    return replayWrite(entries).counts;
   } catch {
     return undefined;
   }
@@ -73,16 +69,16 @@ export function progressOf(run: RunFolder): Readonly<SettledCounts> | undefined 
  * Removes the partial files of an unfinished export, which nobody can go on with once it is
  * forgotten, and which would be in the way of the next one. To be called while holding its lock.
  */
-async function removePartials(run: RunFolder): Promise<Leftovers> {
+async function removePartialExports(run: RunFolder): Promise<Leftovers> {
   const { header } = run;
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
-  const entries = entriesOf(journalOf(run));
+  const entries = entriesOf(journalPath(run));
   const documents = entries.flatMap((entry) => (entry.kind === 'plan' ? entry.plan.documents : []));
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));
   const progress = replay(
     exportEntries,
     entries,
-    new ExportProgress((slice) => documentOf[slice] ?? 0),
+    new ExportResumeState((slice) => documentOf[slice] ?? 0),
   );
 
   const removed: string[] = [];
@@ -93,7 +89,7 @@ async function removePartials(run: RunFolder): Promise<Leftovers> {
     const spilled = [...progress.slices]
       .filter(([slice, { spilled }]) => spilled && documentOf[slice] === index)
       .toSorted(([a], [b]) => a - b);
-    const found = await removeLeftovers({
+    const found = await removePartialFiles({
       path: file,
       cwd: header.cwd,
       marks: [at, sealed ?? emptyCheckpoint],

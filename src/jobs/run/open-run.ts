@@ -1,19 +1,20 @@
 import path from 'node:path';
 import { Journal, readJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
-import { lockRun, type RunLock } from '../../files/file-lock.js';
+import { trustedFolder } from '../../files/ownership.js';
+import { lockRun, type FileLock } from '../../files/file-lock.js';
 import {
   createRun,
-  journalOf,
+  journalPath,
   listRuns,
-  lockOf,
-  makeRoot,
+  lockPath,
+  makeStateFolder,
   removeRun,
   runKey,
   type RunPlace,
 } from './run-folder.js';
-import { runId, type World } from '../job-context.js';
-import { isWanted, unfinishedRun, type WantedRun } from './resume.js';
+import { newRunId, type JobContext } from '../job-context.js';
+import { matchesRun, findUnfinishedRun, type RunQuery } from './resume.js';
 import type { JournalEntry, KnownKinds, ParsedJournal } from '../../bulk/journal/journal-format.js';
 
 /** A run that nobody else is at work on. */
@@ -40,7 +41,7 @@ interface KeptRun<Entry extends JournalEntry> {
 }
 
 /** The folder that holds the runs; undefined where there is no place for it. */
-export function folderOfRuns(world: World): string | undefined {
+export function runsFolder(world: JobContext): string | undefined {
   try {
     return world.runsFolder();
   } catch (error) {
@@ -50,8 +51,8 @@ export function folderOfRuns(world: World): string | undefined {
 }
 
 /** A run of which nothing is kept. */
-export const unkeptRun = ({ runtime }: Pick<World, 'runtime'>): OpenRun<never> => ({
-  id: runId(runtime),
+export const unjournaledRun = ({ runtime }: Pick<JobContext, 'runtime'>): OpenRun<never> => ({
+  id: newRunId(runtime),
   kept: undefined,
   close: () => undefined,
 });
@@ -62,32 +63,33 @@ export const unkeptRun = ({ runtime }: Pick<World, 'runtime'>): OpenRun<never> =
  * E-RUN-LOCKED, E-RUN-CHANGED, E-RUN-VERSION, E-JOURNAL, E-FILE-WRITE.
  */
 export async function openRun<Entry extends JournalEntry>(
-  wanted: WantedRun,
+  wanted: RunQuery,
   kinds: KnownKinds<Entry>,
-  world: World,
+  world: JobContext,
 ): Promise<OpenRun<Entry>> {
   try {
     return await openKept(wanted, kinds, world);
   } catch (error) {
     if (!wanted.exports || !isNoPlace(error)) throw error;
     world.said.warn(`${error.message}; this export cannot be resumed`);
-    return unkeptRun(world);
+    return unjournaledRun(world);
   }
 }
 
 async function openKept<Entry extends JournalEntry>(
-  wanted: WantedRun,
+  wanted: RunQuery,
   kinds: KnownKinds<Entry>,
-  world: World,
+  world: JobContext,
 ): Promise<OpenRun<Entry>> {
   const root = world.runsFolder();
-  const id = world.ports?.leasedRun ?? runId(world.runtime);
+  const id = world.ports?.leasedRun ?? newRunId(world.runtime);
   const folder = path.join(root, id);
   const make = { what: `make the run folder ${folder}`, file: folder, world };
-  await inPlace(make, () => makeRoot(root));
+  await inPlace(make, () => makeStateFolder(root));
+  trustedFolder(root, world.runtime); // somebody else may have been quicker to make it
   const lock = await lockOn(root, wanted, world);
   try {
-    const found = unfinishedRun(root, wanted, world);
+    const found = findUnfinishedRun(root, wanted, world);
     const made = found
       ? undefined
       : await inPlace(make, () => createRun(root, header(id, wanted, world)));
@@ -109,9 +111,9 @@ async function openKept<Entry extends JournalEntry>(
 function openFolder<Entry extends JournalEntry>(
   folder: RunPlace,
   kinds: KnownKinds<Entry>,
-  { lock, made, world }: { lock: RunLock; made: ParsedJournal | undefined; world: World },
+  { lock, made, world }: { lock: FileLock; made: ParsedJournal | undefined; world: JobContext },
 ): OpenRun<Entry> {
-  const file = journalOf(folder);
+  const file = journalPath(folder);
   const { journal, entries } = Journal.open(file, kinds, world.words.option, made);
   const resumed = made === undefined;
   return {
@@ -134,20 +136,20 @@ function openFolder<Entry extends JournalEntry>(
  * For a run that keeps nothing, which must not do again in silence what an unfinished one did.
  * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-VERSION, E-FILE-WRITE.
  */
-export async function refuseUnfinished(wanted: WantedRun, world: World): Promise<void> {
-  const root = folderOfRuns(world);
+export async function refuseUnfinished(wanted: RunQuery, world: JobContext): Promise<void> {
+  const root = runsFolder(world);
   if (root === undefined) return;
   // Without one there is nothing to lock, nor perhaps a disk that could.
-  const isThere = listRuns(root).some(({ header }) => isWanted(header, wanted));
+  const isThere = listRuns(root, world.runtime).some(({ header }) => matchesRun(header, wanted));
   const lock = isThere ? await lockOn(root, wanted, world) : undefined;
   try {
-    unfinishedRun(root, wanted, world);
+    findUnfinishedRun(root, wanted, world);
   } finally {
     lock?.release();
   }
 }
 
-const header = (run: string, wanted: WantedRun, { argv, runtime }: World) => ({
+const header = (run: string, wanted: RunQuery, { argv, runtime }: JobContext) => ({
   version: 2 as const,
   run,
   key: runKey(wanted),
@@ -168,14 +170,18 @@ class NoPlace extends EngagectlError {}
 const isNoPlace = (error: unknown): error is EngagectlError =>
   error instanceof NoPlace || (error instanceof EngagectlError && error.id === 'E-CONFIG');
 
-async function lockOn(root: string, wanted: WantedRun, world: World): Promise<RunLock> {
+async function lockOn(root: string, wanted: RunQuery, world: JobContext): Promise<FileLock> {
   if (world.ports?.leasedRun !== undefined) return { release: () => undefined };
-  const file = lockOf(root, runKey(wanted));
+  const file = lockPath(root, runKey(wanted));
   return inPlace({ what: `lock the run by ${file}`, file, world }, () => lockRun(file));
 }
 
 async function inPlace<T>(
-  { what, file, world }: { readonly what: string; readonly file: string; readonly world: World },
+  {
+    what,
+    file,
+    world,
+  }: { readonly what: string; readonly file: string; readonly world: JobContext },
   work: () => T | Promise<T>,
 ): Promise<T> {
   const { stateFolder, option } = world.words;
@@ -196,7 +202,7 @@ async function inPlace<T>(
  * Said where a run's end cannot be noted. Its summary has told the exit code by then, which holds:
  * what is settled is on the disk, and a resume sends none of it again.
  */
-function notForgotten({ header: { run } }: RunPlace, cause: Error, { words }: World): string {
+function notForgotten({ header: { run } }: RunPlace, cause: Error, { words }: JobContext): string {
   const why = cause instanceof EngagectlError ? `: ${cause.details.why}` : '';
   return `${cause.message}${why}; ${words.goOn(run)} finds what is left to do, if anything`;
 }

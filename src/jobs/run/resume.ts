@@ -12,10 +12,10 @@ import {
   type UnreadableRun,
 } from './run-folder.js';
 import { shardCount } from '../shard.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 
 /** The run that is asked for. */
-export interface WantedRun extends RunIdentity {
+export interface RunQuery extends RunIdentity {
   /** Digest of what must not change when it is gone on with. */
   readonly options: string;
   readonly resume?: boolean | undefined;
@@ -30,15 +30,16 @@ export interface WantedRun extends RunIdentity {
 
 /**
  * The unfinished run to go on with; undefined when there is none, or when `fresh` removed it. To be
- * called while holding the run's lock. Throws E-RUN-UNFINISHED, E-RUN-CHANGED and E-RUN-VERSION.
+ * called while holding the run's lock. Throws E-RUN-UNFINISHED, E-RUN-CHANGED, E-RUN-VERSION and
+ * E-CONFIG-FILE.
  */
-export function unfinishedRun(
+export function findUnfinishedRun(
   root: string,
-  wanted: WantedRun,
-  { words, said }: Pick<World, 'words' | 'said'>,
+  wanted: RunQuery,
+  { words, said, runtime }: Pick<JobContext, 'words' | 'said' | 'runtime'>,
 ): RunFolder | undefined {
-  const runs = listRuns(root);
-  let found = runs.find(({ header }) => isWanted(header, wanted));
+  const runs = listRuns(root, runtime);
+  let found = runs.find(({ header }) => matchesRun(header, wanted));
   if (found && !wanted.resume && !wanted.exports && isOver(root, found, wanted)) {
     removeRun(found, words);
     found = undefined;
@@ -51,7 +52,7 @@ export function unfinishedRun(
   if (!found) {
     if (!wanted.exports) refuseOtherShards(runs, wanted, words);
     if (wanted.resume && !wanted.exports) refuseOtherAccount(runs, wanted, words);
-    for (const run of listUnreadable(root)) passOver(run, wanted, { words, said });
+    for (const run of listUnreadable(root, runtime)) passOver(run, wanted, { words, said });
     return undefined;
   }
   if (!wanted.resume) throw notFinished(found, wanted, words);
@@ -60,7 +61,7 @@ export function unfinishedRun(
   return found;
 }
 
-function isOver(root: string, found: RunFolder, { mayBeginAnew }: WantedRun): boolean {
+function isOver(root: string, found: RunFolder, { mayBeginAnew }: RunQuery): boolean {
   if (isFinished(root, found)) return true;
   try {
     return mayBeginAnew?.(found) === true;
@@ -73,18 +74,18 @@ function isOver(root: string, found: RunFolder, { mayBeginAnew }: WantedRun): bo
 const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
   readLedger(root, (line) => line.accountId === accountId && line.run === run).lines.length > 0;
 
-export const isWanted = (header: RunHeader, wanted: WantedRun): boolean =>
+export const matchesRun = (header: RunHeader, wanted: RunQuery): boolean =>
   wanted.exports
     ? header.command === wanted.command &&
       header.files[0] === wanted.files[0] &&
       header.shard === wanted.shard
     : header.key === runKey(wanted);
 
-type Words = World['words'];
+type Words = JobContext['words'];
 
 function notFinished(
   { path: file, header: { run, started } }: RunFolder,
-  { exports }: WantedRun,
+  { exports }: RunQuery,
   { option }: Words,
 ): EngagectlError {
   const what = exports ? 'export' : 'command';
@@ -101,7 +102,7 @@ function notFinished(
 }
 
 /** The input was cut in other ways: some records would be sent again, others perhaps never. */
-function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words: Words): void {
+function refuseOtherShards(runs: readonly RunFolder[], wanted: RunQuery, words: Words): void {
   const other = runs.find(
     ({ header }) =>
       header.key === runKey({ ...wanted, shard: header.shard }) &&
@@ -126,7 +127,7 @@ const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words):
     file,
   });
 
-function refuseOther(found: RunFolder, wanted: WantedRun, words: Words): void {
+function refuseOther(found: RunFolder, wanted: RunQuery, words: Words): void {
   const { accountId, host } = found.header;
   if (accountId !== wanted.accountId) {
     throw changed(found, { what: 'account', was: accountId, is: wanted.accountId }, words);
@@ -136,7 +137,7 @@ function refuseOther(found: RunFolder, wanted: WantedRun, words: Words): void {
 }
 
 /** The whole input would go to this account, where the rest of it was to go to another. */
-function refuseOtherAccount(runs: readonly RunFolder[], wanted: WantedRun, words: Words): void {
+function refuseOtherAccount(runs: readonly RunFolder[], wanted: RunQuery, words: Words): void {
   const files = JSON.stringify(wanted.files);
   const other = runs.find(
     ({ header }) =>
@@ -188,8 +189,8 @@ function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
  */
 function passOver(
   { path: file, why, header }: UnreadableRun,
-  wanted: WantedRun,
-  { words, said }: Pick<World, 'words' | 'said'>,
+  wanted: RunQuery,
+  { words, said }: Pick<JobContext, 'words' | 'said'>,
 ): void {
   const isOurs = header && mayBeWanted(header, wanted);
   if (isOurs === false) return;
@@ -206,7 +207,7 @@ function passOver(
 }
 
 /** Members that another version does not have can be anybody's. */
-function mayBeWanted(header: Readonly<Record<string, unknown>>, wanted: WantedRun): boolean {
+function mayBeWanted(header: Readonly<Record<string, unknown>>, wanted: RunQuery): boolean {
   const names = wanted.exports
     ? (['command', 'files'] as const)
     : (['command', 'accountId', 'host', 'files'] as const);

@@ -1,12 +1,13 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { aboutJournal, type ParsedJournal } from '../../bulk/journal/journal-format.js';
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { readJournalHeader, type ParsedJournal } from '../../bulk/journal/journal-format.js';
 import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
-import { makeFolder, syncFolder, writeSynced } from '../../files/atomic-write.js';
+import { createFile, makePrivateFolder, fsyncFolder } from '../../files/atomic-write.js';
+import { readTrusted, refuseUntrusted, type TrustRuntime } from '../../files/ownership.js';
 import { lockRun } from '../../files/file-lock.js';
-import type { Words } from '../job-context.js';
+import type { Wording } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
@@ -52,10 +53,10 @@ const headerFile = 'run.json';
 const journalFile = 'journal.ndjson';
 
 /** The file that tells how far the run came. */
-export const journalOf = ({ path: folder }: RunPlace): string => path.join(folder, journalFile);
+export const journalPath = ({ path: folder }: RunPlace): string => path.join(folder, journalFile);
 
 export const runKey = (what: RunIdentity): string =>
-  digest([
+  fingerprint([
     what.command,
     what.accountId,
     what.host,
@@ -64,15 +65,15 @@ export const runKey = (what: RunIdentity): string =>
   ]);
 
 /** SHA-256 of a value's JSON, hexadecimal. */
-export const digest = (value: unknown): string =>
+export const fingerprint = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 /** The file that who works on a run of this key holds a lock on. */
-export const lockOf = (root: string, key: string): string => path.join(root, `.${key}.lock`);
+export const lockPath = (root: string, key: string): string => path.join(root, `.${key}.lock`);
 
 /** Makes the folder that holds the runs. */
-export function makeRoot(root: string): void {
-  for (const made of makeFolder(root)) syncFolder(path.dirname(made));
+export function makeStateFolder(root: string): void {
+  for (const made of makePrivateFolder(root)) fsyncFolder(path.dirname(made));
 }
 
 /**
@@ -88,12 +89,12 @@ export function createRun(
   const draft = draftOf(root, header);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  const checked = { ...header, checksum: digest(header) };
-  writeSynced(path.join(draft, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
+  const checked = { ...header, checksum: fingerprint(header) };
+  createFile(path.join(draft, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
   const journal = createJournal(path.join(draft, journalFile), checked);
-  syncFolder(draft);
+  fsyncFolder(draft);
   renameSync(draft, folder);
-  syncFolder(root);
+  fsyncFolder(root);
   return { path: folder, header, journal };
 }
 
@@ -103,9 +104,9 @@ export function createRun(
  */
 const draftOf = (root: string, { key }: RunPlace['header']): string => path.join(root, `.${key}`);
 
-/** The unfinished runs under `root`, the oldest first. */
-export const listRuns = (root: string): readonly RunFolder[] =>
-  foldersIn(root).flatMap((folder) => ('why' in folder ? [] : [folder]));
+/** The unfinished runs under `root`, the oldest first. Throws E-CONFIG-FILE. */
+export const listRuns = (root: string, runtime: TrustRuntime): readonly RunFolder[] =>
+  foldersIn(root, runtime).flatMap((folder) => ('why' in folder ? [] : [folder]));
 
 /** A run that this version cannot go on with. */
 export interface UnreadableRun {
@@ -116,15 +117,15 @@ export interface UnreadableRun {
   readonly header?: Readonly<Record<string, unknown>>;
 }
 
-/** The runs under `root` whose header is of another version, or damaged. */
-export const listUnreadable = (root: string): readonly UnreadableRun[] =>
-  foldersIn(root).flatMap((folder) => ('why' in folder ? [folder] : []));
+/** The runs under `root` whose header is of another version, or damaged. Throws E-CONFIG-FILE. */
+export const listUnreadable = (root: string, runtime: TrustRuntime): readonly UnreadableRun[] =>
+  foldersIn(root, runtime).flatMap((folder) => ('why' in folder ? [folder] : []));
 
-function foldersIn(root: string): (RunFolder | UnreadableRun)[] {
+function foldersIn(root: string, runtime: TrustRuntime): (RunFolder | UnreadableRun)[] {
   const names = namesIn(root).filter((name) => !name.startsWith('.'));
   return names
     .toSorted((a, b) => (a < b ? -1 : 1))
-    .flatMap((name) => readRun(path.join(root, name)) ?? []);
+    .flatMap((name) => readRun(path.join(root, name), runtime) ?? []);
 }
 
 function namesIn(folder: string): readonly string[] {
@@ -135,15 +136,16 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Undefined for a folder that is no run: it holds none of the files of one. */
-function readRun(folder: string): RunFolder | UnreadableRun | undefined {
-  const read = (name: string) => readFileSync(path.join(folder, name));
+/** Undefined for a folder that is no run: it holds none of the files of one. Throws E-CONFIG-FILE. */
+function readRun(folder: string, runtime: TrustRuntime): RunFolder | UnreadableRun | undefined {
+  if (!namesIn(folder).some(isOfRun)) return undefined;
+  refuseUntrusted(folder, runtime);
+  const read = (name: string) => readTrusted(path.join(folder, name), runtime);
   const found = headerIn(() => JSON.parse(read(headerFile).toString()));
   if ('header' in found) return ofItsName(folder, found.header);
-  const second = found.isOther ? found : headerIn(() => aboutJournal(read(journalFile)));
+  const second = found.isOther ? found : headerIn(() => readJournalHeader(read(journalFile)));
   if ('header' in second) return ofItsName(folder, second.header);
   const { why, said } = found;
-  if (!said && !namesIn(folder).some(isOfRun)) return undefined;
   return { path: folder, why, ...(said && { header: said }) };
 }
 
@@ -174,12 +176,16 @@ function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeade
     if (typeof value !== 'object' || value === null) throw new Error('it is no object');
     said = value as Said;
   } catch (error) {
+    if (error instanceof EngagectlError && error.id === 'E-CONFIG-FILE') throw error;
     return { why: `${headerFile} cannot be read: ${(error as Error).message}` };
   }
   const { checksum, ...header } = said;
-  const isWhole = checksum === digest(header);
+  const isWhole = checksum === fingerprint(header);
   const known = header['version'];
-  if (isWhole && known === version) return { header: header as unknown as RunHeader };
+  if (isWhole && known === version) {
+    if (isHeader(header)) return { header };
+    return { why: `${headerFile} is damaged: a member of it is not what a run has there` };
+  }
   // The first version had no checksum.
   if (!isWhole && (checksum !== undefined || known === version)) {
     return { why: `${headerFile} is damaged: its checksum does not fit` };
@@ -188,15 +194,34 @@ function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeade
   return { why, said, isOther: true };
 }
 
+/** A checksum proves nothing of who wrote it: the key and the id become names of files. */
+const isHeader = (header: unknown): header is RunHeader => {
+  const { run, key, command, argv, cwd, started, accountId, host, files, shard } = header as Record<
+    keyof RunHeader,
+    unknown
+  >;
+  const others = [command, cwd, started, accountId, host, ...(shard === undefined ? [] : [shard])];
+  return (
+    typeof run === 'string' &&
+    /^[A-Za-z0-9][\w.-]{0,99}$/.test(run) &&
+    typeof key === 'string' &&
+    /^[0-9a-f]{64}$/.test(key) &&
+    [argv, files].every((list) => Array.isArray(list) && list.every(isText)) &&
+    others.every(isText)
+  );
+};
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
 /** To be called while holding the run's lock. Throws E-FILE-WRITE. */
-export function removeRun({ path: folder, header }: RunPlace, words: Words): void {
+export function removeRun({ path: folder, header }: RunPlace, words: Wording): void {
   const draft = draftOf(path.dirname(folder), header);
   try {
     rmSync(draft, { recursive: true, force: true });
     renameSync(folder, draft);
     try {
       // A power cut must not bring it back without its journal: it would be begun once more.
-      syncFolder(path.dirname(folder));
+      fsyncFolder(path.dirname(folder));
     } catch (error) {
       renameSync(draft, folder); // it would be begun once more by --resume, too
       throw error;

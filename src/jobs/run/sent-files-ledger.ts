@@ -4,7 +4,6 @@ import {
   existsSync,
   fstatSync,
   fsyncSync,
-  openSync,
   readdirSync,
   readFileSync,
   readSync,
@@ -12,12 +11,12 @@ import {
   writevSync,
 } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { syncFolder } from '../../files/atomic-write.js';
-import { makeRoot } from './run-folder.js';
-import type { OnceKind } from '../../bulk/outcomes/outcome-counts.js';
+import { openToAppend, fsyncFolder } from '../../files/atomic-write.js';
+import { makeStateFolder } from './run-folder.js';
+import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 
 /** A write that ended with its whole input worked through. */
-export interface LedgerLine {
+export interface LedgerEntry {
   readonly schemaVersion: number;
   readonly run: string;
   /** ISO 8601. */
@@ -34,7 +33,7 @@ export interface LedgerLine {
   readonly unknown: number;
   readonly exitCode: number;
   /** Kinds of records it sent that do harm when they are sent twice. */
-  readonly once: readonly OnceKind[];
+  readonly once: readonly NonIdempotentKind[];
   /** The part of the records that it sent, like `2/8`. */
   readonly shard?: string;
   /** Of a run that sent only what had changed: where that is remembered. */
@@ -60,7 +59,7 @@ export interface LedgerSource {
 const schemaVersion = 1;
 
 /** The ledger that belongs to a folder of runs. */
-export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
+export const ledgerPath = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
 
 /**
  * What the runs of a folder did, as far as it is wanted: a line may name many thousands of inputs. The folder
@@ -68,15 +67,15 @@ export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 
  */
 export function readLedger(
   runs: string,
-  isWanted: (line: LedgerLine) => boolean = () => true,
+  isWanted: (line: LedgerEntry) => boolean = () => true,
   made?: string,
 ) {
-  const lines: LedgerLine[] = [];
+  const lines: LedgerEntry[] = [];
   /** What keeps other lines from being read, if there are any. */
   let damage: string | undefined;
   let text: string;
   try {
-    text = readFileSync(ledgerOf(runs), 'utf8');
+    text = readFileSync(ledgerPath(runs), 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return { lines, damage: code === 'ENOENT' ? undefined : message };
@@ -120,11 +119,11 @@ const hasOthers = (runs: string, made: string | undefined): boolean =>
 const torn = ' torn';
 
 /** The line, or why it is none. */
-function parsed(line: string): LedgerLine | string {
+function parsed(line: string): LedgerEntry | string {
   const end = line.lastIndexOf(',"checksum":"');
   const json = `${line.slice(0, end)}}`;
   if (end < 0 || !line.endsWith(`,"checksum":"${checksum(json)}"}`)) return 'is damaged';
-  const found = JSON.parse(json) as LedgerLine;
+  const found = JSON.parse(json) as LedgerEntry;
   if (found.schemaVersion === schemaVersion) return found;
   return `is of version ${found.schemaVersion}, and this program knows ${schemaVersion}`;
 }
@@ -133,7 +132,7 @@ const checksum = (json: string | Buffer, before = 0): string =>
   crc32(json, before).toString(16).padStart(8, '0');
 
 /** A run that ended, with its inputs one by one. */
-type EndedRun = Omit<LedgerLine, 'schemaVersion' | 'sources'> & {
+type EndedRun = Omit<LedgerEntry, 'schemaVersion' | 'sources'> & {
   readonly sources: Iterable<LedgerSource>;
 };
 
@@ -164,16 +163,16 @@ export function appendLedger(
   run: EndedRun,
   { isDamaged }: { readonly isDamaged: boolean },
 ): void {
-  const file = ledgerOf(runs);
+  const file = ledgerPath(runs);
   const line = lineOf(run);
   const before = isDamaged ? '\n' : `${torn}\n`;
-  makeRoot(path.dirname(file));
-  const descriptor = openSync(file, 'a+', 0o600);
+  makeStateFolder(path.dirname(file));
+  const descriptor = openToAppend(file);
   try {
     const isNew = fstatSync(descriptor).size === 0;
     writeAll(descriptor, endsInLine(descriptor) ? [Buffer.from(before), ...line] : line);
     fsyncSync(descriptor);
-    if (isNew) syncFolder(path.dirname(file));
+    if (isNew) fsyncFolder(path.dirname(file));
   } finally {
     closeSync(descriptor);
   }

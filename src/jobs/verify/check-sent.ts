@@ -1,23 +1,23 @@
-import { lookUp, type LookUpContext, type Wanted } from '../../bulk/profile-lookup.js';
+import { lookUpProfiles, type LookUpContext, type LookupItem } from '../../bulk/profile-lookup.js';
 import { compareAddress, compareUser } from './compare.js';
-import { untold, type Verdict } from './verdict.js';
-import { exactText, parseExact } from '../../text/lossless-json.js';
-import { performExport } from '../export/run-export.js';
-import { membersOfSent, type SentRecord } from './sent-records.js';
+import { inconclusive, type Verdict } from './verdict.js';
+import { stringifyLossless, parseLossless } from '../../text/lossless-json.js';
+import { runExport } from '../export/run-export.js';
+import { sentMembers, type SentRecord } from './sent-records.js';
 import type { Client } from '../../client/client.js';
-import type { Connection, World } from '../job-context.js';
+import type { Connection, JobContext } from '../job-context.js';
 import type { SentInput } from './sent-input.js';
 import type { Identifier } from '../../mapping/identity.js';
-import type { SliceOfFile } from '../../bulk/export/export-journal.js';
+import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { Output } from '../../output/output.js';
-import type { EqualEvents, EventBook, EventDays } from './sent-events.js';
+import type { EqualEvents, SentEvents, EventDays } from './sent-events.js';
 import type { Runtime } from '../../runtime.js';
 
 /** What checks need to ask the service. */
-export interface Checking extends LookUpContext {
+export interface CheckContext extends LookUpContext {
   readonly client: Client;
   readonly sent: SentInput;
-  readonly world: World;
+  readonly world: JobContext;
   readonly connection: Connection;
   /** Reads the events of the input once more. */
   readonly readAgain: () => Promise<void>;
@@ -42,9 +42,9 @@ const addresses = {
 } as const;
 
 /** Everything that can be found out, and what cannot. */
-export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
+export async function* checkAll(checking: CheckContext): AsyncGenerator<Verdict> {
   const { sent, readAgain } = checking;
-  for (const { record, why } of sent.untold) yield untold('events', [record], why);
+  for (const { record, why } of sent.untold) yield inconclusive('events', [record], why);
   yield* checkFound(sent.users.values(), users, checking);
   yield* checkFound(sent.addresses.values(), addresses, checking);
   yield* checkEvents(sent.events, checking);
@@ -76,12 +76,12 @@ async function* checkFound<T extends Sent>(
   { what, unfindable, compare, isOpen }: Check<T>,
   checking: LookUpContext & { readonly within: number },
 ): AsyncGenerator<Verdict> {
-  const again = new Again(checking.within, checking.runtime);
+  const again = new RecheckBackoff(checking.within, checking.runtime);
   let open = all.filter(({ identifier }) => identifier !== undefined);
-  for (const one of all) if (!one.identifier) yield untold(what, one.records, unfindable);
+  for (const one of all) if (!one.identifier) yield inconclusive(what, one.records, unfindable);
   while (open.length > 0) {
     const others: T[] = [];
-    for await (const { answer, origin } of lookUp(wanted(open), checking)) {
+    for await (const { answer, origin } of lookUpProfiles(wanted(open), checking)) {
       if (!answer) continue; // the failure follows
       const verdict = compare(origin, answer.record?.toString());
       if (isOpen(verdict) && again.isLeft) others.push(origin);
@@ -93,13 +93,13 @@ async function* checkFound<T extends Sent>(
 }
 
 // oxlint-disable-next-line typescript/require-await -- the shape of an input
-async function* wanted<T extends Sent>(all: readonly T[]): AsyncGenerator<Wanted<T>> {
+async function* wanted<T extends Sent>(all: readonly T[]): AsyncGenerator<LookupItem<T>> {
   for (const origin of all) yield { identifier: origin.identifier!, origin };
 }
 
 interface Exporting extends Pick<LookUpContext, 'counts'> {
   readonly client: Client;
-  readonly world: World;
+  readonly world: JobContext;
   readonly connection: Connection;
   /** Milliseconds. */
   readonly within: number;
@@ -108,9 +108,9 @@ interface Exporting extends Pick<LookUpContext, 'counts'> {
 }
 
 /** Exports the days of the events, and again those that are not whole while there is time. */
-async function* checkEvents(book: EventBook, exporting: Exporting): AsyncGenerator<Verdict> {
+async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenerator<Verdict> {
   if (book.size === 0) return;
-  const again = new Again(exporting.within, exporting.world.runtime);
+  const again = new RecheckBackoff(exporting.within, exporting.world.runtime);
   let days = book.daysOf(book.all());
   for (;;) {
     for (const one of days) await exportDays(one, book, exporting);
@@ -126,11 +126,11 @@ async function* checkEvents(book: EventBook, exporting: Exporting): AsyncGenerat
 /** The days of one name, each by a cursor of its own. A name that nobody ever did has no events. */
 async function exportDays(
   { name, days }: EventDays,
-  book: EventBook,
+  book: SentEvents,
   { world, connection, client, counts, pendingTimeout, concurrency }: Exporting,
 ): Promise<void> {
   const sorted = [...days].toSorted((a, b) => a - b);
-  const slices = sorted.map((day): SliceOfFile => ({
+  const slices = sorted.map((day): FileSlice => ({
     eventName: name,
     from: day,
     to: day,
@@ -153,7 +153,7 @@ async function exportDays(
     ...(pendingTimeout !== undefined && { pendingTimeout }),
     into: eventsInto(name, book),
   };
-  const result = await performExport(kind, request, quiet(world, { ...connection, client }));
+  const result = await runExport(kind, request, quiet(world, { ...connection, client }));
   counts.requests += result.requests;
   counts.retries += result.retries;
   if (result.error && !isUnknownEvent(result.error.message)) throw result.error;
@@ -163,14 +163,14 @@ async function exportDays(
 const isUnknownEvent = (message: string): boolean => /\bInvalid event\b/i.test(message);
 
 /** The connection stays open, and what an export says of itself is not said. */
-const quiet = (world: World, connection: Connection): World => ({
+const quiet = (world: JobContext, connection: Connection): JobContext => ({
   ...world,
   said: { ...world.said, note: () => undefined },
   connect: () => Promise.resolve({ ...connection, close: () => Promise.resolve() }),
 });
 
 /** Puts every event of a page into the book. */
-function eventsInto(name: string, book: EventBook): Output {
+function eventsInto(name: string, book: SentEvents): Output {
   let records = 0;
   const mark = () => ({ bytes: 0, crc: 0, records });
   return {
@@ -180,7 +180,7 @@ function eventsInto(name: string, book: EventBook): Output {
     bytes: 0,
     writePage: ({ bytes, bounds, count }) => {
       for (let at = 0; at < count; at += 1) {
-        book.find(name, parseExact(bytes.toString('utf8', bounds[2 * at], bounds[2 * at + 1])));
+        book.find(name, parseLossless(bytes.toString('utf8', bounds[2 * at], bounds[2 * at + 1])));
       }
       records += count;
       return Promise.resolve();
@@ -195,7 +195,7 @@ function eventsInto(name: string, book: EventBook): Output {
 }
 
 /** Of equal events as many are the same as were found; the others are missing or have other properties. */
-function* verdictsOf(event: EqualEvents, book: EventBook): Generator<Verdict> {
+function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   const { sent, found } = event;
   const records = [event.record, ...(event.others ?? [])];
   const about = { what: 'events', untold: [], foldedKeys: 0 } as const;
@@ -229,8 +229,8 @@ const times = (count: number): string => `{"times":${count}}`;
 
 /** Time and properties, as they were sent. */
 function eventText({ record }: EqualEvents): string {
-  const shown = [...membersOfSent(record)].filter(([key]) => key === 'ts' || key === 'evtData');
-  return exactText(new Map(shown));
+  const shown = [...sentMembers(record)].filter(([key]) => key === 'ts' || key === 'evtData');
+  return stringifyLossless(new Map(shown));
 }
 
 /** First and longest pause between two looks, in milliseconds. */
@@ -238,7 +238,7 @@ const firstPause = 1000;
 const longestPause = 30_000;
 
 /** How long is looked again at what is not as it was sent, since reads may lag behind writes. */
-export class Again {
+export class RecheckBackoff {
   readonly #within: number;
   readonly #runtime: Pick<Runtime, 'sleep' | 'signal'>;
   #waited = 0;

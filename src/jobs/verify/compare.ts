@@ -1,16 +1,16 @@
 import { channels } from '../../contract/record-fields.js';
 import {
-  exactText,
+  stringifyLossless,
   isList,
   isMap,
-  parseExact,
-  canonicalText,
-  ExactNumber,
-  type ExactJson,
+  parseLossless,
+  canonicalJson,
+  LosslessNumber,
+  type LosslessJson,
 } from '../../text/lossless-json.js';
 import { isAddressBlocked } from '../../mapping/reachability.js';
-import { untold, type Difference, type Verdict } from './verdict.js';
-import { folded, type Expected, type SentUser, type SentAddress } from './sent-records.js';
+import { inconclusive, type Difference, type Verdict } from './verdict.js';
+import { foldKey, type Expected, type SentUser, type SentAddress } from './sent-records.js';
 import { limits } from '../../contract/limits.js';
 
 /** Flags of addresses: an upload does not set them, so that an exported profile may say anything. */
@@ -68,21 +68,21 @@ function compareKey(found: FoundUser, key: string, expected: Expected): string |
   if (state === 'untold') return 'operators such as $incr and $add';
   if (addressFlags.has(key.toLowerCase()))
     return 'flags of addresses, which an upload does not set';
-  const sent = exactText(expected.sent);
+  const sent = stringifyLossless(expected.sent);
   const values = found.valuesOf(key);
   const [first] = values;
   if (state === 'absent') {
     if (first === undefined || first.value === null) return 'same';
-    return { sent, found: exactText(first.value), verdict: 'different' };
+    return { sent, found: stringifyLossless(first.value), verdict: 'different' };
   }
   if (first === undefined) {
     // The service may keep it to itself.
     if (key === 'Phone') return 'phone numbers, which the profiles do not show';
     return { sent, found: 'null', verdict: 'missing' };
   }
-  const same = values.find((one) => sameValue(key, value, one.value));
+  const same = values.find((one) => isSameValue(key, value, one.value));
   if (same) return same.isFolded ? 'folded' : 'same';
-  return { sent, found: exactText(first.value), verdict: 'different' };
+  return { sent, found: stringifyLossless(first.value), verdict: 'different' };
 }
 
 const placeOf = ({ record: { source, line } }: Expected) => ({ source, line });
@@ -97,7 +97,7 @@ const channelOf = { phone: 'sms', whatsapp: 'whatsapp', email: 'email' } as cons
 /** Holds the flag of an address, on the profile of who has it, against the status that was sent. */
 export function compareAddress(address: SentAddress, profile: string | undefined): Verdict {
   const { records, value, record, isBlocked, type } = address;
-  const cannot = (why: string) => untold('addresses', records, `addresses ${why}`);
+  const cannot = (why: string) => inconclusive('addresses', records, `addresses ${why}`);
   if (profile === undefined) return cannot('that no user shows');
   if (!shows(profile, address)) return cannot('that the user shows no more');
   const { profileData } = JSON.parse(profile) as { readonly profileData?: unknown };
@@ -127,11 +127,11 @@ function shows(profile: string, { type, value }: SentAddress): boolean {
 
 const plain = (text: string): string => text.replace(/^\+/, '');
 
-type Members = ReadonlyMap<string, ExactJson>;
+type Members = ReadonlyMap<string, LosslessJson>;
 
 /** A value of a profile that was read, under whatever spelling of its key. */
 interface FoundValue {
-  readonly value: ExactJson;
+  readonly value: LosslessJson;
   readonly isFolded: boolean;
 }
 
@@ -142,14 +142,14 @@ const besides: Readonly<Record<string, string>> = { Email: 'email', Name: 'name'
 class FoundUser {
   readonly #profile: Members;
   readonly #data: Members;
-  readonly #folded = new Map<string, ExactJson[]>();
+  readonly #folded = new Map<string, LosslessJson[]>();
 
   /** `record`: its JSON text. */
   constructor(record: string) {
-    this.#profile = membersIn(parseExact(record));
+    this.#profile = membersIn(parseLossless(record));
     this.#data = membersIn(this.#profile.get('profileData'));
     for (const [key, value] of this.#data) {
-      this.#folded.set(folded(key), [...(this.#folded.get(folded(key)) ?? []), value]);
+      this.#folded.set(foldKey(key), [...(this.#folded.get(foldKey(key)) ?? []), value]);
     }
   }
 
@@ -157,7 +157,7 @@ class FoundUser {
   valuesOf(key: string): readonly FoundValue[] {
     const exact = this.#data.get(key);
     if (exact !== undefined) return [{ value: exact, isFolded: false }];
-    const others = (this.#folded.get(folded(key)) ?? []).map((value) => ({
+    const others = (this.#folded.get(foldKey(key)) ?? []).map((value) => ({
       value,
       isFolded: true,
     }));
@@ -176,24 +176,25 @@ class FoundUser {
   }
 }
 
-const membersIn = (value: ExactJson | undefined): Members =>
-  isMap(value) ? value : new Map<string, ExactJson>();
+const membersIn = (value: LosslessJson | undefined): Members =>
+  isMap(value) ? value : new Map<string, LosslessJson>();
 
 /** Whether what was found means what was sent (service-facts, Upload and Reads). */
-function sameValue(key: string, sent: ExactJson, found: ExactJson): boolean {
+function isSameValue(key: string, sent: LosslessJson, found: LosslessJson): boolean {
   if (key.toLowerCase().startsWith('msg-') && typeof sent === 'boolean') {
     return flagOf(found) === sent;
   }
-  const seconds = dateOf(sent);
-  if (seconds !== undefined) return dateOf(found) === seconds || readDate(found) === seconds;
+  const seconds = parseDateValue(sent);
+  if (seconds !== undefined)
+    return parseDateValue(found) === seconds || readDate(found) === seconds;
   if (isStrings(sent)) return sameStrings(sent, isList(found) ? found : [found]);
-  return canonicalText(sent, asIs) === canonicalText(found, asIs);
+  return canonicalJson(sent, asIs) === canonicalJson(found, asIs);
 }
 
 const asIs = (key: string): string => key;
 
 /** A flag of the user: the specification shows words, deployments booleans. */
-function flagOf(value: ExactJson): boolean | undefined {
+function flagOf(value: LosslessJson): boolean | undefined {
   if (typeof value === 'boolean') return value;
   const word = typeof value === 'string' ? value.toLowerCase() : '';
   const meaning: Readonly<Record<string, boolean>> = {
@@ -206,27 +207,27 @@ function flagOf(value: ExactJson): boolean | undefined {
 }
 
 /** Epoch seconds of `$D_<epoch seconds>`. */
-export function dateOf(value: ExactJson): string | undefined {
+export function parseDateValue(value: LosslessJson): string | undefined {
   const seconds = typeof value === 'string' ? /^\$D_(-?\d+)$/.exec(value)?.[1] : undefined;
-  return seconds === undefined ? undefined : new ExactNumber(seconds).canonical;
+  return seconds === undefined ? undefined : new LosslessNumber(seconds).canonical;
 }
 
 /** A date may come back as bare seconds, or as ISO 8601. */
-function readDate(value: ExactJson): string | undefined {
-  if (value instanceof ExactNumber) return value.canonical;
+function readDate(value: LosslessJson): string | undefined {
+  if (value instanceof LosslessNumber) return value.canonical;
   if (typeof value !== 'string') return undefined;
-  if (/^-?\d+$/.test(value)) return new ExactNumber(value).canonical;
+  if (/^-?\d+$/.test(value)) return new LosslessNumber(value).canonical;
   const milliseconds = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(milliseconds)
     ? undefined
-    : new ExactNumber(String(Math.floor(milliseconds / 1000))).canonical;
+    : new LosslessNumber(String(Math.floor(milliseconds / 1000))).canonical;
 }
 
-const isStrings = (value: ExactJson): value is readonly string[] =>
+const isStrings = (value: LosslessJson): value is readonly string[] =>
   isList(value) && value.every((one) => typeof one === 'string');
 
 /** A multi-value holds each string once, and the latest of too many; nothing says in which order. */
-function sameStrings(sent: readonly string[], found: readonly ExactJson[]): boolean {
+function sameStrings(sent: readonly string[], found: readonly LosslessJson[]): boolean {
   const wanted = new Set([...new Set(sent)].slice(-limits.multiValueStrings));
   return found.length === wanted.size && found.every((one) => wanted.has(one as string));
 }

@@ -1,4 +1,4 @@
-import { grouped } from '../../errors.js';
+import { groupDigits } from '../../errors.js';
 import type { SentInput } from './sent-input.js';
 import type { VerdictTally } from './verdict.js';
 
@@ -10,7 +10,7 @@ const sure = 0.95;
  * Clopper and Pearson. With 0 of n it is 1 - 0.05^(1/n), which the rule of three puts at 3/n. It holds
  * for a sample of a finite number, too, and is then a little high.
  */
-export function mostOf({ differing, checked }: Counts): number {
+export function upperBound({ differing, checked }: Counts): number {
   if (differing >= checked) return 1;
   if (differing === 0) return 1 - (1 - sure) ** (1 / checked);
   return solve((p) => atMost(differing, checked, p) > 1 - sure);
@@ -46,7 +46,7 @@ function atMost(k: number, n: number, p: number): number {
 }
 
 /** A share as a percentage of two digits, rounded up: what is said stays true. */
-export function percentUp(share: number): string {
+export function roundUpPercent(share: number): string {
   const value = 100 * share;
   const step = 10 ** (Math.floor(Math.log10(value)) - 1);
   // A hair of binary arithmetic must not become a whole step.
@@ -63,20 +63,20 @@ interface Found extends Counts {
 }
 
 /** What is proved, in one sentence. */
-export function proofOf({ what, checked, differing, isWhole }: Found): string {
+export function proofText({ what, checked, differing, isWhole }: Found): string {
   const compared = checked === 1 ? `${singular[what]} differs` : `${what} differ`;
-  const seen = `${grouped(differing)} of ${grouped(checked)} ${compared}`;
+  const seen = `${groupDigits(differing)} of ${groupDigits(checked)} ${compared}`;
   if (isWhole) return `${seen}: all were compared`;
-  const most = mostOf({ differing, checked });
+  const most = upperBound({ differing, checked });
   if (most === 1) return `${seen}: nothing is proved of the others`;
-  return `${seen}: fewer than ${percentUp(most)} of all do, 95 % sure`;
+  return `${seen}: fewer than ${roundUpPercent(most)} of all do, 95 % sure`;
 }
 
 /**
  * What is proved, for each kind of thing that was compared; and the largest share of all users, or
  * addresses, that may differ, where a sample tells it. A part of a sample is a sample of its own.
  */
-export function proven(tally: VerdictTally, sent: SentInput, isDone: boolean) {
+export function proofOfSample(tally: VerdictTally, sent: SentInput, isDone: boolean) {
   const samples = [
     { what: 'users', isWhole: sent.users.isWhole },
     { what: 'addresses', isWhole: sent.addresses.isWhole },
@@ -84,11 +84,11 @@ export function proven(tally: VerdictTally, sent: SentInput, isDone: boolean) {
   ] as const;
   const seen = samples.filter(({ what }) => tally.of(what).checked > 0);
   const proofs = seen.map(({ what, isWhole }) =>
-    proofOf({ what, ...tally.of(what), isWhole: isWhole && isDone }),
+    proofText({ what, ...tally.of(what), isWhole: isWhole && isDone }),
   );
   const sampled = seen.find(({ what, isWhole }) => what !== 'events' && !(isWhole && isDone));
   return {
     proof: proofs.length > 0 ? proofs.join('; ') : 'nothing was compared: nothing is proved',
-    mostDiffer: sampled ? mostOf(tally.of(sampled.what)) : null,
+    mostDiffer: sampled ? upperBound(tally.of(sampled.what)) : null,
   };
 }

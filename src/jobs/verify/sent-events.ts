@@ -1,23 +1,17 @@
 import { createHash } from 'node:crypto';
 import {
-  canonicalText,
-  exactText,
-  ExactNumber,
+  canonicalJson,
+  stringifyLossless,
+  LosslessNumber,
   isList,
   isMap,
-  type ExactJson,
+  type LosslessJson,
 } from '../../text/lossless-json.js';
-import { dateOf } from './compare.js';
-import {
-  folded,
-  membersOfSent,
-  userOf,
-  type SentMembers,
-  type SentRecord,
-} from './sent-records.js';
+import { parseDateValue } from './compare.js';
+import { foldKey, sentMembers, userOf, type SentMembers, type SentRecord } from './sent-records.js';
 import type { Day } from '../../contract/dates.js';
 import type { Identifier } from '../../mapping/identity.js';
-import type { Zone } from '../../time-zone.js';
+import type { TimeZone } from '../../time-zone.js';
 
 /** Events that are equal in user, name, second and properties. There may be very many: it is small. */
 export interface EqualEvents {
@@ -54,7 +48,7 @@ interface EventKey {
 const mostNear = 10_000;
 
 interface BookOptions {
-  readonly zone: Zone;
+  readonly zone: TimeZone;
   /** Different events to hold; the days of others wait for another reading. Undefined: hold all. */
   readonly most: number | undefined;
 }
@@ -63,8 +57,8 @@ interface BookOptions {
  * Events that were sent, as a multiset. Where they are too many the earliest days are held, and the
  * others when the input is read again: a day is held whole, or not at all.
  */
-export class EventBook {
-  readonly #zone: Zone;
+export class SentEvents {
+  readonly #zone: TimeZone;
   readonly #most: number;
   readonly #events = new Map<string, EqualEvents>();
   readonly #done = new Set<Day>();
@@ -157,12 +151,12 @@ export class EventBook {
   }
 
   /** Takes an event of that name as endpoint 7 returned it. */
-  find(name: string, exported: ExactJson): void {
+  find(name: string, exported: LosslessJson): void {
     if (!isMap(exported)) return;
     const [profile, ts, props = none] = ['profile', 'ts', 'event_props'].map((one) =>
       exported.get(one),
     );
-    const time = ts instanceof ExactNumber || typeof ts === 'string' ? textOf(ts) : '';
+    const time = ts instanceof LosslessNumber || typeof ts === 'string' ? textOf(ts) : '';
     for (const by of ['identity', 'objectId'] as const) {
       const value = isMap(profile) ? profile.get(by) : undefined;
       if (typeof value !== 'string') continue;
@@ -181,7 +175,7 @@ export class EventBook {
     readonly identity: string;
     readonly near: () => string | undefined;
   } {
-    const key = this.#keyOf(membersOfSent(record)) as EventKey;
+    const key = this.#keyOf(sentMembers(record)) as EventKey;
     return { identity: key.identity, near: () => this.#near.get(key.near)?.shift() };
   }
 
@@ -190,28 +184,28 @@ export class EventBook {
     const [name, ts, props = none] = ['evtName', 'ts', 'evtData'].map((one) => members.get(one));
     if (user === undefined) return 'events of another key than identity or objectId';
     if (typeof name !== 'string') return 'events without a name';
-    if (!(ts instanceof ExactNumber)) return 'events without ts, whose time the service chose';
+    if (!(ts instanceof LosslessNumber)) return 'events without ts, whose time the service chose';
     const local = localTime(Number(ts.text), this.#zone);
     const near = nearKey(user, name, local);
     const day = dayOf(local);
     return { name, identity: user.value, day, near, exact: exactKey(near, props) };
   }
 
-  #keepNear(near: string, props: ExactJson): void {
+  #keepNear(near: string, props: LosslessJson): void {
     const [byte, bit] = placeOf(near);
     if ((this.#kinds[byte]! & bit) === 0 || this.#near.size >= mostNear) return;
-    this.#near.set(near, [...(this.#near.get(near) ?? []), exactText(props)]);
+    this.#near.set(near, [...(this.#near.get(near) ?? []), stringifyLossless(props)]);
   }
 }
 
 const dayOf = (localTime: string): Day => Number(localTime.slice(0, 8));
 
-const none: ExactJson = new Map<string, ExactJson>();
+const none: LosslessJson = new Map<string, LosslessJson>();
 
 const nearKey = ({ by, value }: Identifier, name: string, localTime: string): string =>
   digest(`${by} ${value}\n${name}\n${localTime}`);
 
-const exactKey = (near: string, props: ExactJson): string => digest(near + propsText(props));
+const exactKey = (near: string, props: LosslessJson): string => digest(near + propsText(props));
 
 /** Its bit among 2^24. */
 function placeOf(near: string): readonly [byte: number, bit: number] {
@@ -219,23 +213,23 @@ function placeOf(near: string): readonly [byte: number, bit: number] {
   return [(middle << 13) | (high << 5) | (low >> 3), 1 << (low & 7)];
 }
 
-const textOf = (time: ExactNumber | string): string =>
+const textOf = (time: LosslessNumber | string): string =>
   typeof time === 'string' ? time : time.text;
 
 /** The 14 digits of endpoint 7: yyyyMMddHHmmSS in the account's zone. */
-function localTime(epochSeconds: number, zone: Zone): string {
+function localTime(epochSeconds: number, zone: TimeZone): string {
   const local = new Date((epochSeconds + zone.offsetAt(epochSeconds)) * 1000);
   return local.toISOString().replaceAll(/\D/g, '').slice(0, 14);
 }
 
-const propsText = (props: ExactJson): string => canonicalText(withoutDates(props), folded);
+const propsText = (props: LosslessJson): string => canonicalJson(withoutDates(props), foldKey);
 
 /** Dates may come back as bare seconds. */
-function withoutDates(value: ExactJson): ExactJson {
+function withoutDates(value: LosslessJson): LosslessJson {
   if (isList(value)) return value.map(withoutDates);
   if (isMap(value)) return new Map([...value].map(([key, one]) => [key, withoutDates(one)]));
-  const seconds = dateOf(value);
-  return seconds === undefined ? value : new ExactNumber(seconds);
+  const seconds = parseDateValue(value);
+  return seconds === undefined ? value : new LosslessNumber(seconds);
 }
 
 /** Sixteen bytes, as a string of as many characters. */

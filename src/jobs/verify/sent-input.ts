@@ -1,14 +1,14 @@
-import { Intake } from '../../bulk/peekable-iterator.js';
+import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
-import { firstRecords, type RowBlock } from '../../input/row-block.js';
-import { JsonText } from '../../text/json-parser.js';
+import { limitRecords, type RowBlock } from '../../input/row-block.js';
+import { JsonParser } from '../../text/json-parser.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
-import { exactText } from '../../text/lossless-json.js';
-import { membersOfSent, SentAddress, SentUser, type SentRecord } from './sent-records.js';
+import { stringifyLossless } from '../../text/lossless-json.js';
+import { sentMembers, SentAddress, SentUser, type SentRecord } from './sent-records.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
-import type { EventBook } from './sent-events.js';
+import type { SentEvents } from './sent-events.js';
 
 /** What is held in memory at most: distinct users or addresses, and distinct events. */
 const mostKeys = 500_000;
@@ -34,13 +34,13 @@ export class SentInput {
   rejected = 0;
   readonly users: KeySample<SentUser>;
   readonly addresses: KeySample<SentAddress>;
-  readonly events: EventBook;
+  readonly events: SentEvents;
   /** Records that cannot be looked for, by why. */
   readonly untold: { readonly record: SentRecord; readonly why: string }[] = [];
   readonly #reading: Reading;
-  readonly #json = new JsonText();
+  readonly #json = new JsonParser();
 
-  constructor(reading: Reading, events: EventBook) {
+  constructor(reading: Reading, events: SentEvents) {
     this.#reading = reading;
     this.events = events;
     this.users = new KeySample<SentUser>(reading);
@@ -78,8 +78,8 @@ export class SentInput {
   async #read(inputs: Inputs, add: (rows: RowBlock) => void): Promise<void> {
     const { limit, signal } = this.#reading;
     const blocks = inputs.blocks();
-    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
-    for await (const block of new Intake(rows).until(signal)) {
+    const rows = limit === undefined ? blocks : limitRecords(blocks, limit);
+    for await (const block of new PeekableIterator(rows).until(signal)) {
       add(block);
       this.#refuseTooMany();
     }
@@ -119,21 +119,21 @@ export class SentInput {
       if (why !== undefined) this.untold.push({ record, why });
       return;
     }
-    const members = membersOfSent(record);
+    const members = sentMembers(record);
     if (this.#reading.kind === 'upload') {
       const key = keyParts.find((name) => members.has(name)) ?? '';
-      const user = `${key} ${exactText(members.get(key) ?? null)}`;
+      const user = `${key} ${stringifyLossless(members.get(key) ?? null)}`;
       this.users.of(user, hash, () => new SentUser()).add(record);
     } else {
       const [type = null, value = null] = ['type', 'value'].map((name) => members.get(name));
-      const address = `${exactText(type)} ${exactText(value)}`;
+      const address = `${stringifyLossless(type)} ${stringifyLossless(value)}`;
       const sent = this.addresses.of(address, hash, () => new SentAddress(record));
       sent.add(record, sourceRecord(rows, row));
     }
   }
 
   #addEvent(record: SentRecord): string | undefined {
-    return this.events.add(record, membersOfSent(record));
+    return this.events.add(record, sentMembers(record));
   }
 
   /** Told without reading the whole of it: most events of a reading are not of its days. */

@@ -1,4 +1,4 @@
-import { isMap, parseExact, type ExactJson } from '../../text/lossless-json.js';
+import { isMap, parseLossless, type LosslessJson } from '../../text/lossless-json.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { subscriptionTypes } from '../../contract/record-fields.js';
 
@@ -13,11 +13,11 @@ export interface SentRecord {
   readonly row?: string | undefined;
 }
 
-export type SentMembers = ReadonlyMap<string, ExactJson>;
+export type SentMembers = ReadonlyMap<string, LosslessJson>;
 
-export function membersOfSent({ text }: SentRecord): SentMembers {
-  const members = parseExact(text);
-  return isMap(members) ? members : new Map<string, ExactJson>();
+export function sentMembers({ text }: SentRecord): SentMembers {
+  const members = parseLossless(text);
+  return isMap(members) ? members : new Map<string, LosslessJson>();
 }
 
 /** Whom the record is of; undefined where endpoint 5 does not find users by its key. */
@@ -30,17 +30,17 @@ export function userOf(members: SentMembers): Identifier | undefined {
 }
 
 /** A key in the spelling that a deployment may give it back in (service-facts, Open questions). */
-export const folded = (key: string): string => key.toLowerCase().replaceAll(/\s+/g, '');
+export const foldKey = (key: string): string => key.toLowerCase().replaceAll(/\s+/g, '');
 
 /** What one key of a user should be by now. */
 export interface Expected {
   readonly record: SentRecord;
   /** As it was sent. */
-  readonly sent: ExactJson;
+  readonly sent: LosslessJson;
   /** What the profile should show: a value, nothing, or what cannot be told from what was sent. */
   readonly state: 'value' | 'absent' | 'untold';
   /** With `value`. */
-  readonly value: ExactJson;
+  readonly value: LosslessJson;
 }
 
 /** Records of one user from which those are dropped, now and then, that no longer say anything. */
@@ -62,14 +62,14 @@ export class SentUser {
 
   /** Undefined where endpoint 5 cannot find the user by what the records have. */
   get identifier(): Identifier | undefined {
-    return userOf(membersOfSent(this.#records[0]!));
+    return userOf(sentMembers(this.#records[0]!));
   }
 
   /** What each key of profileData should be. */
   expected(): ReadonlyMap<string, Expected> {
     const keys = new Map<string, Expected>();
     for (const record of this.#records) {
-      const data = membersOfSent(record).get('profileData');
+      const data = sentMembers(record).get('profileData');
       if (!isMap(data)) continue;
       for (const [key, sent] of data) keys.set(key, expectation(record, sent, keys.get(key)));
     }
@@ -83,7 +83,11 @@ export class SentUser {
   }
 }
 
-function expectation(record: SentRecord, sent: ExactJson, before: Expected | undefined): Expected {
+function expectation(
+  record: SentRecord,
+  sent: LosslessJson,
+  before: Expected | undefined,
+): Expected {
   const operator = operatorOf(sent);
   if (operator === undefined) {
     return { record, sent, value: sent, state: sent === null ? 'absent' : 'value' };
@@ -96,7 +100,9 @@ function expectation(record: SentRecord, sent: ExactJson, before: Expected | und
 }
 
 /** Of a value like `{"$incr":1}`. */
-function operatorOf(value: ExactJson): readonly [name: string, operand: ExactJson] | undefined {
+function operatorOf(
+  value: LosslessJson,
+): readonly [name: string, operand: LosslessJson] | undefined {
   if (!isMap(value)) return undefined;
   const [first] = value;
   return first?.[0].startsWith('$') === true ? first : undefined;
@@ -119,7 +125,7 @@ export class SentAddress {
   add(record: SentRecord, row: string): void {
     this.#record = record;
     if (record.row !== undefined || this.#all.length === 0) this.#all.push(record);
-    const members = parseExact(row);
+    const members = parseLossless(row);
     if (isMap(members)) this.#user = userOf(members) ?? this.#user;
   }
 
@@ -149,6 +155,6 @@ export class SentAddress {
   }
 
   #member(name: string): string {
-    return membersOfSent(this.#record).get(name) as string;
+    return sentMembers(this.#record).get(name) as string;
   }
 }

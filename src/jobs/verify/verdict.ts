@@ -1,5 +1,5 @@
-import { grouped } from '../../errors.js';
-import { isMap, parseExact, exactText } from '../../text/lossless-json.js';
+import { groupDigits } from '../../errors.js';
+import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
 import type { SentRecord } from './sent-records.js';
 import type { SettledCounts } from '../job-results.js';
 
@@ -34,7 +34,7 @@ export interface Verdict {
 }
 
 /** Of something that nothing can be told of. */
-export const untold = (
+export const inconclusive = (
   what: Verdict['what'],
   records: readonly SentRecord[],
   why: string,
@@ -49,7 +49,7 @@ export const untold = (
 });
 
 /** The line of a difference, in the order of the contract. */
-export const differenceText = (difference: Difference): string => {
+export const formatDifference = (difference: Difference): string => {
   const { source, line, identity, key, sent, found, verdict } = difference;
   const [place, who, what] = [source, identity, key].map((one) => JSON.stringify(one));
   return `{"source":${place},"line":${line},"identity":${who},"key":${what},"sent":${sent},"found":${found},"verdict":"${verdict}"}`;
@@ -89,16 +89,16 @@ export class VerdictTally {
 
   /** For people: what could not be compared, and what came back in another spelling. */
   *notes(): Generator<string> {
-    for (const [why, count] of this.#untold) yield `${grouped(count)} not compared: ${why}`;
+    for (const [why, count] of this.#untold) yield `${groupDigits(count)} not compared: ${why}`;
     const { foldedKeys } = this.counts;
     if (foldedKeys > 0) {
-      yield `${grouped(foldedKeys)} keys came back in another spelling: lower case, without blanks`;
+      yield `${groupDigits(foldedKeys)} keys came back in another spelling: lower case, without blanks`;
     }
   }
 }
 
 /** What becomes of the records of a rejects file whose outcome was unknown. */
-export class Settlement {
+export class UnknownResolution {
   readonly counts = { accepted: 0, absent: 0, unknown: 0 } satisfies SettledCounts;
   readonly #open = new Set<SentRecord>();
 
@@ -136,8 +136,9 @@ export class Settlement {
 
 /** A line of a rejects file; the record and its place are those of the line before. */
 function lineOf({ row = '{}' }: SentRecord, stage: 'unknown' | 'notSent', error: string): Buffer {
-  const before = parseExact(row);
-  const member = (name: string): string => exactText((isMap(before) && before.get(name)) || null);
+  const before = parseLossless(row);
+  const member = (name: string): string =>
+    stringifyLossless((isMap(before) && before.get(name)) || null);
   const content = isMap(before) && before.has('recordBase64') ? 'recordBase64' : 'record';
   return Buffer.from(
     `{"source":${member('source')},"line":${member('line')},"stage":"${stage}","error":${JSON.stringify(error)},"${content}":${member(content)}}`,

@@ -1,25 +1,31 @@
-import { Gate } from '../../bulk/adaptive-concurrency.js';
-import { exitCodes, EngagectlError, count } from '../../errors.js';
+import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
+import { exitCodes, EngagectlError, countOf } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { failureOf, runId, waitsOf, type Connection, type World } from '../job-context.js';
+import {
+  catchFailure,
+  newRunId,
+  retryStatusOf,
+  type Connection,
+  type JobContext,
+} from '../job-context.js';
 import { verifyDefaults, type VerifyOptions } from '../job-options.js';
 import { inputOptions } from '../input-files.js';
 import { uploadMapping } from '../write/upload.js';
-import { checkAll, type Checking } from './check-sent.js';
-import { EventBook } from './sent-events.js';
-import { proven } from './confidence.js';
+import { checkAll, type CheckContext } from './check-sent.js';
+import { SentEvents } from './sent-events.js';
+import { proofOfSample } from './confidence.js';
 import { SentInput } from './sent-input.js';
-import { Settlement, differenceText, VerdictTally } from './verdict.js';
+import { UnknownResolution, formatDifference, VerdictTally } from './verdict.js';
 import { watched } from '../../bulk/observed-client.js';
-import type { Waits } from '../../client/retry.js';
+import type { RetryStatus } from '../../client/retry.js';
 import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
-import type { RecordSink } from '../record-output.js';
+import type { RecordOutput } from '../record-output.js';
 
 /** Where lines go: differences, or what could not be settled. */
-type LineSink = Pick<RecordSink, 'write' | 'finish' | 'abort'>;
+type LineSink = Pick<RecordOutput, 'write' | 'finish' | 'abort'>;
 
 interface VerifyRequest extends VerifyOptions {
   readonly files: readonly string[];
@@ -37,7 +43,7 @@ const nothingOpen = 'no record of unknown outcome; a rejects file has such lines
 
 interface Verifying {
   readonly request: VerifyRequest;
-  readonly world: World;
+  readonly world: JobContext;
   readonly hooks: VerifyHooks;
   readonly connection: Connection;
   readonly sent: SentInput;
@@ -50,7 +56,7 @@ interface Verifying {
  */
 export async function verify(
   request: VerifyRequest,
-  world: World,
+  world: JobContext,
   hooks: VerifyHooks = {},
 ): Promise<VerifyResult> {
   const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), world);
@@ -75,7 +81,7 @@ export async function verify(
     };
     // A pipe cannot be read again, and what is to be settled is held whole.
     const isOnce = inputs.totalBytes === undefined || request.settle === true;
-    const book = new EventBook({ zone, most: isOnce ? undefined : mostEvents });
+    const book = new SentEvents({ zone, most: isOnce ? undefined : mostEvents });
     const sent = new SentInput(reading, book);
     return await perform({ request, world, hooks, connection, sent, seed }, inputs);
   } finally {
@@ -103,9 +109,9 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const { runtime } = world;
   const started = runtime.monotonic();
   const tally = new VerdictTally();
-  const settlement = request.settle ? new Settlement() : undefined;
+  const settlement = request.settle ? new UnknownResolution() : undefined;
   const counts = { requests: 0, retries: 0 };
-  const waits = waitsOf(connection, world);
+  const waits = retryStatusOf(connection, world);
   const { client, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => tally.checked,
@@ -122,26 +128,26 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     }
   };
   const { policy } = connection;
-  const asking = { client, policy, runtime, waits, counts, budget: new Gate(concurrency) };
+  const asking = { client, policy, runtime, waits, counts, budget: new AimdLimiter(concurrency) };
   const how = { within, pendingTimeout, concurrency };
   const checking = { sent, world, connection, readAgain, ...asking, ...how };
   const work = async () => {
     await sent.readAll(inputs);
     await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
   };
-  const failure = await failureOf(work(), runtime.signal);
+  const failure = await catchFailure(work(), runtime.signal);
   for (const line of tally.notes()) world.said.warn(line);
   if (settlement && sent.read === 0) world.said.warn(`${inputs.first}: ${nothingOpen}`);
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
-    run: runId(runtime),
+    run: newRunId(runtime),
     accountId: connection.accountId,
     read: sent.read,
     rejected: sent.rejected,
     ...tally.counts,
     ...(settlement && { settled: settlement.counts }),
     seed: verifying.seed,
-    ...proven(tally, sent, failure === undefined),
+    ...proofOfSample(tally, sent, failure === undefined),
     ...counts,
     seconds: Math.round(runtime.monotonic() - started) / 1000,
     output: request.output ?? null,
@@ -156,7 +162,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
 /** What is read counts until the first answer; from then on what was looked at. */
 function progressOf(
   { sent }: Verifying,
-  { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: Waits },
+  { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: RetryStatus },
 ): JobProgress {
   return {
     read: sent.read,
@@ -171,13 +177,13 @@ function progressOf(
 
 interface Writing {
   readonly tally: VerdictTally;
-  readonly settlement: Settlement | undefined;
+  readonly settlement: UnknownResolution | undefined;
   readonly sink: LineSink;
 }
 
 /** Counts what was found out, and writes what differs or stays open. */
 async function writeVerdicts(
-  checking: Checking,
+  checking: CheckContext,
   { tally, settlement, sink }: Writing,
 ): Promise<void> {
   const writeAll = async (lines: Iterable<Buffer>) => {
@@ -188,7 +194,7 @@ async function writeVerdicts(
     try {
       for await (const verdict of checkAll(checking)) {
         tally.add(verdict);
-        const differences = verdict.differences.map((one) => Buffer.from(differenceText(one)));
+        const differences = verdict.differences.map((one) => Buffer.from(formatDifference(one)));
         await writeAll(settlement ? settlement.settle(verdict) : differences);
       }
     } finally {
@@ -202,7 +208,7 @@ async function writeVerdicts(
 
 function verdictError(
   tally: VerdictTally,
-  settlement: Settlement | undefined,
+  settlement: UnknownResolution | undefined,
   output: string | undefined,
 ): EngagectlError | undefined {
   if (settlement) return openError(settlement, output);
@@ -219,18 +225,18 @@ function verdictError(
 }
 
 function openError(
-  { counts }: Settlement,
+  { counts }: UnknownResolution,
   output = 'the lines written',
 ): EngagectlError | undefined {
   const { absent, unknown } = counts;
   if (unknown > 0) {
-    return new EngagectlError('E-UNKNOWN', `of ${count(unknown, 'record')} it cannot be told`, {
+    return new EngagectlError('E-UNKNOWN', `of ${countOf(unknown, 'record')} it cannot be told`, {
       why: 'the service does not show what would decide it',
       fix: `${output} says why, record by record`,
     });
   }
   if (absent === 0) return undefined;
-  return new EngagectlError('E-DIFFERENT', `${count(absent, 'record')} not found`, {
+  return new EngagectlError('E-DIFFERENT', `${countOf(absent, 'record')} not found`, {
     why: 'their request was not processed',
     fix: `send them: give ${output} to the same command as before`,
   });

@@ -1,21 +1,23 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { AcceptedMemory, StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
+import { existsSync } from 'node:fs';
+import { Baseline, ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
 import { EngagectlError } from '../../errors.js';
-import { refusePlace, unwritable } from '../../files/path-checks.js';
-import { lockRun, type RunLock } from '../../files/file-lock.js';
-import { makeRoot } from '../run/run-folder.js';
-import { shardText } from '../shard.js';
-import { csvCell } from '../../output/formats.js';
-import { isOfUser, type RecordKey } from '../../text/record-hash.js';
-import type { World } from '../job-context.js';
-import type { WriteRequest, Writing } from './write-request.js';
+import { refuseUntrusted } from '../../files/ownership.js';
+import { FileDraft } from '../../files/atomic-write.js';
+import { checkWritablePath, unwritablePathError } from '../../files/path-checks.js';
+import { lockRun, type FileLock } from '../../files/file-lock.js';
+import { makeStateFolder } from '../run/run-folder.js';
+import { formatShard } from '../shard.js';
+import { escapeCsvCell } from '../../output/formats.js';
+import { isUserKey, type RecordKey } from '../../text/record-hash.js';
+import type { JobContext } from '../job-context.js';
+import type { WriteRequest, WriteContext } from './write-request.js';
 
 /** What a write that sends only what changed works with. */
-export interface Remembered {
+export interface ChangeTracking {
   readonly stream: string;
-  readonly memory: StreamMemory;
+  readonly memory: ChangeTracker;
   /** Events of the stream are remembered. */
   readonly knowsEvents: boolean;
   /** Writes whom the input does not hold any more, where a file was asked for. */
@@ -28,25 +30,28 @@ export interface Remembered {
  * Opens what is remembered of the account, host, command and stream; undefined where everything is
  * to be sent. Throws E-USAGE, E-RUN-LOCKED, E-FILE-WRITE, E-CONFIG.
  */
-export async function openMemory(writing: Writing): Promise<Remembered | undefined> {
+export async function openChangeTracking(
+  writing: WriteContext,
+): Promise<ChangeTracking | undefined> {
   const { kind, request, world, connection, rehearsal } = writing;
   refuseOthers(request, world);
   if (!request.changed || !connection) return undefined;
   const { stream = 'default', shard } = request;
   const names = [connection.accountId, connection.host, kind.name, stream];
-  const owner = ownerOf(shard ? [...names, shardText(shard)] : names);
+  const owner = ownerOf(shard ? [...names, formatShard(shard)] : names);
   const root = path.join(path.dirname(world.runsFolder()), 'memory');
   const folder = path.join(root, owner.name);
   const gone = openGone(request.gone, world);
   const lock = await inPlace(folder, world, async () => {
-    makeRoot(folder);
+    makeStateFolder(folder);
+    for (const each of [root, folder]) refuseUntrusted(each, world.runtime);
     return lockStream(path.join(root, `.${owner.name}.lock`), stream);
   });
   const { said, runtime } = world;
   const number = () => Math.floor(runtime.random() * 2 ** 32);
   const open = (holdsEvents: boolean) => {
     const what = holdsEvents ? 'event' : kind.name === 'subscribe' ? 'subscription' : 'profile';
-    const memory = new AcceptedMemory({
+    const memory = new Baseline({
       folder,
       kind: what,
       owner: owner.words,
@@ -58,7 +63,7 @@ export async function openMemory(writing: Writing): Promise<Remembered | undefin
     if (!memory.isKnown) said.note(`no ${what} of stream "${stream}" is remembered: ${all}`);
     return memory;
   };
-  const memory = new StreamMemory(open, { isRehearsal: rehearsal !== undefined });
+  const memory = new ChangeTracker(open, { isRehearsal: rehearsal !== undefined });
   return {
     stream,
     memory,
@@ -82,7 +87,7 @@ export async function openMemory(writing: Writing): Promise<Remembered | undefin
   };
 }
 
-function refuseOthers(request: WriteRequest, { words }: World): void {
+function refuseOthers(request: WriteRequest, { words }: JobContext): void {
   const { changed, order } = request;
   const { option } = words;
   const alone = (['stream', 'full', 'gone'] as const).find((name) => request[name] !== undefined);
@@ -109,7 +114,7 @@ function ownerOf(names: readonly string[]) {
   };
 }
 
-async function lockStream(file: string, stream: string): Promise<RunLock> {
+async function lockStream(file: string, stream: string): Promise<FileLock> {
   try {
     return await lockRun(file);
   } catch (error) {
@@ -125,7 +130,7 @@ async function lockStream(file: string, stream: string): Promise<RunLock> {
   }
 }
 
-async function inPlace<T>(file: string, { words }: World, work: () => Promise<T>): Promise<T> {
+async function inPlace<T>(file: string, { words }: JobContext, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
@@ -140,39 +145,32 @@ async function inPlace<T>(file: string, { words }: World, work: () => Promise<T>
 }
 
 /** The file for whom the input does not hold; it takes its name when it is whole. Throws E-FILE-WRITE. */
-function openGone(name: string | undefined, { runtime: { cwd }, words }: World) {
+function openGone(name: string | undefined, { runtime: { cwd }, words }: JobContext) {
   if (name === undefined) return undefined;
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the file', option: words.option('gone', '<file>') };
-  refusePlace(file, place);
-  const draft = `${file}.partial`;
-  let descriptor: number | undefined;
+  checkWritablePath(file, place);
+  let draft: FileDraft | undefined;
   return {
-    async write(memory: StreamMemory): Promise<void> {
+    async write(memory: ChangeTracker): Promise<void> {
       try {
-        descriptor = openSync(draft, 'w', 0o600);
+        draft = new FileDraft(file);
         let head = true;
         for await (const gone of memory.gone()) {
-          writeSync(descriptor, goneLine(gone, head));
+          draft.write(goneLine(gone, head));
           head = false;
         }
-        renameSync(draft, file);
-        closeSync(descriptor);
-        descriptor = undefined;
+        draft.commit();
       } catch (error) {
-        throw unwritable(file, place, error);
+        throw unwritablePathError(file, place, error);
       }
     },
-    close(): void {
-      if (descriptor === undefined) return;
-      closeSync(descriptor);
-      rmSync(draft, { force: true });
-    },
+    close: (): void => draft?.discard(),
   };
 }
 
 /** A line for somebody the input does not hold: of users a bare list, of addresses type and value. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
-  if (isOfUser({ space })) return `${csvCell(key)}\n`;
-  return `${isFirst ? 'type,value\n' : ''}${space},${csvCell(key)}\n`;
+  if (isUserKey({ space })) return `${escapeCsvCell(key)}\n`;
+  return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;
 }

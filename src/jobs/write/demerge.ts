@@ -1,33 +1,33 @@
-import { surveyIdentities, IdentitySet } from '../../bulk/write/deduplication.js';
-import { firstRecords } from '../../input/row-block.js';
+import { countIdentities, IdentitySet } from '../../bulk/write/deduplication.js';
+import { limitRecords } from '../../input/row-block.js';
 import { demergeMapper } from '../../mapping/demerge-mapper.js';
-import { noRecovery, readMeaning } from '../input-files.js';
-import { performWrite } from './run-write.js';
+import { noRecovery, inputFingerprint } from '../input-files.js';
+import { runWrite } from './run-write.js';
 import type { WriteResult } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 import type { DemergeOptions } from '../job-options.js';
 import type { WriteHooks, WriteRequest } from './write-request.js';
 
 /** Demerges profiles by identity; each identity is sent once. */
 export async function demerge(
   request: WriteRequest & DemergeOptions,
-  world: World,
+  world: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const { identity = 'identity', retryUnknown = false, limit = Number.POSITIVE_INFINITY } = request;
   if (request.recoverQuotes) throw noRecovery('demerges', world.words);
   const seen = new IdentitySet(world.runtime.random);
-  return performWrite(
+  return runWrite(
     {
       name: 'demerge',
       listColumn: identity,
-      meaning: { ...readMeaning(request), identity },
+      meaning: { ...inputFingerprint(request), identity },
       frame: ['{"identities":[', ']}'],
       mapper: () => demergeMapper({ identity, retryUnknown }),
       keys: [identity],
       seen,
       survey: (inputs, mapper) =>
-        surveyIdentities(firstRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),
+        countIdentities(limitRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),
     },
     request,
     world,

@@ -1,28 +1,28 @@
-import { EngagectlError, count } from '../../errors.js';
+import { EngagectlError, countOf } from '../../errors.js';
 import {
   appendLedger,
-  ledgerOf,
+  ledgerPath,
   readLedger,
-  type LedgerLine,
+  type LedgerEntry,
   type LedgerSource,
 } from '../run/sent-files-ledger.js';
-import { folderOfRuns } from '../run/open-run.js';
-import { digest } from '../run/run-folder.js';
-import { shardCount, shardText } from '../shard.js';
-import { noOutcomes, type OnceKind } from '../../bulk/outcomes/outcome-counts.js';
-import { changedInput, type TextDigests } from '../../input/text-digest.js';
+import { runsFolder } from '../run/open-run.js';
+import { fingerprint } from '../run/run-folder.js';
+import { shardCount, formatShard } from '../shard.js';
+import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
+import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
 import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { Remembered } from './change-tracking.js';
+import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import type { World, Words } from '../job-context.js';
-import type { Writing, WriteRequest } from './write-request.js';
+import type { JobContext, Wording } from '../job-context.js';
+import type { WriteContext, WriteRequest } from './write-request.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
 
 /** A write, as the ledger knows it. */
 type LedgerRun = Pick<
-  LedgerLine,
+  LedgerEntry,
   'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream'
 >;
 
@@ -31,7 +31,7 @@ interface LedgerPlace {
   readonly runs: string;
   /** The run itself, where it begins now. */
   readonly made: string | undefined;
-  readonly world: World;
+  readonly world: JobContext;
   /** What was sent before may be sent again. */
   readonly again: boolean;
   /** The events of its stream are remembered one by one: those that were accepted are not sent. */
@@ -43,8 +43,8 @@ interface LedgerPlace {
 interface FinishedRun {
   readonly result: WriteResult;
   /** Of all inputs that were read to their end, by any part of the run. */
-  readonly digests: TextDigests;
-  readonly once: ReadonlySet<OnceKind>;
+  readonly digests: DigestTable;
+  readonly once: ReadonlySet<NonIdempotentKind>;
   /** Records that the run began behind. */
   readonly before: number;
   /** Its folder is there, and can stay. */
@@ -52,23 +52,23 @@ interface FinishedRun {
 }
 
 /** Undefined for a rehearsal, and where there is no place for a ledger. */
-export function openLedger(
-  { kind, request, world, connection, rehearsal }: Writing,
+export function openDuplicateProtection(
+  { kind, request, world, connection, rehearsal }: WriteContext,
   {
     made,
     remembered,
-  }: { readonly made: string | undefined; readonly remembered: Remembered | undefined },
+  }: { readonly made: string | undefined; readonly remembered: ChangeTracking | undefined },
 ) {
   if (!connection || rehearsal !== undefined) return undefined;
-  const runs = folderOfRuns(world);
+  const runs = runsFolder(world);
   if (runs === undefined) return undefined;
   const { accountId, host } = connection;
-  const meaning = digest(kind.meaning);
-  const shard = request.shard && { shard: shardText(request.shard) };
+  const meaning = fingerprint(kind.meaning);
+  const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
   const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  return new RunLedger(run, {
+  return new DuplicateProtection(run, {
     runs,
     made,
     again,
@@ -79,16 +79,16 @@ export function openLedger(
 }
 
 /** What a write asks of the ledger before it begins, and tells it at its end. */
-export class RunLedger {
+export class DuplicateProtection {
   /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
   readonly refused: EngagectlError | undefined;
   readonly #isDamaged: boolean;
   readonly #run: LedgerRun;
   readonly #place: LedgerPlace;
   /** Of runs whose records would do harm, sent again by this command. */
-  readonly #lines: readonly LedgerLine[];
+  readonly #lines: readonly LedgerEntry[];
   /** The same of runs that sent other parts, which hold some of the same records. */
-  readonly #otherParts: readonly LedgerLine[];
+  readonly #otherParts: readonly LedgerEntry[];
 
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
@@ -99,7 +99,7 @@ export class RunLedger {
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
     if (damage === undefined) return;
-    const error = unreadable(ledgerOf(runs), damage, world);
+    const error = unreadable(ledgerPath(runs), damage, world);
     world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
     if (!again) this.refused = error;
   }
@@ -120,13 +120,13 @@ export class RunLedger {
       : sentBefore(inputs, { lines, resume, words }));
     if (!sent) {
       const other = { lines: this.#otherParts, shard: this.#run.shard, words };
-      if (!isPiped) await refuseOtherParts(inputs, other);
+      if (!isPiped) await refuseOtherShards(inputs, other);
       return undefined;
     }
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
     this.#place.world.said.note(
-      `${count(sent.records, 'record')} sent on ${when} by run ${run}: what is behind is new`,
+      `${countOf(sent.records, 'record')} sent on ${when} by run ${run}: what is behind is new`,
     );
     return sent;
   }
@@ -154,7 +154,7 @@ export class RunLedger {
   }
 
   /** The same command with the same content would do harm. */
-  #doesHarm(line: LedgerLine): boolean {
+  #doesHarm(line: LedgerEntry): boolean {
     const same = ['accountId', 'command', 'host', 'meaning'] as const;
     const isSame = same.every((name) => line[name] === this.#run[name]);
     const isRemembered = this.#place.remembers && line.stream === this.#run.stream;
@@ -164,7 +164,7 @@ export class RunLedger {
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
     const { said, words } = this.#place.world;
-    const what = `the end of run ${run} cannot be noted in ${ledgerOf(this.#place.runs)}: ${error.message}`;
+    const what = `the end of run ${run} cannot be noted in ${ledgerPath(this.#place.runs)}: ${error.message}`;
     const next = mustStay
       ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
       : '';
@@ -173,7 +173,7 @@ export class RunLedger {
   }
 }
 
-const unreadable = (file: string, damage: string, { words }: World): EngagectlError =>
+const unreadable = (file: string, damage: string, { words }: JobContext): EngagectlError =>
   new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
     why: `${damage}; so nobody can tell whether these records, which do harm when sent twice, were sent before`,
     fix: `put the file back as it was; or move it away, or give ${words.option('again')}, when you are sure`,
@@ -181,7 +181,7 @@ const unreadable = (file: string, damage: string, { words }: World): EngagectlEr
   });
 
 /** The inputs of a run as the ledger has them: those that were read to their end; one by one, for there may be many. */
-function* ledgerSources(digests: TextDigests, names: readonly string[]): Generator<LedgerSource> {
+function* ledgerSources(digests: DigestTable, names: readonly string[]): Generator<LedgerSource> {
   let before: number | undefined;
   for (const [input, name] of names.entries()) {
     const found = digests.get(input);
@@ -209,7 +209,7 @@ export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
   `stdin (${runName})`;
 
 /** Throws E-USAGE where a name is given to a run that reads files. */
-export function refuseFiles({ names, totalBytes }: Inputs, { words }: World): void {
+export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext): void {
   if (names.length === 1 && totalBytes === undefined) return;
   throw new EngagectlError('E-USAGE', `${words.option('runName')} is for input from one pipe`, {
     why: 'a run from files is found by their names',
@@ -221,23 +221,23 @@ export function refuseFiles({ names, totalBytes }: Inputs, { words }: World): vo
 interface SentInput extends MatchedText {
   readonly name: string;
   readonly records: number;
-  readonly line: LedgerLine;
+  readonly line: LedgerEntry;
 }
 
 /** What of the input needs not be sent, as the journal of the run would say it. */
 interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
-  readonly line: LedgerLine;
+  readonly line: LedgerEntry;
   /** The input holds nothing else. */
   readonly isAll: boolean;
 }
 
 interface Asked {
   /** Runs that sent records with this meaning which do harm when sent twice. */
-  readonly lines: readonly LedgerLine[];
+  readonly lines: readonly LedgerEntry[];
   readonly resume: boolean;
-  readonly words: Words;
+  readonly words: Wording;
 }
 
 /**
@@ -261,12 +261,12 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   if (!asked.resume) throw alreadySent(first, asked.words);
   if (late) throw sentLate(late, asked.words);
   const last = some.at(-1)!;
-  if (!last.isWhole && last.text.endsInLine) throw changedInput(last.name, lineGoesOn);
+  if (!last.isWhole && last.text.endsInLine) throw inputChangedError(last.name, lineGoesOn);
   return sentOf(some, isNew < 0);
 }
 
 /** Throws E-ALREADY-SENT where one of `lines` sent other parts of the inputs. */
-async function refuseOtherParts(
+async function refuseOtherShards(
   inputs: Inputs,
   {
     lines,
@@ -297,7 +297,7 @@ async function refuseOtherParts(
 /** Of a pipe: what the last run of its name sent, if it begins like that. It is not read any further. */
 async function pipedBefore(
   inputs: Inputs,
-  { lines, name }: { readonly lines: readonly LedgerLine[]; readonly name: string },
+  { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
 ): Promise<SentBefore | undefined> {
   const line = lines.findLast(({ sources }) => sources[0]?.name === name);
   const source = line?.sources[0];
@@ -316,10 +316,10 @@ function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
 
 interface Known {
   readonly texts: KnownTexts;
-  readonly of: ReadonlyMap<TextDigest, { readonly records: number; readonly line: LedgerLine }>;
+  readonly of: ReadonlyMap<TextDigest, { readonly records: number; readonly line: LedgerEntry }>;
 }
 
-function knownFrom(lines: readonly LedgerLine[]): Known {
+function knownFrom(lines: readonly LedgerEntry[]): Known {
   const of = new Map(
     lines.flatMap((line) =>
       line.sources.map((source) => [textOf(source), { records: source.records, line }] as const),
@@ -360,7 +360,7 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
   return {
     kind: 'settlement',
     settled: records === 0 ? [] : [[0, records - 1]],
-    counts: { ...noOutcomes(), accepted: records },
+    counts: { ...zeroCommitted(), accepted: records },
     rejects: { bytes: 0, crc: 0 },
     watermark,
     digests,
@@ -372,7 +372,7 @@ const recordsOf = (sent: readonly SentInput[]): number =>
 
 const lineGoesOn = 'text was added to its last line, which had no line end, since a run sent it';
 
-function alreadySent({ name, isWhole, line }: SentInput, { option }: Words): EngagectlError {
+function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
   const { run, finished, once } = line;
   const what = isWhole ? 'was sent' : 'begins with what was sent';
   const records = once.includes('event') ? 'events' : 'records';
@@ -391,7 +391,7 @@ function alreadySent({ name, isWhole, line }: SentInput, { option }: Words): Eng
 }
 
 /** Behind an input that is new: the run could not begin behind both. */
-const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Words) =>
+const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
   new EngagectlError(
     'E-ALREADY-SENT',
     `${name} was sent on ${finished.slice(0, 10)} by run ${run}`,

@@ -1,24 +1,31 @@
-import { Intake } from '../../bulk/peekable-iterator.js';
-import { writes } from '../../contract/endpoints.js';
+import { PeekableIterator } from '../../bulk/peekable-iterator.js';
+import { writeEndpoints } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
-import { firstRecords, type RowBlock } from '../../input/row-block.js';
+import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
-import { findingsOf, type Findings } from '../../mapping/preview/findings.js';
+import { previewFindings, type PreviewFindings } from '../../mapping/preview/findings.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { zoneOf } from '../../time-zone.js';
+import { timeZone } from '../../time-zone.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
-import { draftOf, draftTarget, writeDraft, type DraftWish } from './write-mapping-file.js';
-import { needRecords } from './min-records.js';
+import {
+  inferFromRows,
+  mappingFileTarget,
+  writeMappingFile,
+  type MappingFileOptions,
+} from './write-mapping-file.js';
+import { requireRecords } from './min-records.js';
 import { inputOptions } from '../input-files.js';
 import { uploadFrame, uploadMapping } from './upload.js';
-import { Survey } from '../../mapping/preview/field-statistics.js';
+import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
-import type { World } from '../job-context.js';
-import type { RecordBlock, RecordReject } from '../../mapping/record-block.js';
+import type { JobContext } from '../job-context.js';
+import type { RecordBlock, RejectedRow } from '../../mapping/record-block.js';
 
 /** Text that is read. Of a longer input the rest is estimated. */
 const mostBytes = 16 * 1024 * 1024;
+/** Numbers that say where records and cells are: a draft keeps them all, and of records of one byte they are most of its memory. */
+const mostNumbers = 8 * 1024 * 1024;
 /** Nothing is sent, so nothing can be measured: what one request is taken to last. */
 const secondsPerRequest = 1;
 
@@ -33,7 +40,7 @@ interface PreviewRequest extends UploadOptions {
 }
 
 /** What an upload would do, as far as its input was read. */
-export interface Preview extends Findings {
+export interface Preview extends PreviewFindings {
   /** The first input. */
   readonly source: string;
   /** Read, rejected ones among them. */
@@ -71,7 +78,7 @@ interface Estimate {
   readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
 }
 
-type PreviewWorld = Pick<World, 'runtime' | 'words' | 'timezone'>;
+type PreviewWorld = Pick<JobContext, 'runtime' | 'words' | 'timezone'>;
 
 /**
  * What an upload would send; nothing is sent: no connection is made, and no file is written but
@@ -88,7 +95,7 @@ export async function previewUpload(
   const least = mapping.expected?.minRecords;
   try {
     if (least && inputs.totalBytes !== undefined) {
-      await needRecords(least, await openInputs(options, runtime), runtime.signal);
+      await requireRecords(least, await openInputs(options, runtime), runtime.signal);
     }
     const beginning = new Beginning(inputs, request.limit);
     const blocks = beginning.blocks(runtime.signal);
@@ -102,7 +109,7 @@ export async function previewUpload(
 
 async function mappingFor(request: PreviewRequest, world: PreviewWorld, drafted?: MappingFile) {
   const mapping = await uploadMapping(request, world, drafted);
-  return { ...mapping, zone: zoneOf(world.timezone) };
+  return { ...mapping, zone: timeZone(world.timezone) };
 }
 
 interface Reading extends PreviewWorld {
@@ -112,17 +119,17 @@ interface Reading extends PreviewWorld {
 
 /** A draft, and the preview of what would be sent by it. */
 async function draft(
-  request: PreviewRequest & DraftWish,
+  request: PreviewRequest & MappingFileOptions,
   given: UploadMapping,
   { beginning, blocks, ...world }: Reading,
 ): Promise<Preview> {
-  const target = await draftTarget(request, world);
+  const target = await mappingFileTarget(request, world);
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
-  const drafted = draftOf(rows, beginning.inputs, given, world.words);
+  const drafted = inferFromRows(rows, beginning.inputs, given, world.words);
   const mapping = await mappingFor(request, world, drafted);
   const preview = await readPreview(request, mapping, beginning, rows);
-  await writeDraft(drafted, target, request.overwrite === true);
+  await writeMappingFile(drafted, target, request.overwrite === true);
   return { ...preview, drafted };
 }
 
@@ -132,6 +139,7 @@ class Beginning {
   readonly #limit: number | undefined;
   isAll = true;
   bytes = 0;
+  #numbers = 0;
 
   constructor(inputs: Inputs, limit: number | undefined) {
     this.inputs = inputs;
@@ -140,11 +148,12 @@ class Beginning {
 
   async *blocks(signal: AbortSignal): AsyncGenerator<RowBlock> {
     const blocks = this.inputs.blocks();
-    const rows = this.#limit === undefined ? blocks : firstRecords(blocks, this.#limit);
-    for await (const block of new Intake(rows).until(signal)) {
-      this.isAll = this.bytes < mostBytes;
+    const rows = this.#limit === undefined ? blocks : limitRecords(blocks, this.#limit);
+    for await (const block of new PeekableIterator(rows).until(signal)) {
+      this.isAll = this.bytes < mostBytes && this.#numbers < mostNumbers;
       if (!this.isAll) return;
       this.bytes += block.bytes.length;
+      this.#numbers += 3 * block.count + (block.cells?.bounds.length ?? 0);
       yield block;
     }
     signal.throwIfAborted();
@@ -176,23 +185,23 @@ async function readPreview(
     rejectReasons: [...survey.reasons].map(([reason, { count, source, line }]) => {
       return { reason, count, source, line };
     }),
-    ...findingsOf(survey, headers, mapping),
+    ...previewFindings(survey, headers, mapping),
     drafted: null,
     exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
 }
 
 function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: PreviewRequest) {
-  const records = chunkSize ?? writes.upload.records;
+  const records = chunkSize ?? writeEndpoints.upload.records;
   const frameBytes = Buffer.byteLength(uploadFrame.join(''));
-  return new RequestCount({ records, bytes: chunkBytes, frameBytes });
+  return new RequestEstimate({ records, bytes: chunkBytes, frameBytes });
 }
 
 /** Of the whole input. Null where it is a pipe that was not read to its end. */
 function estimateOf(
   { survey, requests }: PreviewSample,
   { isAll, inputs }: Beginning,
-  { concurrency: inFlight = writes.upload.inFlight }: PreviewRequest,
+  { concurrency: inFlight = writeEndpoints.upload.inFlight }: PreviewRequest,
 ): Estimate | null {
   if (!isAll && inputs.totalBytes === undefined) return null;
   const factor = isAll ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
@@ -220,17 +229,17 @@ interface PreviewRecord extends Place {
   readonly record: string;
 }
 
-type PreviewReject = Place & Omit<RecordReject, 'row'>;
+type PreviewReject = Place & Omit<RejectedRow, 'row'>;
 
 /** What was read of an input so far: its first records, and figures about all of them. */
 class PreviewSample {
-  readonly survey = new Survey();
-  readonly requests: RequestCount;
+  readonly survey = new FieldStatistics();
+  readonly requests: RequestEstimate;
   readonly first: PreviewRecord[] = [];
   readonly rejects: PreviewReject[] = [];
   readonly #shown: number;
 
-  constructor(shown: number, requests: RequestCount) {
+  constructor(shown: number, requests: RequestEstimate) {
     this.#shown = shown;
     this.requests = requests;
   }
@@ -271,7 +280,7 @@ interface RequestLimits {
  * How many requests records would make: full ones, events and profiles apart. Records that wait
  * for an earlier one of their key are taken as if they did not, and can make a few more.
  */
-class RequestCount {
+class RequestEstimate {
   requests = 0;
   /** Of all bodies. */
   bytes = 0;

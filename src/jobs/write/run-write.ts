@@ -1,45 +1,45 @@
 import path from 'node:path';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
-  earlierParts,
-  mayBeginAnew,
+  replayWrite,
+  mayRestart,
   writeEntries,
-  type EarlierParts,
+  type ResumeState,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
-import { writes } from '../../contract/endpoints.js';
-import { grouped } from '../../errors.js';
+import { writeEndpoints } from '../../contract/endpoints.js';
+import { groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
-import { withoutUnknown } from '../../mapping/rejects-input.js';
-import { zoneOf } from '../../time-zone.js';
-import { needRecords } from './min-records.js';
-import { pipeName, refuseFiles, openLedger } from './duplicate-protection.js';
-import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-run.js';
+import { holdBackUnknown } from '../../mapping/rejects-input.js';
+import { timeZone } from '../../time-zone.js';
+import { requireRecords } from './min-records.js';
+import { pipeName, refuseFiles, openDuplicateProtection } from './duplicate-protection.js';
+import { openRun, refuseUnfinished, unjournaledRun, type OpenRun } from '../run/open-run.js';
 import { inputOptions } from '../input-files.js';
-import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
-import { shardText, writeSlots } from '../shard.js';
-import { openTally, workThrough, isWorthKeeping } from './send-input.js';
+import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
+import { formatShard, writeConcurrency } from '../shard.js';
+import { openTally, sendInput, isResumable } from './send-input.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
-import type { Remembered } from './change-tracking.js';
+import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import type { Connection, World } from '../job-context.js';
-import type { WriteHooks, WriteKind, WriteRequest, Writing } from './write-request.js';
+import type { Connection, JobContext } from '../job-context.js';
+import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
 
 /**
  * Does a write from its input to its result. Throws what was in the way before anything was sent;
  * from then on what goes wrong is part of the result.
  */
-export async function performWrite(
+export async function runWrite(
   kind: WriteKind,
   request: WriteRequest,
-  world: World,
+  world: JobContext,
   hooks: WriteHooks = {},
 ): Promise<WriteResult> {
   const { rehearsal: asked, runName } = request;
-  const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
-  const slots = writeSlots(kind.name, request, world);
+  const rehearsal = asked && !writeEndpoints[kind.name].dryRun ? 'check' : asked;
+  const slots = writeConcurrency(kind.name, request, world);
   const options = inputOptions(request.files, request, kind.listColumn);
   const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
   let connection: Connection | undefined;
@@ -47,19 +47,19 @@ export async function performWrite(
     sayFormats(inputs, world);
     // What is remembered belongs to an account.
     if (rehearsal !== 'check' || request.changed) connection = await world.connect();
-    const mapped = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
-    const whole = request.retryUnknown ? mapped : withoutUnknown(mapped);
+    const mapped = kind.mapper(connection?.zone ?? timeZone(world.timezone));
+    const whole = request.retryUnknown ? mapped : holdBackUnknown(mapped);
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
-      const which = count > 1 ? `${source} and ${grouped(count - 1)} more` : source;
+      const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
       for (const doubt of mapper.doubts?.(header) ?? []) {
         world.said.warn(`${which}: ${doubt}`, { file: source, line: 1 });
       }
     }
     const piped = inputs.totalBytes === undefined;
     if (kind.minRecords && !piped) {
-      await needRecords(
+      await requireRecords(
         kind.minRecords,
         await openInputs(options, world.runtime),
         world.runtime.signal,
@@ -75,23 +75,23 @@ export async function performWrite(
 }
 
 /** Of what has no name that tells: a wrong guess is seen at once. */
-function sayFormats({ guessed }: Inputs, { said, words }: World): void {
+function sayFormats({ guessed }: Inputs, { said, words }: JobContext): void {
   if (!guessed) return;
   const { name, format, others } = guessed;
-  const more = others > 0 ? ` and ${grouped(others)} more` : '';
+  const more = others > 0 ? ` and ${groupDigits(others)} more` : '';
   const other = words.option('inputFormat');
   said.note(`${name}${more}: read as ${format}, by its content; ${other} says otherwise`);
 }
 
 /** What remembers is loaded where it is asked for. */
-async function openRemembered(writing: Writing): Promise<Remembered | undefined> {
+async function openRemembered(writing: WriteContext): Promise<ChangeTracking | undefined> {
   const { changed, stream, full, gone } = writing.request;
   if ([changed, stream, full, gone].every((asked) => asked === undefined)) return undefined;
-  const { openMemory } = await import('./change-tracking.js');
-  return openMemory(writing);
+  const { openChangeTracking } = await import('./change-tracking.js');
+  return openChangeTracking(writing);
 }
 
-async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
+async function runConnected(writing: WriteContext, mapper: Mapper): Promise<WriteResult> {
   const { hooks, inputs, kind, request } = writing;
   const remembered = await openRemembered(writing);
   const run = await openRunOf(writing).catch((error: unknown) => {
@@ -103,7 +103,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   let tally: Tally | undefined;
   try {
     const isResumed = run.kept?.resumed === true;
-    const ledger = openLedger(writing, {
+    const ledger = openDuplicateProtection(writing, {
       made: isResumed ? undefined : run.id,
       remembered,
     });
@@ -112,14 +112,14 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
       ? undefined
       : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
     const before = sent?.entries ?? [];
-    const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
+    const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier) await verify(writing, earlier);
     tally = await openTally(writing, { run, earlier });
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);
     const memory = remembered?.memory;
-    const ending = await workThrough(writing, { mapper, run, earlier, tally, ledger, memory });
+    const ending = await sendInput(writing, { mapper, run, earlier, tally, ledger, memory });
     if (ending.result.done) await remembered?.writeGone();
     const isTold = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isTold;
@@ -130,17 +130,17 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
       done = ledger.note({ ...end, isKept }, inputs);
     }
-    unfinished = ending.result.done && !done ? isWorthKeeping(run) : ending.result.unfinished;
+    unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };
   } finally {
     await tally?.rejects.close(); // open already where the run was refused or declined
     remembered?.close();
-    run.close({ keep: unfinished ?? (!done && isWorthKeeping(run)) });
+    run.close({ keep: unfinished ?? (!done && isResumable(run)) });
   }
 }
 
 /** Last of all: nobody is asked about what would be refused anyway. */
-async function confirm(writing: Writing, mapper: Mapper): Promise<void> {
+async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const { kind, hooks, request, world, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
   const piped = inputs.totalBytes === undefined;
@@ -152,7 +152,7 @@ async function confirm(writing: Writing, mapper: Mapper): Promise<void> {
 }
 
 /** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
-async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise<void> {
+async function verify({ inputs, kind }: WriteContext, earlier: ResumeState): Promise<void> {
   const { digests, watermark } = earlier;
   if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
   const digest = digests.get(0);
@@ -161,15 +161,15 @@ async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise
 }
 
 /** Runs from files are kept, and those from a pipe that have a name: its producer is run again. */
-async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
+async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
   const { kind, request, world, inputs, connection, rehearsal } = writing;
-  if (!connection || rehearsal !== undefined) return unkeptRun(world);
+  if (!connection || rehearsal !== undefined) return unjournaledRun(world);
   const isPiped = inputs.totalBytes === undefined;
   if (isPiped && request.runName === undefined) {
     const how = world.words.option('runName', '<name>');
     const note = `input from a pipe is resumed only by ${how}: starting afresh`;
     if (request.resume) world.said.note(note);
-    return unkeptRun(world);
+    return unjournaledRun(world);
   }
   const wanted = {
     command: kind.name,
@@ -178,15 +178,15 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
     files: isPiped
       ? [pipeName(request)]
       : request.files.map((file) => path.resolve(world.runtime.cwd, file)),
-    options: digest(kind.meaning),
-    ...(request.shard && { shard: shardText(request.shard) }),
+    options: fingerprint(kind.meaning),
+    ...(request.shard && { shard: formatShard(request.shard) }),
     resume: request.resume,
     fresh: request.fresh,
     run: request.run,
     mayBeginAnew: (folder: RunFolder) =>
-      mayBeginAnew(earlierParts(readJournal(journalOf(folder), writeEntries))),
+      mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
   };
   if (request.journal) return openRun(wanted, writeEntries, world);
   await refuseUnfinished(wanted, world);
-  return unkeptRun(world);
+  return unjournaledRun(world);
 }

@@ -1,53 +1,56 @@
-import { endedOf } from '../../bulk/outcomes/outcome-counts.js';
+import { finishedCount } from '../../bulk/outcomes/outcome-counts.js';
 import { Tally } from '../../bulk/outcomes/tally.js';
-import { JournalledOutcomes } from '../../bulk/outcomes/outcome-log.js';
+import { JournaledOutcomes } from '../../bulk/outcomes/outcome-log.js';
 import {
-  elsewhereBefore,
-  hasRecords,
-  earlierParts,
+  otherShardsBefore,
+  hasCommitted,
+  replayWrite,
   hasSent,
-  type EarlierParts,
+  type ResumeState,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
-import { write } from '../../bulk/write/write-pipeline.js';
+import { writeRecords } from '../../bulk/write/write-pipeline.js';
 import {
   exitCodes,
   EngagectlError,
-  grouped,
+  groupDigits,
   mostSerious,
-  someWere,
+  fractionOf,
   type ExitCode,
 } from '../../errors.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
-import { openRejects, whyRejected } from '../rejects.js';
-import { tooFew } from './min-records.js';
+import { openRejects, describeRejects } from '../rejects.js';
+import { tooFewRecordsError } from './min-records.js';
 import { watched } from '../../bulk/observed-client.js';
-import { Gate } from '../../bulk/adaptive-concurrency.js';
+import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
-import { paths, writes } from '../../contract/endpoints.js';
-import { firstRecords } from '../../input/row-block.js';
+import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
+import { limitRecords } from '../../input/row-block.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
-import { waitsOf, type Words } from '../job-context.js';
-import type { StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
-import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
+import { retryStatusOf, type Wording } from '../job-context.js';
+import type { ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
+import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { JobEnding, JobProgress, WriteResult } from '../job-results.js';
 import type { OpenRun } from '../run/open-run.js';
-import type { RunLedger } from './duplicate-protection.js';
-import type { Remark, Writing, WriteRequest } from './write-request.js';
+import type { DuplicateProtection } from './duplicate-protection.js';
+import type { InputWarning, WriteContext, WriteRequest } from './write-request.js';
 import type { Client } from '../../client/client.js';
 
 interface Parts {
   readonly mapper: Mapper;
   readonly run: OpenRun<WriteEntry>;
-  readonly earlier: EarlierParts | undefined;
+  readonly earlier: ResumeState | undefined;
   readonly tally: Tally;
-  readonly ledger: RunLedger | undefined;
-  readonly memory: StreamMemory | undefined;
+  readonly ledger: DuplicateProtection | undefined;
+  readonly memory: ChangeTracker | undefined;
 }
 
 /** Reads the input to its end, and sends what is to be sent. */
-export async function workThrough(writing: Writing, parts: Parts): Promise<JobEnding<WriteResult>> {
+export async function sendInput(
+  writing: WriteContext,
+  parts: Parts,
+): Promise<JobEnding<WriteResult>> {
   const { kind, world, hooks, rehearsal, inputs, connection } = writing;
   const { run, earlier, tally, memory } = parts;
   const { runtime, words } = world;
@@ -59,7 +62,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   });
   const headers = inputs.headers.map(({ header }) => header);
   const remarks = kind.remarks?.(headers, rehearsal === 'check');
-  const say = (all: readonly Remark[] = []) => {
+  const say = (all: readonly InputWarning[] = []) => {
     for (const { text, personal } of all) world.said.warn(text, {}, personal);
   };
   const made = jobOf(writing, parts, client);
@@ -69,13 +72,13 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     return block;
   };
   const job = { ...made, map };
-  const sending = write(job);
+  const sending = writeRecords(job);
   hooks.begun?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped, ...traffic } = await sending;
   say(remarks?.found());
   warnOfInput(writing, done ? parts.mapper : undefined);
   const short = done ? shortOf(writing, tally, traffic) : undefined;
-  const error = writeVerdict(tally, {
+  const error = writeError(tally, {
     stopped: stopped ?? short,
     job: kind.name,
     rehearsal,
@@ -95,7 +98,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
       error,
       done,
       stopped,
-      unfinished: !done && isWorthKeeping(run),
+      unfinished: !done && isResumable(run),
     },
     told: tally,
     history: history(),
@@ -105,12 +108,12 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
 
 /** What is settled is told, and not what was read: of the bytes the same share. */
 function progressOf(
-  { inputs, rehearsal }: Writing,
+  { inputs, rehearsal }: WriteContext,
   { counts }: Tally,
   { budget, waits }: WriteJob,
 ): JobProgress {
   const { read, rejected, notSent, otherShards = 0 } = counts;
-  const records = endedOf(counts) - (rehearsal === 'check' ? 0 : notSent);
+  const records = finishedCount(counts) - (rehearsal === 'check' ? 0 : notSent);
   const bytes =
     read === 0 ? 0 : Math.round((inputs.bytesRead(read + otherShards) * records) / read);
   const { totalBytes } = inputs;
@@ -119,7 +122,7 @@ function progressOf(
 }
 
 /** What is odd about it; `mapper`, where all of it was read. */
-function warnOfInput({ inputs, world: { said } }: Writing, mapper: Mapper | undefined): void {
+function warnOfInput({ inputs, world: { said } }: WriteContext, mapper: Mapper | undefined): void {
   for (const warning of inputs.warnings) said.warn(warning);
   const unseen = mapper?.unseen?.() ?? [];
   if (unseen.length === 0) return;
@@ -129,9 +132,9 @@ function warnOfInput({ inputs, world: { said } }: Writing, mapper: Mapper | unde
 
 /** Of a pipe the number of records is known at its end only. */
 function shortOf(
-  { kind, request, inputs }: Writing,
+  { kind, request, inputs }: WriteContext,
   { counts, hasSent }: Tally,
-  { requests }: Pick<Traffic, 'requests'>,
+  { requests }: Pick<RequestTotals, 'requests'>,
 ) {
   const { minRecords = 0 } = kind;
   const records = counts.read + (counts.otherShards ?? 0);
@@ -139,12 +142,12 @@ function shortOf(
   if (isCutByUs || inputs.totalBytes !== undefined || records >= minRecords) return undefined;
   const { names } = inputs;
   const accepted = hasSent || requests > 0 ? counts.accepted + counts.resumed : undefined;
-  return tooFew(records, minRecords, { names, accepted });
+  return tooFewRecordsError(records, minRecords, { names, accepted });
 }
 
 /** Counts the outcomes; its rejects file is made with the first reject. */
 export async function openTally(
-  { kind, request, world, hooks, rehearsal, inputs }: Writing,
+  { kind, request, world, hooks, rehearsal, inputs }: WriteContext,
   { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
 ): Promise<Tally> {
   const { files, rejects: named, shard } = request;
@@ -172,8 +175,8 @@ export async function openTally(
   if (!kept || !earlier) return tally;
   await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
   tally.resume(earlier.counts);
-  if (shard && !kind.seen) tally.counts.otherShards = elsewhereBefore(earlier);
-  const journalled = new JournalledOutcomes({
+  if (shard && !kind.seen) tally.counts.otherShards = otherShardsBefore(earlier);
+  const journalled = new JournaledOutcomes({
     journal: kept.journal,
     rejects,
     digests: () => inputs.takeDigests(),
@@ -186,18 +189,18 @@ export async function openTally(
 
 /** What `write` is to do; records go nowhere where only a check is made. */
 function jobOf(
-  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: Writing,
+  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: WriteContext,
   { mapper, earlier, tally, ledger, memory }: Parts,
   client: Client | undefined,
 ): WriteJob {
   const { limit, maxRejects } = request;
   const { name } = kind;
-  const defaults = writes[name];
+  const defaults = writeEndpoints[name];
   // Of a demerge, all identities have to be seen again to tell duplicates.
   const from = kind.seen ? undefined : earlier?.watermark;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
   return {
-    rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
+    rows: limit === undefined ? rows : limitRecords(rows, limit - (from?.ordinal ?? 0)),
     map: (block) => mapper.map(block),
     toldOnce: kind.seen,
     send:
@@ -205,7 +208,7 @@ function jobOf(
       ((body, signal, asked) =>
         client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...asked })),
     shown: client?.shown ?? ((words) => words),
-    endpoint: `POST ${paths[name]}`,
+    endpoint: `POST ${endpointPaths[name]}`,
     request: {
       frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
       records: request.chunkSize ?? defaults.records,
@@ -215,15 +218,15 @@ function jobOf(
     maxRejects,
     rehearsal,
     tally,
-    budget: world.ports?.budget?.() ?? new Gate(slots),
+    budget: world.ports?.budget?.() ?? new AimdLimiter(slots),
     policy: connection?.policy ?? noRetries,
     runtime: world.runtime,
-    earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
+    earlier: earlier && hasCommitted(earlier) ? toldOf(earlier, request) : undefined,
     memory,
     onceRefused: ledger?.refused,
     piped: inputs.totalBytes === undefined,
     option: world.words.option,
-    waits: waitsOf(connection, world),
+    waits: retryStatusOf(connection, world),
     log: (line) => world.said.verbose(line),
     warn: (text) => world.said.warn(text),
   };
@@ -237,7 +240,7 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
 }
 
 /** Records whose outcome is unknown may be sent again, knowingly. */
-const toldOf = (earlier: EarlierParts, { retryUnknown }: WriteRequest): EarlierParts =>
+const toldOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
   retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
 
 const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
@@ -246,11 +249,11 @@ interface EndedWrite {
   readonly stopped: EngagectlError | undefined;
   readonly job: string;
   readonly rehearsal: Rehearsal | undefined;
-  readonly words: Words;
+  readonly words: Wording;
 }
 
 /** The most serious thing that can be said of a write that ended; undefined when all went well. */
-function writeVerdict(
+function writeError(
   tally: Tally,
   { stopped, job, rehearsal, words }: EndedWrite,
 ): EngagectlError | undefined {
@@ -265,7 +268,7 @@ function writeVerdict(
   if (stopped?.exitCode === worst) return stopped;
   if (worst === exitCodes.unknown) {
     const again = `sending that file with ${words.option('retryUnknown')} sends them again`;
-    const message = `the outcome of ${grouped(unknown)} of ${grouped(read)} records is unknown`;
+    const message = `the outcome of ${groupDigits(unknown)} of ${groupDigits(read)} records is unknown`;
     return new EngagectlError('E-UNKNOWN', message, {
       why: stopped?.message ?? 'no answer told whether the service processed them',
       resumes: rejects.missing > 0 && stopped?.details.resumes,
@@ -274,8 +277,8 @@ function writeVerdict(
     });
   }
   if (worst === exitCodes.rejected) {
-    return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records')} rejected`, {
-      why: whyRejected(tally.samples),
+    return new EngagectlError('E-REJECTED', `${fractionOf(rejected, read, 'records')} rejected`, {
+      why: describeRejects(tally.samples),
       fix: rehearsal
         ? `correct them in the input; ${rejects.path} says where and why`
         : words.correct(job, rejects.path),
@@ -289,12 +292,12 @@ function writeVerdict(
  * be read now, and may be readable later. A run that its rejects ended before anything was sent has
  * nothing to go on with.
  */
-export function isWorthKeeping({ kept }: OpenRun<WriteEntry>): boolean {
+export function isResumable({ kept }: OpenRun<WriteEntry>): boolean {
   if (!kept) return false;
   try {
-    const earlier = earlierParts(kept.read());
+    const earlier = replayWrite(kept.read());
     if (earlier.isRefused && !hasSent(earlier)) return false;
-    return hasRecords(earlier) || earlier.rejectsFile !== undefined;
+    return hasCommitted(earlier) || earlier.rejectsFile !== undefined;
   } catch {
     return true;
   }

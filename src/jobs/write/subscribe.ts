@@ -1,23 +1,23 @@
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
-import { readMeaning } from '../input-files.js';
-import { performWrite } from './run-write.js';
+import { inputFingerprint } from '../input-files.js';
+import { runWrite } from './run-write.js';
 import type { WriteResult } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 import type { SubscribeOptions } from '../job-options.js';
 import type { WriteHooks, WriteRequest } from './write-request.js';
 
 /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
 export async function subscribe(
   request: WriteRequest & SubscribeOptions,
-  world: World,
+  world: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const { type, status, retryUnknown = false } = request;
-  return performWrite(
+  return runWrite(
     {
       name: 'subscribe',
       listColumn: type && status && 'value',
-      meaning: { ...readMeaning(request), type, status },
+      meaning: { ...inputFingerprint(request), type, status },
       frame: ['{"d":[', ']}'],
       mapper: () =>
         subscribeMapper({ ...(type && { type }), ...(status && { status }), retryUnknown }),

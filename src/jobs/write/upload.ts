@@ -1,19 +1,19 @@
 import { EngagectlError } from '../../errors.js';
-import { zoneOf } from '../../time-zone.js';
-import { columnMapping } from '../../mapping/mapping-file.js';
+import { timeZone } from '../../time-zone.js';
+import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { noRecovery, readMeaning } from '../input-files.js';
-import { performWrite } from './run-write.js';
-import { isPersonal } from '../../bulk/outcomes/personal-data.js';
-import { findingsOf } from '../../mapping/preview/findings.js';
-import { Survey } from '../../mapping/preview/field-statistics.js';
+import { noRecovery, inputFingerprint } from '../input-files.js';
+import { runWrite } from './run-write.js';
+import { isPersonalColumn } from '../../bulk/outcomes/personal-data.js';
+import { previewFindings } from '../../mapping/preview/findings.js';
+import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
 import type { WriteResult } from '../job-results.js';
-import type { Words, World } from '../job-context.js';
+import type { Wording, JobContext } from '../job-context.js';
 import type { UploadOptions } from '../job-options.js';
-import type { WriteHooks, WriteRequest, Remark, Remarks } from './write-request.js';
+import type { WriteHooks, WriteRequest, InputWarning, Remarks } from './write-request.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 
 /** What surrounds the records in a request body. */
@@ -22,20 +22,20 @@ export const uploadFrame = ['{"d":[', ']}'] as const;
 /** Creates or updates user profiles; or adds events. Throws like `performWrite`, and E-USAGE. */
 export async function upload(
   request: WriteRequest & UploadOptions,
-  world: World,
+  world: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const mapping = await uploadMapping(request, world);
-  const zone = zoneOf(world.timezone);
-  return performWrite(
+  const zone = timeZone(world.timezone);
+  return runWrite(
     {
       name: 'upload',
-      meaning: { ...readMeaning(request), ...meaningOf(mapping) },
+      meaning: { ...inputFingerprint(request), ...meaningOf(mapping) },
       frame: uploadFrame,
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
       keys: [mapping.identity, mapping.objectId ?? 'objectId'],
       minRecords: mapping.expected?.minRecords,
-      remarks: (headers, isCheck) => uploadRemarks({ ...mapping, zone }, headers, isCheck),
+      remarks: (headers, isCheck) => inputWarnings({ ...mapping, zone }, headers, isCheck),
     },
     request,
     world,
@@ -52,7 +52,7 @@ export async function uploadMapping(
   {
     runtime,
     words,
-  }: { readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>; readonly words: Words },
+  }: { readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>; readonly words: Wording },
   drafted?: MappingFile,
 ): Promise<Omit<UploadMapping, 'zone'>> {
   const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
@@ -64,7 +64,7 @@ export async function uploadMapping(
   }
   if (type === 'event' && options.recoverQuotes) throw noRecovery('events', words);
   return {
-    ...(await columnMapping(options, runtime, drafted)),
+    ...(await loadMapping(options, runtime, drafted)),
     kind: type,
     empty,
     retryUnknown: retryUnknown === true,
@@ -108,12 +108,12 @@ const meaningOf = ({
  * refuses: a survey takes far longer than all else of a check, so that of long inputs it gets ever fewer
  * blocks: the first, second, fourth, eighth …
  */
-function uploadRemarks(
+function inputWarnings(
   mapping: UploadMapping,
   headers: readonly (readonly string[])[],
   isCheck: boolean,
 ): Remarks {
-  const survey = isCheck ? new Survey() : undefined;
+  const survey = isCheck ? new FieldStatistics() : undefined;
   let blocks = 0;
   let isFirst = true;
   return {
@@ -136,13 +136,13 @@ const ofValues = 'shortened-number';
 /** Mistakes in the names of members; those of a CSV are seen in its header. */
 const ofNames = new Set(['field-spelling', 'outside-data', 'event-as-profile']);
 
-function doubtsOf(block: RecordBlock, mapping: UploadMapping): readonly Remark[] {
+function doubtsOf(block: RecordBlock, mapping: UploadMapping): readonly InputWarning[] {
   const { source, cells, bytes } = block.rows;
   // Of names the header told. To begin a survey costs 3 ms.
   if (cells && !/\d[eE][+-]?\d/.test(bytes.toString('latin1'))) return [];
-  const survey = new Survey();
+  const survey = new FieldStatistics();
   survey.add(block);
-  return findingsOf(survey, [], mapping).mistakes.flatMap(({ id, column, what, fix }) => {
+  return previewFindings(survey, [], mapping).mistakes.flatMap(({ id, column, what, fix }) => {
     const text = `${source}: ${JSON.stringify(column)} ${what}: ${fix}`;
     if (id === ofValues) return { text, personal: quotedIn(what) };
     return cells || !ofNames.has(id) ? [] : { text, personal: [] };
@@ -150,18 +150,20 @@ function doubtsOf(block: RecordBlock, mapping: UploadMapping): readonly Remark[]
 }
 
 const refusalsOf = (
-  survey: Survey,
+  survey: FieldStatistics,
   headers: readonly (readonly string[])[],
   mapping: UploadMapping,
-): readonly Remark[] =>
-  findingsOf(survey, headers, mapping).mistakes.flatMap(({ column, what, code, line, fix }) => {
-    if (code === null) return [];
-    const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
-    const where = line === null ? '' : `, first on line ${line}`;
-    const text = `${name}${what}${where}; the service refuses it with ${code}: ${fix}`;
-    const isOfPerson = column !== null && isPersonal(column, [mapping.identity]);
-    return [{ text, personal: isOfPerson ? quotedIn(what) : [] }];
-  });
+): readonly InputWarning[] =>
+  previewFindings(survey, headers, mapping).mistakes.flatMap(
+    ({ column, what, code, line, fix }) => {
+      if (code === null) return [];
+      const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
+      const where = line === null ? '' : `, first on line ${line}`;
+      const text = `${name}${what}${where}; the service refuses it with ${code}: ${fix}`;
+      const isOfPerson = column !== null && isPersonalColumn(column, [mapping.identity]);
+      return [{ text, personal: isOfPerson ? quotedIn(what) : [] }];
+    },
+  );
 
 const quotedIn = (text: string): string[] =>
   [...text.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([found]) => JSON.parse(found) as string);

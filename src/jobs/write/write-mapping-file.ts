@@ -1,60 +1,62 @@
 import { EngagectlError } from '../../errors.js';
-import { writeSynced } from '../../files/atomic-write.js';
-import { draftMapping, sampleRows } from '../../mapping/preview/mapping-inference.js';
-import { fileError } from '../../files/file-errors.js';
-import { publish, findTarget, refuseTarget, type FileTarget } from '../../output/partial-file.js';
+import { FileDraft } from '../../files/atomic-write.js';
+import { inferMapping, sampleRows } from '../../mapping/preview/mapping-inference.js';
+import { fileWriteError } from '../../files/file-errors.js';
+import { resolveTarget, refuseExisting, type FileTarget } from '../../output/partial-file.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
-import type { Words, World } from '../job-context.js';
+import type { Wording, JobContext } from '../job-context.js';
 
 /** Where a drafted mapping file goes. */
-export interface DraftWish {
+export interface MappingFileOptions {
   readonly writeMapping: string;
   /** Replace what is there. */
   readonly overwrite?: boolean;
 }
 
 /** Refuses what stands in its way. Throws E-OUTPUT-EXISTS, E-USAGE, E-FILE-WRITE. */
-export async function draftTarget(
-  { writeMapping, overwrite }: DraftWish,
-  { runtime, words }: Pick<World, 'runtime' | 'words'>,
+export async function mappingFileTarget(
+  { writeMapping, overwrite }: MappingFileOptions,
+  { runtime, words }: Pick<JobContext, 'runtime' | 'words'>,
 ): Promise<FileTarget> {
   const option: FileTarget['option'] = (name, value) =>
     words.option(name === 'output' ? 'writeMapping' : name, value);
-  const target = await findTarget(writeMapping, { cwd: runtime.cwd, option });
+  const target = await resolveTarget(writeMapping, { cwd: runtime.cwd, option });
   if (target.kind !== 'file') {
     throw new EngagectlError('E-USAGE', `${writeMapping} is no place for a mapping file`, {
       why: 'the preview goes there, or it is no regular file',
       fix: `name a file: ${option('writeMapping', 'mapping.json')}`,
     });
   }
-  await refuseTarget(target, overwrite === true);
+  await refuseExisting(target, overwrite === true);
   return target;
 }
 
 /** Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
-export async function writeDraft(
+export async function writeMappingFile(
   drafted: MappingFile,
   target: FileTarget,
   overwrite: boolean,
 ): Promise<void> {
-  const { name, partial, option } = target;
+  const { name, path, option } = target;
   try {
-    writeSynced(partial, `${JSON.stringify(drafted, undefined, 2)}\n`);
+    const draft = new FileDraft(path);
+    draft.write(`${JSON.stringify(drafted, undefined, 2)}\n`);
+    draft.commit({ overwrite });
   } catch (error) {
-    throw fileError({ file: name, done: 'written', option }, error);
+    await refuseExisting(target, overwrite); // it may have appeared meanwhile
+    throw fileWriteError({ file: name, done: 'written', option }, error);
   }
-  await publish(target, { overwrite });
 }
 
 /** What is drafted from these rows. Throws E-COLUMN-MISSING, E-USAGE. */
-export function draftOf(
+export function inferFromRows(
   rows: readonly RowBlock[],
   { headers, first }: Inputs,
   given: UploadMapping,
-  { option }: Words,
+  { option }: Wording,
 ): MappingFile {
   const [table] = headers;
   const other = headers.find(({ header }) => header !== table?.header);
@@ -71,7 +73,7 @@ export function draftOf(
       fix: `leave out ${option('writeMapping')}`,
     });
   }
-  const drafted = draftMapping(sampled, given);
+  const drafted = inferMapping(sampled, given);
   if (drafted) return drafted;
   const names = sampled.columns.map(({ name }) => JSON.stringify(name)).join(', ');
   throw new EngagectlError('E-COLUMN-MISSING', `${first}: no column looks like an identity`, {

@@ -1,11 +1,11 @@
-import type { IdentitySurvey, IdentitySet } from '../../bulk/write/deduplication.js';
+import type { IdentityCount, IdentitySet } from '../../bulk/write/deduplication.js';
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
-import type { Zone } from '../../time-zone.js';
+import type { TimeZone } from '../../time-zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';
-import type { Connection, World } from '../job-context.js';
+import type { Connection, JobContext } from '../job-context.js';
 
 /** What makes one write different from the others. */
 export interface WriteKind {
@@ -16,7 +16,7 @@ export interface WriteKind {
   readonly meaning: unknown;
   /** What surrounds the records in a request body. */
   readonly frame: readonly [open: string, close: string];
-  mapper(zone: Zone): Mapper;
+  mapper(zone: TimeZone): Mapper;
   /** Columns that say who a record is of. */
   readonly keys?: readonly string[];
   /** Of a whole input; fewer are not what was expected. */
@@ -26,11 +26,11 @@ export interface WriteKind {
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */
-  survey?(inputs: Inputs, mapper: Mapper): Promise<IdentitySurvey>;
+  survey?(inputs: Inputs, mapper: Mapper): Promise<IdentityCount>;
 }
 
 /** What is said of an input. */
-export interface Remark {
+export interface InputWarning {
   readonly text: string;
   /** Identities and addresses in it. */
   readonly personal: readonly string[];
@@ -38,9 +38,9 @@ export interface Remark {
 
 export interface Remarks {
   /** What is to be said of a block at once. */
-  look(block: RecordBlock): readonly Remark[];
+  look(block: RecordBlock): readonly InputWarning[];
   /** What all of them together show, a sentence for each kind. */
-  found(): readonly Remark[];
+  found(): readonly InputWarning[];
 }
 
 /** What the command line may ask for besides. */
@@ -55,22 +55,22 @@ export interface WriteRequest extends WriteOptions {
 /** Who asked for a write, and wants to be asked and told. */
 export interface WriteHooks extends JobHooks<WriteResult> {
   /** Last chance to refuse, before the first request. */
-  confirm?(about: WriteAbout): Promise<void>;
+  confirm?(about: ConfirmPrompt): Promise<void>;
   /** More is read when it resolves. */
   readonly ready?: () => Promise<void>;
 }
 
-export interface WriteAbout {
+export interface ConfirmPrompt {
   /** The input can be read only once. */
   readonly piped: boolean;
-  readonly identities: IdentitySurvey | undefined;
+  readonly identities: IdentityCount | undefined;
 }
 
 /** What a write is to do, and with what. */
-export interface Writing {
+export interface WriteContext {
   readonly kind: WriteKind;
   readonly request: WriteRequest;
-  readonly world: World;
+  readonly world: JobContext;
   readonly hooks: WriteHooks;
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;

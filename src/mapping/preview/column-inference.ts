@@ -1,8 +1,8 @@
-import { CellText } from '../../text/text-slice.js';
-import { instantOf } from '../timestamps.js';
-import { lookOf, type Look } from './field-statistics.js';
-import { letters } from './field-spelling.js';
-import type { Zone } from '../../time-zone.js';
+import { TextSlice } from '../../text/text-slice.js';
+import { parseTimestamp } from '../timestamps.js';
+import { patternOf, type ValuePattern } from './field-statistics.js';
+import { normalizeName } from './field-spelling.js';
+import type { TimeZone } from '../../time-zone.js';
 import type { PlainType, UploadMapping } from '../upload-mapping.js';
 
 /** Values of a column that are kept, to tell whether they differ, and how many there are. */
@@ -31,17 +31,17 @@ export class ColumnSample {
   filled = 0;
   /** Every value is a text, as in a CSV. */
   isText = true;
-  readonly #looks = new Set<Look>();
+  readonly #looks = new Set<ValuePattern>();
   readonly #values = new Set<string>();
   /** Values that were looked up among those that are kept. */
   #looked = 0;
   #isDate = true;
   #isTime = true;
   #longest = 0;
-  readonly #zone: Zone;
-  readonly #cell = new CellText();
+  readonly #zone: TimeZone;
+  readonly #cell = new TextSlice();
 
-  constructor(name: string, zone: Zone) {
+  constructor(name: string, zone: TimeZone) {
     this.name = name;
     this.#zone = zone;
   }
@@ -53,7 +53,7 @@ export class ColumnSample {
     if (typeof value !== 'string') this.isText = false;
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     this.#longest = Math.max(this.#longest, text.length);
-    this.#looks.add(lookOf(text));
+    this.#looks.add(patternOf(text));
     if (this.#isDate) this.#lookAtTime(text);
     if (this.#values.size > mostKept) return;
     this.#looked += 1;
@@ -82,7 +82,7 @@ export class ColumnSample {
   }
 
   get #isCode(): boolean {
-    return codeName.test(letters(this.name));
+    return codeName.test(normalizeName(this.name));
   }
 
   /** All values, where they are few and come again and again; those of codes may always be others. */
@@ -93,13 +93,13 @@ export class ColumnSample {
     return isClosed && this.#looked >= leastOfEach * values.length ? values : undefined;
   }
 
-  #only(...looks: readonly Look[]): boolean {
+  #only(...looks: readonly ValuePattern[]): boolean {
     return [...this.#looks].every((look) => looks.includes(look));
   }
 
   #lookAtTime(text: string): void {
     const bytes = Buffer.from(text);
-    const instant = instantOf(this.#cell.of(bytes, 0, bytes.length), this.#zone);
+    const instant = parseTimestamp(this.#cell.of(bytes, 0, bytes.length), this.#zone);
     this.#isDate = typeof instant === 'number';
     this.#isTime &&= typeof instant === 'number' && instant >= 0;
   }
@@ -130,7 +130,7 @@ const numbered = /^(?:customer|client|member|user|contact|kunden)(?:no|nr|number
 const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mobile', 'msisdn'];
 
 const placeOf = (name: string): number => {
-  const word = letters(name);
+  const word = normalizeName(name);
   const isNumbered = word.endsWith('id') || numbered.test(word);
   const places = [names.indexOf(word), isNumbered ? 0 : -1, addresses.indexOf(word)];
   const kind = places.findIndex((place) => place >= 0);
@@ -138,7 +138,7 @@ const placeOf = (name: string): number => {
 };
 
 /** By its name alone; undefined where no name tells. */
-export const likeliestIdentity = (header: readonly string[]): string | undefined =>
+export const inferIdentityByName = (header: readonly string[]): string | undefined =>
   header
     .filter((name) => Number.isFinite(placeOf(name)))
     .toSorted((a, b) => placeOf(a) - placeOf(b))[0];
@@ -147,7 +147,7 @@ export const likeliestIdentity = (header: readonly string[]): string | undefined
  * The column that was named; else the likeliest by name of those that nearly every row has and,
  * of profiles, that hardly two rows share. Without any row the name alone tells.
  */
-export function guessIdentity(
+export function inferIdentity(
   { columns, rows }: SampledRows,
   { identity, identityGiven, objectId, drop, kind, map }: UploadMapping,
 ): string | undefined {

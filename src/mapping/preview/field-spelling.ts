@@ -1,5 +1,5 @@
 import { profileFields, channels } from '../../contract/record-fields.js';
-import { shellWord } from '../../wording.js';
+import { quoteForShell } from '../../wording.js';
 
 /** Other words for default fields, letters only. */
 const synonyms: Readonly<Record<string, string>> = {
@@ -23,21 +23,24 @@ const flags: readonly string[] = [
 ];
 
 /** Its letters and digits, small. */
-export const letters = (key: string): string => key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+export const normalizeName = (key: string): string =>
+  key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 const known: ReadonlyMap<string, string> = new Map([
   ...Object.entries(synonyms),
-  ...[...profileFields.keys(), ...flags.toReversed()].map((key) => [letters(key), key] as const),
+  ...[...profileFields.keys(), ...flags.toReversed()].map(
+    (key) => [normalizeName(key), key] as const,
+  ),
 ]);
 
 /** The default field or flag that a key of another spelling probably means. */
-export function meantKey(key: string): string | undefined {
-  if (isFlag(key) || profileFields.has(key)) return undefined;
-  return known.get(letters(key));
+export function suggestField(key: string): string | undefined {
+  if (isReachabilityFlag(key) || profileFields.has(key)) return undefined;
+  return known.get(normalizeName(key));
 }
 
 /** What is to be said of columns that are sent as properties of their own, and were hardly meant so. */
-export function misspelt(
+export function misspelledColumns(
   columns: readonly { name: string; key: string; role: string }[],
 ): string[] {
   return columns.flatMap(({ name, key, role }) => {
@@ -45,11 +48,11 @@ export function misspelt(
     if (role === 'data' && key === 'evtName') {
       return `column ${column} is the name of an event, and users are sent: --type event`;
     }
-    const meant = role === 'data' ? meantKey(key) : undefined;
+    const meant = role === 'data' ? suggestField(key) : undefined;
     if (meant === undefined || columns.some((other) => other.key === meant)) return [];
-    return `column ${column} is sent as a property of its own; the service's field is "${meant}": --map ${shellWord(name)}=${meant}`;
+    return `column ${column} is sent as a property of its own; the service's field is "${meant}": --map ${quoteForShell(`${name}=${meant}`)}`;
   });
 }
 
 /** A flag that says whether a user may be reached (service-facts, Upload). */
-export const isFlag = (key: string): boolean => flags.includes(key);
+export const isReachabilityFlag = (key: string): boolean => flags.includes(key);

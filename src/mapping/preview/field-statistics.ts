@@ -1,7 +1,7 @@
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
-import { CellText, sameBytes } from '../../text/text-slice.js';
-import { JsonText, token } from '../../text/json-parser.js';
+import { TextSlice, equalBytes } from '../../text/text-slice.js';
+import { JsonParser, jsonToken } from '../../text/json-parser.js';
 import { reservedEventNames } from '../../contract/error-codes.js';
 import type { RecordBlock } from '../record-block.js';
 
@@ -11,37 +11,37 @@ const mostFields = 2000;
 const mostReasons = 100;
 
 const typeOf: Readonly<Record<number, JsonType>> = {
-  [token.quote]: 'string',
-  [token.t]: 'boolean',
-  [token.f]: 'boolean',
-  [token.n]: 'null',
-  [token.openArray]: 'array',
-  [token.openObject]: 'object',
+  [jsonToken.quote]: 'string',
+  [jsonToken.t]: 'boolean',
+  [jsonToken.f]: 'boolean',
+  [jsonToken.n]: 'null',
+  [jsonToken.openArray]: 'array',
+  [jsonToken.openObject]: 'object',
 };
 
 /** What the records of many blocks would be when they were sent. */
-export class Survey {
+export class FieldStatistics {
   /** Records that would be sent. */
   records = 0;
   /** Rows that would not, and why: reasons that differ in the value alone are one. */
   rejected = 0;
-  readonly reasons = new Sightings<string>();
+  readonly reasons = new Occurrences<string>();
   /** Some rows are JSON, which --map and --types only change where they are flat. */
   hasJson = false;
   /** Of whole records: they have more custom keys or properties than the service takes. */
-  readonly traits = new Sightings<'too many keys'>();
+  readonly traits = new Occurrences<'too many keys'>();
   /** Keys beyond those that are looked at were seen. */
   hasMoreFields = false;
-  readonly #fields = new Map<string, Field>();
+  readonly #fields = new Map<string, FieldProfile>();
   /** Of the member at each place, in the record before: mostly the same again. */
-  readonly #before: Record<Part, { readonly spelling: Buffer; readonly field: Field }[]> = {
+  readonly #before: Record<Part, { readonly spelling: Buffer; readonly field: FieldProfile }[]> = {
     record: [],
     profileData: [],
     evtData: [],
   };
-  readonly #record = new JsonText();
-  readonly #data = new JsonText();
-  readonly #text = new CellText();
+  readonly #record = new JsonParser();
+  readonly #data = new JsonParser();
+  readonly #text = new TextSlice();
 
   add({ rows, rejects, count, row, json, bounds }: RecordBlock): void {
     const { source, lines, faults } = rows;
@@ -57,7 +57,7 @@ export class Survey {
   }
 
   /** In the order in which they first appeared. */
-  get fields(): readonly Field[] {
+  get fields(): readonly FieldProfile[] {
     return [...this.#fields.values()].filter(({ count }) => count > 0);
   }
 
@@ -76,7 +76,7 @@ export class Survey {
     const record = this.#record;
     for (let index = 0; index < record.count; index++) {
       const field = this.#fieldAt('record', record, index);
-      const isObject = record.kindOf(index) === token.openObject;
+      const isObject = record.kindOf(index) === jsonToken.openObject;
       const key = field?.key;
       if (isObject && (key === 'profileData' || key === 'evtData')) {
         this.#addData(index, key, place);
@@ -97,7 +97,7 @@ export class Survey {
     if (keys > limits.profileKeys) this.traits.note('too many keys', place, `${keys} keys`);
   }
 
-  #addMember(json: JsonText, index: number, field: Field | undefined, place: Place): void {
+  #addMember(json: JsonParser, index: number, field: FieldProfile | undefined, place: Place): void {
     if (!field) return;
     const [start, end] = [json.valueStart(index), json.valueEnd(index)];
     const type = typeOf[json.kindOf(index)] ?? 'number';
@@ -110,24 +110,24 @@ export class Survey {
   }
 
   /** The field of an object's member; undefined beyond those that are looked at. */
-  #fieldAt(part: Part, json: JsonText, index: number): Field | undefined {
+  #fieldAt(part: Part, json: JsonParser, index: number): FieldProfile | undefined {
     const { bytes } = json;
     const [start, end] = [json.keyStart(index), json.keyEnd(index)];
     const before = this.#before[part][index];
-    if (before && sameBytes(bytes, start, end, before.spelling)) return before.field;
+    if (before && equalBytes(bytes, start, end, before.spelling)) return before.field;
     const key = keyAt(json, index);
     let field = this.#fields.get(`${part} ${key}`);
     if (!field) {
       this.hasMoreFields ||= this.#fields.size >= mostFields;
       if (this.hasMoreFields) return undefined;
-      this.#fields.set(`${part} ${key}`, (field = new Field(part, key)));
+      this.#fields.set(`${part} ${key}`, (field = new FieldProfile(part, key)));
     }
     this.#before[part][index] = { spelling: Buffer.from(bytes.subarray(start, end)), field };
     return field;
   }
 }
 
-function keyAt(json: JsonText, index: number): string {
+function keyAt(json: JsonParser, index: number): string {
   const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
   return spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
 }
@@ -147,23 +147,23 @@ export type Part = 'record' | 'profileData' | 'evtData';
 export type JsonType = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'array';
 
 /** What a text looks like. */
-export type Look = 'empty' | 'text' | (typeof numeric | typeof verbal)[number][0];
+export type ValuePattern = 'empty' | 'text' | (typeof numeric | typeof verbal)[number][0];
 
 /** What can be seen of one value. */
-export type Trait = Look | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested';
+export type Trait = ValuePattern | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested';
 
 /** `line` is a physical one. */
-export type Place = Pick<Sighting, 'source' | 'line'>;
+export type Place = Pick<Occurrence, 'source' | 'line'>;
 
 /** How often something was seen, where first, and the value there. */
-export interface Sighting {
+export interface Occurrence {
   count: number;
   readonly source: string;
   readonly line: number;
   readonly example: string;
 }
 
-class Sightings<Kind> extends Map<Kind, Sighting> {
+class Occurrences<Kind> extends Map<Kind, Occurrence> {
   note(kind: Kind, { source, line }: Place, example: string): void {
     const before = this.get(kind);
     if (before) before.count += 1;
@@ -179,7 +179,7 @@ const bytesMaximum: Readonly<Record<Part, number>> = {
 };
 
 /** What all records together hold under one key. */
-export class Field {
+export class FieldProfile {
   readonly part: Part;
   /** As it is sent. */
   readonly key: string;
@@ -190,8 +190,8 @@ export class Field {
   longest = 0;
   readonly types = new Map<JsonType, number>();
   /** What its strings look like. */
-  readonly looks = new Map<Look, number>();
-  readonly traits = new Sightings<Trait>();
+  readonly looks = new Map<ValuePattern, number>();
+  readonly traits = new Occurrences<Trait>();
   /** Whether the service takes a value under this key, as far as it says. */
   readonly #fits: (text: string) => boolean;
 
@@ -207,7 +207,7 @@ export class Field {
   /** A string, number, boolean or null: its text, and the bytes of it. */
   addScalar(type: JsonType, text: string, bytes: number, place: Place): void {
     this.#count(type, text.length);
-    const look = lookOf(text);
+    const look = patternOf(text);
     if (type === 'string') this.looks.set(look, (this.looks.get(look) ?? 0) + 1);
     if (type === 'string' || look === 'milliseconds') this.#see(look, text, place);
     if (type !== 'null' && !this.#fits(text)) this.#see('unfit', text, place);
@@ -259,7 +259,7 @@ const verbal = [
   ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
 ] as const;
 
-export function lookOf(text: string): Look {
+export function patternOf(text: string): ValuePattern {
   if (text === '') return 'empty';
   const patterns = /^[-+0-9]/.test(text) ? numeric : verbal;
   return patterns.find(([, pattern]) => pattern.test(text))?.[0] ?? 'text';

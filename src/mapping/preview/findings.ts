@@ -1,27 +1,33 @@
-import { columnOf } from '../columns.js';
-import { mistakesIn, mistake, type Mistake } from './quality-rules.js';
+import { resolveColumn } from '../columns.js';
+import { checkField, issue, type QualityIssue } from './quality-rules.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import type { Field, JsonType, Look, Sighting, Survey } from './field-statistics.js';
+import type {
+  FieldProfile,
+  JsonType,
+  ValuePattern,
+  Occurrence,
+  FieldStatistics,
+} from './field-statistics.js';
 
 /** What is told of an input that was surveyed. */
-export interface Findings {
+export interface PreviewFindings {
   /** In the order of the header; without one, in that of their first appearance. */
-  readonly columns: readonly ColumnFinding[];
+  readonly columns: readonly ColumnPreview[];
   /** Likely mistakes: those first that leave records out. */
-  readonly mistakes: readonly Mistake[];
+  readonly mistakes: readonly QualityIssue[];
 }
 
 /** One column of the input, and what is sent of it. */
-interface ColumnFinding {
+interface ColumnPreview {
   readonly column: string;
   /** Null when it is not sent. */
   readonly key: string | null;
   /** Of the record in which the key stands; null for a column that is not sent. */
-  readonly part: Field['part'] | null;
+  readonly part: FieldProfile['part'] | null;
   /** Of the values that are sent, the most frequent first. */
   readonly types: readonly JsonType[];
   /** What its texts look like, where nearly all of them look the same. */
-  readonly looksLike: Exclude<Look, 'text' | 'empty'> | null;
+  readonly looksLike: Exclude<ValuePattern, 'text' | 'empty'> | null;
   /** Records that have it. */
   readonly filled: number;
   /** Characters of the shortest and the longest value; null where there is none. */
@@ -29,18 +35,18 @@ interface ColumnFinding {
   readonly longest: number | null;
 }
 
-export function findingsOf(
-  survey: Survey,
+export function previewFindings(
+  survey: FieldStatistics,
   headers: readonly (readonly string[])[],
   mapping: UploadMapping,
-): Findings {
+): PreviewFindings {
   const nameOf = columnNames(mapping);
   const sent = survey.fields.map((field) => ofField(field, nameOf(field)));
   const names = [...new Set([...headers.flat(), ...(headers.length === 0 ? mapping.drop : [])])];
   const seen = new Set(sent.map(({ column }) => column));
   const unseen = names.filter((name) => !seen.has(name)).map((name) => unsent(name, mapping));
   const place = new Map(names.map((name, index) => [name, index]));
-  const placeOf = ({ column }: ColumnFinding) => place.get(column) ?? names.length;
+  const placeOf = ({ column }: ColumnPreview) => place.get(column) ?? names.length;
   return {
     columns: [...sent, ...unseen].toSorted((a, b) => placeOf(a) - placeOf(b)),
     mistakes: mistakesOf(survey, nameOf),
@@ -48,7 +54,7 @@ export function findingsOf(
 }
 
 /** From a key as it is sent to the name of its column; the mapping says which were renamed. */
-function columnNames(mapping: UploadMapping): (field: Field) => string {
+function columnNames(mapping: UploadMapping): (field: FieldProfile) => string {
   const columns = new Map([...mapping.map].map(([column, key]) => [key, column]));
   return ({ part, key }) => {
     if (part === 'record' && key === 'identity') return mapping.identity;
@@ -57,14 +63,14 @@ function columnNames(mapping: UploadMapping): (field: Field) => string {
   };
 }
 
-function ofField(field: Field, column: string): ColumnFinding {
+function ofField(field: FieldProfile, column: string): ColumnPreview {
   const { part, key, count, shortest, longest } = field;
   const types = byCount(field.types).map(([type]) => type);
   return { column, key, part, types, looksLike: lookOf(field), filled: count, shortest, longest };
 }
 
 /** Nine of ten texts; a JSON number or boolean says itself what it is. */
-function lookOf(field: Field): ColumnFinding['looksLike'] {
+function lookOf(field: FieldProfile): ColumnPreview['looksLike'] {
   const texts = field.types.get('string') ?? 0;
   const [look, seen] = byCount(field.looks)[0] ?? ['text', 0];
   return look === 'text' || look === 'empty' || seen < 0.9 * texts ? null : look;
@@ -74,8 +80,8 @@ const byCount = <Kind>(counts: ReadonlyMap<Kind, number>): [Kind, number][] =>
   [...counts].toSorted(([, a], [, b]) => b - a);
 
 /** A column that is dropped, or has no value anywhere. */
-function unsent(column: string, mapping: UploadMapping): ColumnFinding {
-  const { role, key } = columnOf(column, mapping);
+function unsent(column: string, mapping: UploadMapping): ColumnPreview {
+  const { role, key } = resolveColumn(column, mapping);
   const data = mapping.kind === 'event' ? 'evtData' : 'profileData';
   return {
     column,
@@ -103,13 +109,16 @@ const rejectRules = [
   },
 ];
 
-function mistakesOf(survey: Survey, nameOf: (field: Field) => string): Mistake[] {
+function mistakesOf(
+  survey: FieldStatistics,
+  nameOf: (field: FieldProfile) => string,
+): QualityIssue[] {
   const ofRejects = rejectRules.flatMap(({ id, pattern, fix }) =>
     [...survey.reasons]
       .filter(([reason]) => pattern.test(reason))
       .map(([, seen]) => ofRecords(id, seen.example, fix, seen)),
   );
-  const ofKeys: Mistake[] = [];
+  const ofKeys: QualityIssue[] = [];
   const tooMany = survey.traits.get('too many keys');
   if (tooMany) {
     const what = `a record may have 256 custom keys or properties, and some have ${tooMany.example}`;
@@ -119,11 +128,11 @@ function mistakesOf(survey: Survey, nameOf: (field: Field) => string): Mistake[]
     const what = 'there are more than 2,000 different keys: some may be values';
     ofKeys.push(ofRecords('too-many-fields', what, 'look at how the keys are made'));
   }
-  const ofFields = survey.fields.flatMap((field) => mistakesIn(field, nameOf(field), survey));
+  const ofFields = survey.fields.flatMap((field) => checkField(field, nameOf(field), survey));
   const refused = ofFields.filter(({ code }) => code !== null);
   const others = ofFields.filter(({ code }) => code === null);
   return [...ofRejects, ...refused, ...ofKeys, ...others];
 }
 
-const ofRecords = (id: string, what: string, fix: string, seen?: Sighting): Mistake =>
-  mistake({ id, column: null, what, fix, code: null }, seen);
+const ofRecords = (id: string, what: string, fix: string, seen?: Occurrence): QualityIssue =>
+  issue({ id, column: null, what, fix, code: null }, seen);

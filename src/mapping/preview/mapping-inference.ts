@@ -1,13 +1,13 @@
 import { profileFields } from '../../contract/record-fields.js';
-import { isOfRejects } from '../columns.js';
-import { isFlag, letters, meantKey } from './field-spelling.js';
-import { guessIdentity, ColumnSample, type SampledRows } from './column-inference.js';
+import { isRejectsColumn } from '../columns.js';
+import { isReachabilityFlag, normalizeName, suggestField } from './field-spelling.js';
+import { inferIdentity, ColumnSample, type SampledRows } from './column-inference.js';
 import { sourceRecord } from '../rejects-input.js';
-import { recordMarks } from '../upload-mapper.js';
+import { recordMembers } from '../upload-mapper.js';
 import type { MappingFile } from '../mapping-file-schema.js';
 import type { UploadMapping } from '../upload-mapping.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { Zone } from '../../time-zone.js';
+import type { TimeZone } from '../../time-zone.js';
 
 /** What columns of events are called that say when and what, letters only. */
 const eventWords = {
@@ -19,10 +19,10 @@ const eventWords = {
  * A mapping file that names every column, and expects what the rows have in common. What `given`
  * says of a column stays. Undefined where no column can be the identity.
  */
-export function draftMapping(sampled: SampledRows, given: UploadMapping): MappingFile | undefined {
+export function inferMapping(sampled: SampledRows, given: UploadMapping): MappingFile | undefined {
   const { drop, only } = given;
-  const columns = sampled.columns.filter(({ name }) => !isOfRejects(name));
-  const identity = guessIdentity({ ...sampled, columns }, given);
+  const columns = sampled.columns.filter(({ name }) => !isRejectsColumn(name));
+  const identity = inferIdentity({ ...sampled, columns }, given);
   if (identity === undefined && given.objectId === undefined) return undefined;
   const keys = new Set([identity, given.objectId]);
   const others = columns.filter(({ name }) => !keys.has(name));
@@ -66,8 +66,8 @@ function sentAs(columns: readonly ColumnSample[], given: UploadMapping): Map<str
 }
 
 function meantBy(column: ColumnSample, { kind, tsNow, eventName }: UploadMapping) {
-  if (kind === 'profile') return meantKey(column.name);
-  const word = letters(column.name);
+  if (kind === 'profile') return suggestField(column.name);
+  const word = normalizeName(column.name);
   const isTime = tsNow === undefined && column.isTime;
   if (isTime && eventWords.ts.some((name) => name === word)) return 'ts';
   const isName = eventName === undefined && column.isText && column.filled > 0;
@@ -91,7 +91,7 @@ function typesOf(
     const key = map.get(name)!;
     const asked = given.types.get(name);
     const type = asked ?? column.type(isCsv);
-    if (type === undefined || (isFlag(key) && asked === undefined)) return [];
+    if (type === undefined || (isReachabilityFlag(key) && asked === undefined)) return [];
     const isField = given.kind === 'profile' && profileFields.has(key);
     return asked !== undefined || !isField || typedFields[key] === type
       ? [[name, type] as const]
@@ -112,7 +112,8 @@ function closedSets(
   const sets = columns.flatMap((column) => {
     const { name, isText, closedSet } = column;
     const key = map.get(name)!;
-    const isTyped = given.types.has(name) || column.type(isCsv) !== undefined || isFlag(key);
+    const isTyped =
+      given.types.has(name) || column.type(isCsv) !== undefined || isReachabilityFlag(key);
     if (!isText || isTyped || closedSet === undefined || profileFields.has(key)) return [];
     return [[name, closedSet] as const];
   });
@@ -126,7 +127,7 @@ function closedSets(
 export function sampleRows(
   blocks: readonly RowBlock[],
   header: readonly string[],
-  zone: Zone,
+  zone: TimeZone,
 ): SampledRows | undefined {
   const columns = new Map(header.map((name) => [name, new ColumnSample(name, zone)]));
   let rows = 0;
@@ -136,7 +137,7 @@ export function sampleRows(
     for (let at = 0; at < block.count; at++) {
       const row = JSON.parse(sourceRecord(block, at)) as unknown;
       if (typeof row !== 'object' || row === null || Array.isArray(row)) continue;
-      if (!block.cells && recordMarks.some((mark) => Object.hasOwn(row, mark))) return undefined;
+      if (!block.cells && recordMembers.some((mark) => Object.hasOwn(row, mark))) return undefined;
       rows += 1;
       for (const [name, value] of Object.entries(row)) {
         let column = columns.get(name);

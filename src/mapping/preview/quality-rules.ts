@@ -1,15 +1,16 @@
-import { grouped } from '../../errors.js';
+import { groupDigits } from '../../errors.js';
 import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
-import { isFlag, meantKey } from './field-spelling.js';
+import { isReachabilityFlag, suggestField } from './field-spelling.js';
 import { keyParts } from '../../text/record-hash.js';
-import type { Field, Trait, Survey, Sighting } from './field-statistics.js';
+import { quoteForShell } from '../../wording.js';
+import type { FieldProfile, Trait, FieldStatistics, Occurrence } from './field-statistics.js';
 
 /** What is looked for in the fields of an input, and what is said of it. */
 interface FieldRule {
   /** Of which fields it is; of all where it is left out. */
-  readonly of?: (field: Field, survey: Survey) => boolean;
+  readonly of?: (field: FieldProfile, survey: FieldStatistics) => boolean;
   /** What is looked for in their values: in any of them. */
   readonly saw?: Trait;
   /** In nearly all of them, in the data of a record: one of these. */
@@ -24,7 +25,7 @@ type Text = string | ((found: Found) => string);
 
 /** A field for which a rule holds. */
 interface Found {
-  readonly field: Field;
+  readonly field: FieldProfile;
   readonly key: string;
   /** Of the input. */
   readonly column: string;
@@ -41,8 +42,10 @@ const nearlyAll = 0.9;
 const keys = new Set<string>(keyParts);
 const recordKeys = new Set([...keys, 'ts', 'evtName', 'profileData', 'evtData']);
 
-const isCustom = ({ key }: Field): boolean => !profileFields.has(key) && !isFlag(key);
-const typed = (type: string) => (found: Found) => found.flag(`--types "${found.column}:${type}"`);
+const isCustom = ({ key }: FieldProfile): boolean =>
+  !profileFields.has(key) && !isReachabilityFlag(key);
+const typed = (type: string) => (found: Found) =>
+  found.flag(`--types ${quoteForShell(`${found.column}:${type}`)}`);
 
 /** By id, in the order in which they are shown. Each names its source: specification or service-facts. */
 const fieldRules: Readonly<Record<string, FieldRule>> = {
@@ -113,16 +116,18 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   // service-facts, Upload: default fields
   'field-spelling': {
     of({ part, key }, survey) {
-      const meant = part === 'profileData' ? meantKey(key) : undefined;
+      const meant = part === 'profileData' ? suggestField(key) : undefined;
       return meant !== undefined && !survey.has('profileData', meant);
     },
     what: ({ key }) =>
-      `is sent as a custom field "${key}"; the service's own is "${meantKey(key)}"`,
-    fix: ({ key, column, flag }) => flag(`--map "${column}=${meantKey(key)}"`),
+      `is sent as a custom field "${key}"; the service's own is "${suggestField(key)}"`,
+    fix: ({ key, column, flag }) =>
+      flag(`--map ${quoteForShell(`${column}=${suggestField(key)}`)}`),
   },
   // specification, Profile record: flags are boolean
   'flag-as-text': {
-    of: ({ part, key, types }) => part === 'profileData' && isFlag(key) && types.has('string'),
+    of: ({ part, key, types }) =>
+      part === 'profileData' && isReachabilityFlag(key) && types.has('string'),
     what: ({ field }) =>
       `${field.types.get('string')} values are text; the flag is true or false without quotes`,
     fix: typed('boolean'),
@@ -200,7 +205,11 @@ function dateFix(found: Found): string {
 }
 
 /** What the rules find in a field, which is this column of the input. */
-export function mistakesIn(field: Field, column: string, survey: Survey): Mistake[] {
+export function checkField(
+  field: FieldProfile,
+  column: string,
+  survey: FieldStatistics,
+): QualityIssue[] {
   const flag = (text: string): string =>
     survey.hasJson ? `${text} where rows are flat, else in the records themselves` : text;
   return Object.entries(fieldRules).flatMap(([id, rule]) => {
@@ -213,11 +222,11 @@ export function mistakesIn(field: Field, column: string, survey: Survey): Mistak
     const found = { field, key, column, some, example, value: JSON.stringify(example), flag };
     const said = (text: Text): string => (typeof text === 'string' ? text : text(found));
     const [what, fix, code] = [said(rule.what), said(rule.fix), rule.code?.(key) ?? null];
-    return [mistake({ id, column, what, fix, code }, seen, count)];
+    return [issue({ id, column, what, fix, code }, seen, count)];
   });
 }
 
-function sightingFor({ saw, mostly }: FieldRule, { part, count, traits }: Field) {
+function sightingFor({ saw, mostly }: FieldRule, { part, count, traits }: FieldProfile) {
   if (saw) return traits.get(saw);
   if (!mostly || part === 'record') return undefined;
   const all = mostly.map((trait) => traits.get(trait));
@@ -226,12 +235,12 @@ function sightingFor({ saw, mostly }: FieldRule, { part, count, traits }: Field)
 
 function countOf(count: number, all: number): string {
   if (all === 1) return 'the only value is';
-  if (count === all) return `all ${grouped(all)} values are`;
-  return `${grouped(count)} of ${grouped(all)} values ${count === 1 ? 'is' : 'are'}`;
+  if (count === all) return `all ${groupDigits(all)} values are`;
+  return `${groupDigits(count)} of ${groupDigits(all)} values ${count === 1 ? 'is' : 'are'}`;
 }
 
 /** Something in an input that is probably not meant so. */
-export interface Mistake {
+export interface QualityIssue {
   /** Stable, for scripts. */
   readonly id: string;
   /** Of the input; null when it concerns whole records. */
@@ -248,11 +257,11 @@ export interface Mistake {
 }
 
 /** A mistake that is the key of a column, or was seen in values or records. */
-export function mistake(
-  { id, column, what, fix, code }: Pick<Mistake, 'id' | 'column' | 'what' | 'fix' | 'code'>,
-  seen: Sighting | undefined,
+export function issue(
+  { id, column, what, fix, code }: Pick<QualityIssue, 'id' | 'column' | 'what' | 'fix' | 'code'>,
+  seen: Occurrence | undefined,
   count = 0,
-): Mistake {
+): QualityIssue {
   const { source = null, line = null } = seen ?? {};
   return { id, column, count: seen?.count ?? count, what, fix, code, source, line };
 }

@@ -1,32 +1,32 @@
 import {
-  placedCall,
+  initialTransition,
   transition,
   type Ending,
   type Transition,
   type Trigger,
   type Side,
 } from './call-state.js';
-import { callsGoingOn, detailsOf, saveCall } from './call-records.js';
+import { ongoingCalls, detailsOf, saveCall } from './call-records.js';
 import { randomUUID } from 'node:crypto';
 import { CallDirection, type CallDetails } from '../../calling/protocol.js';
-import { changeProfile } from '../store/profiles.js';
+import { updateProfile } from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
-import type { Call, User, Directory } from './users.js';
+import type { Call, RegisteredUser, UserDirectory } from './users.js';
 import type { Database } from '../store/database.js';
-import type { Alarms } from '../clock.js';
-import type { CallRules } from './call-options.js';
-import type { Turn } from './turn-transaction.js';
+import type { Timers } from '../clock.js';
+import type { CallingRules } from './call-options.js';
+import type { TurnTransaction } from './turn-transaction.js';
 
 /** Decides every transition of every call: the first one wins (calling.md §5). */
-export class CallJudge {
-  readonly #world: CallWorld;
+export class CallLifecycle {
+  readonly #world: CallContext;
 
-  constructor(world: CallWorld) {
+  constructor(world: CallContext) {
     this.#world = world;
   }
 
   /** A call of an initiator that has none; `begin` is what makes it known. */
-  place(initiator: User, receiver: User, asked: Asked): Call {
+  place(initiator: RegisteredUser, receiver: RegisteredUser, asked: CallRequestDetails): Call {
     const call = newCall(initiator, receiver, asked, this.#world.now());
     initiator.call = call;
     return call;
@@ -35,8 +35,8 @@ export class CallJudge {
   /** Tells the initiator that it is placed, and offers it to the receiver unless something hinders it. */
   begin(call: Call): void {
     const { receiver } = call;
-    this.#apply(call, placedCall);
-    const hindrance = hindranceOf(receiver);
+    this.#apply(call, initialTransition);
+    const hindrance = unreachableReason(receiver);
     if (hindrance) return void this.judge(call, hindrance);
     receiver.call = call;
     this.#offer(call);
@@ -63,7 +63,7 @@ export class CallJudge {
   /** The calls that a router before this one left behind end for both sides (§5). */
   endAbandoned(): void {
     const { store, directory } = this.#world;
-    for (const record of callsGoingOn(store)) {
+    for (const record of ongoingCalls(store)) {
       const { phase, placedAt, answeredAt, inProgressAt } = record;
       const details = detailsOf(record);
       const initiator = directory.find(details.callerCuid);
@@ -152,7 +152,12 @@ export class CallJudge {
 }
 
 /** Why a call cannot even be offered. */
-function hindranceOf({ call, loggedOut, session, device }: User): Trigger | undefined {
+function unreachableReason({
+  call,
+  loggedOut,
+  session,
+  device,
+}: RegisteredUser): Trigger | undefined {
   if (call) return { type: 'busy' };
   if (loggedOut) return { type: 'loggedOut' };
   if (!session && device.caps.notifications === false) return { type: 'notificationsOff' };
@@ -160,9 +165,17 @@ function hindranceOf({ call, loggedOut, session, device }: User): Trigger | unde
 }
 
 /** What the initiator says of it. */
-export type Asked = Pick<CallDetails, 'callContext' | 'initiatorImage' | 'receiverImage'>;
+export type CallRequestDetails = Pick<
+  CallDetails,
+  'callContext' | 'initiatorImage' | 'receiverImage'
+>;
 
-function newCall(initiator: User, receiver: User, asked: Asked, now: number): Call {
+function newCall(
+  initiator: RegisteredUser,
+  receiver: RegisteredUser,
+  asked: CallRequestDetails,
+  now: number,
+): Call {
   const id = randomUUID();
   const details: CallDetails = {
     callId: id,
@@ -176,24 +189,24 @@ function newCall(initiator: User, receiver: User, asked: Asked, now: number): Ca
     initiator,
     receiver,
     details,
-    state: placedCall.state,
+    state: initialTransition.state,
     placedAt: now,
   };
 }
 
-export const sideOf = (call: Call, user: User): Side =>
+export const sideOf = (call: Call, user: RegisteredUser): Side =>
   call.initiator === user ? 'initiator' : 'receiver';
 
 const directionOf = (side: Side): CallDirection =>
   side === 'initiator' ? CallDirection.Outgoing : CallDirection.Incoming;
 
 /** What the parts of a calling system work with. */
-export interface CallWorld {
-  readonly rules: CallRules;
+export interface CallContext {
+  readonly rules: CallingRules;
   readonly store: Database;
-  readonly turn: Turn;
-  readonly directory: Directory;
-  readonly alarms: Alarms;
+  readonly turn: TurnTransaction;
+  readonly directory: UserDirectory;
+  readonly alarms: Timers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -207,7 +220,7 @@ function saveSystemEvents(store: Database, call: Call): void {
   const { id, details, placedAt, endedAt = placedAt, ending } = call;
   const ts = Math.floor(endedAt / 1000);
   const add = (name: string, own: string, other: string): void => {
-    const profile = changeProfile(store, [{ kind: 'identity', value: own }], (same) => same).id;
+    const profile = updateProfile(store, [{ kind: 'identity', value: own }], (same) => same).id;
     const props = JSON.stringify({
       call_id: id,
       cuid: other,

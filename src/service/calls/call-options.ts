@@ -17,7 +17,7 @@ export interface PushOffer {
 }
 
 /** The calling system of the local service, which is there when these are given. */
-export interface CallOptions {
+export interface CallingOptions {
   readonly accountId: string;
   readonly apiKey: string;
   /** Those that are missing are as in production. */
@@ -30,9 +30,11 @@ export interface CallOptions {
 }
 
 /** The same with everything decided. */
-export type CallRules = Required<Omit<CallOptions, 'timers'>> & { readonly timers: CallTimers };
+export type CallingRules = Required<Omit<CallingOptions, 'timers'>> & {
+  readonly timers: CallTimers;
+};
 
-export const rulesOf = (options: CallOptions): CallRules => ({
+export const withDefaults = (options: CallingOptions): CallingRules => ({
   dropRate: 0,
   isOff: false,
   onPush: undefined,

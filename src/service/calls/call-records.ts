@@ -29,7 +29,7 @@ export function saveCall(store: Database, call: Call): void {
 }
 
 /** Calls that were going on when the router stopped. */
-export const callsGoingOn = (store: Database): CallRecord[] =>
+export const ongoingCalls = (store: Database): CallRecord[] =>
   store.all<Row>('SELECT record FROM calls WHERE is_over = 0', []).map(recordOf);
 
 const chunkRecords = 250;

@@ -1,17 +1,17 @@
-import { CallJudge, sideOf } from './call-lifecycle.js';
-import { Directory, type Session, type User } from './users.js';
-import { Registrar, replyTo, type Reply } from './registration.js';
-import { Turn } from './turn-transaction.js';
+import { CallLifecycle, sideOf } from './call-lifecycle.js';
+import { UserDirectory, type Session, type RegisteredUser } from './users.js';
+import { Registration, replyTo, type Reply } from './registration.js';
+import { TurnTransaction } from './turn-transaction.js';
 import type { Side, Trigger } from './call-state.js';
 import type { ClientFrame } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
-import type { Alarms } from '../clock.js';
-import type { CallRules } from './call-options.js';
+import type { Timers } from '../clock.js';
+import type { CallingRules } from './call-options.js';
 
 /** What the router works with besides its rules. */
-interface RouterWorld {
+interface RouterContext {
   readonly store: Database;
-  readonly alarms: Alarms;
+  readonly alarms: Timers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onDefect: (error: unknown) => void;
@@ -21,21 +21,21 @@ type Frame<T extends ClientFrame['t']> = Extract<ClientFrame, { readonly t: T }>
 
 /** Takes the frames of all clients. It knows of sockets what Session says. */
 export class CallRouter {
-  readonly rules: CallRules;
-  readonly turn: Turn;
-  readonly directory: Directory;
-  readonly #registrar: Registrar;
-  readonly #judge: CallJudge;
+  readonly rules: CallingRules;
+  readonly turn: TurnTransaction;
+  readonly directory: UserDirectory;
+  readonly #registrar: Registration;
+  readonly #judge: CallLifecycle;
   #isStopped = false;
 
-  constructor(rules: CallRules, { store, alarms, now, onDefect }: RouterWorld) {
+  constructor(rules: CallingRules, { store, alarms, now, onDefect }: RouterContext) {
     this.rules = rules;
-    this.turn = new Turn(store, onDefect);
-    this.directory = new Directory(store, this.turn, now);
+    this.turn = new TurnTransaction(store, onDefect);
+    this.directory = new UserDirectory(store, this.turn, now);
     const { turn, directory } = this;
     const world = { rules, store, turn, directory, alarms, now };
-    this.#judge = new CallJudge(world);
-    this.#registrar = new Registrar(world, this.#judge);
+    this.#judge = new CallLifecycle(world);
+    this.#registrar = new Registration(world, this.#judge);
     this.#judge.endAbandoned();
     turn.end();
   }
@@ -44,7 +44,8 @@ export class CallRouter {
     if (this.#isStopped) return;
     const { user } = session;
     const reply = replyTo(session, frame.id, this.turn);
-    if (frame.t === 'auth') {
+    if (frame.t === 'hello') this.#registrar.challenge(session, frame.nonce, reply);
+    else if (frame.t === 'auth') {
       if (user) reply.refuse('WRONG_ORDER', 'this socket has its auth already');
       else this.#registrar.admit(session, frame, reply);
     } else if (user) this.#handle(user, frame, reply);
@@ -57,7 +58,7 @@ export class CallRouter {
   }
 
   disconnected(session: Session): void {
-    if (!this.#isStopped) this.#registrar.missing(session);
+    if (!this.#isStopped) this.#registrar.disconnected(session);
   }
 
   /** What is known is on the disk then, and nothing changes any more. */
@@ -68,7 +69,11 @@ export class CallRouter {
     this.turn.end();
   }
 
-  #handle(user: User, frame: Exclude<ClientFrame, Frame<'auth'>>, reply: Reply): void {
+  #handle(
+    user: RegisteredUser,
+    frame: Exclude<ClientFrame, Frame<'hello' | 'auth'>>,
+    reply: Reply,
+  ): void {
     switch (frame.t) {
       case 'call':
         return this.#place(user, frame, reply);
@@ -91,13 +96,13 @@ export class CallRouter {
       case 'probe':
         return reply.ok();
       case 'bye':
-        return this.#registrar.leave(user, reply);
+        return this.#registrar.deregister(user, reply);
       default:
         return frame satisfies never;
     }
   }
 
-  #place(user: User, frame: Frame<'call'>, reply: Reply): void {
+  #place(user: RegisteredUser, frame: Frame<'call'>, reply: Reply): void {
     const { t: _t, id: _id, to, context: callContext, ...images } = frame;
     if (user.loggedOut) return reply.refuse('WRONG_ORDER', 'this cuid is logged out');
     if (this.rules.isOff) return reply.refuse('FEATURE_OFF', 'calling is not enabled');
@@ -111,14 +116,19 @@ export class CallRouter {
   }
 
   /** A step that only the receiver has. */
-  #decide(user: User, callId: string, trigger: Trigger, reply: Reply): void {
+  #decide(user: RegisteredUser, callId: string, trigger: Trigger, reply: Reply): void {
     const { call } = user;
     if (call?.id === callId && call.initiator === user) {
       reply.refuse('BAD_REQUEST', 'only the receiver of the call can say that');
     } else this.#step(user, callId, () => trigger, reply);
   }
 
-  #step(user: User, callId: string, triggerOf: (by: Side) => Trigger, reply: Reply): void {
+  #step(
+    user: RegisteredUser,
+    callId: string,
+    triggerOf: (by: Side) => Trigger,
+    reply: Reply,
+  ): void {
     const { call } = user;
     const isDone =
       call?.id === callId &&
@@ -126,7 +136,7 @@ export class CallRouter {
     if (!isDone) reply.refuse('ALREADY_COMPLETED', 'the call has no such step any more');
   }
 
-  #forward(user: User, { callId, payload }: Frame<'sdp'>, reply: Reply): void {
+  #forward(user: RegisteredUser, { callId, payload }: Frame<'sdp'>, reply: Reply): void {
     const { call } = user;
     if (call?.id !== callId || call.state.phase === 'placed') {
       return reply.refuse('ALREADY_COMPLETED', 'the call is not in such a state');
@@ -136,7 +146,7 @@ export class CallRouter {
     this.directory.deliver(other, { t: 'sdp', callId, payload });
   }
 
-  #hangUp(user: User, callId: string | undefined, reply: Reply): void {
+  #hangUp(user: RegisteredUser, callId: string | undefined, reply: Reply): void {
     const { call } = user;
     reply.ok();
     if (!call || (callId !== undefined && call.id !== callId)) return;

@@ -37,7 +37,7 @@ export interface Transition {
 }
 
 /** The first transition: the router has accepted the call. */
-export const placedCall: Transition = {
+export const initialTransition: Transition = {
   state: { phase: 'placed', ready: [] },
   initiator: CallEvent.CallIsPlaced,
 };

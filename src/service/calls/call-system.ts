@@ -1,5 +1,5 @@
-import { Alarms } from '../clock.js';
-import { rulesOf, type CallOptions } from './call-options.js';
+import { Timers } from '../clock.js';
+import { withDefaults, type CallingOptions } from './call-options.js';
 import { CallRouter } from './call-router.js';
 import { SignalServer } from './websocket-server.js';
 import type { Database } from '../store/database.js';
@@ -19,15 +19,15 @@ interface Surroundings {
 interface Running {
   readonly router: CallRouter;
   readonly sockets: SignalServer;
-  readonly alarms: Alarms;
+  readonly alarms: Timers;
 }
 
 /** The calling system of a service: its router, and the sockets of its clients. */
-export class CallSystem {
+export class CallingSystem {
   readonly #start: () => Running;
   #running: Running;
 
-  constructor(options: CallOptions, surroundings: Surroundings) {
+  constructor(options: CallingOptions, surroundings: Surroundings) {
     this.#start = () => start(options, surroundings);
     this.#running = this.#start();
   }
@@ -60,11 +60,11 @@ export class CallSystem {
 }
 
 function start(
-  options: CallOptions,
+  options: CallingOptions,
   { store, latencyMs, random, now, onDefect = () => undefined }: Surroundings,
 ): Running {
-  const alarms = new Alarms();
-  const rules = rulesOf(options);
+  const alarms = new Timers();
+  const rules = withDefaults(options);
   const router = new CallRouter(rules, { store, alarms, now, onDefect });
   const delay = (send: () => void) => (latencyMs > 0 ? void alarms.after(latencyMs, send) : send());
   const breaks = () => rules.dropRate > 0 && random() < rules.dropRate;

@@ -13,13 +13,13 @@ interface Waiting {
 }
 
 /** An inbox as it is stored: the texts of its frames with their times. */
-export interface KeptInbox {
+export interface StoredInbox {
   readonly seq: number;
   readonly frames: readonly (readonly [at: number, text: string])[];
 }
 
 /** Frame of the router that has no number yet. */
-export type Letter = {
+export type UnnumberedFrame = {
   [T in keyof RouterFrames]: { readonly t: T } & RouterFrames[T];
 }[keyof RouterFrames];
 
@@ -32,7 +32,7 @@ export class Inbox {
   #frames: Waiting[];
   #length = 0;
 
-  constructor({ seq, frames }: KeptInbox = { seq: 0, frames: [] }) {
+  constructor({ seq, frames }: StoredInbox = { seq: 0, frames: [] }) {
     this.#seq = seq;
     this.#frames = frames.map(([at, text]) => ({
       at,
@@ -52,7 +52,7 @@ export class Inbox {
   }
 
   /** Adds a frame; returns its text. When there is no room, media descriptions go first, then the oldest. */
-  post(letter: Letter, now: number): string {
+  post(letter: UnnumberedFrame, now: number): string {
     const frame: RouterFrame = { ...letter, seq: ++this.#seq };
     const text = JSON.stringify(frame);
     this.#frames.push({ at: now, frame, text });
@@ -83,7 +83,7 @@ export class Inbox {
     return this.#frames.map(({ text }) => text);
   }
 
-  toJSON(): KeptInbox {
+  toJSON(): StoredInbox {
     return { seq: this.#seq, frames: this.#frames.map(({ at, text }) => [at, text]) };
   }
 

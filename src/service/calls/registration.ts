@@ -1,31 +1,43 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   closeCodes,
+  provenText,
   type ClientFrame,
   type Ack,
   type AckData,
   type RefusalName,
 } from '../../calling/protocol.js';
-import { sideOf, type CallJudge, type CallWorld } from './call-lifecycle.js';
-import type { Call, Session, User } from './users.js';
-import type { Turn } from './turn-transaction.js';
+import { sideOf, type CallLifecycle, type CallContext } from './call-lifecycle.js';
+import type { Call, Session, RegisteredUser } from './users.js';
+import type { TurnTransaction } from './turn-transaction.js';
 
 type Auth = Extract<ClientFrame, { readonly t: 'auth' }>;
 
 /** Who comes, comes back, and goes. */
-export class Registrar {
-  readonly #world: CallWorld;
-  readonly #judge: CallJudge;
+export class Registration {
+  readonly #world: CallContext;
+  readonly #judge: CallLifecycle;
 
-  constructor(world: CallWorld, judge: CallJudge) {
+  constructor(world: CallContext, judge: CallLifecycle) {
     this.#world = world;
     this.#judge = judge;
   }
 
-  /** The first frame of a socket. */
+  /** Proves that this router holds the API key, so that a client need not send it. */
+  challenge(session: Session, nonce: string, reply: Reply): void {
+    if (session.nonces) return reply.refuse('WRONG_ORDER', 'this socket has its hello already');
+    const nonces = { client: nonce, router: randomBytes(16).toString('hex') };
+    session.nonces = nonces;
+    const text = provenText.router(nonces.client, nonces.router);
+    reply.ok({ nonce: nonces.router, proof: this.#prove(text) });
+  }
+
+  /** The first frame of a socket after its `hello`. */
   admit(session: Session, auth: Auth, reply: Reply): void {
     const { rules, directory, turn } = this.#world;
-    if (!isSame(auth.accountId, rules.accountId) || !isSame(auth.apiKey, rules.apiKey)) {
+    if (auth.proof === undefined && auth.apiKey === undefined)
+      return reply.refuse('BAD_REQUEST', 'auth: there is neither proof nor apiKey');
+    if (!isSame(auth.accountId, rules.accountId) || !this.#holdsKey(session, auth)) {
       return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
     }
     const { cuid, deviceId, platform, caps, missedCallActions } = auth;
@@ -44,8 +56,20 @@ export class Registrar {
     this.#attach(session, user, auth.lastSeq ?? 0, reply);
   }
 
+  #holdsKey({ nonces }: Session, auth: Auth): boolean {
+    const { proof, apiKey } = auth;
+    if (proof === undefined)
+      return apiKey !== undefined && isSame(apiKey, this.#world.rules.apiKey);
+    if (!nonces) return false;
+    return isSame(proof, this.#prove(provenText.client(auth, nonces.client, nonces.router)));
+  }
+
+  #prove(text: string): string {
+    return createHmac('sha256', this.#world.rules.apiKey).update(text).digest('hex');
+  }
+
   /** The socket is closed, by whomever: before a call suffers the user may come back for a while. */
-  missing({ user }: Session): void {
+  disconnected({ user }: Session): void {
     if (!user) return;
     detach(user);
     const { directory, alarms, rules } = this.#world;
@@ -54,7 +78,7 @@ export class Registrar {
     directory.save(user);
   }
 
-  logOut(user: User, reply: Reply): void {
+  logOut(user: RegisteredUser, reply: Reply): void {
     const { directory } = this.#world;
     const { call } = user;
     reply.ok();
@@ -64,7 +88,7 @@ export class Registrar {
   }
 
   /** The user does not come back soon, and says so. */
-  leave(user: User, reply: Reply): void {
+  deregister(user: RegisteredUser, reply: Reply): void {
     const { directory, turn } = this.#world;
     const { session, call } = user;
     reply.ok();
@@ -75,7 +99,7 @@ export class Registrar {
   }
 
   /** A new process knows of no call: what was answered is lost, what is offered is offered to it. */
-  #beginLife(user: User): void {
+  #beginLife(user: RegisteredUser): void {
     const { call } = user;
     if (!call) return;
     const isOffered = call.state.phase === 'placed' && call.receiver === user;
@@ -84,7 +108,7 @@ export class Registrar {
   }
 
   /** Answers the `auth`, and sends what waits. A client that has more than the router begins again. */
-  #attach(session: Session, user: User, has: number, reply: Reply): void {
+  #attach(session: Session, user: RegisteredUser, has: number, reply: Reply): void {
     const { turn, directory } = this.#world;
     const lastSeq = has > user.inbox.seq ? 0 : has;
     user.inbox.seen(lastSeq);
@@ -95,12 +119,12 @@ export class Registrar {
     session.user = user;
   }
 
-  #gone(user: User, call: Call): void {
+  #gone(user: RegisteredUser, call: Call): void {
     this.#judge.judge(call, { type: 'gone', by: sideOf(call, user) });
   }
 }
 
-function detach(user: User): void {
+function detach(user: RegisteredUser): void {
   if (user.session) user.session.user = undefined;
   user.session = undefined;
 }
@@ -119,7 +143,7 @@ export interface Reply {
   close(name: RefusalName, message: string, code: number): void;
 }
 
-export function replyTo(session: Session, re: number, turn: Turn): Reply {
+export function replyTo(session: Session, re: number, turn: TurnTransaction): Reply {
   const send = (ack: Ack): void => turn.send(() => session.send(JSON.stringify(ack)));
   const refuse: Reply['refuse'] = (name, message) =>
     send({ t: 'ack', re, ok: false, err: { name, message } });

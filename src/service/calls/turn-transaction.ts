@@ -4,7 +4,7 @@ import type { Database } from '../store/database.js';
  * What happens in one turn of the event loop: all of it is stored in one transaction, and only then
  * is any of it sent. So no client knows what a router that is killed would forget.
  */
-export class Turn {
+export class TurnTransaction {
   readonly #store: Database;
   readonly #onDefect: (error: unknown) => void;
   /** By what is stored, so that several changes of a turn are stored once. */

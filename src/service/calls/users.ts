@@ -1,8 +1,8 @@
-import { Inbox, type KeptInbox, type Letter } from './inbox.js';
+import { Inbox, type StoredInbox, type UnnumberedFrame } from './inbox.js';
 import type { CallState, Ending } from './call-state.js';
 import type { CallDetails, Caps, MissedCallActions, Platform } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
-import type { Turn } from './turn-transaction.js';
+import type { TurnTransaction } from './turn-transaction.js';
 
 /** The device on which a cuid last registered, as it described itself. */
 export interface Device {
@@ -13,7 +13,7 @@ export interface Device {
 }
 
 /** A cuid that has registered. */
-export interface User {
+export interface RegisteredUser {
   readonly cuid: string;
   device: Device;
   loggedOut: boolean;
@@ -32,7 +32,9 @@ export interface User {
 export interface Session {
   readonly id: string;
   /** Undefined until `auth` was accepted, and again when the socket was taken from the user. */
-  user: User | undefined;
+  user: RegisteredUser | undefined;
+  /** The random numbers of its `hello`: undefined before it. */
+  nonces: { readonly client: string; readonly router: string } | undefined;
   /** One frame. What the socket cannot take any more is lost with it. */
   send(text: string): void;
   /** Lets what was sent arrive first. */
@@ -42,8 +44,8 @@ export interface Session {
 /** A call and how far it has come. Times in milliseconds since 1970. */
 export interface Call {
   readonly id: string;
-  readonly initiator: User;
-  readonly receiver: User;
+  readonly initiator: RegisteredUser;
+  readonly receiver: RegisteredUser;
   details: CallDetails;
   state: CallState;
   readonly placedAt: number;
@@ -58,25 +60,25 @@ export interface Call {
 }
 
 /** Who has registered. In memory are those who are connected or in a call; the store knows all. */
-export class Directory {
+export class UserDirectory {
   readonly #store: Database;
-  readonly #turn: Turn;
+  readonly #turn: TurnTransaction;
   readonly #now: () => number;
-  readonly #users = new Map<string, User>();
+  readonly #users = new Map<string, RegisteredUser>();
 
-  constructor(store: Database, turn: Turn, now: () => number) {
+  constructor(store: Database, turn: TurnTransaction, now: () => number) {
     this.#store = store;
     this.#turn = turn;
     this.#now = now;
   }
 
-  find(cuid: string): User | undefined {
+  find(cuid: string): RegisteredUser | undefined {
     const known = this.#users.get(cuid) ?? this.#load(cuid);
     if (known) this.#users.set(cuid, known);
     return known;
   }
 
-  register(cuid: string, device: Device): User {
+  register(cuid: string, device: Device): RegisteredUser {
     const user = this.find(cuid) ?? newUser(cuid, device, new Inbox());
     this.#users.set(cuid, user);
     user.device = device;
@@ -87,26 +89,26 @@ export class Directory {
   }
 
   /** Stores the user at the end of the turn, and forgets who has neither socket nor call. */
-  save(user: User): void {
+  save(user: RegisteredUser): void {
     this.#turn.save(user, () => this.#write(user));
   }
 
   /** Puts a frame into the user's inbox, and onto its socket. */
-  deliver(user: User, letter: Letter): void {
+  deliver(user: RegisteredUser, letter: UnnumberedFrame): void {
     const { session } = user;
     const text = user.inbox.post(letter, this.#now());
     if (session) this.#turn.send(() => session.send(text));
     this.save(user);
   }
 
-  waitingFor = (user: User): string[] => user.inbox.waiting(this.#now());
+  waitingFor = (user: RegisteredUser): string[] => user.inbox.waiting(this.#now());
 
   saveAll(): void {
     for (const user of this.#users.values()) this.save(user);
   }
 
   /** All that ever registered, in order of their cuids. */
-  *all(): Generator<User> {
+  *all(): Generator<RegisteredUser> {
     const rows = this.#store.all<{ cuid: string }>('SELECT cuid FROM call_users ORDER BY cuid', []);
     for (const { cuid } of rows) {
       const user = this.#users.get(cuid) ?? this.#load(cuid);
@@ -114,17 +116,17 @@ export class Directory {
     }
   }
 
-  #load(cuid: string): User | undefined {
+  #load(cuid: string): RegisteredUser | undefined {
     const row = this.#store.get<Row>('SELECT * FROM call_users WHERE cuid = ?', [cuid]);
     if (!row) return undefined;
-    const inbox = new Inbox(JSON.parse(row.inbox) as KeptInbox);
+    const inbox = new Inbox(JSON.parse(row.inbox) as StoredInbox);
     const user = newUser(cuid, JSON.parse(row.device) as Device, inbox);
     user.loggedOut = row.logged_out === 1;
     user.registeredAt = row.registered_at;
     return user;
   }
 
-  #write(user: User): void {
+  #write(user: RegisteredUser): void {
     const { cuid, device, loggedOut, registeredAt, inbox } = user;
     this.#store.run('INSERT OR REPLACE INTO call_users VALUES (?, ?, ?, ?, ?)', [
       cuid,
@@ -144,7 +146,7 @@ interface Row {
   readonly inbox: string;
 }
 
-const newUser = (cuid: string, device: Device, inbox: Inbox): User => ({
+const newUser = (cuid: string, device: Device, inbox: Inbox): RegisteredUser => ({
   cuid,
   device,
   inbox,

@@ -2,27 +2,27 @@ import { once } from 'node:events';
 import { WebSocketServer, type WebSocket, type RawData } from 'ws';
 import { closeCodes, sdpFrameBytes, subprotocol, frameBytes } from '../../calling/protocol.js';
 import { randomUUID } from 'node:crypto';
-import { readClientFrame } from '../../calling/parse-frame.js';
+import { parseClientFrame } from '../../calling/parse-frame.js';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Alarms } from '../clock.js';
+import type { Timers } from '../clock.js';
 import type { CallRouter } from './call-router.js';
-import type { Session, User } from './users.js';
+import type { Session, RegisteredUser } from './users.js';
 
-/** Sockets that have not said who they are. */
+/** Sockets that have not said who they are. Another one takes the place of the oldest. */
 const mostUnknown = 1000;
 
-interface Ground {
+interface ServerContext {
   readonly router: CallRouter;
-  readonly alarms: Alarms;
-  readonly weather: Weather;
+  readonly alarms: Timers;
+  readonly weather: NetworkFaults;
 }
 
 /** All sockets of the calling system. */
 export class SignalServer {
-  readonly #ground: Ground;
-  readonly #sockets = new Set<SignalSocket>();
-  readonly #unknown = new Set<SignalSocket>();
+  readonly #ground: ServerContext;
+  readonly #sockets = new Set<ClientSocket>();
+  readonly #unknown = new Set<ClientSocket>();
   readonly #server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -30,16 +30,12 @@ export class SignalServer {
     handleProtocols: () => subprotocol,
   });
 
-  constructor(ground: Ground) {
+  constructor(ground: ServerContext) {
     this.#ground = ground;
     const { alarms, router } = ground;
     alarms.every(router.rules.timers.ping, () => {
       for (const socket of this.#sockets) socket.ping();
     });
-  }
-
-  get isFull(): boolean {
-    return this.#unknown.size >= mostUnknown;
   }
 
   /** Settles when the connection is over. */
@@ -61,11 +57,14 @@ export class SignalServer {
       cancel();
       this.#unknown.delete(socket);
     };
-    const socket = new SignalSocket({ socket: opened, router, weather, onKnown });
+    const socket = new ClientSocket({ socket: opened, router, weather, onKnown });
     const cancel = alarms.after(router.rules.timers.auth, () =>
       socket.close(closeCodes.authTimeout, 'no auth in time'),
     );
     this.#sockets.add(socket);
+    // One that waits for its answer comes back; one that only takes a place need not be waited for.
+    const [oldest] = this.#unknown;
+    if (this.#unknown.size >= mostUnknown) oldest?.drop();
     this.#unknown.add(socket);
     opened.on('error', () => undefined); // 'close' follows
     opened.on('close', () => {
@@ -79,7 +78,7 @@ export class SignalServer {
 const mostBuffered = 1024 * 1024;
 
 /** What the network of a rehearsal does to frames of the router. */
-interface Weather {
+interface NetworkFaults {
   /** Calls `send` when the latency is over; always in the order of the calls. */
   readonly delay: (send: () => void) => void;
   /** Whether the connection breaks instead of this frame. */
@@ -89,15 +88,16 @@ interface Weather {
 interface Parts {
   readonly socket: WebSocket;
   readonly router: CallRouter;
-  readonly weather: Weather;
+  readonly weather: NetworkFaults;
   /** Called when the client has said who it is. */
   readonly onKnown: () => void;
 }
 
 /** One client's WebSocket: its frames go to the router, those of the router to it. */
-class SignalSocket implements Session {
+class ClientSocket implements Session {
   readonly id = randomUUID();
-  user: User | undefined = undefined;
+  user: RegisteredUser | undefined = undefined;
+  nonces: Session['nonces'] = undefined;
   readonly #parts: Parts;
   #unansweredPings = 0;
 
@@ -128,10 +128,15 @@ class SignalSocket implements Session {
     this.#parts.socket.close(code, reason);
   }
 
+  /** Ends the connection without a goodbye. */
+  drop(): void {
+    this.#parts.socket.terminate();
+  }
+
   /** Drops a client that has not answered the last two. */
   ping(): void {
     const { socket } = this.#parts;
-    if (this.#unansweredPings === 2) return socket.terminate();
+    if (this.#unansweredPings === 2) return this.drop();
     this.#unansweredPings += 1;
     socket.ping();
   }
@@ -142,7 +147,7 @@ class SignalSocket implements Session {
     if (socket.readyState !== socket.OPEN) return;
     if (isBinary) return this.close(1003, 'frames are text');
     const text = (data as Buffer).toString();
-    const read = readClientFrame(text);
+    const read = parseClientFrame(text);
     if (read.kind === 'malformed') return this.close(closeCodes.malformed, 'not a JSON object');
     const isMedia = read.kind === 'frame' && read.frame.t === 'sdp';
     if (!isMedia && Buffer.byteLength(text) > frameBytes) return this.close(1009, 'too long');

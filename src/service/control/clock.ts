@@ -1,26 +1,26 @@
 import { dayOf } from '../../contract/dates.js';
-import { wrong, type Control } from './control-route.js';
-import type { Service } from '../service.js';
+import { badRequest, type ControlHandler } from './control-route.js';
+import type { ServiceContext } from '../service.js';
 
-export const showClock: Control = (_, service) => clockText(service);
+export const showClock: ControlHandler = (_, service) => clockText(service);
 
 /**
  * `{"now": …}` stops the clock at this instant (ISO 8601 with an offset, or epoch seconds; null lets it run again),
  * `{"advanceSeconds": n}` moves it, stopped or not.
  */
-export const moveClock: Control = ({ body }, service) => {
+export const moveClock: ControlHandler = ({ body }, service) => {
   const { clock } = service;
   const given = Object.entries(body !== null && typeof body === 'object' ? body : {});
   const [[name, value] = ['', undefined], ...others] = given as [string, unknown][];
   if (others.length > 0 || (name !== 'now' && name !== 'advanceSeconds'))
-    throw wrong('clock', 'give {"now": …} or {"advanceSeconds": …}, and nothing else');
+    throw badRequest('clock', 'give {"now": …} or {"advanceSeconds": …}, and nothing else');
   if (name === 'now' && value === null) clock.release();
-  else if (name === 'now') clock.stopAt(instantOf(value));
+  else if (name === 'now') clock.stopAt(parseInstant(value));
   else clock.advance(secondsOf(value) * 1000);
   return clockText(service);
 };
 
-const clockText = ({ clock }: Service): string => {
+const clockText = ({ clock }: ServiceContext): string => {
   const now = clock.now();
   return JSON.stringify({
     now: new Date(now).toISOString(),
@@ -32,10 +32,10 @@ const clockText = ({ clock }: Service): string => {
 const iso = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /** Milliseconds since 1970. A time without its offset would be another one on each machine. */
-export function instantOf(value: unknown): number {
+export function parseInstant(value: unknown): number {
   const time = typeof value === 'number' ? value * 1000 : timeOf(String(value));
   if (Number.isFinite(new Date(time).getTime())) return time;
-  throw wrong(
+  throw badRequest(
     'now',
     `${JSON.stringify(value)} is neither ISO 8601 with an offset, like 2026-01-31T12:00:00Z, nor epoch seconds`,
   );
@@ -50,5 +50,5 @@ function timeOf(text: string): number {
 function secondsOf(value: unknown): number {
   const isPlausible = typeof value === 'number' && Math.abs(value) < 1e11;
   if (isPlausible) return value;
-  throw wrong('advanceSeconds', `${JSON.stringify(value)} is no number of seconds`);
+  throw badRequest('advanceSeconds', `${JSON.stringify(value)} is no number of seconds`);
 }

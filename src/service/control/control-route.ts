@@ -1,8 +1,8 @@
-import { decoded, type Exchange, type Route } from '../router.js';
+import { decodePercent, type Exchange, type Route } from '../router.js';
 import { authenticate, readBody } from '../rest/read-request.js';
-import { Refusal, refusalAnswer, textOf } from '../response.js';
+import { RequestError, refusalAnswer, responseText } from '../response.js';
 import { defaultVariants } from '../variants.js';
-import type { Service } from '../service.js';
+import type { ServiceContext } from '../service.js';
 import type { IncomingMessage } from 'node:http';
 
 interface ControlRequest {
@@ -16,13 +16,16 @@ interface ControlRequest {
 }
 
 /** Returns the answer as JSON text, or throws a Refusal. */
-export type Control = (request: ControlRequest, service: Service) => string | Promise<string>;
+export type ControlHandler = (
+  request: ControlRequest,
+  service: ServiceContext,
+) => string | Promise<string>;
 
 /** A route of `/_local/…`: with credentials, and without slots, faults and latency. */
 export function controlRoute(
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
-  control: Control,
+  control: ControlHandler,
 ): Route {
   return {
     method,
@@ -32,15 +35,17 @@ export function controlRoute(
         authenticate(exchange.request.headers, service.options);
         const body = await bodyOf(exchange.request);
         const origin = `${service.options.tls ? 'https' : 'http'}://${exchange.request.headers.host}`;
-        const rest = path.includes('*') ? decoded(exchange.path.slice(path.indexOf('*'))) : '';
+        const rest = path.includes('*')
+          ? decodePercent(exchange.path.slice(path.indexOf('*')))
+          : '';
         sendJson(
           exchange,
           200,
           await control({ query: exchange.query, rest, origin, body }, service),
         );
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        sendJson(exchange, error.httpStatus, textOf(refusalAnswer(error), defaultVariants));
+        if (!(error instanceof RequestError)) throw error;
+        sendJson(exchange, error.httpStatus, responseText(refusalAnswer(error), defaultVariants));
       }
     },
   };
@@ -49,8 +54,8 @@ export function controlRoute(
 /** The API's own words say nothing of what is wrong: these requests are typed by hand. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const text = await readBody(request).catch((error: unknown) => {
-    if (!(error instanceof Refusal) || error.httpStatus !== 400) throw error;
-    throw wrong('body', 'JSON is wanted, with Content-Type: application/json');
+    if (!(error instanceof RequestError) || error.httpStatus !== 400) throw error;
+    throw badRequest('body', 'JSON is wanted, with Content-Type: application/json');
   });
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
@@ -64,7 +69,7 @@ export function sendJson({ response }: Exchange, status: number, text: string): 
 }
 
 /** A whole number of the query, from 0 to `most`; throws the Refusal 400 for anything else. */
-export function numberOf(
+export function integerParameter(
   query: URLSearchParams,
   name: string,
   { fallback, most = Number.MAX_SAFE_INTEGER }: { fallback: number; most?: number },
@@ -73,11 +78,11 @@ export function numberOf(
   if (text === null) return fallback;
   const value = Number(text);
   if (/^\d{1,16}$/.test(text) && value <= most) return value;
-  throw wrong(name, `"${text}" is no whole number from 0 to ${most}`);
+  throw badRequest(name, `"${text}" is no whole number from 0 to ${most}`);
 }
 
 /** The Refusal 400 that says what is wrong with which part of a request. */
-export const wrong = (where: string, what: string): Refusal =>
-  new Refusal(400, `${where}: ${what}`, 400);
+export const badRequest = (where: string, what: string): RequestError =>
+  new RequestError(400, `${where}: ${what}`, 400);
 
 export const done = '{"status":"success"}';

@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
 import { endpointNames } from '../endpoints.js';
-import { refused } from '../response.js';
+import { requestError } from '../response.js';
 import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules.js';
 
 /** Milliseconds. */
@@ -42,13 +42,13 @@ const faultRule: z.ZodType<FaultRule, FaultRuleInput> = z
   });
 
 /** Throws the Refusal 400, which says where each fault of the rule is. */
-export function checkedRule(value: unknown): FaultRule {
+export function parseFaultRule(value: unknown): FaultRule {
   const { data, error } = faultRule.safeParse(value);
   if (data) return data;
   const faults = error.issues.map(
     ({ path, message }) => `${['rule', ...path].join('.')}: ${message}`,
   );
-  throw refused(400, faults.join('; '));
+  throw requestError(400, faults.join('; '));
 }
 
 function isValid(check: (text: string) => void): (text: string) => boolean {

@@ -1,7 +1,7 @@
 import type { EndpointName } from '../endpoints.js';
 
 /** What rules look at. */
-interface Faultable {
+interface MatchableRequest {
   readonly endpoint: EndpointName;
   readonly query: URLSearchParams;
   /** JSON, or undefined without a body. */
@@ -44,7 +44,7 @@ export class FaultRules {
   }
 
   /** Counts the request for every rule that it fits, and returns the first of them that is due. */
-  take(request: Faultable): ActiveRule | undefined {
+  take(request: MatchableRequest): ActiveRule | undefined {
     if (this.#rules.length === 0) return undefined;
     const fitting = this.#rules.filter((rule) => fits(rule, request));
     for (const rule of fitting) rule.seen++;
@@ -56,7 +56,7 @@ export class FaultRules {
   }
 }
 
-function fits({ endpoint, action, match }: ActiveRule, request: Faultable): boolean {
+function fits({ endpoint, action, match }: ActiveRule, request: MatchableRequest): boolean {
   if (endpoint !== undefined && endpoint !== request.endpoint) return false;
   if (action === 'expire-cursor' && !['profiles', 'events'].includes(request.endpoint))
     return false;
@@ -65,7 +65,7 @@ function fits({ endpoint, action, match }: ActiveRule, request: Faultable): bool
 }
 
 /** Whether a parameter, or a text or number anywhere in the body, is exactly this. */
-function holds({ query, body }: Faultable, wanted: string): boolean {
+function holds({ query, body }: MatchableRequest, wanted: string): boolean {
   if ([...query.values()].includes(wanted)) return true;
   const open: unknown[] = body === undefined ? [] : [JSON.parse(body)];
   while (open.length > 0) {

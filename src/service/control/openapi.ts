@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { headerNames } from '../../contract/endpoints.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
 import { endpointNames, pathOf, type EndpointName } from '../endpoints.js';
-import { playedParameters } from '../rest/read-request.js';
+import { supportedParameters } from '../rest/read-request.js';
 import {
-  cursorAnswer,
-  demergeAnswer,
-  failAnswer,
-  writeAnswer,
+  cursorResponse,
+  demergeResponse,
+  failResponse,
+  writeResponse,
 } from '../../contract/response-schemas.js';
 
 interface Operation {
@@ -73,7 +73,7 @@ function operationObject(name: EndpointName, { summary, request, answer }: Opera
   return {
     operationId: name,
     summary,
-    parameters: playedParameters[name]
+    parameters: supportedParameters[name]
       // Some clients open an export by GET, with the body as a parameter.
       .filter(
         (parameter) =>
@@ -190,11 +190,11 @@ const requestSchemas = {
 } as const;
 
 const answerSchemas = {
-  write: writeAnswer,
-  cursor: cursorAnswer,
-  demerge: demergeAnswer,
+  write: writeResponse,
+  cursor: cursorResponse,
+  demerge: demergeResponse,
   profile: z.looseObject({ status: z.literal('success'), record: userProfile.optional() }),
   profiles: page(userProfile),
   events: page(eventRead),
-  fail: failAnswer,
+  fail: failResponse,
 } as const;

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 import type { EndpointName } from '../endpoints.js';
 
 /** A request of the API as it arrived, and what became of it. */
-export interface SeenRequest {
+export interface LoggedRequest {
   /** Counts from 1, and goes on counting when the list is cleared. */
   readonly id: number;
   /** ISO 8601, by the service's clock. */
@@ -40,14 +40,14 @@ interface RequestLogOptions {
   /** Characters of all bodies together that are kept. */
   readonly mostText: number | undefined;
   /** Told of each request when it is over. */
-  readonly onRequest: ((seen: SeenRequest) => void) | undefined;
+  readonly onRequest: ((seen: LoggedRequest) => void) | undefined;
 }
 
 /** The latest 1000 requests of the API, with their bodies as long as these have place in 16 MiB. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #secret: ReadonlySet<string>;
-  #seen: SeenRequest[] = [];
+  #seen: LoggedRequest[] = [];
   #last = 0;
   #text = 0;
 
@@ -62,11 +62,11 @@ export class RequestLog {
     request: IncomingMessage,
     response: ServerResponse,
     endpoint: EndpointName | undefined,
-  ): SeenRequest {
+  ): LoggedRequest {
     const { now, clock, onRequest } = this.#options;
     const started = now();
     const headers = Object.entries(request.headers).filter(([name]) => !this.#secret.has(name));
-    const seen: SeenRequest = {
+    const seen: LoggedRequest = {
       id: ++this.#last,
       at: new Date(clock.now()).toISOString(),
       endpoint: endpoint ?? null,
@@ -89,7 +89,7 @@ export class RequestLog {
     return seen;
   }
 
-  keepBody(seen: SeenRequest, body: string, bytes: number): void {
+  keepBody(seen: LoggedRequest, body: string, bytes: number): void {
     const { mostText = usualText } = this.#options;
     seen.bodyBytes = bytes;
     if (!this.#seen.includes(seen)) return;
@@ -102,7 +102,7 @@ export class RequestLog {
   }
 
   /** Those after the id, of one endpoint or of all, oldest first. */
-  list({ endpoint, since = 0 }: { endpoint?: EndpointName; since?: number } = {}): SeenRequest[] {
+  list({ endpoint, since = 0 }: { endpoint?: EndpointName; since?: number } = {}): LoggedRequest[] {
     return this.#seen.filter(
       (seen) => seen.id > since && (endpoint === undefined || seen.endpoint === endpoint),
     );
@@ -113,7 +113,7 @@ export class RequestLog {
     this.#text = 0;
   }
 
-  #forgetBody(seen: SeenRequest | undefined): void {
+  #forgetBody(seen: LoggedRequest | undefined): void {
     this.#text -= seen?.body?.length ?? 0;
     if (seen) seen.body = undefined;
   }

@@ -1,12 +1,20 @@
 import { recordsSince } from '../calls/call-records.js';
-import { numberOf, done, wrong, controlRoute, sendJson, type Control } from './control-route.js';
+import {
+  integerParameter,
+  done,
+  badRequest,
+  controlRoute,
+  sendJson,
+  type ControlHandler,
+} from './control-route.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import { refused } from '../response.js';
+import { requestError } from '../response.js';
+import { fitsBody } from '../rest/read-request.js';
 import { endpointNames, type EndpointName } from '../endpoints.js';
 import { moveClock, showClock } from './clock.js';
 import {
   listCursors,
-  countDays,
+  countEventsByDay,
   listEvents,
   listSubscriptions,
   listUsers,
@@ -14,73 +22,73 @@ import {
 } from './stored-data.js';
 import {
   resetService,
-  changeSnapshot,
+  restoreSnapshotRoute,
   deleteSnapshot,
   listSnapshots,
   saveSnapshot,
 } from './snapshots.js';
-import type { SeenRequest } from './request-log.js';
+import type { LoggedRequest } from './request-log.js';
 import type { Route } from '../router.js';
 
 /** `GET /_local/calls?since=`: calls placed from this time (milliseconds since 1970) on, oldest first. */
-export const listCalls: Control = ({ query }, { store }) => {
-  const since = numberOf(query, 'since', { fallback: 0 });
+export const listCalls: ControlHandler = ({ query }, { store }) => {
+  const since = integerParameter(query, 'since', { fallback: 0 });
   return `{"calls":[${[...(recordsSince(store, since) ?? [])].join(',')}]}`;
 };
 
 /** `GET /_local/calls/account`: what a client of the calling system needs; null where no calls are routed. */
-const showCallingAccount: Control = (_, { calls }) => {
+const showCallingAccount: ControlHandler = (_, { calls }) => {
   if (!calls) return '{"account":null}';
   const { accountId, apiKey } = calls.router.rules;
   return JSON.stringify({ account: { accountId, apiKey } });
 };
 
 /** `GET /_local/openapi.json` (contract §10). */
-const showOpenApi: Control = async ({ origin }, { options }) => {
+const showOpenApi: ControlHandler = async ({ origin }, { options }) => {
   // zod takes 50 ms to load.
   const { openApiDocument } = await import('./openapi.js');
   return JSON.stringify(openApiDocument(origin, options.headerPrefixes[0] ?? defaultHeaderPrefix));
 };
 
 /** Answers the rule with its id. */
-const addFault: Control = async ({ body }, { faults }) => {
+const addFault: ControlHandler = async ({ body }, { faults }) => {
   // zod takes 50 ms to load, and most services never see a rule.
-  const { checkedRule } = await import('./fault-rule-schema.js');
-  return JSON.stringify(faults.add(checkedRule(body)));
+  const { parseFaultRule } = await import('./fault-rule-schema.js');
+  return JSON.stringify(faults.add(parseFaultRule(body)));
 };
 
-const listFaults: Control = (_, { faults }) => JSON.stringify({ faults: faults.list() });
+const listFaults: ControlHandler = (_, { faults }) => JSON.stringify({ faults: faults.list() });
 
-const deleteFaults: Control = (_, { faults }) => {
+const deleteFaults: ControlHandler = (_, { faults }) => {
   faults.clear();
   return done;
 };
 
-const deleteFault: Control = ({ rest }, { faults }) => {
-  if (!faults.remove(Number(rest))) throw refused(404, `there is no fault rule ${rest}`);
+const deleteFault: ControlHandler = ({ rest }, { faults }) => {
+  if (!faults.remove(Number(rest))) throw requestError(404, `there is no fault rule ${rest}`);
   return done;
 };
 
 /** `GET /_local/requests?endpoint=&since=&limit=&bodies=no`: those after the id `since`. */
-const listRequests: Control = ({ query }, { requests }) => {
+const listRequests: ControlHandler = ({ query }, { requests }) => {
   const endpoint = query.get('endpoint') as EndpointName | null;
   if (endpoint !== null && !endpointNames.includes(endpoint))
-    throw wrong('endpoint', `"${endpoint}" is none of ${endpointNames.join(', ')}`);
-  const since = numberOf(query, 'since', { fallback: 0 });
-  const limit = numberOf(query, 'limit', { fallback: 1000, most: 1000 });
+    throw badRequest('endpoint', `"${endpoint}" is none of ${endpointNames.join(', ')}`);
+  const since = integerParameter(query, 'since', { fallback: 0 });
+  const limit = integerParameter(query, 'limit', { fallback: 1000, most: 1000 });
   const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
   const isBare = query.get('bodies') === 'no';
   const shown = all.slice(0, limit).map((seen) => (isBare ? { ...seen, body: undefined } : seen));
   return `{"requests":[${shown.map(seenText).join(',')}]}`;
 };
 
-const clearRequests: Control = (_, { requests }) => {
+const clearRequests: ControlHandler = (_, { requests }) => {
   requests.clear();
   return done;
 };
 
 /** With the body as it was sent, so that no number changes; as a text when it is not JSON. */
-function seenText({ body, ...seen }: SeenRequest): string {
+function seenText({ body, ...seen }: LoggedRequest): string {
   const text = JSON.stringify(seen);
   return body === undefined
     ? text
@@ -89,8 +97,7 @@ function seenText({ body, ...seen }: SeenRequest): string {
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    return fitsBody(Buffer.from(text)) && JSON.parse(text) !== undefined;
   } catch {
     return false;
   }
@@ -112,7 +119,7 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/cursors', listCursors),
   controlRoute('GET', '/_local/snapshots', listSnapshots),
   controlRoute('PUT', '/_local/snapshots/*', saveSnapshot),
-  controlRoute('POST', '/_local/snapshots/*', changeSnapshot),
+  controlRoute('POST', '/_local/snapshots/*', restoreSnapshotRoute),
   controlRoute('DELETE', '/_local/snapshots/*', deleteSnapshot),
   controlRoute('GET', '/_local/faults', listFaults),
   controlRoute('POST', '/_local/faults', addFault),
@@ -123,7 +130,7 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/profiles', listUsers),
   controlRoute('GET', '/_local/profiles/*', showUser),
   controlRoute('GET', '/_local/events', listEvents),
-  controlRoute('GET', '/_local/events/days', countDays),
+  controlRoute('GET', '/_local/events/days', countEventsByDay),
   controlRoute('GET', '/_local/subscriptions', listSubscriptions),
   controlRoute('GET', '/_local/calls', listCalls),
   controlRoute('GET', '/_local/calls/account', showCallingAccount),

@@ -1,13 +1,13 @@
 import { objectText } from '../raw-json.js';
-import { profileByKey, usersAfter, usersLike } from '../store/profiles.js';
-import { latestEvents, type EventsWanted, type ListedEvent } from '../store/events.js';
-import { numberOf, wrong, type Control } from './control-route.js';
-import { refused } from '../response.js';
-import { profileRecord, readRecords } from '../store/record-json.js';
+import { profileByKey, usersAfter, searchUsers } from '../store/profiles.js';
+import { latestEvents, type EventQuery, type ListedEvent } from '../store/events.js';
+import { integerParameter, badRequest, type ControlHandler } from './control-route.js';
+import { requestError } from '../response.js';
+import { profileRecordSql, readRecords } from '../store/record-json.js';
 import { channels } from '../../contract/record-fields.js';
-import { nextTurn } from '../mutex.js';
+import { yieldToEventLoop } from '../mutex.js';
 import { expiryOf, type Position, type Export } from '../store/exports.js';
-import type { Service } from '../service.js';
+import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
 
 const mostEvents = 1000;
@@ -16,8 +16,8 @@ const mostEvents = 1000;
  * `GET /_local/events?event=&identity=&after=&limit=`: the latest first, of one name or user or of all.
  * `next` is where to go on: the next `after`.
  */
-export const listEvents: Control = ({ query }, service) => {
-  const limit = numberOf(query, 'limit', { fallback: 100, most: mostEvents });
+export const listEvents: ControlHandler = ({ query }, service) => {
+  const limit = integerParameter(query, 'limit', { fallback: 100, most: mostEvents });
   const name = query.get('event') ?? undefined;
   const identity = query.get('identity');
   const user =
@@ -34,13 +34,13 @@ export const listEvents: Control = ({ query }, service) => {
   return `{"events":[${shown.map(eventText).join(',')}]${next}}`;
 };
 
-const eventsText = ({ store }: Service, wanted: EventsWanted): string[] =>
+const eventsText = ({ store }: ServiceContext, wanted: EventQuery): string[] =>
   latestEvents(store, wanted).map(eventText);
 
 function placeOf(text: string | null): ListedEvent | undefined {
   if (text === null) return undefined;
   const [, ts, event, id] = /^(\d{1,11})\.(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  if (ts === undefined) throw wrong('after', `"${text}" is not the "next" of an answer`);
+  if (ts === undefined) throw badRequest('after', `"${text}" is not the "next" of an answer`);
   return { ts: Number(ts), event: Number(event), id: Number(id) } as ListedEvent;
 }
 
@@ -61,11 +61,11 @@ const mostUsers = 500;
  * `GET /_local/profiles?q=&after=&limit=`: users whose identity, email or objectId begins with `q`, or
  * all of them, in the order in which they came. `next` is where to go on: the next `after`.
  */
-export const listUsers: Control = ({ query }, service) => {
-  const limit = numberOf(query, 'limit', { fallback: 50, most: mostUsers });
-  const after = numberOf(query, 'after', { fallback: 0 });
+export const listUsers: ControlHandler = ({ query }, service) => {
+  const limit = integerParameter(query, 'limit', { fallback: 50, most: mostUsers });
+  const after = integerParameter(query, 'after', { fallback: 0 });
   const wanted = query.get('q') ?? '';
-  const search = wanted === '' ? usersAfter : usersLike(wanted);
+  const search = wanted === '' ? usersAfter : searchUsers(wanted);
   const ids = search(service.store, after, limit + 1);
   const shown = ids.slice(0, limit);
   const next = ids.length > limit ? shown.at(-1) : undefined;
@@ -74,16 +74,16 @@ export const listUsers: Control = ({ query }, service) => {
 };
 
 /** `GET /_local/profiles/<identity>`: one user, with the latest events. */
-export const showUser: Control = ({ rest }, service) => {
+export const showUser: ControlHandler = ({ rest }, service) => {
   const user = profileByKey(service.store, { kind: 'identity', value: rest });
-  if (!user) throw refused(404, `nobody has the identity ${rest}`);
+  if (!user) throw requestError(404, `nobody has the identity ${rest}`);
   const events = eventsText(service, { profile: user.id, limit: 100 });
   return `${userText(service, user.id).slice(0, -1)},"latestEvents":[${events.join(',')}]}`;
 };
 
 /** The record of endpoint 5, with `reachability` and the number under which the service has the user. */
-function userText(service: Service, id: number): string {
-  const sql = profileRecord({ app: 1, summaries: 1, properties: 1 }, 'verbatim');
+function userText(service: ServiceContext, id: number): string {
+  const sql = profileRecordSql({ app: 1, summaries: 1, properties: 1 }, 'verbatim');
   const text = readRecords(service, sql, 'profiles p WHERE p.id = ?', [id]).toString();
   const reachability = JSON.stringify(reachabilityOf(JSON.parse(text) as object));
   return `${text.slice(0, -1)},"id":${id},"reachability":${reachability}}`;
@@ -93,8 +93,8 @@ function userText(service: Service, id: number): string {
  * `GET /_local/subscriptions?after=&limit=`: the addresses that are Unsubscribed, in order; all others are
  * Subscribed. `next` is where to go on: the next `after`.
  */
-export const listSubscriptions: Control = ({ query }, { store }) => {
-  const limit = numberOf(query, 'limit', { fallback: 100, most: 1000 });
+export const listSubscriptions: ControlHandler = ({ query }, { store }) => {
+  const limit = integerParameter(query, 'limit', { fallback: 100, most: 1000 });
   const [, type = '', value = ''] = /^([a-z]+):(.*)$/s.exec(query.get('after') ?? '') ?? [];
   const found = store.all<{ type: string; value: string }>(
     `SELECT type, address AS value FROM blocked WHERE (type, address) > (?, ?)
@@ -148,7 +148,7 @@ const chunkEvents = 5000;
  * `GET /_local/events/days?event=`: how many events there are on each day (UTC, days since 1970) that has
  * some, of one name or of all; and all names.
  */
-export const countDays: Control = async ({ query }, { store }) => {
+export const countEventsByDay: ControlHandler = async ({ query }, { store }) => {
   const wanted = query.get('event') ?? '';
   // As JSON: a text that comes from the store itself ends before a NUL in it.
   const known = store
@@ -177,7 +177,7 @@ async function countInto(days: Map<number, number>, store: Database, event: numb
     );
     for (const { day, count } of found) days.set(day, (days.get(day) ?? 0) + count);
     from = store.get<Position>(`SELECT ts, id ${after} LIMIT 1 OFFSET ${chunkEvents - 1}`, place);
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
@@ -187,7 +187,7 @@ const mostLooked = 1000;
  * `GET /_local/cursors`: of the latest 1000 exports those whose cursors are still answered, the latest first.
  * `event` is null for a standard event that nobody has done; `batch` 0 is a page of everything.
  */
-export const listCursors: Control = (_, { store, clock }) => {
+export const listCursors: ControlHandler = (_, { store, clock }) => {
   // The name as JSON: a text that comes from the store itself ends before a NUL in it.
   const latest = store.all<Export & { readonly name: string }>(
     `SELECT x.*, json_quote(n.name) AS name FROM exports x LEFT JOIN event_names n ON n.id = x.event

@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.js';
-import { elementsOf, isArray, isObject, membersOf, stringOf } from '../raw-json.js';
+import { parseElements, isArray, isObject, parseMembers, stringOf } from '../raw-json.js';
 import { malformed, success } from '../response.js';
 import {
   blankProfile,
@@ -20,7 +20,7 @@ export const demergeUserProfiles: Endpoint = ({ body }, { store, lag }) => {
     store.transaction(() => {
       for (const value of identities) {
         const profile = profileByKey(store, { kind: 'identity', value });
-        if (profile) fallApart(store, profile);
+        if (profile) splitProfile(store, profile);
       }
     }),
   );
@@ -28,8 +28,8 @@ export const demergeUserProfiles: Endpoint = ({ body }, { store, lag }) => {
 };
 
 function identitiesOf(body: string | undefined): string[] {
-  const list = isObject(body) ? (membersOf(body).get('identities') ?? '[]') : undefined;
-  const elements = isArray(list) ? elementsOf(list) : undefined;
+  const list = isObject(body) ? (parseMembers(body).get('identities') ?? '[]') : undefined;
+  const elements = isArray(list) ? parseElements(list) : undefined;
   if (!elements || elements.length > limits.identitiesPerDemerge) throw malformed();
   return elements.map((element) => {
     const identity = stringOf(element);
@@ -42,7 +42,7 @@ function identitiesOf(body: string | undefined): string[] {
  * Every identity and every device becomes a profile of its own with a copy of the data, devices
  * without an identity. The first identity stays where it is and keeps the events.
  */
-function fallApart(store: Database, profile: StoredProfile): void {
+function splitProfile(store: Database, profile: StoredProfile): void {
   const [first, ...leaving] = keysOf(profile).filter(({ kind }) => kind !== 'social');
   if (!first || leaving.length === 0) return;
   const { email, name, phone, data, ts } = profile;

@@ -1,29 +1,29 @@
 import { createHmac } from 'node:crypto';
-import { decoded } from '../router.js';
+import { decodePercent } from '../router.js';
 import { unexportableEvents } from '../../contract/error-codes.js';
 import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
-import { isObject, membersOf, stringOf } from '../raw-json.js';
+import { isObject, parseMembers, stringOf } from '../raw-json.js';
 import {
   malformed,
-  refused,
+  requestError,
   success,
   incorrectUsage,
   stillPending,
   expiredCursor,
-  type Answer,
+  type ApiResponse,
 } from '../response.js';
 import { findEvent } from '../store/events.js';
 import {
   insertExport,
   isExpired,
   useExport,
-  storedPage,
+  readExportPage,
   type Position,
   type Export,
 } from '../store/exports.js';
-import { notPlayed, wellFormed } from './read-request.js';
-import type { Service } from '../service.js';
+import { notSupported, wellFormed } from './read-request.js';
+import type { ServiceContext } from '../service.js';
 import type { RestRequest } from './rest-route.js';
 
 /** The export, and after which record its next page begins. */
@@ -40,7 +40,7 @@ const encodeCursor = (cursor: Cursor, secret: Uint8Array): string =>
 
 /** A cursor as it stands in the URL; undefined when it is corrupt or encoded twice. */
 function decodeCursor(text: string, secret: Uint8Array): Cursor | undefined {
-  const base64 = decoded(text, '');
+  const base64 = decodePercent(text, '');
   const position = Buffer.from(base64, 'base64').subarray(signatureBytes).toString();
   const [exportId, ts, id] = position.trimEnd().split(' ').map(Number);
   if (exportId === undefined || ts === undefined || id === undefined) return undefined;
@@ -62,12 +62,12 @@ function base64Of({ export: exportId, ts, id }: Cursor, secret: Uint8Array): str
 export function openCursor(
   kind: Export['kind'],
   { query, body }: RestRequest,
-  { store, zone, clock, options }: Service,
-): Answer {
+  { store, zone, clock, options }: ServiceContext,
+): ApiResponse {
   const inQuery = query.get('query');
   const { name, from, to } = wantedOf(inQuery === null ? body : wellFormed(inQuery));
   if (kind === 'events' && unexportable.has(name)) {
-    throw refused(400, 'Export not allowed for this event');
+    throw requestError(400, 'Export not allowed for this event');
   }
   const event = findEvent(store, name) ?? standardEvent(name);
   const midnight = (day: Day): number => zone.toEpoch(dayToUtc(day) / 1000);
@@ -107,12 +107,12 @@ const standardEvents = new Set([
 
 /** No event has this id: the range is empty. */
 function standardEvent(name: string): { readonly id: number; readonly newest: number } {
-  if (!standardEvents.has(name)) throw refused(400, `Invalid event : ${name}`);
+  if (!standardEvents.has(name)) throw requestError(400, `Invalid event : ${name}`);
   return { id: 0, newest: 0 };
 }
 
 function wantedOf(text: string | undefined): { name: string; from: Day; to: Day } {
-  const members = isObject(text) ? membersOf(text) : undefined;
+  const members = isObject(text) ? parseMembers(text) : undefined;
   for (const key of members?.keys() ?? []) refuseFilter(key);
   const name = stringOf(members?.get('event_name'));
   const from = dayOfText(members?.get('from'));
@@ -124,8 +124,11 @@ function wantedOf(text: string | undefined): { name: string; from: Day; to: Day 
 /** A filter that is passed over would answer with too many records. */
 function refuseFilter(key: string): void {
   if (key === 'cursor')
-    throw refused(400, 'The cursor belongs into the URL of a GET: ?cursor=…, not into the body');
-  if (!['event_name', 'from', 'to'].includes(key)) throw notPlayed(`"${key}" in the body`);
+    throw requestError(
+      400,
+      'The cursor belongs into the URL of a GET: ?cursor=…, not into the body',
+    );
+  if (!['event_name', 'from', 'to'].includes(key)) throw notSupported(`"${key}" in the body`);
 }
 
 function dayOfText(text = ''): Day | undefined {
@@ -137,7 +140,7 @@ function dayOfText(text = ''): Day | undefined {
 function flagOf(query: URLSearchParams, name: string, fallback: 0 | 1): number {
   const value = query.get(name)?.toLowerCase();
   if (value === undefined) return fallback;
-  if (value !== 'true' && value !== 'false') throw refused(400, `${name} is true or false`);
+  if (value !== 'true' && value !== 'false') throw requestError(400, `${name} is true or false`);
   return Number(value === 'true');
 }
 
@@ -149,11 +152,11 @@ function batchOf(text: string | null): number {
 }
 
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
-export async function useCursor(
+export async function readPage(
   kind: Export['kind'],
   text: string,
-  service: Service,
-): Promise<Answer> {
+  service: ServiceContext,
+): Promise<ApiResponse> {
   const { store, clock, variants } = service;
   const time = clock.now();
   const cursor = decodeCursor(text, store.cursorSecret);
@@ -161,7 +164,7 @@ export async function useCursor(
   if (!cursor || opened?.kind !== kind) throw incorrectUsage();
   if (isExpired(opened, time)) throw expiredCursor(variants);
   if (opened.pending > 0) throw stillPending();
-  const { records, next } = await storedPage(service, opened, cursor);
+  const { records, next } = await readExportPage(service, opened, cursor);
   const following = next && encodeCursor({ export: opened.id, ...next }, store.cursorSecret);
   return success({ records, next_cursor: following && JSON.stringify(following) });
 }

@@ -1,6 +1,6 @@
 import { malformed, success } from '../response.js';
 import { profileByEmail, profileByKey } from '../store/profiles.js';
-import { profileRecord, readRecords } from '../store/record-json.js';
+import { profileRecordSql, readRecords } from '../store/record-json.js';
 import type { Endpoint } from './rest-route.js';
 
 /** Endpoint 5: by exactly one of email, identity, objectId. No such user: success without `record`. */
@@ -14,7 +14,7 @@ export const getUserProfile: Endpoint = ({ query }, service) => {
   const found =
     by === 'email' ? profileByEmail(store, value) : profileByKey(store, { kind: by, value });
   if (!found) return success();
-  const record = profileRecord({ app: 1, summaries: 1, properties: 1 }, variants.keyStyle);
+  const record = profileRecordSql({ app: 1, summaries: 1, properties: 1 }, variants.keyStyle);
   const bytes = readRecords(service, record, 'profiles p WHERE p.id = ?', [found.id]);
   return success({ record: bytes.toString() });
 };

@@ -1,35 +1,41 @@
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { requestTexts } from '../../contract/error-codes.js';
-import { goneSignal, sendAnswer, textOf, expiredCursor, type Answer } from '../response.js';
+import { requestErrorTexts } from '../../contract/error-codes.js';
+import {
+  disconnectSignal,
+  sendResponse,
+  responseText,
+  expiredCursor,
+  type ApiResponse,
+} from '../response.js';
 import type { ServerResponse } from 'node:http';
 import type { ActiveRule } from '../control/fault-rules.js';
 import type { Exchange } from '../router.js';
-import type { Service } from '../service.js';
+import type { ServiceContext } from '../service.js';
 
 type Action = NonNullable<ActiveRule['action']>;
-interface Scene {
+interface FaultContext {
   readonly response: ServerResponse;
-  readonly service: Service;
+  readonly service: ServiceContext;
   /** Processes the request; its answer, or a Refusal that it rejects with. */
-  readonly carryOut: () => Promise<Answer>;
+  readonly carryOut: () => Promise<ApiResponse>;
   readonly rule: ActiveRule;
 }
 
 /** Deals with a request as the rule says. Throws Refusals like any handler. */
-export async function playFault(
+export async function injectFault(
   rule: ActiveRule,
   { response }: Exchange,
-  service: Service,
-  carryOut: () => Promise<Answer>,
+  service: ServiceContext,
+  carryOut: () => Promise<ApiResponse>,
 ): Promise<void> {
   const { answer, action, delayMs = 0 } = rule;
-  const gone = goneSignal(response, service);
+  const gone = disconnectSignal(response, service);
   if (action !== 'drip' && !(await waited(delayMs, response, gone))) return;
   if (answer) sendGiven(response, answer);
   else if (action) await actions[action]({ response, service, carryOut, rule });
-  else await sendAnswer(response, await carryOut(), service);
+  else await sendResponse(response, await carryOut(), service);
 }
 
 /** False when the client has gone, or the service closes, in the meantime. */
@@ -52,7 +58,8 @@ function sendGiven(
       ? { status: 'success' }
       : {
           status: 'fail',
-          error: status === 429 ? requestTexts.tooManyRequests : requestTexts.unknownError,
+          error:
+            status === 429 ? requestErrorTexts.tooManyRequests : requestErrorTexts.unknownError,
           code: status,
         };
   const text = typeof body === 'string' ? body : JSON.stringify(body ?? usual);
@@ -60,25 +67,25 @@ function sendGiven(
   response.end(text);
 }
 
-const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> = {
+const actions: Readonly<Record<Action, (scene: FaultContext) => Promise<void> | void>> = {
   'reset-before': ({ response }) => reset(response),
   'reset-after': async ({ response, carryOut }) => {
     await carryOut();
     reset(response);
   },
   hang: async ({ response, service }) => {
-    await once(goneSignal(response, service), 'abort');
+    await once(disconnectSignal(response, service), 'abort');
     response.destroy();
   },
   cut: async ({ response, service, carryOut }) => {
-    const bytes = head(response, textOf(await carryOut(), service.variants));
+    const bytes = head(response, responseText(await carryOut(), service.variants));
     response.write(bytes.subarray(0, bytes.length / 2));
     await new Promise((resolve) => response.socket?.write('', resolve));
     response.destroy();
   },
   drip: async ({ response, service, carryOut, rule: { delayMs = 100 } }) => {
-    const bytes = head(response, textOf(await carryOut(), service.variants));
-    const gone = goneSignal(response, service);
+    const bytes = head(response, responseText(await carryOut(), service.variants));
+    const gone = disconnectSignal(response, service);
     for (let at = 0; at < bytes.length; at++) {
       if (!(await waited(delayMs, response, gone))) return;
       response.write(bytes.subarray(at, at + 1));
@@ -96,7 +103,7 @@ const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> 
   'lie-counts': async ({ response, service, carryOut }) => {
     const { httpStatus, members } = await carryOut();
     const processed = String(Number(members['processed']) + 1);
-    await sendAnswer(response, { httpStatus, members: { ...members, processed } }, service);
+    await sendResponse(response, { httpStatus, members: { ...members, processed } }, service);
   },
 };
 

@@ -1,8 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { headerNames } from '../../contract/endpoints.js';
-import { refused, malformed } from '../response.js';
+import { requestError, malformed } from '../response.js';
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as delay } from 'node:timers/promises';
+import { JsonSize } from '../../text/json-limits.js';
 import { limits } from '../../contract/limits.js';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ServiceOptions } from '../service.js';
@@ -15,9 +16,9 @@ export function authenticate(headers: IncomingHttpHeaders, options: ServiceOptio
     names.map((name) => headers[name[which].toLowerCase()]).find((value) => value !== undefined);
   const isAccount = matches(sent('accountId'), options.accountId);
   const isPasscode = matches(sent('passcode'), options.passcode);
-  if (!isAccount && !isPasscode) throw refused(401, 'Invalid Credentials');
-  if (!isAccount) throw refused(401, 'Account ID is not valid');
-  if (!isPasscode) throw refused(401, 'Passcode Invalid');
+  if (!isAccount && !isPasscode) throw requestError(401, 'Invalid Credentials');
+  if (!isAccount) throw requestError(401, 'Account ID is not valid');
+  if (!isPasscode) throw requestError(401, 'Passcode Invalid');
 }
 
 const matches = (sent: string | string[] | undefined, expected: string): boolean =>
@@ -40,15 +41,21 @@ export async function readBody(
   const body = Buffer.concat(chunks);
   const text = body.toString();
   if (bytes > 0) arrived(text, bytes);
-  if (bytes > limits.requestBytes) throw refused(413, 'Request body too large');
+  if (bytes > limits.requestBytes) throw requestError(413, 'Request body too large');
   if (bytes === 0) return undefined;
   const encoding = request.headers['content-encoding'] ?? (isGzip(body) ? 'gzip' : 'identity');
   if (encoding !== 'identity')
-    throw refused(415, `Content-Encoding ${encoding}: send the body plain`);
+    throw requestError(415, `Content-Encoding ${encoding}: send the body plain`);
   if (!jsonInUtf8.test(request.headers['content-type'] ?? '')) throw malformed();
   if (!isUtf8(body)) throw malformed();
+  if (!fitsBody(body)) throw malformed();
   return wellFormed(text);
 }
+
+/** More than any batch of records: what is nested deeper, or has more values, would take seconds and gigabytes to read. */
+const mostOfBody = { depth: 256, values: 1_000_000 };
+
+export const fitsBody = (body: Buffer): boolean => new JsonSize().fits(body, mostOfBody);
 
 const isGzip = (body: Buffer): boolean => body[0] === 0x1f && body[1] === 0x8b;
 
@@ -67,7 +74,7 @@ async function chunksOf(request: IncomingMessage): Promise<{ chunks: Buffer[]; b
 async function inTime<Result>(reading: Promise<Result>, milliseconds: number): Promise<Result> {
   const done = new AbortController();
   const late = delay(milliseconds, undefined, { signal: done.signal, ref: false }).then(() => {
-    throw refused(408, `The body did not come within ${milliseconds} ms`);
+    throw requestError(408, `The body did not come within ${milliseconds} ms`);
   });
   try {
     return await Promise.race([reading, late]);
@@ -94,7 +101,7 @@ export function wellFormed(text: string): string {
 const parts = ['batch_size', 'app', 'events', 'profile'];
 
 /** The parameters that the service plays (specification, Endpoints 1 to 8; service-facts, Cursors). */
-export const playedParameters: Readonly<Record<EndpointName, readonly string[]>> = {
+export const supportedParameters: Readonly<Record<EndpointName, readonly string[]>> = {
   upload: ['dryRun'],
   subscribe: ['dryRun'],
   'profiles-cursor': [...parts, 'query'],
@@ -106,17 +113,19 @@ export const playedParameters: Readonly<Record<EndpointName, readonly string[]>>
 };
 
 /** Throws the Refusal 501: who sent it would take an answer for what it is not. */
-export function refuseUnplayed(endpoint: EndpointName, query: URLSearchParams): void {
+export function refuseUnsupported(endpoint: EndpointName, query: URLSearchParams): void {
   for (const name of query.keys())
-    if (!playedParameters[endpoint].includes(name)) throw notPlayed(`the parameter "${name}"`);
+    if (!supportedParameters[endpoint].includes(name))
+      throw notSupported(`the parameter "${name}"`);
 }
 
 /** The Refusal for what deployments may have and this service does not. */
-export const notPlayed = (what: string) => refused(501, `This local service does not play ${what}`);
+export const notSupported = (what: string) =>
+  requestError(501, `This local service does not play ${what}`);
 
 /** Throws the Refusal 400 for a value that could be meant either way. */
 export function isDryRun(query: URLSearchParams): boolean {
   const value = query.get('dryRun') ?? '0';
-  if (value !== '0' && value !== '1') throw refused(400, 'dryRun is 1, or it is left out');
+  if (value !== '0' && value !== '1') throw requestError(400, 'dryRun is 1, or it is left out');
   return value === '1';
 }

@@ -1,10 +1,10 @@
 import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import {
-  elementsOf,
+  parseElements,
   isArray,
   isObject,
-  membersOf,
+  parseMembers,
   exceedsBytes,
   scalarExceedsBytes,
   isNumber,
@@ -16,7 +16,7 @@ import {
 import { isEmail, isPhone } from '../store/addresses.js';
 
 /** Thrown for a record that is not processed (service-facts, Codes per record): nothing of it is stored then. */
-export class RecordFault extends Error {
+export class RecordError extends Error {
   readonly code: number;
 
   constructor(code: number, text: string) {
@@ -27,14 +27,14 @@ export class RecordFault extends Error {
 }
 
 const eventFault = (code: number, what: string) =>
-  new RecordFault(code, `Event data is incorrect. ${what}`);
+  new RecordError(code, `Event data is incorrect. ${what}`);
 const { eventStructure } = recordCodes;
 const eventFaults = {
-  noName: new RecordFault(
+  noName: new RecordError(
     recordCodes.eventNameMissing,
     'Event Name is incorrect. ErrorCode: 509 - Event name is mandatory.',
   ),
-  reservedName: new RecordFault(
+  reservedName: new RecordError(
     recordCodes.reservedEventName,
     'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
   ),
@@ -53,12 +53,12 @@ export function checkEvent(name: string, props: string): void {
   if (reserved.has(name)) throw eventFaults.reservedName;
   if (!name.isWellFormed()) throw eventFaults.nameText;
   if (!isObject(props)) throw eventFaults.structure;
-  const members = membersOf(props);
+  const members = parseMembers(props);
   if (members.size > limits.eventProperties) throw eventFaults.properties;
   for (const [key, value] of members) {
     if (exceedsBytes(key, limits.eventPropertyKeyBytes)) throw eventFaults.key;
     const isItems = isArray(value) && name === 'Charged' && key === 'Items';
-    if (isItems ? !elementsOf(value).every(isFlatObject) : isNested(value))
+    if (isItems ? !parseElements(value).every(isFlatObject) : isNested(value))
       throw eventFaults.structure;
     if (!isItems && scalarExceedsBytes(value, limits.eventPropertyValueBytes))
       throw eventFaults.value;
@@ -68,7 +68,7 @@ export function checkEvent(name: string, props: string): void {
 const isNested = (value: string): boolean => isArray(value) || isObject(value);
 
 const isFlatObject = (text: string): boolean =>
-  isObject(text) && ![...membersOf(text).values()].some(isNested);
+  isObject(text) && ![...parseMembers(text).values()].some(isNested);
 
 interface Operator {
   readonly accepts: (operand: string) => boolean;
@@ -77,11 +77,11 @@ interface Operator {
 }
 
 const isFiniteNumber = (text: string): boolean => isNumber(text) && Number.isFinite(Number(text));
-const isStrings = (text: string): boolean => isArray(text) && elementsOf(text).every(isString);
+const isStrings = (text: string): boolean => isArray(text) && parseElements(text).every(isString);
 
 /** The operators of profileData (service-facts, Upload), on JSON texts. */
 const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
-  ['$set', { accepts: isStrings, apply: (_, operand) => multiValue(elementsOf(operand)) }],
+  ['$set', { accepts: isStrings, apply: (_, operand) => multiValue(parseElements(operand)) }],
   ['$add', { accepts: isStrings, apply: addStrings }],
   ['$remove', { accepts: isStrings, apply: removeStrings }],
   ['$incr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, 1) }],
@@ -95,23 +95,23 @@ export const isOperator = (value: string): boolean => isObject(value) && /^\{\s*
 const isDeletion = (value: string): boolean => /^\{\s*"\$delete"/.test(value);
 
 function isValidOperator(value: string): boolean {
-  const [[name, operand] = ['', '']] = membersOf(value);
-  return membersOf(value).size === 1 && operators.get(name)?.accepts(operand) === true;
+  const [[name, operand] = ['', '']] = parseMembers(value);
+  return parseMembers(value).size === 1 && operators.get(name)?.accepts(operand) === true;
 }
 
 /** The field's new JSON text; undefined: it is gone. `value`: plain, or an operator that is valid. */
-export function changedField(current: string | undefined, value: string): string | undefined {
-  if (!isOperator(value)) return isStrings(value) ? multiValue(elementsOf(value)) : value;
-  const [[name, operand] = ['', '']] = membersOf(value);
+export function applyOperator(current: string | undefined, value: string): string | undefined {
+  if (!isOperator(value)) return isStrings(value) ? multiValue(parseElements(value)) : value;
+  const [[name, operand] = ['', '']] = parseMembers(value);
   return operators.get(name)?.apply(current, operand);
 }
 
 function addStrings(current: string | undefined, operand: string): string {
-  return multiValue([...stringsOf(current), ...elementsOf(operand)]);
+  return multiValue([...stringsOf(current), ...parseElements(operand)]);
 }
 
 function removeStrings(current: string | undefined, operand: string): string {
-  const removed = new Set(elementsOf(operand));
+  const removed = new Set(parseElements(operand));
   return multiValue(stringsOf(current).filter((text) => !removed.has(text)));
 }
 
@@ -122,7 +122,7 @@ const multiValue = (strings: readonly string[]): string =>
 /** A single string counts as a multi-value of one. */
 function stringsOf(current: string | undefined): string[] {
   if (isString(current)) return [current];
-  return current !== undefined && isStrings(current) ? elementsOf(current) : [];
+  return current !== undefined && isStrings(current) ? parseElements(current) : [];
 }
 
 /** Whole numbers are added exactly, however large; a field that is no number counts as 0. */
@@ -133,7 +133,7 @@ function sum(current: string | undefined, operand: string, sign: 1 | -1): string
   }
   const result = Number(start) + sign * Number(operand);
   if (Number.isFinite(result)) return JSON.stringify(result);
-  throw new RecordFault(
+  throw new RecordError(
     recordCodes.eventStructure,
     'Profile data is incorrect. A sum is too large.',
   );
@@ -142,7 +142,7 @@ function sum(current: string | undefined, operand: string, sign: 1 | -1): string
 const isInteger = (text: string): boolean => /^-?\d+$/.test(text);
 
 const profileFault = (code: number, what: string) =>
-  new RecordFault(code, `Profile data is incorrect. ${what}`);
+  new RecordError(code, `Profile data is incorrect. ${what}`);
 
 /** No code is listed for these: they get that of a wrong structure. */
 const structure = (what: string) => profileFault(recordCodes.eventStructure, what);

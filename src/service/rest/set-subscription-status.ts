@@ -1,10 +1,10 @@
 import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { subscriptionStatuses } from '../../contract/record-fields.js';
-import { isObject, membersOf, stringOf } from '../raw-json.js';
+import { isObject, parseMembers, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
 import { isDryRun } from './read-request.js';
-import { RecordFault } from './record-validation.js';
+import { RecordError } from './record-validation.js';
 import { writeRecords } from './write-records.js';
 import type { Endpoint } from './rest-route.js';
 
@@ -20,10 +20,10 @@ export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
 };
 
 const faults = {
-  type: new RecordFault(recordCodes.recordType, 'Type is neither phone, whatsapp nor email.'),
-  email: new RecordFault(recordCodes.email, 'Email is not valid.'),
-  phone: new RecordFault(recordCodes.phone, 'Phone number is not valid.'),
-  status: new RecordFault(
+  type: new RecordError(recordCodes.recordType, 'Type is neither phone, whatsapp nor email.'),
+  email: new RecordError(recordCodes.email, 'Email is not valid.'),
+  phone: new RecordError(recordCodes.phone, 'Phone number is not valid.'),
+  status: new RecordError(
     recordCodes.eventStructure,
     'Status is neither Unsubscribe nor Resubscribe.',
   ),
@@ -32,7 +32,7 @@ const faults = {
 /** Reads one element of `d`, or throws its RecordFault. Words in any case. */
 function checkSubscription(text: string): AddressFlag {
   if (!isObject(text)) throw faults.type;
-  const record = membersOf(text);
+  const record = parseMembers(text);
   const type = addressTypeOf(stringOf(record.get('type')));
   if (type === undefined) throw faults.type;
   const address = addressOf(type, stringOf(record.get('value')));

@@ -1,7 +1,7 @@
 import { dayToUtc, type Day } from '../../contract/dates.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { membersOf, stringOf, isObject, joinMembers, type Members } from '../raw-json.js';
-import { changeProfile, type ProfileKey, type Profile } from '../store/profiles.js';
+import { parseMembers, stringOf, isObject, joinMembers, type Members } from '../raw-json.js';
+import { updateProfile, type ProfileKey, type Profile } from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
 import { addressOf, addressTypeOf, setBlocked } from '../store/addresses.js';
 import { isDryRun } from './read-request.js';
@@ -10,12 +10,12 @@ import { recordCodes } from '../../contract/error-codes.js';
 import {
   checkEvent,
   checkProfile,
-  RecordFault,
-  changedField,
+  RecordError,
+  applyOperator,
   isCustomKey,
 } from './record-validation.js';
 import { channels } from '../../contract/record-fields.js';
-import type { Service } from '../service.js';
+import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
 import type { Endpoint } from './rest-route.js';
 
@@ -23,14 +23,14 @@ import type { Endpoint } from './rest-route.js';
 export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerUpload,
-    check: checkUploadRecord,
+    check: parseUploadRecord,
     save: (_: Database, record: UploadRecord) => saveUpload(service, record),
     isDryRun: isDryRun(query),
   };
   return writeRecords(body, write, service);
 };
 
-type Stores = Pick<Service, 'store' | 'clock' | 'variants' | 'zone'>;
+type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
 
 /** Stores a checked record. Throws a RecordFault, and has stored nothing then. */
 export function saveUpload(service: Stores, record: UploadRecord): void {
@@ -39,7 +39,7 @@ export function saveUpload(service: Stores, record: UploadRecord): void {
   if (record.type === 'profile') return saveProfile(service, record, now);
   const ts = record.ts ?? now;
   const { keys, name, props } = record;
-  const { id } = changeProfile(store, keys, (profile) => profile);
+  const { id } = updateProfile(store, keys, (profile) => profile);
   addEvent(store, { name, profile: id, ts, props });
   const isInForce = ts >= zone.toEpoch(dayToUtc(unsubscribingSince) / 1000);
   if (name === 'Channel Unsubscribed' && isInForce) unsubscribeChannel(store, props);
@@ -54,9 +54,12 @@ function saveProfile(
   { keys, data, ts = Number.MAX_SAFE_INTEGER }: Extract<UploadRecord, { type: 'profile' }>,
   now: number,
 ): void {
-  changeProfile(store, keys, (profile) => {
+  updateProfile(store, keys, (profile) => {
     const isOlder = ts < profile.ts && variants.olderProfile === 'fills';
-    return { ...applyData(profile, data, isOlder), ts: Math.max(Math.min(ts, now), profile.ts) };
+    return {
+      ...applyProfileData(profile, data, isOlder),
+      ts: Math.max(Math.min(ts, now), profile.ts),
+    };
   });
 }
 
@@ -66,7 +69,7 @@ function saveProfile(
  * the address and so on everybody who has it, not on the user who did the event.
  */
 function unsubscribeChannel(store: Database, props: string): void {
-  const members = membersOf(props);
+  const members = parseMembers(props);
   const word = stringOf(members.get('Channel'))?.toLowerCase();
   const type = addressTypeOf(word === 'sms' ? 'phone' : word);
   const address = type && addressOf(type, stringOf(members.get('Address')));
@@ -93,23 +96,23 @@ type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
 );
 
 const faults = {
-  type: new RecordFault(recordCodes.recordType, 'Type is neither event nor profile.'),
-  identity: new RecordFault(recordCodes.identityMissing, 'Identity is missing.'),
-  objectId: new RecordFault(recordCodes.objectId, 'Object ID is not valid.'),
-  profileData: new RecordFault(
+  type: new RecordError(recordCodes.recordType, 'Type is neither event nor profile.'),
+  identity: new RecordError(recordCodes.identityMissing, 'Identity is missing.'),
+  objectId: new RecordError(recordCodes.objectId, 'Object ID is not valid.'),
+  profileData: new RecordError(
     recordCodes.eventStructure,
     'Profile data is incorrect. profileData is not an object.',
   ),
-  timestamp: new RecordFault(
+  timestamp: new RecordError(
     recordCodes.timestamp,
     'Timestamp should be present in the Unix Epoch format.',
   ),
 };
 
 /** Reads one element of `d` of endpoint 1. Throws its first RecordFault. */
-export function checkUploadRecord(text: string): UploadRecord {
+export function parseUploadRecord(text: string): UploadRecord {
   if (!isObject(text)) throw faults.type;
-  const record = membersOf(text);
+  const record = parseMembers(text);
   const type = stringOf(record.get('type'));
   if (type !== 'profile' && type !== 'event') throw faults.type;
   const keys = keysOf(record);
@@ -120,7 +123,7 @@ export function checkUploadRecord(text: string): UploadRecord {
   if (type === 'profile') {
     const profileData = record.get('profileData');
     if (!isObject(profileData)) throw faults.profileData;
-    const data = membersOf(profileData);
+    const data = parseMembers(profileData);
     checkProfile(data);
     return { type, keys, data, ts: seconds };
   }
@@ -163,8 +166,8 @@ function keysOf(record: Members): ProfileKey[] {
  * The profile after an upload of these values and operators (checked before). `gapsOnly`: what it has
  * already stays. Throws a RecordFault when it would have too many fields.
  */
-function applyData(profile: Profile, upload: Members, gapsOnly = false): Profile {
-  const fields = membersOf(`{${profile.data}}`);
+function applyProfileData(profile: Profile, upload: Members, gapsOnly = false): Profile {
+  const fields = parseMembers(`{${profile.data}}`);
   if (profile.email !== null) fields.set('Email', JSON.stringify(profile.email));
   if (profile.phone !== null) fields.set('Phone', JSON.stringify(profile.phone));
   if (profile.name !== null) fields.set('Name', profile.name);
@@ -186,7 +189,7 @@ function applyData(profile: Profile, upload: Members, gapsOnly = false): Profile
 function checkCount(keys: Iterable<string>): void {
   if ([...keys].filter(isCustomKey).length <= limits.profileKeys) return;
   const what = 'Profile data is incorrect. More than 256 custom keys.';
-  throw new RecordFault(recordCodes.eventStructure, what);
+  throw new RecordError(recordCodes.eventStructure, what);
 }
 
 function taken(fields: Members, key: string): string | undefined {
@@ -196,7 +199,7 @@ function taken(fields: Members, key: string): string | undefined {
 }
 
 function setField(fields: Members, key: string, value: string): void {
-  const changed = changedField(fields.get(key), value);
+  const changed = applyOperator(fields.get(key), value);
   if (changed === undefined) fields.delete(key);
   else fields.set(key, changed);
 }

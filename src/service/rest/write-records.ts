@@ -1,17 +1,17 @@
 import { recordCodes } from '../../contract/error-codes.js';
 import {
-  elementsOf,
+  parseElements,
   isArray,
   isObject,
   isString,
-  membersOf,
+  parseMembers,
   objectText,
   stringOf,
 } from '../raw-json.js';
-import { malformed, success, type Answer } from '../response.js';
-import { nextTurn } from '../mutex.js';
-import { RecordFault } from './record-validation.js';
-import type { Service } from '../service.js';
+import { malformed, success, type ApiResponse } from '../response.js';
+import { yieldToEventLoop } from '../mutex.js';
+import { RecordError } from './record-validation.js';
+import type { ServiceContext } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
 
@@ -38,13 +38,13 @@ const sliceText = 256 * 1024;
 export async function writeRecords<Checked>(
   body: string | undefined,
   { most, check, save, isDryRun }: Write<Checked>,
-  { store: database, variants, lag, turns }: Service,
-): Promise<Answer> {
-  const list = isObject(body) ? membersOf(body).get('d') : undefined;
-  const records = isArray(list) ? elementsOf(list) : undefined;
+  { store: database, variants, lag, turns }: ServiceContext,
+): Promise<ApiResponse> {
+  const list = isObject(body) ? parseMembers(body).get('d') : undefined;
+  const records = isArray(list) ? parseElements(list) : undefined;
   if (records === undefined || records.length > most) throw malformed();
-  const store = (slice: readonly string[]): (RecordFault | undefined)[] =>
-    slice.map((text) => faultOf(() => save(database, check(text))));
+  const store = (slice: readonly string[]): (RecordError | undefined)[] =>
+    slice.map((text) => recordErrorOf(() => save(database, check(text))));
   const isHeld = isDryRun || lag.isOn;
   const faults = isHeld
     ? database.rehearse(() => store(records))
@@ -73,8 +73,8 @@ export async function writeRecords<Checked>(
 
 /** Throws when a record that was answered as processed was refused by the delayed write. */
 function refuseLosses(
-  answered: readonly (RecordFault | undefined)[],
-  stored: readonly (RecordFault | undefined)[],
+  answered: readonly (RecordError | undefined)[],
+  stored: readonly (RecordError | undefined)[],
 ): void {
   const lost = stored.flatMap((fault, index) =>
     fault && !answered[index] ? [`record number ${index + 1}: ${fault.message}`] : [],
@@ -89,7 +89,7 @@ async function inSlices<Result>(
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (const slice of slicesOf(records)) {
-    if (results.length > 0) await nextTurn();
+    if (results.length > 0) await yieldToEventLoop();
     results.push(...work(slice));
   }
   return results;
@@ -112,19 +112,19 @@ function* slicesOf(records: readonly string[]): Generator<readonly string[]> {
 }
 
 /** Why the work on a record is refused; undefined when it is done. */
-export function faultOf(work: () => void): RecordFault | undefined {
+export function recordErrorOf(work: () => void): RecordError | undefined {
   try {
     work();
     return undefined;
   } catch (error) {
-    if (error instanceof RecordFault) return error;
+    if (error instanceof RecordError) return error;
     throw error;
   }
 }
 
 /** `number` is the record's 1-based place in the request. */
 function unprocessedEntry(
-  { code, message }: RecordFault,
+  { code, message }: RecordError,
   number: number,
   record: string,
   { echo, recordNumber }: Variants,
@@ -134,12 +134,12 @@ function unprocessedEntry(
     ['status', '"fail"'],
     ['code', String(code)],
     ['error', JSON.stringify(`${message} Skipped record number${colon} ${number}`)],
-    ['record', echoes[echo](record, code)],
+    ['record', echoVariants[echo](record, code)],
   ]);
 }
 
 /** How the refused record comes back, by variant. */
-const echoes: Readonly<Record<Variants['echo'], (record: string, code: number) => string>> = {
+const echoVariants: Readonly<Record<Variants['echo'], (record: string, code: number) => string>> = {
   recorded: (record, code) => (alteredCodes.has(code) ? alteredEcho(record) : record),
   intact: (record) => record,
   changed: (record) => changedEcho(record),
@@ -151,10 +151,10 @@ const alteredCodes = new Set<number>([employed, education, married, age]);
 
 /** With the phone number as a number, and the identity inside profileData, too. */
 function alteredEcho(record: string): string {
-  const members = membersOf(record);
+  const members = parseMembers(record);
   const data = members.get('profileData');
   if (!isObject(data)) return record;
-  const fields = membersOf(data);
+  const fields = parseMembers(data);
   const phone = fields.get('Phone');
   if (phone !== undefined) fields.set('Phone', phoneAsNumber(phone));
   const identity = members.get('identity');
@@ -169,7 +169,7 @@ const deepestChange = 8;
 function changedEcho(json: string, depth = 0): string {
   if (!isObject(json)) return phoneAsNumber(json);
   if (depth > deepestChange) return json;
-  const members = [...membersOf(json)].toReversed();
+  const members = [...parseMembers(json)].toReversed();
   return objectText(members.map(([key, value]) => [key, changedEcho(value, depth + 1)]));
 }
 

@@ -1,9 +1,9 @@
 import Sqlite from 'libsql';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../../files/atomic-write.js';
-import { dataTables, tables, tablesVersion } from './schema.js';
+import { makePrivateFolder, openToAppend } from '../../files/atomic-write.js';
+import { dataTables, tables, schemaVersion } from './schema.js';
 
 type Value = string | number | Uint8Array | null;
 type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
@@ -130,7 +130,7 @@ export class Database {
     try {
       this.transaction(() => {
         const format = this.#format('copy');
-        if (format !== tablesVersion) throw wrongFormat(format);
+        if (format !== schemaVersion) throw wrongFormat(format);
         this.#empty();
         for (const table of dataTables)
           this.#database.exec(`INSERT INTO main.${table} SELECT * FROM copy.${table}`);
@@ -175,10 +175,10 @@ export class Database {
 
   #createTables(): void {
     const format = this.#format('main');
-    if (format === tablesVersion) return;
+    if (format === schemaVersion) return;
     if (format !== 0) throw wrongFormat(format);
     this.#database.exec(tables);
-    this.#database.exec(`PRAGMA user_version = ${tablesVersion}`);
+    this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
 }
@@ -186,7 +186,7 @@ export class Database {
 /** The code makes it an error of the file, not a defect. */
 const wrongFormat = (format: number | undefined): Error =>
   Object.assign(
-    new Error(`another version of engagectl made it (format ${format}, not ${tablesVersion})`),
+    new Error(`another version of engagectl made it (format ${format}, not ${schemaVersion})`),
     { code: 'EFORMAT' },
   );
 
@@ -198,8 +198,8 @@ function rowOf(columns: readonly string[], values: readonly Value[]): Record<str
 
 /** The database file, made readable for its owner only; SQLite gives its log the same mode. */
 function privateFile(dataDir: string): string {
-  makeFolder(dataDir);
+  makePrivateFolder(dataDir);
   const path = join(dataDir, 'service.db');
-  closeSync(openSync(path, 'a', 0o600));
+  closeSync(openToAppend(path));
   return path;
 }

@@ -50,7 +50,7 @@ export function moveEvents(store: Database, from: number, to: number): void {
 }
 
 /** Where an event stands in the list: by time, then by name's id, then by the order of upload. */
-interface EventPlace {
+interface EventPosition {
   /** Epoch seconds. */
   readonly ts: number;
   readonly event: number;
@@ -58,25 +58,25 @@ interface EventPlace {
 }
 
 /** All but its place are JSON texts: a text that comes from the store itself ends before a NUL in it. */
-export interface ListedEvent extends EventPlace {
+export interface ListedEvent extends EventPosition {
   readonly name: string;
   readonly identity: string | null;
   readonly object_id: string | null;
   readonly props: string;
 }
 
-export interface EventsWanted {
+export interface EventQuery {
   /** Undefined: of every name. */
   readonly name?: string | undefined;
   /** Undefined: of every user. */
   readonly profile?: number | undefined;
   /** The last one that is known already. */
-  readonly after?: EventPlace | undefined;
+  readonly after?: EventPosition | undefined;
   readonly limit: number;
 }
 
 /** The latest events, the newest first: those of each name by the index, whatever the store's size. */
-export function latestEvents(store: Database, wanted: EventsWanted): ListedEvent[] {
+export function latestEvents(store: Database, wanted: EventQuery): ListedEvent[] {
   const { name, profile, limit } = wanted;
   const names = store.all<{ id: number }>(
     `SELECT id FROM event_names WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL
@@ -90,7 +90,7 @@ export function latestEvents(store: Database, wanted: EventsWanted): ListedEvent
 function eventsOf(
   store: Database,
   event: number,
-  { profile, after, limit }: EventsWanted,
+  { profile, after, limit }: EventQuery,
 ): ListedEvent[] {
   const [index, ofUser] =
     profile === undefined ? ['', ''] : ['INDEXED BY events_by_profile', 'AND e.profile = ?5'];
@@ -103,7 +103,7 @@ function eventsOf(
 }
 
 /** At the same second come the events of a smaller name's id, then those of the same one that are older. */
-function idBefore(event: number, after: EventPlace | undefined): number {
+function idBefore(event: number, after: EventPosition | undefined): number {
   if (!after || event < after.event) return Number.MAX_SAFE_INTEGER;
   return event === after.event ? after.id : -1;
 }

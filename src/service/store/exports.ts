@@ -1,7 +1,7 @@
-import { nextTurn } from '../mutex.js';
-import { eventRecord, profileRecord, readRecords, type ProfileParts } from './record-json.js';
+import { yieldToEventLoop } from '../mutex.js';
+import { eventRecordSql, profileRecordSql, readRecords, type ProfileParts } from './record-json.js';
 import type { Database } from './database.js';
-import type { Service } from '../service.js';
+import type { ServiceContext } from '../service.js';
 
 /** An export that was opened (endpoint 3 or 6), as its row in table `exports`: what its cursors refer to. */
 export interface Export extends ProfileParts {
@@ -84,7 +84,7 @@ async function performersAfter(
     last = store.get<Entry>(endOfWindow, after);
     // What else this user did is passed over.
     if (last && last.profile === performers.at(-1)) last = endOf(last.profile);
-    await nextTurn();
+    await yieldToEventLoop();
   }
   return performers.slice(0, most);
 }
@@ -115,17 +115,17 @@ interface StoredPage {
 const chunkRecords = 250;
 
 /** The page of an export after the position. */
-export const storedPage = (
-  service: Service,
+export const readExportPage = (
+  service: ServiceContext,
   opened: Export,
   from: Position,
 ): StoredPage | Promise<StoredPage> => pages[opened.kind](service, opened, from);
 
 const pages = { events: eventPage, profiles: profilePage } as const;
 
-function eventPage(service: Service, opened: Export, from: Position): StoredPage {
+function eventPage(service: ServiceContext, opened: Export, from: Position): StoredPage {
   const { event, start, stop, newest, batch } = opened;
-  const record = eventRecord(opened, service.variants.keyStyle);
+  const record = eventRecordSql(opened, service.variants.keyStyle);
   const valuesAfter = ({ ts, id }: Position): number[] =>
     ts < start ? [event, start - 1, newest, stop, newest] : [event, ts, id, stop, newest];
   /** Positions of at most two events: the one `skip` events after the position's successor, and the next. */
@@ -151,10 +151,14 @@ const events = `FROM events
 /** CROSS JOIN keeps the order of what it joins, in which the events lie. */
 const rowsAfter = `(SELECT * ${events} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
 
-async function profilePage(service: Service, opened: Export, from: Position): Promise<StoredPage> {
+async function profilePage(
+  service: ServiceContext,
+  opened: Export,
+  from: Position,
+): Promise<StoredPage> {
   const most = opened.batch || Infinity;
   const ids = await performersAfter(service.store, opened, from.id, most + 1);
-  const record = profileRecord(opened, service.variants.keyStyle);
+  const record = profileRecordSql(opened, service.variants.keyStyle);
 
   function* chunks(): Generator<Buffer> {
     for (let at = 0; at < Math.min(ids.length, most); at += chunkRecords) {

@@ -1,5 +1,5 @@
-import { inRuns } from './schema.js';
-import { joinMembers, membersOf, type Members } from '../raw-json.js';
+import { rowsByIndexRun } from './schema.js';
+import { joinMembers, parseMembers, type Members } from '../raw-json.js';
 import { moveEvents } from './events.js';
 import type { Database } from './database.js';
 
@@ -68,7 +68,7 @@ function fnv1a(text: string): number {
 /** Several profiles may share an address: the one created first. */
 export const profileByEmail = (store: Database, email: string): StoredProfile | undefined =>
   store.get(
-    `SELECT * FROM profiles WHERE id = (SELECT min(id) FROM (${inRuns('profiles', 'id', 'email = ?')}))`,
+    `SELECT * FROM profiles WHERE id = (SELECT min(id) FROM (${rowsByIndexRun('profiles', 'id', 'email = ?')}))`,
     [email],
   );
 
@@ -128,7 +128,7 @@ const update = `UPDATE profiles SET (${columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE i
  * one is created; keys that name different profiles make them one (the specification's merging by a second
  * identity): the oldest survives and its values win, the others fill its gaps.
  */
-export function changeProfile(
+export function updateProfile(
   store: Database,
   keys: readonly ProfileKey[],
   change: (profile: Profile) => Profile,
@@ -167,7 +167,7 @@ function replace(store: Database, other: StoredProfile, survivor: number): void 
   store.run('DELETE FROM profiles WHERE id = ?', [other.id]);
 }
 
-const dataOf = ({ data }: Profile): Members => membersOf(`{${data}}`);
+const dataOf = ({ data }: Profile): Members => parseMembers(`{${data}}`);
 
 /** Ids of users after this one, at most so many, in order. */
 type UserSearch = (store: Database, after: number, most: number) => number[];
@@ -183,16 +183,16 @@ const last = '\u{10FFFF}';
 const mostAlike = 10_000;
 
 /** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
-export function usersLike(start: string): UserSearch {
+export function searchUsers(start: string): UserSearch {
   const sql = `SELECT DISTINCT id FROM (
       ${some(keysLike('identity'))}
       UNION ALL ${some(keysLike('objectId'))}
-      UNION ALL ${some(inRuns('profiles', 'id', alike('email')))}
+      UNION ALL ${some(rowsByIndexRun('profiles', 'id', alike('email')))}
     ) WHERE id > ?3 ORDER BY id LIMIT ?4`;
   return (store, after, most) => ids(store.all(sql, [start, start + last, after, most]));
 }
 
 const keysLike = (kind: ProfileKey['kind']): string =>
-  inRuns('keys', 'profile', `kind = ${kindNumber(kind)} AND ${alike('value')}`);
+  rowsByIndexRun('keys', 'profile', `kind = ${kindNumber(kind)} AND ${alike('value')}`);
 const alike = (column: string): string => `${column} >= ?1 AND ${column} < ?2`;
 const some = (users: string): string => `SELECT * FROM (${users} LIMIT ${mostAlike})`;

@@ -1,10 +1,10 @@
 import { channels } from '../../contract/record-fields.js';
 import { createHash } from 'node:crypto';
 import { utcToDay } from '../../contract/dates.js';
-import { joinMembers, membersOf } from '../raw-json.js';
-import type { Service } from '../service.js';
+import { joinMembers, parseMembers } from '../raw-json.js';
+import type { ServiceContext } from '../service.js';
 import type { Variants } from '../variants.js';
-import type { Zone } from '../../time-zone.js';
+import type { TimeZone } from '../../time-zone.js';
 
 /** Which parts of a profile a read asks for (endpoints 3 and 6): 1 or 0, as the store has it. */
 export interface ProfileParts {
@@ -25,23 +25,23 @@ export interface ProfileParts {
 
 /** Records of several rows joined by commas, as bytes: a text would be decoded and encoded again. */
 export function readRecords(
-  { store, zone }: Service,
+  { store, zone }: ServiceContext,
   record: string,
   from: string,
   values: readonly (number | string)[],
 ): Buffer {
   const joined = `CAST(coalesce(group_concat(${record}), '') AS BLOB)`;
-  return fillGaps(store.bytes(`SELECT ${joined} FROM ${from}`, values), zone);
+  return fillPlaceholders(store.bytes(`SELECT ${joined} FROM ${from}`, values), zone);
 }
 
 /** The user profile object of endpoints 4 and 5. */
-export const profileRecord = (parts: ProfileParts, style: Variants['keyStyle']): string =>
+export const profileRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
   `format('{%s%s%s%s%s"all_identities":%s,%s"platformInfo":[%s]}',
     ${identity}, ${email}, ${name}, ${phone}, ${profileData(parts, style)},
     p.identities, ${summaries(parts)}, ${allDevices(parts)})`;
 
 /** The event record of endpoint 7; its profile shows today's values. */
-export const eventRecord = (parts: ProfileParts, style: Variants['keyStyle']): string =>
+export const eventRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
   `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timeGap},"event_props":%s,"session_props":${sessionProps}}',
     ${firstDevice(parts)}, ${email}, ${profileData(parts, style)}, ${identity}, p.id,
     ${summaries(parts)}, e.ts, e.props)`;
@@ -57,7 +57,8 @@ const textMember = (column: 'email' | 'phone'): string =>
 const email = textMember('email');
 const phone = textMember('phone');
 
-const device = ({ app }: ProfileParts, objectId: string): string => gap(app ? 'a' : 'd', objectId);
+const device = ({ app }: ProfileParts, objectId: string): string =>
+  placeholder(app ? 'a' : 'd', objectId);
 const firstDevice = (parts: ProfileParts): string =>
   `${device(parts, '(p.object_ids ->> 0)')} || ','`;
 const allDevices = (parts: ProfileParts): string =>
@@ -77,7 +78,7 @@ const addressFlags = `iif(p.phone IS NULL, '',
 function profileData({ properties }: ProfileParts, style: Variants['keyStyle']): string {
   if (!properties) return 'NULL';
   const members = `ltrim(p.data || ${addressFlags}, ',')`;
-  return `'"profileData":{' || ${style === 'folded' ? gap('k', members) : members} || '},'`;
+  return `'"profileData":{' || ${style === 'folded' ? placeholder('k', members) : members} || '},'`;
 }
 
 const summaries = (parts: ProfileParts): string =>
@@ -103,14 +104,14 @@ const fillers = {
 } as const;
 
 /** SQL of a gap with this value; NULL for NULL. */
-export const gap = (kind: keyof typeof fillers, value: string): string =>
+export const placeholder = (kind: keyof typeof fillers, value: string): string =>
   `'${gapMark}${kind}' || ${value} || '${gapMark}'`;
 
 /** Format of a gap that is given epoch seconds and becomes their local time. */
 const timeGap = `${String.fromCharCode(timeMark)}%0${timeDigits - 1}d`;
 
 /** Records from the store with their gaps filled. Changes `bytes`. */
-function fillGaps(bytes: Buffer, zone: Zone): Buffer {
+function fillPlaceholders(bytes: Buffer, zone: TimeZone): Buffer {
   for (let at = bytes.indexOf(timeMark); at >= 0; at = bytes.indexOf(timeMark, at + timeDigits)) {
     const seconds = Number(bytes.toString('latin1', at + 1, at + timeDigits));
     bytes.write(localTime(zone, seconds), at, 'latin1');
@@ -128,7 +129,7 @@ function fillOthers(bytes: Buffer): Buffer {
 }
 
 /** The instant's local time as yyyyMMddHHmmSS. */
-function localTime(zone: Zone, epochSeconds: number): string {
+function localTime(zone: TimeZone, epochSeconds: number): string {
   const local = epochSeconds + zone.offsetAt(epochSeconds);
   const second = ((local % 86_400) + 86_400) % 86_400;
   const time =
@@ -154,7 +155,7 @@ function deviceMembers(objectId: string, hasApp: boolean): string {
 }
 
 function foldKeys(members: string): string {
-  const folded = [...membersOf(`{${members}}`)].map(
+  const folded = [...parseMembers(`{${members}}`)].map(
     ([key, value]) => [key.toLowerCase().replaceAll(' ', ''), value] as const,
   );
   return joinMembers(folded);

@@ -1,15 +1,19 @@
 /** The run of an index that a row's entry is in: 4096 rows each. */
-export const runOf = (id: string): string => `${id} >> 12`;
+export const indexRun = (id: string): string => `${id} >> 12`;
 
 /**
  * SQL for a column, as id, of the rows that meet the condition, run by run of an index, in the order of
  * the index within each: 250 places of it for a million rows, some 1.5 ms.
  */
-export const inRuns = (table: 'profiles' | 'keys', column: string, condition: string): string =>
+export const rowsByIndexRun = (
+  table: 'profiles' | 'keys',
+  column: string,
+  condition: string,
+): string =>
   `WITH RECURSIVE runs (run) AS (
-     SELECT 0 UNION ALL SELECT run + 1 FROM runs WHERE run < (SELECT ${runOf('max(id)')} FROM ${table})
+     SELECT 0 UNION ALL SELECT run + 1 FROM runs WHERE run < (SELECT ${indexRun('max(id)')} FROM ${table})
    )
-   SELECT ${column} AS id FROM runs CROSS JOIN ${table} t ON ${runOf('t.id')} = run AND ${condition}`;
+   SELECT ${column} AS id FROM runs CROSS JOIN ${table} t ON ${indexRun('t.id')} = run AND ${condition}`;
 
 /**
  * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what leads to
@@ -26,7 +30,7 @@ CREATE TABLE profiles (
 );
 -- Texts at random places are sorted within each run of 4096 rows alone (runs.ts): new ones lie on a few pages at the
 -- end, where an index of all of them would have a page written for each.
-CREATE INDEX profiles_by_email ON profiles (${runOf('id')}, email) WHERE email IS NOT NULL;
+CREATE INDEX profiles_by_email ON profiles (${indexRun('id')}, email) WHERE email IS NOT NULL;
 -- kind: the number of a ProfileKey's (profiles.ts). hash: its value's, by which it is found: each new user writes a
 -- page at a random place, and the cache holds an index of a million hashes.
 CREATE TABLE keys (
@@ -35,7 +39,7 @@ CREATE TABLE keys (
 );
 CREATE INDEX keys_by_hash ON keys (hash);
 -- For the search by how a key begins, which reads nothing else.
-CREATE INDEX keys_by_value ON keys (${runOf('id')}, kind, value, profile);
+CREATE INDEX keys_by_value ON keys (${indexRun('id')}, kind, value, profile);
 -- Addresses that are Unsubscribed at the address level; all others are Subscribed.
 CREATE TABLE blocked (
   type TEXT NOT NULL, address TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY (type, address)
@@ -91,4 +95,4 @@ export const dataTables = [
 ] as const;
 
 /** A store of another version is not opened. */
-export const tablesVersion = 6;
+export const schemaVersion = 6;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeFolder } from '../../files/atomic-write.js';
+import { makePrivateFolder } from '../../files/atomic-write.js';
 import type { Database } from './database.js';
 
 const extension = '.db';
@@ -21,7 +21,7 @@ export class Snapshots {
 
   save(name: string): void {
     this.#folder ??= mkdtempSync(join(tmpdir(), 'engagectl-snapshots-'));
-    makeFolder(this.#folder);
+    makePrivateFolder(this.#folder);
     const draft = this.#file(`${name}.draft`);
     rmSync(draft, { force: true });
     try {

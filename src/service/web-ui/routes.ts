@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { refused } from '../response.js';
+import { requestError } from '../response.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { pageMarkup, pageStyle } from './markup.js';
 import { pageScript } from './script.js';
@@ -18,7 +18,7 @@ const sdkRoute: Route = {
     const name = asked.slice(prefix.length);
     // By its own name the package is found from its sources, its build and its bundle.
     const entry = createRequire(import.meta.url).resolve('engagectl/calling');
-    if (!/^[a-z-]+\.js$/.test(name)) throw refused(404, 'Not found');
+    if (!/^[a-z-]+\.js$/.test(name)) throw requestError(404, 'Not found');
     sendAsset(response, 'text/javascript', textOf(path.join(path.dirname(entry), name)));
     return Promise.resolve();
   },
@@ -28,7 +28,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    throw refused(404, 'Not found');
+    throw requestError(404, 'Not found');
   }
 }
 

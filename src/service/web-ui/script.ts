@@ -8,7 +8,8 @@ export const pageScript = `'use strict';
 const endpoints = ${JSON.stringify(endpointNames)};
 const actions = ${JSON.stringify(faultActions)};
 const find = (id) => document.getElementById(id);
-let account = JSON.parse(sessionStorage.getItem('account') ?? 'null');
+// Only here, so that no other page of this origin, and nothing on the disk, ever has the passcode.
+let account = null;
 let prefix = 'X-Service';
 
 /** Asks the service; returns its answer, throws what it says is wrong. */
@@ -101,13 +102,11 @@ async function signIn() {
     find('state').textContent = error.message;
     return signOut();
   }
-  sessionStorage.setItem('account', JSON.stringify(account));
   find('sign-in').hidden = true;
   find('rooms').hidden = false;
   await show('users');
 }
 function signOut() {
-  sessionStorage.removeItem('account');
   account = null;
   find('sign-in').hidden = false;
   find('rooms').hidden = true;

@@ -1,4 +1,4 @@
-import { msText, secondsText, grouped, shortNumber } from '../format.js';
+import { formatMs, formatDuration, grouped, shortNumber } from '../format.js';
 import { html, rowTable, type Html } from './html.js';
 import type { HistoryFigures } from '../../jobs/job-results.js';
 import type { RunReport } from './run-report.js';
@@ -92,12 +92,12 @@ function niceCeiling(value: number): number {
 }
 
 const timeText = (seconds: number): string =>
-  seconds < 60 ? msText(seconds * 1000) : secondsText(seconds);
+  seconds < 60 ? formatMs(seconds * 1000) : formatDuration(seconds);
 
-type Stretch = HistoryFigures['stretches'][number];
+type TimeSlot = HistoryFigures['stretches'][number];
 
 /** The run over time; instead a sentence where no request was made. */
-export function charts({ history, summary }: RunReport): Html {
+export function runCharts({ history, summary }: RunReport): Html {
   if (history.latency === undefined) {
     return html`<h2>Over time</h2>
       <p class="dim">No request was made.</p>`;
@@ -136,18 +136,18 @@ function latency(
   { stretches }: HistoryFigures,
   { mean, p50, p95, p99, slowest }: NonNullable<HistoryFigures['latency']>,
 ): Chart {
-  const answered = (value: (stretch: Stretch) => number) =>
+  const answered = (value: (stretch: TimeSlot) => number) =>
     stretches.map((stretch) => (stretch.requests === 0 ? undefined : value(stretch)));
   const slowestOf = answered(({ slowestMs }) => slowestMs);
   const meanOf = answered(({ latencyMs, requests }) => latencyMs / requests);
   return {
     title: 'Time of a request',
-    words: `Half of the requests took at most ${msText(p50)}, 95 % ${msText(p95)}, 99 % ${msText(p99)}; on average ${msText(mean)}, the slowest ${msText(slowest)}.`,
+    words: `Half of the requests took at most ${formatMs(p50)}, 95 % ${formatMs(p95)}, 99 % ${formatMs(p99)}; on average ${formatMs(mean)}, the slowest ${formatMs(slowest)}.`,
     series: [
       { name: 'slowest', values: slowestOf, tone: 'soft', shape: 'line' },
       { name: 'mean', values: meanOf, tone: 'main', shape: 'line' },
     ],
-    format: msText,
+    format: formatMs,
   };
 }
 
@@ -193,10 +193,13 @@ function failures({ failures: kinds }: HistoryFigures): Html | undefined {
   </ul>`;
 }
 
-const columns: readonly [head: string, cell: (one: Stretch) => string][] = [
+const columns: readonly [head: string, cell: (one: TimeSlot) => string][] = [
   ['records', ({ records }) => grouped(records)],
   ['requests', ({ requests }) => grouped(requests)],
-  ['mean time', ({ requests, latencyMs }) => (requests === 0 ? '' : msText(latencyMs / requests))],
+  [
+    'mean time',
+    ({ requests, latencyMs }) => (requests === 0 ? '' : formatMs(latencyMs / requests)),
+  ],
   ['in flight', ({ mostInFlight }) => grouped(mostInFlight)],
   ['429', ({ throttled }) => grouped(throttled)],
   ['other failures', ({ failed: others }) => grouped(others)],

@@ -1,7 +1,7 @@
-import { grouped, secondsText, shortNumber } from '../format.js';
-import { verdict, summaryFigures, type Summary } from '../summary.js';
+import { grouped, formatDuration, shortNumber } from '../format.js';
+import { recordRate, summaryFigures, verdict, type Summary } from '../summary.js';
 import { chart } from './charts.js';
-import { figureTable, figureTiles, rowTable, html, reportShell, type Html } from './html.js';
+import { figureTable, figureTiles, rowTable, html, pageShell, type Html } from './html.js';
 
 /** A shard of a run that was worked through, by whom, and when. */
 export interface ReportedShard {
@@ -45,22 +45,21 @@ export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): s
       </p>
     </footer>
   </main>`;
-  return reportShell(`fleet: ${command}: ${verdict(summary)}`, body);
+  return pageShell(`fleet: ${command}: ${verdict(summary)}`, body);
 }
 
 const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
 
 function tiles(summary: Summary, shards: readonly ReportedShard[]): Html {
-  const rate = summaryFigures(summary).find(([label]) => label === 'rate')?.[1];
   const records = sum(shards.map((one) => one.records));
-  const shown: [label: string, value: string][] = [
-    ['records', grouped(records)],
-    ['records/s', rate?.replace(' records/s', '') ?? '–'],
-    ['shards', grouped(shards.length)],
-    ['workers', grouped(new Set(shards.map(({ worker }) => worker)).size)],
-    ['answered by 429', grouped(sum(shards.map(({ throttled }) => throttled)))],
-  ];
-  return figureTiles(shown);
+  const workers = new Set(shards.map(({ worker }) => worker)).size;
+  return figureTiles([
+    { label: 'records', value: grouped(records) },
+    { label: 'records/s', value: recordRate(summary) ?? '–' },
+    { label: 'shards', value: grouped(shards.length) },
+    { label: 'workers', value: grouped(workers) },
+    { label: 'answered by 429', value: grouped(sum(shards.map(({ throttled }) => throttled))) },
+  ]);
 }
 
 function spanOf(shards: readonly ReportedShard[]): { begun: number; seconds: number } {
@@ -128,5 +127,5 @@ const shardRow = (one: ReportedShard): string[] => [
   grouped(one.rejected),
   grouped(one.requests),
   grouped(one.throttled),
-  secondsText(one.seconds),
+  formatDuration(one.seconds),
 ];

@@ -2,7 +2,7 @@ import { inert } from '../sanitize.js';
 import { createHash } from 'node:crypto';
 
 /** The page's whole style sheet: no font, image or script comes from anywhere. */
-export const style = `
+export const stylesheet = `
 :root{color-scheme:light dark;--paper:#f4f5f8;--card:#fff;--ink:#171b22;--dim:#576072;--edge:#dfe3ea;
 --main:#2f63d8;--soft:#9db4ea;--good:#1c7c4c;--warn:#a65f00;--bad:#c0293f;--idle:#8a93a5;--code:#eef1f6}
 @media (prefers-color-scheme:dark){:root{--paper:#0f1218;--card:#181c24;--ink:#e8ebf1;--dim:#9aa4b5;--edge:#2b313d;
@@ -112,12 +112,12 @@ const entities: Readonly<Record<string, string>> = {
 const escaped = (text: string): string =>
   inert(text).replace(/[&<>"']/g, (character) => entities[character] ?? '');
 
-type Figures = readonly (readonly [label: string, value: string])[];
+type Figures = readonly { readonly label: string; readonly value: string }[];
 
 /** The few figures that a glance is for. */
 export function figureTiles(figures: Figures): Html {
   const tiles = figures.map(
-    ([label, value]) =>
+    ({ label, value }) =>
       html`<div>
         <dt>${label}</dt>
         <dd>${value}</dd>
@@ -129,7 +129,7 @@ export function figureTiles(figures: Figures): Html {
 /** All figures, a row each. */
 export function figureTable(figures: Figures): Html {
   const rows = figures.map(
-    ([label, value]) =>
+    ({ label, value }) =>
       html`<tr>
         <th scope="row">${label}</th>
         <td>${value}</td>
@@ -171,10 +171,10 @@ export function rowTable(
 export const generatorTag = '<meta name="generator" content="engagectl">';
 
 /** The policy lets the browser fetch and run nothing, whatever a reject says. */
-const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(stylesheet).digest('base64')}'`;
 
 /** A page that needs nothing besides. */
-export const reportShell = (title: string, body: Html): string => `<!doctype html>
+export const pageShell = (title: string, body: Html): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -183,7 +183,7 @@ export const reportShell = (title: string, body: Html): string => `<!doctype htm
 ${generatorTag}
 <meta name="robots" content="noindex">
 ${html`<title>${title}</title>`.text}
-<style>${style}</style>
+<style>${stylesheet}</style>
 </head>
 <body>
 ${body.text}

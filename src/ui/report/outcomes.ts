@@ -1,6 +1,6 @@
 import { grouped } from '../format.js';
 import { html, type Html } from './html.js';
-import { rejectText, recordWithoutPersonal, type PiiSettings } from '../mask.js';
+import { rejectText, maskRecord, type PiiSettings } from '../mask.js';
 import type { RunReport } from './run-report.js';
 import type { RejectKind } from '../../jobs/job-results.js';
 
@@ -11,7 +11,7 @@ interface Part {
 }
 
 /** What became of the records of a write, as one bar; undefined for others and empty inputs. */
-export function outcomes({ summary }: RunReport): Html | undefined {
+export function outcomeBar({ summary }: RunReport): Html | undefined {
   const { read, accepted, resumed, rejected, unknown, notSent, duplicates, unchanged } = summary;
   if (!read || summary.proof !== undefined) return undefined;
   return bar(`Of ${grouped(read)} records`, [
@@ -26,7 +26,7 @@ export function outcomes({ summary }: RunReport): Html | undefined {
 }
 
 /** The input against what the account accepted before, where only what changed is sent. */
-export function plan({ summary }: RunReport): Html | undefined {
+export function changeBar({ summary }: RunReport): Html | undefined {
   if (!summary.plan) return undefined;
   const { gone } = summary.plan;
   const parts = bar('Against what was accepted before', [
@@ -71,7 +71,7 @@ export function bar(what: string, all: readonly Part[]): Html | undefined {
 }
 
 /** What verify read back, and what that proves of those it did not look at. */
-export function verified({ summary }: RunReport): Html | undefined {
+export function verifyBar({ summary }: RunReport): Html | undefined {
   const { proof, checked = 0, same, different, missing, untold, settled, mostDiffer } = summary;
   if (proof === undefined) return undefined;
   const seen = bar(`Of ${grouped(checked)} that were compared`, [
@@ -106,7 +106,7 @@ function ofEveryThousand(most: number | null | undefined): Html | undefined {
 }
 
 /** The files of an export that leaves out the days that are there. */
-export function days({ summary }: RunReport): Html | undefined {
+export function dayBar({ summary }: RunReport): Html | undefined {
   if (!summary.days) return undefined;
   const { wanted, present, fetched, refreshed, short } = summary.days;
   return bar(`Of ${grouped(wanted)} days`, [
@@ -119,7 +119,7 @@ export function days({ summary }: RunReport): Html | undefined {
 }
 
 /** Records that did not get through, by kind, with samples; undefined when there are none. */
-export function rejects({ rejectKinds, summary, settings }: RunReport): Html | undefined {
+export function rejectSection({ rejectKinds, summary, settings }: RunReport): Html | undefined {
   if (rejectKinds.size === 0) return undefined;
   const kinds = [...rejectKinds].toSorted(([, a], [, b]) => b.count - a.count);
   const most = kinds[0]![1].count;
@@ -142,7 +142,7 @@ function section(
           <span class="mono dim">${source}:${line}</span>
           ${rejectText({ kind: name, error, personal }, settings)}
         </p>
-        ${record === undefined ? undefined : html`<pre>${recordWithoutPersonal(record, settings, personal)}</pre>`}
+        ${record === undefined ? undefined : html`<pre>${maskRecord(record, settings, personal)}</pre>`}
       </div>`,
   );
   return html`<section class="card kind">

@@ -1,7 +1,8 @@
 import path from 'node:path';
-import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
-import { refusePlace, unwritable } from '../../files/path-checks.js';
+import { replaceFile } from '../../files/atomic-write.js';
+import { checkWritablePath, unwritablePathError } from '../../files/path-checks.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../messages.js';
 import type { RunReport } from './run-report.js';
@@ -26,12 +27,12 @@ export async function openReport(
   runtime: Runtime,
 ): Promise<WriteReport | undefined> {
   if (name === undefined) return undefined;
-  const [{ reportPage }, write] = await Promise.all([
+  const [{ runPage }, write] = await Promise.all([
     import('./run-page.js'),
-    openPage(name, others, runtime),
+    openReportFile(name, others, runtime),
   ]);
   return async (run, said) => {
-    const page = reportPage({ ...run, ended: runtime.now(), program: runtime.program });
+    const page = runPage({ ...run, ended: runtime.now(), program: runtime.program });
     return write(page, run.summary.exitCode, said);
   };
 }
@@ -43,7 +44,7 @@ type WritePage = (
 ) => Promise<EngagectlError | undefined>;
 
 /** The same for any page that has the shell of a report. */
-export async function openPage(
+export async function openReportFile(
   name: string,
   others: readonly (string | undefined)[],
   runtime: Runtime,
@@ -56,19 +57,15 @@ export async function openPage(
     });
   }
   const { generatorTag } = await import('./html.js');
-  await refuseOtherContent(name, file, generatorTag);
+  await refuseForeignFile(name, file, generatorTag);
   const place = { name, what: 'the report', option: '--report <file.html>' };
-  refusePlace(file, place);
+  checkWritablePath(file, place);
   return async (page, exitCode, said) => {
-    const partial = `${file}.${runtime.token()}.partial`;
     try {
-      // samples hold data of people
-      await writeFile(partial, page, { mode: 0o600, flag: 'wx', flush: true });
-      await rename(partial, file);
+      replaceFile(file, runtime.redact?.(page) ?? page);
       return undefined;
     } catch (cause) {
-      await rm(partial, { force: true }).catch(() => undefined);
-      const failure = unwritable(file, place, cause);
+      const failure = unwritablePathError(file, place, cause);
       const worst = mostSerious([exitCode, failure.exitCode]);
       if (worst === failure.exitCode) return failure;
       said.warn(failure.message);
@@ -78,7 +75,7 @@ export async function openPage(
 }
 
 /** An earlier report is replaced; anything else stays. */
-async function refuseOtherContent(name: string, file: string, tag: string): Promise<void> {
+async function refuseForeignFile(name: string, file: string, tag: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (!found) return;
   if (!found.isFile()) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Batch } from '../../../src/bulk/write/batch.js';
-import { Filler } from '../../../src/bulk/write/batch-builder.js';
+import { BatchBuilder } from '../../../src/bulk/write/batch-builder.js';
 import {
   jobOf,
   recordBlock,
@@ -14,6 +14,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
   const submitted: Batch[] = [];
   const events: string[] = [];
   const sent: string[][] = [];
+  const bodies: unknown[] = [];
   const sink = {
     open: 0,
     isStopped: false,
@@ -22,6 +23,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
     submit: async (batch: Batch) => {
       submitted.push(batch);
       sent.push(textsOf(batch));
+      bodies.push(JSON.parse(batch.body().toString()));
       events.push('sent');
       sink.open += 1;
       return true;
@@ -38,7 +40,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
     sink.open -= 1;
     sink.onSettled(batch);
   };
-  const filler = new Filler(job, sink);
+  const filler = new BatchBuilder(job, sink);
   const feed = async (...records: readonly TestRecord[]) => {
     const block = recordBlock(records);
     for (let next = 0; next < block.count;) {
@@ -46,7 +48,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
       await filler.makeRoom();
     }
   };
-  return { filler, feed, sent, sink, settle, events };
+  return { filler, feed, sent, bodies, sink, settle, events };
 }
 const profiles = (...keys: number[]) => keys.map((key, n) => ({ text: `"${key}.${n}"`, key }));
 
@@ -107,6 +109,27 @@ it('sends what there is while the input is silent', async () => {
   await feed(...profiles(1, 1));
   await filler.submitAll(new AbortController().signal);
   expect(sent).toEqual([['"1.0"'], ['"1.1"']]);
+});
+
+it('sends each of many full batches once, in their order', async () => {
+  const { filler, feed, sent, settle } = stage();
+  const keys = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+  await feed(...profiles(...keys));
+  await feed(...profiles(...keys));
+  expect(sent).toHaveLength(4);
+  for (let n = 0; n < 4; n += 1) settle();
+  await filler.finish();
+  const again = keys.map((key, n) => `"${key}.${n}"`);
+  expect(sent.slice(4)).toEqual([0, 3, 6, 9].map((from) => again.slice(from, from + 3)));
+});
+
+it('puts a comma between records, whatever is between them in the input', async () => {
+  const { filler, bodies } = stage();
+  const block = recordBlock([{ text: '"a"' }, { text: '"b"' }, { text: '"c"' }]);
+  const json = Buffer.from('"a",\n"b","c"');
+  filler.add({ ...block, json, bounds: Int32Array.of(0, 3, 5, 8, 9, 12) }, 0, 3);
+  await filler.finish();
+  expect(bodies).toEqual([['a', 'b', 'c']]);
 });
 
 it('gives back what was never sent when the run stops', async () => {

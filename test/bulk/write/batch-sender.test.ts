@@ -1,19 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Batch } from '../../../src/bulk/write/batch.js';
-import { Halt } from '../../../src/bulk/write/stop-conditions.js';
-import { Sender } from '../../../src/bulk/write/send-queue.js';
-import type { Fate } from '../../../src/bulk/write/batch-sender.js';
+import { RunStop } from '../../../src/bulk/write/stop-conditions.js';
+import { SendQueue } from '../../../src/bulk/write/send-queue.js';
+import type { BatchState } from '../../../src/bulk/write/batch-sender.js';
 import { deferred, jobOf, recordBlock } from '../../support/builders/record-blocks.js';
 
 /** A sender whose batches are answered when they are told to. */
 function stage(most = 2) {
   const job = jobOf({ most });
-  const halt = new Halt({ signal: new AbortController().signal, sleep: async () => undefined });
-  const answers: ReturnType<typeof deferred<Partial<Fate>>>[] = [];
+  const halt = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
+  const answers: ReturnType<typeof deferred<Partial<BatchState>>>[] = [];
   const settler = {
-    settle: async (): Promise<Fate> => {
-      const answer = deferred<Partial<Fate>>();
+    settle: async (): Promise<BatchState> => {
+      const answer = deferred<Partial<BatchState>>();
       answers.push(answer);
       const fate = {
         attempts: 0,
@@ -27,7 +27,7 @@ function stage(most = 2) {
       return { ...fate, ...(await answer.promise) };
     },
   };
-  const sender = new Sender(job, { halt, settler });
+  const sender = new SendQueue(job, { halt, settler });
   const settled: Batch[] = [];
   sender.onSettled = (batch) => void settled.push(batch);
   const batchOf = (records = 1): Batch => {
@@ -89,4 +89,27 @@ it.each([
   }
   expect(halt.error).toMatchObject({ id: 'E-ANSWER' });
   expect([sender.isStopped, await sender.submit(batchOf())]).toEqual([true, false]);
+});
+
+it.each([
+  ['two batches of a single record that are refused', { refused: 1 }, 1],
+  ['batches of which a part is unknown', { unknown: 1 }, 2],
+])('%s do not stop the run', async (_name, fate, size) => {
+  const { sender, answers, batchOf, halt } = stage();
+  for (let n = 0; n < 4; n += 1) {
+    await sender.submit(batchOf(size));
+    answers[n]?.resolve(fate);
+    await sender.idle();
+  }
+  expect([halt.error, sender.isStopped]).toEqual([undefined, false]);
+});
+
+it('one whole batch that is refused, and one that is not, do not stop the run', async () => {
+  const { sender, answers, batchOf, halt } = stage();
+  for (const [n, refused] of [2, 0, 2].entries()) {
+    await sender.submit(batchOf(2));
+    answers[n]?.resolve({ refused });
+    await sender.idle();
+  }
+  expect(halt.error).toBe(undefined);
 });

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { surveyIdentities, tooManyIdentities } from '../../../src/bulk/write/deduplication.js';
+import { countIdentities, tooManyIdentities } from '../../../src/bulk/write/deduplication.js';
 import { IdentitySet } from '../../../src/bulk/write/deduplication.js';
 import { SipHash } from '../../../src/bulk/write/deduplication.js';
-import { Waits } from '../../../src/client/retry.js';
-import { write } from '../../../src/bulk/write/write-pipeline.js';
+import { RetryStatus } from '../../../src/client/retry.js';
+import { writeRecords } from '../../../src/bulk/write/write-pipeline.js';
 import { jobOf, recordBlock } from '../../support/builders/record-blocks.js';
 
 const emptySet = (): ((identity: string) => boolean) & { readonly set: IdentitySet } => {
@@ -36,7 +36,18 @@ it('tells like a Set which identities are new, in every pass', () => {
   );
 });
 
-it('holds many', () => {
+it('counts the identities of a demerge, and names the first five', async () => {
+  const block = recordBlock(
+    ['a', 'b', 'a', 'c', 'd', 'e', 'e', 'f'].map((id) => ({ text: `"${id}"` })),
+  );
+  const rowsOf = async function* () {
+    yield block.rows;
+  };
+  const found = await countIdentities(rowsOf(), () => block, new IdentitySet(() => 0.5, 100));
+  expect(found).toEqual({ count: 6, first: ['a', 'b', 'c', 'd', 'e'] });
+});
+
+it('tells 200,000 identities apart', () => {
   const add = emptySet();
   for (let n = 0; n < 200_000; n += 1) if (!add(`user-${n}`)) expect.fail(`user-${n} is new`);
   for (let n = 0; n < 200_000; n += 1) if (add(`user-${n}`)) expect.fail(`user-${n} is known`);
@@ -50,7 +61,7 @@ it.each([
   [3, 'ce0f1a45f7060679'],
   [4, 'd5e78a175be52ea1'],
   [9, '5b51cccc13888307'],
-])('HalfSipHash-2-4 of %i bytes', (length, tag) => {
+])('hashes %i bytes as the reference of HalfSipHash-2-4 does', (length, tag) => {
   const hash = new SipHash([0x0302_0100, 0x0706_0504]);
   const text = Uint8Array.from({ length: length + 2 }, (_, at) => at - 1);
   hash.hash(text, 1, length + 1);
@@ -66,7 +77,7 @@ describe('more identities than duplicates are found among', () => {
   const identities = (count: number) =>
     recordBlock(Array.from({ length: count }, (_, n) => ({ text: `"user-${n}"` })));
 
-  it('are five million', () => {
+  it('is limited to five million identities', () => {
     const set = new IdentitySet(() => 0.5);
     expect(set.most).toBe(5_000_000);
     const [enough, more] = [set.most, set.most + 1].map((size) =>
@@ -86,7 +97,7 @@ describe('more identities than duplicates are found among', () => {
       yield rows;
       yield rows;
     };
-    return surveyIdentities(rowsOf(), () => identities(count), new IdentitySet(() => 0.5, most));
+    return countIdentities(rowsOf(), () => identities(count), new IdentitySet(() => 0.5, most));
   };
 
   it('are refused when they are counted; repeated ones do not count', async () => {
@@ -101,7 +112,7 @@ describe('more identities than duplicates are found among', () => {
     const block = identities(count);
     const signal = new AbortController().signal;
     const job = jobOf({ records: 5000 });
-    const { done, stopped } = await write({
+    const { done, stopped } = await writeRecords({
       ...job,
       rows: (async function* () {
         yield block.rows;
@@ -115,7 +126,7 @@ describe('more identities than duplicates are found among', () => {
       runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
       piped: false,
       log: () => undefined,
-      waits: new Waits('nobody', { monotonic: () => 0, log: () => undefined }),
+      waits: new RetryStatus('nobody', { monotonic: () => 0, log: () => undefined }),
     });
     expect([done, stopped?.id]).toEqual([id === undefined, id]);
     const { read, duplicates, notSent } = job.tally.counts;

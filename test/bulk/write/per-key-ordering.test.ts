@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
-import { recordOf } from '../../../src/bulk/write/batch.js';
-import { Window } from '../../../src/bulk/write/per-key-order.js';
+import { batchRecord } from '../../../src/bulk/write/batch.js';
+import { PerKeyOrder } from '../../../src/bulk/write/per-key-order.js';
 import { recordBlock } from '../../support/builders/record-blocks.js';
 
 const block = recordBlock([1, 2, 1, 1, 3].map((key, n) => ({ text: `"${n}"`, key })));
-const settle = (window: Window, ...keys: number[]) =>
+const settle = (window: PerKeyOrder, ...keys: number[]) =>
   window.settle(Int32Array.from(keys), keys.length);
-const ready = (window: Window) => [...window.takeReady()].map(({ row }) => row);
+const ready = (window: PerKeyOrder) => [...window.takeReady()].map(({ row }) => row);
 
 it('admits records up to one whose key is under way', () => {
-  const window = new Window();
+  const window = new PerKeyOrder();
   expect(window.admit(block.keys, 0, 5)).toBe(2);
   expect(window.admit(block.keys, 2, 5)).toBe(2);
   settle(window, 1, 2);
@@ -17,9 +17,9 @@ it('admits records up to one whose key is under way', () => {
 });
 
 it('lets the held ones of a key pass one by one, in their order', () => {
-  const window = new Window();
+  const window = new PerKeyOrder();
   window.admit(block.keys, 0, 2);
-  for (const index of [2, 3]) window.hold(recordOf(block, index));
+  for (const index of [2, 3]) window.hold(batchRecord(block, index));
   expect([window.heldCount, window.hasReady]).toEqual([2, false]);
   settle(window, 2);
   expect(window.hasReady).toBe(false);
@@ -34,10 +34,10 @@ it('lets the held ones of a key pass one by one, in their order', () => {
 });
 
 it('copies what it holds: the text was only lent', () => {
-  const window = new Window();
+  const window = new PerKeyOrder();
   const lent = recordBlock([{ text: '"a"', key: 7 }]);
   window.admit(lent.keys, 0, 1);
-  window.hold(recordOf(lent, 0));
+  window.hold(batchRecord(lent, 0));
   lent.json.fill(0);
   settle(window, 7);
   const [record] = window.takeReady();
@@ -45,11 +45,11 @@ it('copies what it holds: the text was only lent', () => {
 });
 
 it('is full beyond 32 MiB, the blocks of held records included, and empty when drained', () => {
-  const window = new Window();
+  const window = new PerKeyOrder();
   const large = recordBlock([{ text: `"${'x'.repeat(17 << 20)}"`, key: 1 }]);
   window.admit(large.keys, 0, 1);
   expect(window.isFull).toBe(false);
-  window.hold(recordOf(large, 0));
+  window.hold(batchRecord(large, 0));
   expect(window.isFull).toBe(true); // the copy, and the block
   expect([...window.drain()]).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Halt } from '../../../src/bulk/write/stop-conditions.js';
-import { SlotRelease } from '../../../src/bulk/write/batch-sender.js';
+import { RunStop } from '../../../src/bulk/write/stop-conditions.js';
+import { CommitBackpressure } from '../../../src/bulk/write/batch-sender.js';
 import { EngagectlError } from '../../../src/errors.js';
 import { deferred } from '../../support/builders/record-blocks.js';
 
@@ -11,7 +11,7 @@ function stage({ canWrite = true, most = 2 } = {}) {
   const commits: ReturnType<typeof deferred<void>>[] = [];
   const budget = {
     most,
-    leave: () => void events.push('free'),
+    release: () => void events.push('free'),
   };
   const log = {
     write: () => {
@@ -25,8 +25,8 @@ function stage({ canWrite = true, most = 2 } = {}) {
       return commit.promise;
     },
   };
-  const halt = new Halt({ signal: new AbortController().signal, sleep: async () => undefined });
-  const slots = new SlotRelease({ log: () => log, budget, halt });
+  const halt = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
+  const slots = new CommitBackpressure({ log: () => log, budget, halt });
   return { slots, events, commits, halt };
 }
 const converging = { mayLag: true };
@@ -60,6 +60,16 @@ it('has at most twice as many written and not synced as may be in flight', async
   for (const commit of commits) commit.resolve();
   await turn();
   expect(events.filter((event) => event === 'free')).toHaveLength(3);
+});
+
+it('has room for as many again once they are synced', async () => {
+  const { slots, events, commits } = stage({ most: 1 });
+  for (let n = 0; n < 2; n += 1) void slots.leave(converging);
+  for (const commit of commits) commit.resolve();
+  await turn();
+  for (let n = 0; n < 2; n += 1) void slots.leave(converging);
+  expect(events.filter((event) => event === 'free')).toHaveLength(4);
+  for (const commit of commits) commit.resolve();
 });
 
 it('waits for the disk where writing has to', () => {

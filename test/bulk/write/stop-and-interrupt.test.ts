@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Halt } from '../../../src/bulk/write/stop-conditions.js';
+import { RunStop } from '../../../src/bulk/write/stop-conditions.js';
 import { EngagectlError } from '../../../src/errors.js';
 import { deferred } from '../../support/builders/record-blocks.js';
 
@@ -15,17 +15,17 @@ function haltOf() {
       signal?.addEventListener('abort', () => reject(signal.reason as Error));
     });
   };
-  return { halt: new Halt({ signal: interrupt.signal, sleep }), interrupt, slept, asleep };
+  return { halt: new RunStop({ signal: interrupt.signal, sleep }), interrupt, slept, asleep };
 }
 const error = (text: string) => new EngagectlError('E-ANSWER', text);
 
 it('keeps the first thing that stops it', async () => {
   const { halt } = haltOf();
   halt.stopAt(undefined);
-  expect([halt.error, halt.stopping.aborted]).toEqual([undefined, false]);
+  expect([halt.error, halt.drainSignal.aborted]).toEqual([undefined, false]);
   await halt.guard(async () => Promise.reject(error('first')));
   halt.stopAt(error('second'));
-  expect([halt.error?.message, halt.stopping.aborted, halt.givingUp.aborted]).toEqual([
+  expect([halt.error?.message, halt.drainSignal.aborted, halt.abortSignal.aborted]).toEqual([
     'first',
     true,
     false,
@@ -36,11 +36,15 @@ it('keeps the first thing that stops it', async () => {
 it('an interrupt stops it at once, and gives up when the grace is over', async () => {
   const { halt, interrupt, slept, asleep } = haltOf();
   interrupt.abort(error('Ctrl-C'));
-  expect([halt.error?.message, halt.givingUp.aborted, asleep]).toEqual(['Ctrl-C', false, [10_000]]);
+  expect([halt.error?.message, halt.abortSignal.aborted, asleep]).toEqual([
+    'Ctrl-C',
+    false,
+    [10_000],
+  ]);
   slept.resolve();
   await Promise.resolve();
   await new Promise(setImmediate);
-  expect(halt.givingUp.aborted).toBe(true);
+  expect(halt.abortSignal.aborted).toBe(true);
 });
 
 it.each([
@@ -54,7 +58,7 @@ it.each([
 });
 
 it('is stopped from the beginning where the signal is', () => {
-  const halt = new Halt({ signal: AbortSignal.abort('before'), sleep: async () => undefined });
+  const halt = new RunStop({ signal: AbortSignal.abort('before'), sleep: async () => undefined });
   expect(halt.error?.details).toMatchObject({ why: 'before', cause: 'before' });
 });
 

@@ -1,4 +1,5 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
@@ -309,6 +310,7 @@ describe('answers that do not add up', () => {
       'a failure that processed some, with an empty list',
       { status: 'fail', processed: 1, unprocessed: [] },
     ],
+    ['a failure that processed all', { status: 'fail', processed: 2, unprocessed: [] }],
     ['a number beyond the request', lie('Skipped record number : 99')],
     ['the number behind the last', lie('Skipped record number : 3')],
     [
@@ -350,7 +352,7 @@ describe('answers that do not add up', () => {
     };
     await using served = await serve([honestAlone]);
     const { code, summary } = await run(served.world, ['upload', profiles(served.world, 2)]);
-    expect({ code, accepted: summary.accepted }).toEqual({ code: 0, accepted: 2 });
+    expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 3]);
   });
 
   it.each(lies)('%s: events end unknown and are sent once', async (_name, body) => {
@@ -382,13 +384,24 @@ describe('answers that do not add up', () => {
     expect([code, summary.accepted, summary.unknown, summary.requests]).toEqual([6, 0, 3, 1]);
   });
 
-  it('stops after three batches in a row that end unknown', async () => {
-    await using served = await serve([answer(200, { status: 'success', processed: 77 })]);
-    const argv = ['upload', profiles(served.world, 100), '--chunk-size', '1', '--concurrency', '1'];
-    const { code, summary } = await run(served.world, argv);
-    // The next request may be on its way when the third answer is judged.
-    expect({ code, stopped: [3, 4].includes(summary.unknown) }).toEqual({ code: 6, stopped: true });
-  });
+  // Contract §1: unknown outcomes (6) are more serious than what stopped the run, a broken answer (7) or a failure.
+  it.each([
+    ['answers that do not add up', answer(200, { status: 'success', processed: 77 }), []],
+    ['no answers', commit(reset()), ['--type', 'event', '--event-name', 'Visit', '--ts', 'now']],
+  ])(
+    'stops after three batches in a row that end unknown by %s, with exit 6',
+    async (_why, step, events) => {
+      await using served = await serve([step]);
+      const one = ['--chunk-size', '1', '--concurrency', '1'];
+      const argv = ['upload', profiles(served.world, 100), ...events, ...one];
+      const { code, summary, stderr } = await run(served.world, argv);
+      expect([code, stderr]).toEqual([6, expect.stringContaining('"id":"E-UNKNOWN"')]);
+      expect(stderr).toContain('three batches in a row ended with unknown outcomes');
+      // The next request may be on its way when the third answer is judged.
+      expect([3, 4]).toContain(summary.unknown);
+      expect(summary.notSent).toBe(100 - summary.unknown);
+    },
+  );
 
   it.each([
     ['no reason', {}, { error: 'the service refused all records and gave no reason' }],
@@ -703,6 +716,61 @@ describe('an interrupt', () => {
     const argv = ['upload', file, '--concurrency', '1'];
     const { code, summary } = await run(served.world, argv, { signal: stop.signal, sleep: 'real' });
     expect([code, summary.accepted, summary.requests]).toEqual([130, 1000, 1]);
+  });
+
+  it('gives up what is not answered in time: the outcome of its events is unknown', async () => {
+    const stop = new AbortController();
+    const silent: Step = async (exchange) => {
+      await exchange.read();
+      stop.abort();
+    };
+    await using served = await serve([silent]);
+    writeFileSync(served.world.path('e.csv'), 'identity,ts,n\na,1700000000,1\nb,1700000000,2\n');
+    const argv = ['upload', 'e.csv', '--type', 'event', '--event-name', 'Visit'];
+    const { code, summary } = await run(served.world, argv, { signal: stop.signal });
+    expect([code, summary.unknown, summary.notSent]).toEqual([6, 2, 0]);
+    expect(summary['bytesSent']).toBe(served.server.received[0]?.body.length);
+  });
+});
+
+describe('the figures of a run', () => {
+  it('count the bytes of every request, of those that failed as well', async () => {
+    await using served = await serve([answer(500), accept()]);
+    const argv = ['upload', profiles(served.world, 3), '-v'];
+    const { summary, stderr } = await run(served.world, argv);
+    expect(stderr).toMatch(/500.*; again in \d+ ms/);
+    const bodies = served.server.received.map(({ body }) => body.length);
+    expect([bodies.length, summary.requests, summary['retries']]).toEqual([2, 2, 1]);
+    expect(summary['bytesSent']).toBe(bodies[0]! + bodies[1]!);
+  });
+});
+
+describe('the journal', () => {
+  it('names events before they are sent, and their outcome behind that', async () => {
+    const journals: string[] = [];
+    const readJournals = (world: World): string => {
+      const runs = path.join(world.stateDir, 'runs');
+      return readdirSync(runs, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name.startsWith('journal'))
+        .map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8'))
+        .join('');
+    };
+    const watched: Step = async (exchange) => {
+      await exchange.read();
+      journals.push(readJournals(served.world));
+      await accept()(exchange);
+    };
+    await using served = await serve([watched]);
+    const rows = Array.from({ length: 4 }, (_, n) => `user-${n},1700000000,${n}\n`);
+    writeFileSync(served.world.path('e.csv'), `identity,ts,n\n${rows.join('')}`);
+    const argv = ['upload', 'e.csv', '--type', 'event', '--event-name', 'Visit'];
+    const more = ['--chunk-size', '2', '--concurrency', '1'];
+    const { code } = await run(served.world, [...argv, ...more]);
+    expect([code, journals.length]).toEqual([0, 2]);
+    const countOf = (kind: string, text = '') => text.split(`"kind":"${kind}"`).length - 1;
+    expect(journals.map((text) => countOf('intent', text))).toEqual([1, 2]);
+    expect(journals.map((text) => countOf('settlement', text))).toEqual([0, 1]);
+    expect(journals[0]).toContain('"of":"event"');
   });
 });
 

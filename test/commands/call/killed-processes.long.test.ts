@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { BinProcess } from '../../support/processes/bin-process.js';
+import { BinProcess, binPath } from '../../support/processes/bin-process.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { CallProcess, callingWorld } from '../../support/processes/call-process.js';
 import { until } from '../../support/until.js';
@@ -10,8 +8,6 @@ import { until } from '../../support/until.js';
 // Phones and routers that are killed or stopped in the middle: processes of their own, all of them.
 
 const whole = ['CallIsPlaced', 'Answered', 'CallInProgress', 'Ended'];
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
-
 it('the receiver is killed in a call: it ends for both, for the receiver in its next life', async () => {
   const { listen, place } = await callingWorld({ gone: 300 });
   const listener = await listen('ann_1');
@@ -46,13 +42,15 @@ it('the receiver is stopped for longer than the router waits: Ended for both', a
   expect(listener.events).toEqual(whole.slice(1));
 });
 
-it('the receiver is stopped for a while: nothing happens', async () => {
+it('the call goes on when the receiver is stopped for as long as another call takes', async () => {
   const { listen, place } = await callingWorld({});
   const listener = await listen('ann_1', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
   await listener.says('CallInProgress');
   listener.signal('SIGSTOP');
-  await delay(500);
+  await listen('ann_2', '--once');
+  const other = place('bob_2', 'ann_2', '--hangup-after', '50ms');
+  expect(await other.ended(), other.stderr).toBe(0);
   listener.signal('SIGCONT');
   placed.signal('SIGINT');
   expect([await placed.ended(), await listener.ended()]).toEqual([0, 0]);
@@ -90,7 +88,7 @@ const placing = (world: World, cuid: string, to: string, ...flags: string[]) =>
 
 it('a receiver that does not run is started by the push hook, and the call is an event', async () => {
   const world = makeWorld();
-  const hook = `"${process.execPath}" "${bin}" call listen --cuid "$ENGAGECTL_PUSH_CUID" --once --region local > hook.ndjson`;
+  const hook = `"${process.execPath}" "${binPath}" call listen --cuid "$ENGAGECTL_PUSH_CUID" --once --region local > hook.ndjson`;
   const { child } = await serve(world, {}, '--port', '0', '--quiet', '--push-hook', hook);
   const registered = await listening(world, 'ann_1');
   registered.signal('SIGKILL');

@@ -3,8 +3,12 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { joinLocalRouter } from '../../../src/commands/call/local-router.js';
 import { resolveAccount } from '../../../src/config/account.js';
-import { messages } from '../../../src/ui/messages.js';
-import { authOf, RawClient } from '../../service/calls/raw-client.js';
+import { claimRouter } from '../../../src/config/call-router-claim.js';
+import { callingAccount } from '../../../src/config/credentials.js';
+import { localCredentials } from '../../../src/config/local-account.js';
+import { messagePrinter } from '../../../src/ui/messages.js';
+import { authOf, RawClient, runRouter } from '../../service/calls/raw-client.js';
+import { scriptedRouter } from '../../support/servers/scripted-router.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
@@ -13,7 +17,7 @@ async function joined(world: World) {
   const runtime = world.runtime({ sleep: 'real' });
   const settings = { region: 'local', flags: new Set(['region']) };
   const account = await resolveAccount(settings, runtime);
-  const router = await joinLocalRouter(account, runtime, messages({}, runtime));
+  const router = await joinLocalRouter(account, runtime, messagePrinter({}, runtime));
   return { router, said: () => runtime.output().stderr };
 }
 
@@ -62,6 +66,40 @@ it('commands that start at the same instant agree on one', async () => {
   expect(new Set(all.map(({ router }) => router.url)).size).toBe(1);
   expect(all.filter(({ said }) => said().includes('routed by this command'))).toHaveLength(1);
   await Promise.all(all.map(({ router }) => router.close()));
+});
+
+it('a stranger at the announced address gets no key: the router is waited for', async () => {
+  const world = makeWorld();
+  const folder = path.join(world.stateDir, 'local');
+  const claim = await claimRouter(folder, world.runtime());
+  const stranger = await scriptedRouter({ apiKey: 'of the stranger' });
+  await claim!.announce(stranger.url.replace('ws', 'http'));
+  const joining = joined(world);
+  await until(() => stranger.texts.length > 0);
+  const { accountId, passcode: apiKey } = await localCredentials(
+    folder,
+    world.runtime(),
+    callingAccount,
+  );
+  const real = await runRouter({ accountId, apiKey });
+  await claim!.announce(real.url);
+  const { router } = await joining;
+  expect(router.url).toBe(real.url);
+  expect(stranger.heard).toEqual([]);
+  expect(stranger.texts.join()).not.toContain(apiKey);
+  await router.close();
+  claim!.release();
+});
+
+it('a router that speaks plain http to other machines is not joined', async () => {
+  const world = makeWorld();
+  const claim = await claimRouter(path.join(world.stateDir, 'local'), world.runtime());
+  await claim!.announce('http://192.0.2.1:8700');
+  await expect(joined(world)).rejects.toMatchObject({
+    id: 'E-UNAVAILABLE',
+    details: { fix: 'start it with --tls, or without --host' },
+  });
+  claim!.release();
 });
 
 it('what it leaves in the data folder is for its owner alone', async () => {

@@ -52,7 +52,7 @@ it.each<[what: string, callee: string[], caller: string[], told: string[], exitC
     ['CallIsPlaced', 'DeclinedDueToNotificationsDisabled'],
     3,
   ],
-])('%s', async (_, callee, caller, told, exitCode) => {
+])('tells both sides how the call went: %s', async (_, callee, caller, told, exitCode) => {
   const { listen, place } = await callingWorld(told.includes('Missed') ? short : {});
   const listener = await listen('ann_1', '--once', ...callee);
   const placed = place('bob_1', 'ann_1', ...caller);
@@ -93,7 +93,7 @@ it.each([
   ['a call to oneself', ['bob_1'], {}, 2, 'SELF_CALL'],
   ['a receiver that is no cuid', ['a-b_cd'], {}, 2, '--to "a-b_cd" is no cuid'],
   ['half a pair', ['ann_1'], { ENGAGECTL_CALL_API_KEY: '' }, 2, 'ENGAGECTL_CALL_ACCOUNT_ID is set'],
-])('%s', async (_, [to = '', ...flags], env, exitCode, says) => {
+])('refuses to call, and says why: %s', async (_, [to = '', ...flags], env, exitCode, says) => {
   const { run } = await callingWorld();
   const argv = ['place', '--cuid', 'bob_1', '--to', to, '--context', 'hello', ...flags];
   const placed = run(argv, env);

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { connect } from '../../../src/commands/shared/connect.js';
-import type { Settings } from '../../../src/commands/shared/global-options.js';
-import { messages } from '../../../src/ui/messages.js';
+import { connectAccount } from '../../../src/commands/shared/connect.js';
+import type { GlobalOptions } from '../../../src/commands/shared/global-options.js';
+import { messagePrinter } from '../../../src/ui/messages.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
-const local: Settings = {
+const local: GlobalOptions = {
   headerPrefixes: [],
   region: 'local',
   timeoutMs: 10_000,
@@ -29,9 +29,9 @@ const upload = Buffer.from(
 
 async function open(world: World, settings = local) {
   const runtime = world.runtime();
-  const connection = await connect(settings, runtime, {
+  const connection = await connectAccount(settings, runtime, {
     maxInFlight: 2,
-    messages: messages(settings, runtime),
+    messages: messagePrinter(settings, runtime),
   });
   let closed = false;
   const close = async () => {
@@ -79,7 +79,7 @@ describe('connect --region local', () => {
 
 test('a time zone of the config profile that does not exist is exit 2', async () => {
   const world = makeWorld();
-  const settings: Settings = {
+  const settings: GlobalOptions = {
     ...local,
     region: 'eu1',
     baseUrl: 'https://eu1.example',
@@ -88,9 +88,9 @@ test('a time zone of the config profile that does not exist is exit 2', async ()
     flags: new Set(['baseUrl', 'timezone']),
   };
   const runtime = world.runtime({ env: { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' } });
-  const connecting = connect(settings, runtime, {
+  const connecting = connectAccount(settings, runtime, {
     maxInFlight: 1,
-    messages: messages(settings, runtime),
+    messages: messagePrinter(settings, runtime),
   });
   await expect(connecting).rejects.toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
 });

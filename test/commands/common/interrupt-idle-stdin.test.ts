@@ -1,19 +1,15 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { createWriteStream, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { EngagectlError } from '../../../src/errors.js';
+import { BinProcess } from '../../support/processes/bin-process.js';
 import { hasOpen } from '../../support/processes/process-state.js';
+import { serve, written } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
 // Contract §1: Ctrl-C works at once, also while nobody writes into the pipe that is read.
-
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 
 describe('Ctrl-C while standard input is silent', () => {
   const commands = [
@@ -37,35 +33,25 @@ describe('Ctrl-C while standard input is silent', () => {
 });
 
 describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
-  const start = () => {
-    const world = makeWorld();
+  it('is read to its end, across a pause', async () => {
+    const { service, world } = await serve();
     execFileSync('mkfifo', [world.path('pipe.csv')]);
-    const child = spawn(process.execPath, [bin, 'upload', 'pipe.csv', '--check', '--json'], {
-      cwd: world.cwd,
-      env: { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      timeout: 60_000,
-      killSignal: 'SIGKILL',
-    });
-    return { world, child };
-  };
-
-  it('is read to its end', async () => {
-    const { world, child } = start();
+    const upload = new BinProcess(world, ['upload', 'pipe.csv', '--json'], service.env);
     const writer = createWriteStream(world.path('pipe.csv'));
     writer.write('identity,x\na,1\n');
-    await delay(50); // a pause is not the end
+    await until(() => written(service).length === 1, { message: 'the first record is sent' });
     writer.end('b,2\n');
-    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, read: 2 });
+    expect(await upload.ended(), upload.stderr).toBe(0);
+    expect(JSON.parse(upload.stdout)).toMatchObject({ read: 2, accepted: 2, requests: 2 });
   });
 
   it('that nobody opens for writing can be left', async () => {
-    const { world, child } = start();
-    await until(() => hasOpen(child.pid!, world.path('pipe.csv')));
-    child.kill('SIGINT');
-    const [code] = (await once(child, 'close')) as [number | null];
-    expect(code).toBe(130);
+    const world = makeWorld();
+    execFileSync('mkfifo', [world.path('pipe.csv')]);
+    const upload = new BinProcess(world, ['upload', 'pipe.csv', '--check']);
+    await until(() => hasOpen(upload.child.pid!, world.path('pipe.csv')));
+    upload.signal('SIGINT');
+    expect(await upload.ended(), upload.stderr).toBe(130);
   });
 
   const account = {
@@ -78,15 +64,7 @@ describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
     const world = makeWorld();
     execFileSync('mkfifo', [world.path('pipe')]);
     writeFileSync(world.path('users.csv'), 'identity,x\na,1\n');
-    const folders = { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir };
-    const child = spawn(process.execPath, [bin, ...line.split(' ')], {
-      cwd: world.cwd,
-      env: { ...folders, ...env },
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: 60_000,
-      killSignal: 'SIGKILL',
-    });
-    return { world, child };
+    return { world, started: new BinProcess(world, line.split(' '), env) };
   };
 
   it.each([
@@ -94,22 +72,20 @@ describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
     ['the passcode', 'upload users.csv', account],
     ['-o', `export-profiles --region local ${days} -o pipe`, {}],
   ])('at %s that nobody opens can be left', async (_, line, env) => {
-    const { world, child } = startAt(line, env);
-    const ended = once(child, 'close');
-    let told = '';
-    child.stderr.on('data', (bytes: Buffer) => (told += bytes.toString()));
+    const { world, started } = startAt(line, env);
+    const { child } = started;
     // A FIFO that is written to is opened again and again until it has a reader, once the days were named.
     const isWaiting = () =>
-      line.includes('-o pipe') ? told !== '' : hasOpen(child.pid!, world.path('pipe'));
+      line.includes('-o pipe') ? started.stderr !== '' : hasOpen(child.pid!, world.path('pipe'));
     await until(() => child.exitCode !== null || isWaiting());
-    expect(child.exitCode).toBe(null);
-    child.kill('SIGINT');
-    expect(((await ended) as [number | null])[0]).toBe(130);
+    expect(child.exitCode, started.stderr).toBe(null);
+    started.signal('SIGINT');
+    expect(await started.ended()).toBe(130);
   });
 
   it('at the step summary that nobody reads is a warning', async () => {
-    const { child } = startAt('upload users.csv --check', { GITHUB_STEP_SUMMARY: 'pipe' });
-    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('the step summary could not')]);
+    const { started } = startAt('upload users.csv --check', { GITHUB_STEP_SUMMARY: 'pipe' });
+    expect(await started.ended(), started.stderr).toBe(0);
+    expect(started.stderr).toContain('the step summary could not');
   });
 });

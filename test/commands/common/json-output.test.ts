@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { main } from '../../../src/main.js';
 import { buildProgram } from '../../../src/program.js';
-import { startService, type TestService } from '../../../src/testing.js';
+import { startTestService, type TestService } from '../../../src/testing.js';
 import { makeWorld, type Outcome, type World } from '../../support/test-environment.js';
 
 // Every command answers `--json` with one object that names its schema: on stdout, or on stderr where
@@ -53,7 +53,7 @@ const others =
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startTestService();
   return async () => service.close();
 });
 afterAll(() => service.close());
@@ -74,13 +74,16 @@ function answerOf({ code, stdout, stderr }: Outcome): object {
 
 const wordsIn = (line: string): string[] => line.split(' ').filter((word) => word !== '');
 
-it.each(Object.entries(lines))('%s %s', async (name, line) => {
-  const world = worldThere();
-  await world.run(['upload', 'users.csv', '--quiet']);
-  if (name.startsWith('config ') && name !== 'config set')
-    await world.run(wordsIn(`config set ${lines['config set']}`));
-  answerOf(await world.run([...name.split(' '), ...wordsIn(line), '--json']));
-});
+it.each(Object.entries(lines))(
+  'prints one JSON object, and no answer beside it: %s %s',
+  async (name, line) => {
+    const world = worldThere();
+    await world.run(['upload', 'users.csv', '--quiet']);
+    if (name.startsWith('config ') && name !== 'config set')
+      await world.run(wordsIn(`config set ${lines['config set']}`));
+    answerOf(await world.run([...name.split(' '), ...wordsIn(line), '--json']));
+  },
+);
 
 it('no command is left out', async () => {
   const known = pathsOf(await buildProgram(makeWorld().runtime()));

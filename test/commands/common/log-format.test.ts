@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { serve } from '../../support/serve.js';
 import { makeWorld, type Outcome } from '../../support/test-environment.js';
+import { BinProcess } from '../../support/processes/bin-process.js';
+import { until } from '../../support/until.js';
 
 // `--log-format json`: every line of stderr is one object with a type.
 
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const format = ['--log-format', 'json'];
 
 async function start() {
@@ -115,16 +112,11 @@ it('text that would steer a terminal, or end the line, stays inside its string',
 it('the built program, too, also when it is interrupted', async () => {
   const { service, world } = await start();
   await service.fault({ action: 'hang' });
-  const { env, cwd } = world.runtime();
-  const child = spawn(process.execPath, [bin, ...upload, ...format, '--progress', 'always'], {
-    env,
-    cwd,
-  });
-  const ended = once(child, 'close');
-  const stderr = text(child.stderr);
-  await once(child.stderr, 'data');
-  child.kill('SIGINT');
-  child.kill('SIGINT');
-  await ended;
-  expect(typesOf({ code: 0, stdout: '', stderr: await stderr })).toContain('progress');
+  const argv = [...upload, ...format, '--progress', 'always'];
+  const started = new BinProcess(world, argv, service.env);
+  await until(() => started.stderr !== '', { message: 'it says something' });
+  started.signal('SIGINT');
+  started.signal('SIGINT');
+  await started.ended();
+  expect(typesOf({ code: 0, stdout: '', stderr: started.stderr })).toContain('progress');
 });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startService, type TestService } from '../../../src/testing.js';
+import { startTestService, type TestService } from '../../../src/testing.js';
 import { makeWorld, type World, type WorldOptions } from '../../support/test-environment.js';
 
 // Writes with a config profile that is marked production.
@@ -9,7 +9,7 @@ let world: World;
 let service: TestService;
 beforeEach(async () => {
   world = makeWorld();
-  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
+  service = await startTestService({ accountId: 'ACC-1', passcode: 'pass' });
   onTestFinished(() => service.close());
   writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
   writeFileSync(world.path('phones.csv'), 'type,value,status\nphone,+441234567,Unsubscribe\n');
@@ -29,7 +29,7 @@ describe.each([
   ['upload users.csv', 'upload users.csv: creates or updates user profiles'],
   ['upload --type event --ts now users.csv --event-name E', 'upload users.csv: adds events'],
   ['subscribe phones.csv', 'subscribe phones.csv: sets subscription statuses'],
-])('%s', (line, says) => {
+])('to a production account: %s', (line, says) => {
   const args = line.split(' ');
 
   test('shows where and what on a terminal, and goes on when the region is typed', async () => {

@@ -3,15 +3,14 @@ import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../../support/serve.js';
 import type { TestService, TestServiceOptions } from '../../../src/testing.js';
 import type { Outcome, World } from '../../support/test-environment.js';
+import { binPath } from '../../support/processes/bin-process.js';
 
 // What a job without a person beside it relies on.
 
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const at = (instant: string) => ({ now: () => Date.parse(instant) });
 const yesterday = ['--event', 'A', '--from', 'yesterday', '--to', 'yesterday'];
 const oneAttempt = ['--max-attempts', '1'];
@@ -115,7 +114,7 @@ it('a second export to the same file while the first is at work is refused: exit
 const nobody = { uid: 54_321, gid: 54_321 };
 const canPlayNobody = (): boolean => {
   try {
-    execFileSync(process.execPath, [bin, '--version'], { ...nobody, env: {}, stdio: 'ignore' });
+    execFileSync(process.execPath, [binPath, '--version'], { ...nobody, env: {}, stdio: 'ignore' });
     return process.getuid?.() === 0;
   } catch {
     return false;
@@ -124,7 +123,7 @@ const canPlayNobody = (): boolean => {
 
 describe.skipIf(!canPlayNobody())('a user without a home, with an empty environment', () => {
   async function run(args: string[], env: TestService['env'], cwd: string) {
-    const child = spawn(process.execPath, [bin, ...args], { ...nobody, env, cwd });
+    const child = spawn(process.execPath, [binPath, ...args], { ...nobody, env, cwd });
     child.stdin.end();
     const ended = once(child, 'close');
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);

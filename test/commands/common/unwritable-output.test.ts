@@ -2,14 +2,14 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildProgram } from '../../../src/program.js';
-import { startService, type TestService } from '../../../src/testing.js';
+import { startTestService, type TestService } from '../../../src/testing.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // A file that cannot be written is refused before the first request, whichever flag names it.
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
+  service = await startTestService({ accountId: 'ACC-1', passcode: 'pass' });
   return () => service.close();
 });
 afterAll(() => service.close());
@@ -49,25 +49,31 @@ const places = [
   ['n'.repeat(250), 'its name is too long'],
 ] as const;
 
-it.each(Object.entries(lines))('%s', async (named, line) => {
-  const flag = `--${named.split(' --')[1]}`;
-  const world = makeWorld({ env: service.env });
-  writeFileSync(world.path('users.csv'), 'identity\nu1\n');
-  writeFileSync(world.path('addresses.csv'), 'type,value,status\nemail,a@b.example,Unsubscribe\n');
-  writeFileSync(world.path('calls.csv'), 'caller,callee,context\nann_1,bob_1,hello\n');
-  const [before, there] = [service.requests(), readdirSync(world.cwd)];
-  for (const [place, told] of places) {
-    const file = `${place}.csv`;
-    const { code, stdout, stderr } = await world.run([...line.split(' '), flag, file]);
-    expect({ code, stdout }, stderr).toEqual({ code: 9, stdout: '' });
-    expect(stderr).toContain(`E-FILE-WRITE: `);
-    expect(stderr).toContain(file);
-    expect(stderr).toMatch(new RegExp(`why: .*${told}`));
-    expect(stderr).toMatch(new RegExp(`fix: .*name another place with ${flag} <file`));
-  }
-  expect(service.requests()).toEqual(before);
-  expect(readdirSync(world.cwd)).toEqual(there);
-});
+it.each(Object.entries(lines))(
+  'refuses a place that cannot hold the file before anything is sent: %s',
+  async (named, line) => {
+    const flag = `--${named.split(' --')[1]}`;
+    const world = makeWorld({ env: service.env });
+    writeFileSync(world.path('users.csv'), 'identity\nu1\n');
+    writeFileSync(
+      world.path('addresses.csv'),
+      'type,value,status\nemail,a@b.example,Unsubscribe\n',
+    );
+    writeFileSync(world.path('calls.csv'), 'caller,callee,context\nann_1,bob_1,hello\n');
+    const [before, there] = [service.requests(), readdirSync(world.cwd)];
+    for (const [place, told] of places) {
+      const file = `${place}.csv`;
+      const { code, stdout, stderr } = await world.run([...line.split(' '), flag, file]);
+      expect({ code, stdout }, stderr).toEqual({ code: 9, stdout: '' });
+      expect(stderr).toContain(`E-FILE-WRITE: `);
+      expect(stderr).toContain(file);
+      expect(stderr).toMatch(new RegExp(`why: .*${told}`));
+      expect(stderr).toMatch(new RegExp(`fix: .*name another place with ${flag} <file`));
+    }
+    expect(service.requests()).toEqual(before);
+    expect(readdirSync(world.cwd)).toEqual(there);
+  },
+);
 
 it('knows every flag that names an output', async () => {
   const isOutput = /^--(?:output|rejects|report|gone|write-mapping)$/;

@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { version } from '../../../src/version.js';
 import { serve } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
-
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
+import { binPath } from '../../support/processes/bin-process.js';
 
 // Small things that people look for first.
 
@@ -91,12 +89,12 @@ it.each([
   const env = { PATH: process.env['PATH'], TERM: 'xterm', ENGAGECTL_FORCE_TTY: forced };
   const folders = { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir };
   writeFileSync(world.path('u.csv'), 'identity\nu1\n');
-  const words = [bin, 'upload', 'u.csv', '--region', 'local'];
+  const words = [binPath, 'upload', 'u.csv', '--region', 'local'];
   const all = { env: { ...env, ...folders }, cwd: world.cwd, encoding: 'utf8' } as const;
   const { stderr } = spawnSync(process.execPath, words, all);
   // A bar is drawn, and taken away again.
   expect(stderr.includes('\u001B[')).toBe(columns !== undefined);
-  const help = spawnSync(process.execPath, [bin, 'upload', '-h'], all).stdout.split('\n');
+  const help = spawnSync(process.execPath, [binPath, 'upload', '-h'], all).stdout.split('\n');
   const widest = Math.max(...help.map((line) => line.length));
   expect(widest).toBeLessThanOrEqual(columns ?? 80);
   expect(widest).toBeGreaterThan((columns ?? 80) - 5);

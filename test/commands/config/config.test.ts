@@ -1,18 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readdirSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { once } from 'node:events';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startService } from '../../../src/testing.js';
+import { startTestService } from '../../../src/testing.js';
 import { accountAt } from '../../support/account-environment.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 import { main } from '../../../src/main.js';
+import { BinProcess, binPath } from '../../support/processes/bin-process.js';
 
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const secret = 'Seed3d"pass\'word-ü$(id)';
 const base = ['--region', 'eu1', '--base-url', 'https://eu1.example', '--account-id', 'ACC-1'];
 const setArgs = ['config', 'set', ...base, '--no-check'];
@@ -298,7 +296,7 @@ test('a profile named twice is refused', async () => {
 
 describe('config check', () => {
   async function serve() {
-    const service = await startService({ accountId: 'ACC-1', passcode: 'right' });
+    const service = await startTestService({ accountId: 'ACC-1', passcode: 'right' });
     onTestFinished(() => service.close());
     return service.url;
   }
@@ -431,23 +429,20 @@ describe('no secret gets out', () => {
   });
 
   test('in the arguments of the process', async () => {
-    const env = { PATH: process.env['PATH'], ENGAGECTL_CONFIG_DIR: world.configDir };
-    const child = spawn(process.execPath, [bin, ...setArgs, '--passcode-stdin'], {
-      env,
-      stdio: ['pipe', 'ignore', 'ignore'],
-    });
-    child.stdin.write('Seed');
+    const started = new BinProcess(world, [...setArgs, '--passcode-stdin'], {}, { stdin: null });
+    const { child } = started;
+    child.stdin?.write('Seed');
     if (process.platform === 'linux') {
       const args = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8');
       expect(args).not.toContain('Seed');
     }
-    child.stdin.end('3d\n');
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    child.stdin?.end('3d\n');
+    expect(await started.ended(), started.stderr).toBe(0);
   });
 });
 
 test('without HOME and without any variable the bin still finds its folder', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [bin, 'config', 'path'], {
+  const { stdout } = await promisify(execFile)(process.execPath, [binPath, 'config', 'path'], {
     env: {},
   });
   expect(stdout).toMatch(/engagectl.config\.json\n$/);

@@ -160,6 +160,26 @@ describe('engagectl export-events', () => {
     },
   );
 
+  it('starts a day again on stdout only where none of its records is there yet', async () => {
+    const expiring = (records: readonly string[]) =>
+      startPageServer((opening) =>
+        opening.from !== 20240102 || opening.earlier > 0
+          ? daily(opening)
+          : [...records.map((record) => recordsPage(record)), () => expired],
+      );
+    const flags = [...command, '--concurrency=1'];
+    await using early = await expiring([]);
+    const started = await makeWorld({ env: early.env }).run(flags);
+    expect(started.code).toBe(0);
+    expect(started.stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
+    await using late = await expiring(['{"stale":1}']);
+    const stopped = await makeWorld({ env: late.env }).run(flags);
+    expect([stopped.code, stopped.stderr]).toEqual([
+      7,
+      expect.stringContaining('1 record of that cursor went to'),
+    ]);
+  });
+
   it('starts a day again only once: exit 7, naming --fresh', async () => {
     await using server = await startPageServer(() => [recordsPage('{}'), () => expired]);
     const { code, stderr } = await makeWorld({ env: server.env }).run([...command, '-o', 'a.json']);

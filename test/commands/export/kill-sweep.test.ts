@@ -2,7 +2,6 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFailed } from 'vitest';
 import {
@@ -14,11 +13,11 @@ import {
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { cutPower, powerCutFlags, snapshotOf } from '../../chaos/power-cut.js';
 import { randomOf } from '../../chaos/random.js';
+import { binPath } from '../../support/processes/bin-process.js';
 
 // Kills an export before each of its system calls that change a file, or lets that call fail, and
 // resumes it, with or without a power cut that loses what was not synced. A sample by default;
 // ENGAGECTL_KILL_SWEEP=full tries every single one.
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
 const isLong = process.env['ENGAGECTL_LONG'] === '1';
 const perExport = isLong ? 6 : 1;
@@ -66,7 +65,17 @@ async function traced(
   argv: readonly string[],
   flags: readonly string[],
 ) {
-  const command = ['-f', '-qq', '-o', 'trace', ...flags, process.execPath, bin, ...argv, '--quiet'];
+  const command = [
+    '-f',
+    '-qq',
+    '-o',
+    'trace',
+    ...flags,
+    process.execPath,
+    binPath,
+    ...argv,
+    '--quiet',
+  ];
   const child = spawn('strace', command, {
     cwd: rootOf(world),
     env: {

@@ -152,6 +152,21 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
+  it('goes on with a day that was begun again, and had nothing yet', async () => {
+    const argv = [...events, '-o', 'out.ndjson', '--pending-timeout=5s'];
+    await using server = await startPageServer((opening) => {
+      const [first, ...others] = daily(opening);
+      if (opening.from !== 20240102) return daily(opening);
+      const stale = recordsPage('{"stale":1}', '{"stale":2}');
+      if (opening.earlier === 0) return [stale, () => expired];
+      return [inTurn([pendingBody, pendingBody, pendingBody], first!), ...others];
+    });
+    const world = makeWorld({ env: server.env });
+    expect((await world.run(argv)).code).toBe(5);
+    expect((await world.run([...argv, '--resume'])).code).toBe(0);
+    expect(contents(world)).toEqual(await undisturbed(argv));
+  });
+
   it('names --fresh where one cursor is all there is: exit 7', async () => {
     await using server = await startPageServer((opening) => [
       daily(opening)[0]!,

@@ -1,8 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import {
   inTurn,
@@ -13,10 +9,10 @@ import {
 } from '../../support/servers/page-server.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
+import { BinProcess } from '../../support/processes/bin-process.js';
 
 // The built program, real signals, and what they leave.
 
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const days = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
 const daily = ({ from }: Opening): Page[] =>
   [1, 2].map((page) => recordsPage(`{"day":${from},"page":${page}}`));
@@ -37,16 +33,7 @@ async function stage({ hangs }: { readonly hangs: number }) {
   return {
     server,
     world,
-    start: (...argv: string[]) =>
-      spawn(process.execPath, [bin, ...argv], {
-        cwd: world.cwd,
-        env: {
-          ...server.env,
-          PATH: process.env['PATH'],
-          ENGAGECTL_STATE_DIR: world.stateDir,
-          ENGAGECTL_CONFIG_DIR: world.configDir,
-        },
-      }),
+    start: (...argv: string[]) => new BinProcess(world, argv, server.env),
     resume: (...argv: string[]) => {
       released = true;
       return world.run([...argv, '--resume']);
@@ -98,12 +85,11 @@ describe.each(signals)('%s', (signal, exitCode) => {
     await using run = await stage({ hangs: 1 });
     const argv = ['export-profiles', ...days, '-o', file];
     const child = run.start(...argv);
-    const stderr = text(child.stderr);
     await journalHas(run.world, firstPage);
     await until(() => run.server.asked.length === 2); // else the resumed run gets the answer that hangs
-    child.kill(signal);
-    expect((await once(child, 'close'))[0]).toBe(exitCode);
-    expect(await stderr).toContain('the same command with --resume goes on');
+    child.signal(signal);
+    expect(await child.ended()).toBe(exitCode);
+    expect(child.stderr).toContain('the same command with --resume goes on');
     expect(existsSync(run.world.path(file))).toBe(false);
 
     const asked = run.server.asked.length;
@@ -119,13 +105,12 @@ describe.each(signals)('%s', (signal, exitCode) => {
   it('ends an export to standard output behind a whole page, and says that it cannot go on', async () => {
     await using run = await stage({ hangs: 1 });
     const child = run.start('export-profiles', ...days);
-    const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
-    await once(child.stdout, 'readable');
+    await child.firstLine();
     await until(() => run.server.asked.length === 2);
-    child.kill(signal);
-    expect((await once(child, 'close'))[0]).toBe(exitCode);
-    expect(await stdout).toBe('{"day":20240101,"page":1}\n');
-    expect(await stderr).toContain('cannot be resumed');
+    child.signal(signal);
+    expect(await child.ended()).toBe(exitCode);
+    expect(child.stdout).toBe('{"day":20240101,"page":1}\n');
+    expect(child.stderr).toContain('cannot be resumed');
     expect(journals(run.world)).toBe('');
   });
 });
@@ -135,8 +120,8 @@ async function killedWithSpills(argv: readonly string[]) {
   const run = await stage({ hangs: 0 });
   const child = run.start(...argv);
   await journalHas(run.world, ...readAhead);
-  child.kill('SIGKILL');
-  await once(child, 'close');
+  child.signal('SIGKILL');
+  await child.ended();
   return run;
 }
 
@@ -203,8 +188,8 @@ describe('runs prune', () => {
     await using run = await stage({ hangs: 1 });
     const child = run.start(...argv);
     await journalHas(run.world, firstPage, ...readAhead);
-    child.kill('SIGKILL');
-    await once(child, 'close');
+    child.signal('SIGKILL');
+    await child.ended();
     expect(readdirSync(run.world.cwd)).toEqual(expect.arrayContaining(left));
     expect((await run.world.run(['runs', 'prune', '--yes'])).code).toBe(0);
     expect(readdirSync(run.world.cwd)).toEqual([]);

@@ -78,7 +78,7 @@ it('a folder that cannot keep a secret serves all but calls', async () => {
   expect(service.stderr()).toContain('calls are not served');
 });
 
-it('--calls off', async () => {
+it('--calls off refuses every call', async () => {
   const service = await serve(makeWorld(), ['--memory', '--calls', 'off']);
   const ann = await join(service.url, 'ann_1');
   expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
@@ -96,6 +96,39 @@ it('--push-hook: a command gets the offer for a device that is not connected', a
   const offer: unknown = JSON.parse(readFileSync(world.path('bob_1.json'), 'utf8'));
   expect(offer).toMatchObject({ callId, cuid: 'bob_1', deviceId: 'device of bob_1' });
   await until(() => service.stderr().includes('the push hook failed for bob_1: exit code 3'));
+});
+
+it('--push-hook: a command gets of the environment what it needs, and no secret', async () => {
+  const world = makeWorld();
+  const secrets = {
+    ENGAGECTL_ACCOUNT_ID: 'A',
+    ENGAGECTL_PASSCODE: 'pass-secret',
+    ENGAGECTL_PASSCODE_FILE: '',
+    GITHUB_TOKEN: 'token-secret',
+    HTTPS_PROXY: 'http://me:proxy-secret@127.0.0.1:1',
+    NODE_OPTIONS: '--no-warnings',
+  };
+  const hook = 'env > env.part && mv env.part env.txt';
+  const more = { ...env, ...secrets, LC_ALL: 'C.UTF-8', TZ: 'Asia/Kolkata' };
+  const service = await serve(world, ['--memory', '--push-hook', hook], more);
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  await bob.ask('bye', {});
+  const callId = await ann.call('bob_1');
+  await until(() => existsSync(world.path('env.txt')));
+  const text = readFileSync(world.path('env.txt'), 'utf8');
+  expect(text).not.toContain('secret');
+  const names = new Set(text.split('\n').map((line) => line.replace(/=[^]*/, '')));
+  for (const name of [...Object.keys(secrets), ...Object.keys(env)])
+    expect(names).not.toContain(name);
+  for (const line of [
+    `ENGAGECTL_PUSH_CALL_ID=${callId}`,
+    'ENGAGECTL_PUSH_CUID=bob_1',
+    `ENGAGECTL_STATE_DIR=${world.stateDir}`,
+    'LC_ALL=C.UTF-8',
+    'TZ=Asia/Kolkata',
+  ])
+    expect(text.split('\n')).toContain(line);
+  expect(names).toContain('PATH');
 });
 
 it('--push-hook: so does a URL', async () => {

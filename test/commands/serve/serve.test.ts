@@ -10,11 +10,10 @@ import { request } from 'undici';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { main } from '../../../src/main.js';
 import { makeCertificate } from '../../../src/service/test-certificate.js';
-import { BinProcess } from '../../support/processes/bin-process.js';
+import { BinProcess, binPath } from '../../support/processes/bin-process.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const health = fileURLToPath(new URL('../../../bin/health.mjs', import.meta.url));
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
 let world: World;
@@ -102,7 +101,7 @@ describe('serve', () => {
 
   test.skipIf(!hasStrace)('makes its passcode on a file system without hard links', async () => {
     const inject = ['-f', '-qq', '-o', '/dev/null', '-e', 'inject=link,linkat:error=EPERM'];
-    const args = [bin, 'get-profile', 'nobody', '--region', 'local', '--quiet'];
+    const args = [binPath, 'get-profile', 'nobody', '--region', 'local', '--quiet'];
     const state = { ENGAGECTL_STATE_DIR: world.stateDir };
     const traced = spawnSync('strace', [...inject, process.execPath, ...args], {
       env: { PATH: process.env['PATH'], ENGAGECTL_CONFIG_DIR: world.configDir, ...state },
@@ -277,7 +276,7 @@ describe('serve', () => {
     for (const { address } of Object.values(networkInterfaces()).flatMap((all = []) => all))
       expect(ofAll.checkIP(address), address).toBe(address);
     await second.stop('SIGTERM');
-    const client = spawnSync(process.execPath, [bin, 'config', 'check'], {
+    const client = spawnSync(process.execPath, [binPath, 'config', 'check'], {
       env: { ...env, NODE_EXTRA_CA_CERTS: file, ENGAGECTL_BASE_URL: url, HOME: world.cwd },
     });
     expect(client.status, client.stderr.toString()).toBe(0);

@@ -101,7 +101,7 @@ describe.each<[string, Loop]>([
       correct: ['"Items":"{}"', '"Items":"1"'],
     },
   ],
-])('%s', (_what, { args, file, text, correct: [wrong, right] }) => {
+])('of %s', (_what, { args, file, text, correct: [wrong, right] }) => {
   const rejects = `${file}.rejects.ndjson`;
 
   it('is rejected, corrected, and taken by the command that is printed', async () => {
@@ -248,6 +248,7 @@ describe('when each of the first thousands is rejected for the same reason', () 
     const { code, stderr } = await world.run(upload);
     expect([code, service.requests()]).toEqual([3, []]);
     expect(stderr).toMatch(/each of the first [\d,]+ records was rejected, for the same reason/);
+    expect(stderr).toMatch(/why: .*Age/);
     expect(stderr).toMatch(/[\d,]+ not sent/);
     writeFileSync(
       world.path('users.csv'),

@@ -1,14 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import { expect, it, onTestFinished } from 'vitest';
-import { startService } from '../../../src/testing.js';
+import { expect, it } from 'vitest';
+import { serve } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // Names of members of JSON records that the service does not know, told in every run as those of a CSV's columns are.
 
 async function upload(lines: readonly object[], ...flags: string[]) {
-  const service = await startService();
-  onTestFinished(() => service.close());
-  const world = makeWorld({ env: service.env });
+  const { world } = await serve();
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   writeFileSync(world.path('r.ndjson'), text);
   return world.run(['upload', 'r.ndjson', ...flags]);
@@ -90,3 +88,18 @@ it('rows of a CSV that look like events are said to go out as users, and are not
     ),
   ]);
 });
+
+it.each([
+  ['body.json', 8, 'records within an object have to be taken out of it'],
+  ['body.ndjson', 3, 'column "identity": the value is empty or missing'],
+])(
+  'takes no request body of the service for records, and sends neither `d` nor what stands beside it: %s',
+  async (name, exitCode, says) => {
+    const { service, world } = await serve();
+    const records = [{ identity: 'u1', type: 'profile', profileData: { plan: 'x' } }];
+    writeFileSync(world.path(name), `${JSON.stringify({ d: records, source: 'app' })}\n`);
+    const { code, stderr } = await world.run(['upload', name]);
+    expect([code, stderr]).toEqual([exitCode, expect.stringContaining(says)]);
+    expect(service.requests()).toEqual([]);
+  },
+);

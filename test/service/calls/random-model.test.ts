@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isTerminal, type CallEvent } from '../../../src/calling/protocol.js';
 import {
-  placedCall,
+  initialTransition,
   transition,
   type CallState,
   type Side,
@@ -73,8 +73,8 @@ class Model {
   #place(who: Name): string {
     if (this.parties[who].loggedOut) return 'WRONG_ORDER';
     if (this.#call) return 'CALL_IN_PROGRESS';
-    this.#call = { state: placedCall.state, initiator: who };
-    this.#tell(placedCall);
+    this.#call = { state: initialTransition.state, initiator: who };
+    this.#tell(initialTransition);
     if (this.parties[otherOf(who)].loggedOut) this.#apply({ type: 'loggedOut' }, false);
     else this.#tellOne(otherOf(who), 'incoming');
     return 'ok';

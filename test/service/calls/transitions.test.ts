@@ -68,7 +68,7 @@ it('receiver busy on another network: it learns that the offer is over, and no e
   await bob.got('incoming', 'over');
 });
 
-it('receiver logged out', async () => {
+it('a call to a receiver that logged out ends at once', async () => {
   const service = await runRouter();
   const bob = await join(service.url, 'bob_1');
   await bob.ask('logout', {});
@@ -104,7 +104,7 @@ it('microphone refused on answer', async () => {
   await both(ann, bob, 'DeclinedDueToMicrophonePermissionsNotGranted');
 });
 
-it('receiver declines', async () => {
+it('a call that the receiver declines is Declined for both', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   await bob.ask('decline', { callId });
   await both(ann, bob, 'Declined');
@@ -123,7 +123,7 @@ it.each(['hangup', 'logout', 'bye'] as const)('initiator: %s while it rings', as
   if (step !== 'bye') await ann.got(placed, 'Cancelled');
 });
 
-it('nobody answers', async () => {
+it('a call that nobody answers is Missed for both', async () => {
   const service = await runRouter({ timers: { ringing: 30 } });
   const ann = await join(service.url, 'ann_1');
   const bob = await join(service.url, 'bob_1', { missedCallActions: { back: 'Call back' } });

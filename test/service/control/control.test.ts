@@ -6,6 +6,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { ServiceOptions } from '../../../src/service/start.js';
+import { until } from '../../support/until.js';
 import { eventRecord, headers, makeFolder, profileRecord, run } from '../running.js';
 
 /** What the control API answers, as far as the tests look at it. */
@@ -244,7 +245,7 @@ it('no reset, snapshot or restore comes between the records of one upload', asyn
     ['POST', 'snapshots/empty/restore'],
   ] as const) {
     const uploaded = service.upload(...upload);
-    while ((await count())[0] === 0);
+    await until(async () => (await count())[0] !== 0, { message: 'the upload has begun' });
     await ask(method, path);
     expect(await uploaded).toMatchObject({ processed: 1000 });
     if (path === 'snapshots/half') await ask('POST', 'snapshots/half/restore');

@@ -85,7 +85,7 @@ describe('actions', () => {
   it.each([
     ['reset-before', false],
     ['reset-after', true],
-  ])('%s', async (action, stored) => {
+  ])('%s breaks the connection; the request is carried out: %s', async (action, stored) => {
     const { service, faults, isStored } = await faulty();
     await faults('POST', { endpoint: 'upload', action, times: 1 });
     await expect(upload(service.url)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
@@ -94,7 +94,7 @@ describe('actions', () => {
     expect(await seen.json()).toMatchObject({ requests: [{ status: null, fault: 1 }] });
   });
 
-  it('cut', async () => {
+  it('cut breaks the answer off in the middle', async () => {
     const { service, faults, isStored } = await faulty();
     await faults('POST', { endpoint: 'upload', action: 'cut' });
     const answer = await upload(service.url);
@@ -103,7 +103,7 @@ describe('actions', () => {
     expect(await isStored('a')).toBe(true);
   });
 
-  it('drip', async () => {
+  it('drip sends the answer in small pieces', async () => {
     const { service, faults } = await faulty();
     await faults('POST', { endpoint: 'upload', action: 'drip', delayMs: 1 });
     const answer = await upload(service.url);
@@ -112,7 +112,7 @@ describe('actions', () => {
     expect(chunks.length).toBeGreaterThan(10);
   });
 
-  it('html and empty', async () => {
+  it('html and empty answer with a page, and with nothing', async () => {
     const { service, faults, isStored } = await faulty();
     await faults('POST', { endpoint: 'upload', action: 'html', times: 1 });
     await faults('POST', { endpoint: 'upload', action: 'empty', times: 1 });
@@ -156,7 +156,7 @@ describe('actions', () => {
     expect((await service.page('events', cursor)).records).toHaveLength(1);
   });
 
-  it('lie-counts', async () => {
+  it('lie-counts answers with counts that do not add up', async () => {
     const { service, faults } = await faulty();
     await faults('POST', { action: 'lie-counts' });
     expect(await service.upload(profileRecord('a'))).toMatchObject({

@@ -164,7 +164,7 @@ describe('the range', () => {
       'Export not allowed for this event',
       { event_name: 'Notification Bounce', from: 20230228, to: 20231115 },
     ],
-  ])('%s: %j', async (error, wanted) => {
+  ])('refuses with "%s" the export %j', async (error, wanted) => {
     const service = await run();
     await perform(service, 0, 1);
     const answer = await service.call('POST', '/1/events.json', wanted);

@@ -11,7 +11,7 @@ describe('refusals', () => {
     ['Passcode Invalid', { 'X-Service-Passcode': '' }],
     ['Account ID is not valid', { 'X-Service-Account-Id': 'other' }],
     ['Invalid Credentials', { 'X-Service-Account-Id': 'other', 'X-Service-Passcode': 'other' }],
-  ])('401 %s', async (error, wrong) => {
+  ])('answers 401 "%s" to wrong credentials', async (error, wrong) => {
     const service = await run();
     const answer = await fetch(`${service.url}/1/profile.json?identity=a`, {
       headers: { ...headers, ...wrong },
@@ -37,7 +37,7 @@ describe('refusals', () => {
     ['GET', '/1/upload', 405],
     ['DELETE', '/1/profile.json', 405],
     ['GET', '/1/demerge/profiles.json', 405],
-  ])('%s %s: %i', async (method, path, http) => {
+  ])('answers %s %s with %i', async (method, path, http) => {
     const service = await run();
     expect(await service.call(method, path)).toMatchObject({ http, status: 'fail', code: http });
   });
@@ -101,7 +101,7 @@ describe('refusals', () => {
     ['localhost:8787', 200],
     ['attacker.test', 403],
     ['127.0.0.1.attacker.test', 403],
-  ])('Host %s: %i', async (host, status) => {
+  ])('answers a request to the host %s with %i', async (host, status) => {
     const service = await run();
     const answer = await request(`${service.url}/1/profile.json?identity=a`, {
       headers: { ...headers, host },

@@ -44,7 +44,7 @@ describe('endpoint 2', () => {
     [515, { type: 'email', value: 'none', status: 'Unsubscribe' }],
     [512, { type: 'email', value: email, status: 'Pause' }],
     [524, 'text'],
-  ])('%i for %j', async (code, record) => {
+  ])('refuses with code %i the record %j', async (code, record) => {
     const service = await run();
     const good = { type: 'phone', value: phone, status: 'Resubscribe' };
     const answer = await service.subscribe(good, record);

@@ -76,7 +76,7 @@ describe('profiles', () => {
     ['$delete', 'x', { $delete: 1 }, undefined],
     ['a nested object is a value', undefined, { a: { $b: 1 } }, { a: { $b: 1 } }],
     ['null is a value', 'x', null, null],
-  ])('%s', async (_, before, value, after) => {
+  ])('a field is set by the rule of %s', async (_, before, value, after) => {
     const service = await run();
     await service.upload(profileRecord('a', { field: before }));
     expect(await service.upload(profileRecord('a', { field: value }))).toMatchObject({
@@ -169,7 +169,7 @@ describe('validation', () => {
     [512, 'nested item', eventRecord('a', 'Charged', 1, { Items: [{ a: [] }] })],
     [512, 'property value of 513 bytes', eventRecord('a', 'Buy', 1, { k: long })],
     [522, '257 properties', eventRecord('a', 'Buy', 1, keys(257))],
-  ])('%i: %s', async (code, _, record) => {
+  ])('refuses one record with code %i: %s', async (code, _, record) => {
     const service = await run({ variants: { echo: 'intact' } });
     const answer = await service.upload(profileRecord('good'), record);
     expect(answer).toMatchObject({ http: 200, status: 'partial', processed: 1 });

@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the page', () => {
   const nextSecond = (page: Page) => page.clock.runFor(1000);
   const isWide = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth');
 
-  it('asks for the passcode, refuses a wrong one, and keeps none in its address', async () => {
+  it('asks for the passcode, refuses a wrong one, and keeps none where another page could look', async () => {
     const service = await filled();
     const { page } = await open(service, { linked: false });
     await page.getByLabel('Account').fill('TEST-ACCOUNT');
@@ -90,6 +90,12 @@ describe.skipIf(!hasChromium)('the page', () => {
     const linked = await open(service);
     await linked.page.getByRole('button', { name: 'ann' }).waitFor();
     expect(linked.page.url()).toBe(`${service.url}/`);
+    const kept = 'JSON.stringify([sessionStorage, localStorage, history.state, document.cookie])';
+    for (const one of [page, linked.page]) {
+      expect(await one.evaluate(kept)).not.toContain('test-passcode');
+      await one.reload();
+      await one.getByLabel('Passcode').waitFor();
+    }
   });
 
   it('shows users, finds them, and says how they are reached', async () => {

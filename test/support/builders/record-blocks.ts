@@ -1,7 +1,7 @@
-import { Gate } from '../../../src/bulk/adaptive-concurrency.js';
+import { AimdLimiter } from '../../../src/bulk/adaptive-concurrency.js';
 import type { Batch } from '../../../src/bulk/write/batch.js';
 import type { WriteJob } from '../../../src/bulk/write/write-job.js';
-import { plainOption } from '../../../src/errors.js';
+import { unnamedOption } from '../../../src/errors.js';
 import type { RecordBlock } from '../../../src/mapping/record-block.js';
 import { Tally } from '../../../src/bulk/outcomes/tally.js';
 import { RejectsFile } from '../../../src/output/rejects-file.js';
@@ -12,7 +12,7 @@ export interface TestRecord {
   readonly text: string;
   readonly key?: number;
   readonly event?: boolean;
-  readonly converges?: boolean;
+  readonly idempotent?: boolean;
 }
 
 /** A block of records, as a mapper makes it that passes rows through. */
@@ -25,7 +25,10 @@ export function recordBlock(records: readonly TestRecord[]): RecordBlock {
     json: rows.bytes,
     bounds: rows.bounds,
     keys: Int32Array.from(records, ({ key }, index) => key ?? index),
-    converges: Uint8Array.from(records, ({ converges, event }) => +(converges ?? event !== true)),
+    idempotent: Uint8Array.from(
+      records,
+      ({ idempotent, event }) => +(idempotent ?? event !== true),
+    ),
     kinds: Uint8Array.from(records, ({ event }) => +(event === true)),
     rejects: [],
     faults: [],
@@ -49,17 +52,17 @@ export function jobOf({
   readonly most?: number;
 } = {}) {
   const tally = new Tally({
-    rejects: new RejectsFile('rejects', '/nowhere/rejects', { option: plainOption }),
+    rejects: new RejectsFile('rejects', '/nowhere/rejects', { option: unnamedOption }),
     sourceRecord: (_, row) => `${row}`,
     listNotSent: false,
   });
   return {
     request: { frame: { open: Buffer.from('['), close: Buffer.from(']') }, records, bytes: 1000 },
-    budget: new Gate(most),
+    budget: new AimdLimiter(most),
     order: 'key' as const,
     tally,
     endpoint: 'POST /test',
-    option: plainOption,
+    option: unnamedOption,
     warn: () => undefined,
     ...given,
   };

@@ -1,4 +1,4 @@
-import { zoneOf } from '../../../src/time-zone.js';
+import { timeZone } from '../../../src/time-zone.js';
 import type { RowBlock } from '../../../src/input/row-block.js';
 import { uploadMapper } from '../../../src/mapping/upload-mapper.js';
 import type { UploadMapping } from '../../../src/mapping/upload-mapping.js';
@@ -15,7 +15,7 @@ export const uploadDefaults: UploadMapping = {
   drop: new Set(),
   types: new Map(),
   empty: 'omit',
-  zone: zoneOf('UTC'),
+  zone: timeZone('UTC'),
   retryUnknown: false,
 };
 

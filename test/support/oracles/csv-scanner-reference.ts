@@ -1,4 +1,4 @@
-import type { Markers } from '../../../src/text/csv-scanner.js';
+import type { CsvDialect } from '../../../src/text/csv-scanner.js';
 
 // The scanner of CSV byte by byte, as the one in WebAssembly is described: what the one finds, the other has to find.
 
@@ -25,7 +25,7 @@ export class SlowScanner {
   #columns = 0;
   /** Records and faults that `cut` may still find. */
   #room = 0;
-  readonly #dialect: Markers;
+  readonly #dialect: CsvDialect;
   readonly #doubles: boolean;
   /** 1 for bytes that begin a marker or end a line, or cannot stand in a JSON string as they are. */
   readonly #notable = new Uint8Array(256).fill(1, 0, 0x20);
@@ -33,7 +33,7 @@ export class SlowScanner {
   /** Whether a quoted cell of the last record held a line end. */
   #holdsLines = false;
 
-  constructor(dialect: Markers) {
+  constructor(dialect: CsvDialect) {
     const { delimiter, quote, escape } = dialect;
     this.#dialect = dialect;
     this.#doubles = escape.equals(quote);

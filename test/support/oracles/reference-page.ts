@@ -6,7 +6,7 @@ import {
   optionRows,
   optionTables,
 } from '../../../src/help/help-format.js';
-import { lineage } from '../../../src/help/layout.js';
+import { commandPath } from '../../../src/help/layout.js';
 import type { Table } from '../../../src/help/layout.js';
 
 /** All commands with their flags and examples as one page of Markdown: docs/reference.md. */
@@ -34,7 +34,7 @@ const allOf = (command: Command, help: Help): Command[] =>
     .flatMap((child) => (command.commands.includes(child) ? [child, ...allOf(child, help)] : []));
 
 const nameOf = (command: Command): string =>
-  lineage(command)
+  commandPath(command)
     .map((each) => each.name())
     .join(' ');
 

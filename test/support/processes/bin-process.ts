@@ -1,17 +1,31 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { World } from '../test-environment.js';
+import { until } from '../until.js';
 
-const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
+/** The built program, for tests that start it by a shell, a tracer or another program. */
+export const binPath = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
+
+interface BinOptions {
+  /** Text on standard input, which ends behind it; null leaves it to the test. Nothing by default. */
+  readonly stdin?: string | null;
+  /** A descriptor for standard output, whose text is kept by default. */
+  readonly stdout?: number | 'pipe';
+  /** Flags of Node, like `--import`. */
+  readonly node?: readonly string[];
+  /** Words of a program that starts Node, like `strace -f`. */
+  readonly tracer?: readonly string[];
+  /** Whose process it is. */
+  readonly user?: { readonly uid: number; readonly gid: number };
+}
 
 /**
  * The built program in a process of its own, with the folders of a world and of the environment only
  * what is given. It is killed when the test ends, and gone then.
  */
 export class BinProcess {
-  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly child: ChildProcess;
   stdout = '';
   stderr = '';
   readonly #closed: Promise<unknown[]>;
@@ -20,8 +34,10 @@ export class BinProcess {
     world: Pick<World, 'cwd' | 'configDir' | 'stateDir' | 'test'>,
     argv: readonly string[],
     env: Readonly<Record<string, string>> = {},
+    { stdin, stdout = 'pipe', node = [], tracer = [], user }: BinOptions = {},
   ) {
-    this.child = spawn(process.execPath, [bin, ...argv], {
+    const [command = '', ...words] = [...tracer, process.execPath, ...node, binPath, ...argv];
+    this.child = spawn(command, words, {
       cwd: world.cwd,
       env: {
         PATH: process.env['PATH'],
@@ -29,10 +45,14 @@ export class BinProcess {
         ENGAGECTL_STATE_DIR: world.stateDir,
         ...env,
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [stdin === undefined ? 'ignore' : 'pipe', stdout, 'pipe'],
+      ...user,
     });
-    this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
-    this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    const { stdin: input, stdout: output, stderr } = this.child;
+    input?.on('error', () => undefined); // it may be killed before it has read all
+    if (stdin !== null) input?.end(stdin);
+    output?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.#closed = once(this.child, 'close');
     world.test.onTestFinished(async () => {
       this.signal('SIGKILL');
@@ -46,11 +66,12 @@ export class BinProcess {
 
   /** The first line of stdout. Throws when it ends without one. */
   async firstLine(): Promise<string> {
-    while (!this.stdout.includes('\n')) {
-      const said = once(this.child.stdout, 'data').then(() => true);
-      const isAlive = await Promise.race([said, this.#closed.then(() => false)]);
-      if (!isAlive) throw new Error(`it ended early: ${this.stderr}`);
-    }
+    const isEnded = () => this.child.exitCode !== null || this.child.signalCode !== null;
+    await until(() => this.stdout.includes('\n') || isEnded(), {
+      message: () => `a first line of stdout; on stderr: ${this.stderr}`,
+    });
+    if (isEnded()) await this.#closed;
+    if (!this.stdout.includes('\n')) throw new Error(`it ended early: ${this.stderr}`);
     return this.stdout.split('\n', 1)[0]!;
   }
 
@@ -58,5 +79,12 @@ export class BinProcess {
   async ended(): Promise<number | NodeJS.Signals> {
     const [code, signal] = (await this.#closed) as [number | null, NodeJS.Signals];
     return code ?? signal;
+  }
+
+  /** How it ended, as `World.run` says it; throws when a signal ended it. */
+  async outcome(): Promise<{ code: number; stdout: string; stderr: string }> {
+    const code = await this.ended();
+    if (typeof code === 'string') throw new Error(`ended by ${code}: ${this.stderr}`);
+    return { code, stdout: this.stdout, stderr: this.stderr };
   }
 }

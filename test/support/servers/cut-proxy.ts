@@ -5,6 +5,8 @@ export interface CutProxy {
   readonly url: string;
   /** Cuts all connections at once, without a goodbye. */
   cut(): void;
+  /** Cuts them when so many more pieces of data have passed, in either direction. */
+  cutAfter(pieces: number): void;
 }
 
 /** Passes bytes on to the server at the URL, and can cut every connection; closed when the test ends. */
@@ -19,9 +21,17 @@ export async function cutProxy(url: string): Promise<CutProxy> {
   const cut = () => {
     for (const socket of sockets) socket.resetAndDestroy();
   };
+  let left = Number.POSITIVE_INFINITY;
+  const pass = () => {
+    left -= 1;
+    if (left === 0) cut();
+  };
   const server = createServer((client) => {
     const upstream = createConnection({ port: Number(port), host: hostname });
-    for (const socket of [client, upstream]) keep(socket);
+    for (const socket of [client, upstream]) {
+      keep(socket);
+      socket.on('data', pass);
+    }
     client.pipe(upstream).pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -29,5 +39,11 @@ export async function cutProxy(url: string): Promise<CutProxy> {
     server.close();
     cut();
   });
-  return { url: `${protocol}//127.0.0.1:${(server.address() as AddressInfo).port}`, cut };
+  return {
+    url: `${protocol}//127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    cutAfter: (pieces) => {
+      left = pieces;
+    },
+  };
 }

@@ -1,8 +1,9 @@
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { RouterFrames } from '../../../src/calling/protocol.js';
+import { provenText, type RouterFrames } from '../../../src/calling/protocol.js';
 
 export type Frame = Readonly<Record<string, unknown>> & { readonly t: string; readonly id: number };
 
@@ -11,8 +12,10 @@ type Script = (frame: Frame) => { readonly data: object } | { readonly refuse: s
 
 export interface ScriptedRouter {
   readonly url: string;
-  /** All frames that came, but probes and what was only seen. */
+  /** All frames that came, but greetings, probes and what was only seen. */
   readonly heard: Frame[];
+  /** All that came, as it came. */
+  readonly texts: string[];
   /** `seq` that were seen. */
   readonly seen: number[];
   /** Instead of a plain yes. */
@@ -23,13 +26,24 @@ export interface ScriptedRouter {
   resend<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
   /** Closes the newest socket with this code, or cuts it. */
   drop(code?: number): void;
+  /** Resolves when the newest socket's client has dealt with all that was sent to it, and what it sent back has come. */
+  settled(): Promise<void>;
   /** No longer listens. */
   stop(): void;
 }
 
+interface RouterOptions {
+  readonly port?: number;
+  /** By which it proves that it is the router: that of the clients of tests by default. */
+  readonly apiKey?: string;
+}
+
 /** A router that says what the test wants: for answers that the real one does not give at will. */
-export async function scriptedRouter(): Promise<ScriptedRouter> {
-  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+export async function scriptedRouter({
+  port = 0,
+  apiKey = 'call-key',
+}: RouterOptions = {}): Promise<ScriptedRouter> {
+  const server = new WebSocketServer({ host: '127.0.0.1', port });
   await once(server, 'listening');
   const close = () => {
     for (const socket of server.clients) socket.terminate();
@@ -37,8 +51,16 @@ export async function scriptedRouter(): Promise<ScriptedRouter> {
   };
   onTestFinished(close);
   const heard: Frame[] = [];
+  const texts: string[] = [];
   const seen: number[] = [];
+  const prove =
+    (nonce: string): Script =>
+    (frame) => {
+      const text = provenText.router(String(frame['nonce']), nonce);
+      return { data: { nonce, proof: createHmac('sha256', apiKey).update(text).digest('hex') } };
+    };
   const scripts = new Map<string, Script>([
+    ['hello', prove('nonce of the router')],
     ['auth', () => ({ data: { session: 's', replay: 0, lastSeq: seq } })],
     ['call', () => ({ data: { callId: 'call-1' } })],
   ]);
@@ -48,9 +70,10 @@ export async function scriptedRouter(): Promise<ScriptedRouter> {
   server.on('connection', (socket) => {
     newest = socket;
     socket.on('message', (data: Buffer) => {
+      texts.push(data.toString('utf8'));
       const frame = JSON.parse(data.toString('utf8')) as Frame;
       if (frame.t === 'seen') seen.push(Number(frame['seq']));
-      else if (frame.t !== 'probe') heard.push(frame);
+      else if (frame.t !== 'hello' && frame.t !== 'probe') heard.push(frame);
       const script = scripts.get(frame.t) ?? (() => ({ data: {} }));
       const answer = frame.t === 'seen' ? undefined : script(frame);
       if (answer === undefined) return;
@@ -65,6 +88,7 @@ export async function scriptedRouter(): Promise<ScriptedRouter> {
   return {
     url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
     heard,
+    texts,
     seen,
     answer: (type, script) => void scripts.set(type, script),
     send: (type, body) => {
@@ -73,6 +97,15 @@ export async function scriptedRouter(): Promise<ScriptedRouter> {
     },
     resend: (type, body) => newest?.send(JSON.stringify({ t: type, seq, ...body })),
     drop: (code) => (code === undefined ? newest?.terminate() : newest?.close(code)),
+    settled: async () => {
+      const socket = newest!;
+      // The first answer follows what was sent before it, the second what the client did about that.
+      for (let round = 0; round < 2; round += 1) {
+        const answered = once(socket, 'pong');
+        socket.ping();
+        await answered;
+      }
+    },
     stop: close,
   };
 }

@@ -1,7 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { startService, type TestService, type TestServiceOptions } from '../../../src/testing.js';
+import {
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from '../../../src/testing.js';
 import { startLoopbackServer } from './loopback-server.js';
 
 export type LyingRecord = Record<string, unknown>;
@@ -21,7 +25,7 @@ export async function startLyingService(
   stores: (records: readonly LyingRecord[]) => readonly LyingRecord[],
   options: TestServiceOptions = {},
 ): Promise<LyingService> {
-  const service = await startService(options);
+  const service = await startTestService(options);
   onTestFinished(() => service.close());
   const proxy = await startLoopbackServer((request, response) => {
     void respond(request, response);

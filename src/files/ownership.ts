@@ -1,0 +1,104 @@
+import {
+  type Stats,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  closeSync,
+  constants,
+  statSync,
+} from 'node:fs';
+import { EngagectlError } from '../errors.js';
+import { quoteForShell } from '../wording.js';
+import path from 'node:path';
+import type { Runtime } from '../runtime.js';
+
+const { O_NONBLOCK, O_RDONLY } = constants;
+
+/** The user that the process runs as, and whether a group may write what the user trusts. */
+export type TrustRuntime = Pick<Runtime, 'uid' | 'env'>;
+
+/** Accepts what a group may read and write, as of a volume that Kubernetes made writable for a group (fsGroup). */
+export const trustsGroup = ({ env }: Pick<Runtime, 'env'>): boolean =>
+  env['ENGAGECTL_TRUST_GROUP'] === '1';
+
+/**
+ * Refuses a file or directory that somebody else may have filled: it has to belong to the user or to
+ * root, and neither its group nor others may write to it. What is in such a directory says which
+ * command runs, where a passcode goes and what is removed. A missing one passes, and so does
+ * everything on Windows, whose own access lists protect a user's folders. Throws E-CONFIG-FILE.
+ */
+export function refuseUntrusted(file: string, runtime: TrustRuntime): void {
+  if (runtime.uid === undefined) return;
+  // Who may replace a link decides where it leads.
+  const link = statOr(() => lstatSync(file));
+  if (!link) return;
+  refuseOwner(file, link, runtime);
+  const found = link.isSymbolicLink() ? statOr(() => statSync(file)) : link;
+  if (found) refuseOthers(file, found, runtime);
+}
+
+/** Undefined for one that is missing or out of reach: using it fails by itself. */
+function statOr(stat: () => Stats): Stats | undefined {
+  try {
+    return stat();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same of a file that is open, whatever its name leads to by now. */
+export function refuseOthers(file: string, found: Owned, runtime: TrustRuntime): void {
+  if (runtime.uid === undefined) return;
+  refuseOwner(file, found, runtime);
+  refuseWriters(file, found, runtime);
+}
+
+/** Refuses the folder, and the one that it lies in, like `refuseUntrusted`. Returns the folder. */
+export function trustedFolder(folder: string, runtime: TrustRuntime): string {
+  refuseUntrusted(path.dirname(folder), runtime);
+  refuseUntrusted(folder, runtime);
+  return folder;
+}
+
+/** Reads a file that nobody else may have written; see `refuseUntrusted`. Does not follow a link. */
+export function readTrusted(file: string, runtime: TrustRuntime): Buffer {
+  const descriptor = openSync(file, O_RDONLY | O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
+  try {
+    refuseOthers(file, fstatSync(descriptor), runtime);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+interface Owned {
+  readonly uid: number;
+  readonly mode: number;
+}
+
+const why = 'whoever can write there decides what is sent, and where to';
+
+function refuseOwner(file: string, { uid: owner }: Owned, { uid }: TrustRuntime): void {
+  if (owner === uid || owner === 0) return;
+  throw new EngagectlError('E-CONFIG-FILE', `${file} belongs to another user (uid ${owner})`, {
+    why,
+    fix: 'run engagectl as that user; or name a folder of your own by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data',
+    file,
+  });
+}
+
+function refuseWriters(file: string, { mode }: Owned, runtime: TrustRuntime): void {
+  const [byGroup, byOthers] = [(mode & 0o020) !== 0, (mode & 0o002) !== 0];
+  if (!byOthers && (!byGroup || trustsGroup(runtime))) return;
+  const who = byOthers ? 'everybody' : 'its group';
+  const octal = (mode & 0o777).toString(8).padStart(4, '0');
+  const tighten = `look at what is in it, then: chmod go-w ${quoteForShell(file)}`;
+  throw new EngagectlError('E-CONFIG-FILE', `${file} can be written by ${who} (mode ${octal})`, {
+    why,
+    fix: byOthers
+      ? tighten
+      : `${tighten}; where its group is trusted (fsGroup of Kubernetes): ENGAGECTL_TRUST_GROUP=1`,
+    file,
+  });
+}

@@ -1,0 +1,73 @@
+import fs, { readlinkSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { Journal } from '../../src/bulk/journal/journal.js';
+import { BaselineWriter } from '../../src/bulk/change-tracking/baseline-file.js';
+import { appendLedger } from '../../src/jobs/run/sent-files-ledger.js';
+import { makeWorld } from '../support/test-environment.js';
+
+// In which order files are synced and renamed. What a power cut leaves of that is tried in test/chaos/,
+// by the built program; this holds the same for a change that was not built.
+
+const isLinux = process.platform === 'linux';
+
+/** What is synced and renamed from now on, by the names of files. */
+function watchDisk(): string[] {
+  const calls: string[] = [];
+  const { fsyncSync, renameSync } = fs;
+  const change = (functions: Partial<typeof fs>): void => {
+    Object.assign(fs, functions);
+    syncBuiltinESMExports();
+  };
+  change({
+    fsyncSync: (descriptor) => {
+      calls.push(`sync ${path.basename(readlinkSync(`/proc/self/fd/${descriptor}`))}`);
+      fsyncSync(descriptor);
+    },
+    renameSync: (from, to) => {
+      calls.push(`rename ${path.basename(String(to))}`);
+      renameSync(from, to);
+    },
+  });
+  onTestFinished(() => change({ fsyncSync, renameSync }));
+  return calls;
+}
+
+it.runIf(isLinux)(
+  'a new journal is on the disk before it has its name, and then its name is',
+  () => {
+    const world = makeWorld();
+    const calls = watchDisk();
+    const { journal } = Journal.open(world.path('journal'), {});
+    journal.close();
+    const renamed = calls.indexOf('rename journal');
+    expect(calls[renamed - 1]).toMatch(/^sync journal\.(?!synced)/);
+    expect(calls).toContain('sync journal.synced');
+    expect(calls.slice(renamed + 1)).toContain('sync work');
+  },
+);
+
+it.runIf(isLinux)(
+  'what is remembered is on the disk before it has its name, and then its name is',
+  () => {
+    const world = makeWorld();
+    const calls = watchDisk();
+    const writer = new BaselineWriter(world.path('base'));
+    writer.finish({ seed: [1, 2], owner: [3, 4] });
+    writer.close();
+    expect(calls).toEqual(['sync base.new', 'rename base', 'sync work']);
+  },
+);
+
+it.runIf(isLinux)('a line of the ledger is on the disk, and at first its name as well', () => {
+  const world = makeWorld();
+  const calls = watchDisk();
+  const line = { sources: [], run: 'r' } as unknown as Parameters<typeof appendLedger>[1];
+  const append = () => appendLedger(world.path('runs'), line, { isDamaged: false });
+  append();
+  expect(calls.slice(-2)).toEqual(['sync ledger.ndjson', 'sync work']);
+  calls.length = 0;
+  append();
+  expect(calls).toEqual(['sync ledger.ndjson']);
+});

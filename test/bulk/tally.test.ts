@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import type { RowParseError } from '../../src/input/row-block.js';
+import { Tally } from '../../src/bulk/outcomes/tally.js';
+import type { Reject, RejectsFile } from '../../src/output/rejects-file.js';
+import { csvRows, jsonRows } from '../support/builders/row-blocks.js';
+
+// Counts of a run, and what its rejects say of text that could not be read.
+
+function stage() {
+  const listed: Reject[] = [];
+  const rejects = { add: (reject: Reject) => void listed.push(reject) } as unknown as RejectsFile;
+  const tally = new Tally({ rejects, sourceRecord: () => '{}', listNotSent: false });
+  return { tally, listed };
+}
+
+it('starts a resumed run with all that has its outcome, and balances', () => {
+  const { tally } = stage();
+  tally.resume({ accepted: 1, rejected: 20, unknown: 300, duplicates: 4000, unchanged: 50_000 });
+  expect(tally.counts).toMatchObject({ read: 54_321, resumed: 1, accepted: 0, unknown: 300 });
+  tally.assertBalanced();
+});
+
+const faultOf = (raw: Buffer): RowParseError => ({ at: 0, line: 7, error: 'not UTF-8', raw });
+
+it.each([
+  ['text', Buffer.from('Zürich'), { record: '"Zürich"' }],
+  ['text that ends within a character', Buffer.from('Zü').subarray(0, 2), { recordBase64: 'WsM=' }],
+  ['bytes', Buffer.of(0x41, 0xff, 0x42), { recordBase64: 'Qf9C' }],
+  [
+    'long text that was cut within a character',
+    Buffer.from(`${'x'.repeat(65_535)}ü and more`),
+    { record: JSON.stringify('x'.repeat(65_535)) },
+  ],
+])('lists an unreadable record that is %s as it was', (_what, raw, expected) => {
+  const { tally, listed } = stage();
+  const rows = { ...jsonRows([]), faults: [faultOf(raw)] };
+  tally.counts.read += 1;
+  tally.parseError(rows, rows.faults[0]!);
+  const { source, line, stage: when, error, ...rest } = listed[0]!;
+  expect([source, line, when, error]).toEqual(['users.ndjson', 7, 'parse', 'not UTF-8']);
+  expect(rest).toEqual(expected);
+  expect(tally.counts).toMatchObject({ rejected: 1 });
+  tally.assertBalanced();
+});
+
+it.each([
+  [',', '"', '"', {}],
+  [';', "'", '\\', { delimiter: ';', quote: "'", escape: '\\' }],
+])('lists with an unreadable line how it is cut: %s %s %s', (delimiter, quote, escape, more) => {
+  const { tally, listed } = stage();
+  const { cells, ...rows } = csvRows(['id', 'City'], []);
+  const markers = {
+    delimiter: Buffer.from(delimiter),
+    quote: Buffer.from(quote),
+    escape: Buffer.from(escape),
+  };
+  const fault = faultOf(Buffer.from('a'));
+  tally.parseError({ ...rows, cells: { ...cells!, markers }, faults: [fault] } as never, fault);
+  expect(listed[0]).toEqual({
+    source: 'users.csv',
+    line: 7,
+    stage: 'parse',
+    error: 'not UTF-8',
+    record: '"a"',
+    columns: ['id', 'City'],
+    ...more,
+  });
+});

@@ -1,0 +1,164 @@
+import { createHmac } from 'node:crypto';
+import * as fc from 'fast-check';
+import { expect, it, vi } from 'vitest';
+import { createSignedCall } from '../../src/calling/index.js';
+import { keyProof } from '../../src/calling/key-proof.js';
+import { runRouter } from '../service/calls/raw-client.js';
+import { annProperties, core, testClient } from '../support/calling-client.js';
+import { scriptedRouter } from '../support/servers/scripted-router.js';
+import { until } from '../support/until.js';
+
+// Who answers has to prove that it holds the API key, before a client sends anything that follows from it.
+
+it('says only a random number to who does not hold the API key', async () => {
+  const router = await scriptedRouter({ apiKey: 'another' });
+  const ann = await testClient({ url: router.url });
+  const { error } = await ann.client.initialize(annProperties);
+  expect(error).toMatchObject({
+    errorName: 'AUTH_FAILURE',
+    errorDescription: `Whoever answers at ${router.url} does not hold this API key, and was not sent it`,
+  });
+  expect(router.texts.map((text) => JSON.parse(text) as object)).toEqual([
+    { t: 'hello', id: 1, nonce: expect.stringMatching(/^[\da-f]{32}$/) as string },
+  ]);
+});
+
+it('a stranger who takes the port of a router that has ended gets no key', async () => {
+  const service = await runRouter();
+  const refusals: string[] = [];
+  const ann = await testClient({
+    url: service.url,
+    onRefused: (errorName) => void refusals.push(errorName),
+  });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  await service.close();
+  const stranger = await scriptedRouter({ port: Number(new URL(service.url).port), apiKey: 'own' });
+  await until(() => refusals.length > 0);
+  expect(refusals).toEqual(['AUTH_FAILURE']);
+  const said = stranger.texts.join();
+  expect(said).toContain('"hello"');
+  for (const secret of [annProperties.apiKey, annProperties.cuid, '"auth"'])
+    expect(said).not.toContain(secret);
+});
+
+it('sends the key to nobody, not even to the router', async () => {
+  const router = await scriptedRouter();
+  const ann = await testClient({ url: router.url });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  expect(router.heard[0]).toMatchObject({ t: 'auth', proof: expect.any(String) as string });
+  expect(router.texts.join()).not.toContain(annProperties.apiKey);
+});
+
+it.each<[string, () => { data: object } | { refuse: string } | undefined, string]>([
+  ['says nothing', () => undefined, 'NO_NETWORK'],
+  ['proves nothing', () => ({ data: {} }), 'AUTH_FAILURE'],
+  ['answers with no object', () => ({ data: [null] }), 'AUTH_FAILURE'],
+  ['refuses', () => ({ refuse: 'WRONG_ORDER' }), 'CALL_FAILED'],
+])('whoever %s hears no more', async (_, script, name) => {
+  const router = await scriptedRouter();
+  router.answer('hello', script);
+  const ann = await testClient({ url: router.url, times: { answer: 100 } });
+  expect((await ann.client.initialize(annProperties)).error?.errorName).toBe(name);
+  expect(router.heard).toEqual([]);
+});
+
+it('takes another number each time', async () => {
+  const router = await scriptedRouter();
+  for (let round = 0; round < 3; round += 1) {
+    const ann = await testClient({ url: router.url, random: () => 0.5 });
+    await ann.client.initialize(annProperties);
+  }
+  const nonces = router.texts.flatMap((text) => /"nonce":"(\w+)"/.exec(text)?.[1] ?? []);
+  expect(new Set(nonces).size).toBe(3);
+});
+
+it('needs neither WebCrypto nor TextEncoder, which React Native may not have', async () => {
+  const { url } = await runRouter();
+  const ann = await testClient({ url });
+  vi.stubGlobal('crypto', undefined);
+  vi.stubGlobal('TextEncoder', undefined);
+  try {
+    expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+it('its HMAC is that of Node, for any key and text', () => {
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.string({
+      unit: fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),
+    }),
+  );
+  fc.assert(
+    fc.property(texts, texts, (key, text) => {
+      expect(keyProof(key, text)).toBe(createHmac('sha256', key).update(text).digest('hex'));
+    }),
+    {
+      examples: [
+        ['', ''],
+        ['k'.repeat(64), 'x'.repeat(55)],
+        ['k'.repeat(65), 'x'.repeat(56)],
+      ],
+    },
+  );
+});
+
+const unsafe = 'must begin with wss:// or https://: ws and http';
+
+it.each([
+  ['ws://calls.example.com', unsafe],
+  ['http://calls.example.com', unsafe],
+  ['HTTP://10.0.2.2:8700', unsafe],
+  ['ws://127.0.0.1.example.com', unsafe],
+  ['ws://localhost.example.com', unsafe],
+  ['ws://[::2]:80', unsafe],
+  ['ws://0.0.0.0:8700', unsafe],
+  ['wss://ann:secret@calls.example.com', 'may hold no user name or password'],
+  ['http://localhost:secret@calls.example.com', 'may hold no user name or password'],
+  ['ws://localhost\\@calls.example.com', 'may hold no user name or password'],
+  ['wss://calls\\.example.com', 'holds a space, a backslash or a control character'],
+  ['ws://local\nhost', 'holds a space, a backslash or a control character'],
+  ['ftp://localhost', 'must begin with wss:// or https:// and a host'],
+  ['file:///etc/passwd', 'must begin with wss:// or https:// and a host'],
+  ['wss:///path', 'must begin with wss:// or https:// and a host'],
+  ['calls.example.com', 'must begin with wss:// or https:// and a host'],
+  [' wss://calls.example.com', 'must begin with wss:// or https:// and a host'],
+  ['', 'must begin with wss:// or https:// and a host'],
+])('opens no socket to %j', async (url, problem) => {
+  const opened = { count: 0 };
+  const client = createSignedCall({ url, core, WebSocket: socketThat(() => (opened.count += 1)) });
+  const refused = client.initialize(annProperties);
+  await expect(refused).rejects.toThrow(TypeError);
+  await expect(refused).rejects.toThrow(`The address of the router ${problem}`);
+  await expect(refused).rejects.not.toThrow('secret');
+  expect(opened.count).toBe(0);
+});
+
+it.each([
+  ['wss://calls.example.com', 'wss://calls.example.com/call/v1/signal'],
+  ['https://calls.example.com:8443/', 'wss://calls.example.com:8443/call/v1/signal'],
+  ['HTTPS://Calls.example.com/own/path/', 'wss://Calls.example.com/own/path'],
+  ['ws://localhost:8700', 'ws://localhost:8700/call/v1/signal'],
+  ['http://LOCALHOST', 'ws://LOCALHOST/call/v1/signal'],
+  ['http://127.5.0.1:1/', 'ws://127.5.0.1:1/call/v1/signal'],
+  ['ws://[::1]:8700', 'ws://[::1]:8700/call/v1/signal'],
+])('of %s the socket is %s', async (url, expected) => {
+  const urls: string[] = [];
+  const WebSocket = socketThat((address) => urls.push(address));
+  const client = createSignedCall({ url, core, WebSocket, times: { answer: 1 }, log: () => {} });
+  expect((await client.initialize(annProperties)).error?.errorName).toBe('NO_NETWORK');
+  expect(urls).toEqual([expected]);
+});
+
+/** A class of sockets that tells of each that is made, and never opens. */
+const socketThat = (isMade: (url: string) => unknown) =>
+  class {
+    constructor(url: string) {
+      isMade(url);
+    }
+    addEventListener(): void {}
+    send(): void {}
+    close(): void {}
+  };

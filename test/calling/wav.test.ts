@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { readWav, resample, writeWav } from '../../src/calling/node/wav.js';
+
+const samples = Int16Array.of(0, 1000, -1000, 32_767, -32_768);
+
+/** A WAV with these fields of its format, as other programs write it. */
+function wav({ kind = 1, channels = 1, bits = 16, before = Buffer.alloc(0) } = {}): Buffer {
+  const whole = Buffer.from(writeWav({ rate: 8000, samples }));
+  whole.writeUInt16LE(kind, 20);
+  whole.writeUInt16LE(channels, 22);
+  whole.writeUInt16LE(bits, 34);
+  return Buffer.concat([whole.subarray(0, 12), before, whole.subarray(12)]);
+}
+
+it('reads what it writes', () => {
+  expect(readWav(writeWav({ rate: 8000, samples }))).toEqual({ rate: 8000, samples });
+});
+
+it('passes over other chunks, which begin at even places', () => {
+  const chunk = Buffer.from('LIST\x03\0\0\0abc\0', 'latin1');
+  expect(readWav(wav({ before: chunk })).samples).toEqual(samples);
+});
+
+it('takes the first of several channels, and the samples that are there of a file that was cut', () => {
+  expect(readWav(wav({ channels: 2 })).samples).toEqual(Int16Array.of(0, -1000));
+  expect(readWav(wav().subarray(0, -3)).samples).toEqual(samples.subarray(0, 3));
+});
+
+it.each([
+  ['nothing', Buffer.alloc(0), 'not a WAV file'],
+  ['text', Buffer.from('identity,City\nu1,Oslo\n'), 'not a WAV file'],
+  ['its first bytes', wav().subarray(0, 12), 'without sound'],
+  ['a format that ends early', wav().subarray(0, 30), 'ends early'],
+  [
+    'sound without a format',
+    Buffer.concat([wav().subarray(0, 12), wav().subarray(36)]),
+    'without sound',
+  ],
+  ['compressed sound', wav({ kind: 6 }), '16 bits'],
+  ['samples of 8 bits', wav({ bits: 8 }), '16 bits'],
+  ['no channel', wav({ channels: 0 }), '16 bits'],
+])('refuses %s', (_what, bytes, message) => {
+  expect(() => readWav(bytes)).toThrow(message);
+});
+
+it('takes 16-bit samples in an extensible format', () => {
+  expect(readWav(wav({ kind: 0xfffe })).samples).toEqual(samples);
+});
+
+it('draws straight lines between samples at another rate, and leaves those of the same rate', () => {
+  expect(resample({ rate: 8000, samples }, 8000)).toBe(samples);
+  const up = resample({ rate: 8000, samples: Int16Array.of(0, 100, 200) }, 16_000);
+  expect([...up]).toEqual([0, 50, 100, 150, 200, 200]);
+  const down = resample({ rate: 16_000, samples: Int16Array.of(0, 50, 100, 150) }, 8000);
+  expect([...down]).toEqual([0, 100]);
+});

@@ -1,0 +1,542 @@
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { Queue, type Job } from 'bullmq';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestService, type TestService } from '../../src/testing.js';
+import { stores, type TestStore } from '../support/processes/queue-stores.js';
+import { written } from '../support/serve.js';
+import { makeFleet, passcode, type Fleet, type Status } from './fleet.js';
+
+// Attacks by someone who can write to the queue or to the work directory, and does not have the passcode: workers, retry and
+// collect refuse what the submitter did not sign, stay in their directories, follow no links, and keep running.
+
+const redis = stores.find(({ name }) => name === 'Redis');
+let store: TestStore;
+
+beforeAll(async () => {
+  if (redis) store = await redis.start();
+});
+afterAll(async () => store?.[Symbol.asyncDispose]());
+
+interface Attack {
+  readonly fleet: Fleet;
+  readonly service: TestService;
+  readonly run: string;
+  /** Directory of the run. */
+  readonly folder: string;
+  /** Directory of the first shard. */
+  readonly shard: string;
+  readonly lane: Queue;
+  /** A file that the worker may read and write, and that the run has nothing to do with. */
+  readonly secret: string;
+  work(...argv: string[]): Promise<{ code: number; stderr: string }>;
+  status(): Promise<{ code: number; stderr: string; status: Status }>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const secretText = 'identity,Name\nsecret,of the worker\n';
+const inputText = 'identity,Name\nA,1\nB,2\nC,3\nD,4\n';
+
+/** A run of an upload that waits in the queue, a worker's own file, and the attacker's connection to the queue. */
+async function submitted(...argv: string[]): Promise<Attack> {
+  await store.wipe();
+  await store.start();
+  const service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+  const fleet = await makeFleet(store, service.url);
+  const { world, workDir } = fleet;
+  writeFileSync(world.path('users.csv'), inputText);
+  writeFileSync(world.path('secret.csv'), secretText);
+  const run = await fleet.submit('upload', 'users.csv', ...argv, '--shards', '2');
+  const { hostname, port } = new URL(store.url);
+  const connection = { host: hostname, port: Number(port) };
+  const queue = (name: string) => new Queue(name, { connection, prefix: 'engagectl' });
+  const lanes = queue('lanes');
+  const [listed] = await lanes.getJobs(['waiting']);
+  await lanes.close();
+  const lane = queue(listed!.id!);
+  const folder = path.join(workDir, run);
+  return {
+    fleet,
+    service,
+    run,
+    folder,
+    shard: path.join(folder, 'shards', '1-of-2'),
+    lane,
+    secret: world.path('secret.csv'),
+    work: async (...more) => fleet.run('work', '--drain', ...more),
+    status: async () => {
+      const { code, stdout, stderr } = await fleet.run('status', run, '--json');
+      return { code, stderr, status: JSON.parse(stdout || '{}') as Status };
+    },
+    async [Symbol.asyncDispose]() {
+      await lane.close();
+      await service.close();
+    },
+  };
+}
+
+const sentTo = (service: TestService): string[] =>
+  written(service)
+    .flat()
+    .map(({ identity }) => identity as string)
+    .toSorted();
+
+type Json = Record<string, unknown>;
+const readJson = (file: string): Json => JSON.parse(readFileSync(file, 'utf8')) as Json;
+const writeJson = (file: string, value: unknown): void =>
+  writeFileSync(file, JSON.stringify(value));
+
+/** Plants the directory of a run whose shard is in place, as whoever can write there would. */
+function plantRun(folder: string, of: Json, change: Json): void {
+  mkdirSync(path.join(folder, 'shards', '1-of-1'), { recursive: true });
+  writeJson(path.join(folder, 'fleet.json'), { ...of, shards: 1, ...change });
+}
+
+/** What the first shard's job of the legitimate run says. */
+const jobOf = async ({ lane, run }: Attack): Promise<Job> => (await lane.getJob(`${run}-1`))!;
+
+describe.skipIf(!redis)('a worker refuses', () => {
+  it.each([
+    ['outside of its work directories', 'elsewhere'],
+    ['in its work directory', 'work'],
+  ])('a planted run %s, which names another file', async (_, place) => {
+    await using attack = await submitted();
+    const { fleet, service, lane, folder, secret } = attack;
+    const workDir = fleet.world.path(place);
+    const planted = '0123456789ab';
+    const { signature: _signature, ...plain } = readJson(path.join(folder, 'fleet.json'));
+    const argv = ['upload', secret];
+    const files = [{ file: secret, bytes: secretText.length, digest: '0'.repeat(64) }];
+    plantRun(path.join(workDir, planted), plain, { run: planted, argv, files, workDir });
+    const data = { run: planted, workDir, shard: { index: 1, count: 1 } };
+    await lane.add('shard', data, { jobId: `${planted}-1`, attempts: 1000 });
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+    expect(stderr).toMatch(new RegExp(`^warning: .*${planted}-1.*E-UNTRUSTED`, 'm'));
+    const job = await lane.getJob(`${planted}-1`);
+    expect(await job?.getState()).toBe('failed');
+    expect(job?.failedReason).toMatch(/^E-UNTRUSTED: /);
+    expect(job?.attemptsMade).toBe(1);
+    expect(readdirSync(path.join(workDir, planted, 'shards', '1-of-1'))).toEqual([]);
+  });
+
+  it.each<[what: string, data: (of: Json) => unknown]>([
+    ['nothing', () => null],
+    ['a number', () => 7],
+    ['a run that leaves the directory', (of) => ({ ...of, run: '../../x' })],
+    ['a run that is a list', (of) => ({ ...of, run: [of['run']] })],
+    ['a shard that leaves the directory', (of) => ({ ...of, shard: { index: '../x', count: 1 } })],
+    ['a shard that is not one', (of) => ({ ...of, shard: { index: 3, count: 2 } })],
+    ['a shard that is a fraction', (of) => ({ ...of, shard: { index: 1.5, count: 2 } })],
+    ['shards that the run does not have', (of) => ({ ...of, shard: { index: 1, count: 1e9 } })],
+    ['a work directory that is not a text', (of) => ({ ...of, workDir: {} })],
+    ['a relative work directory', (of) => ({ ...of, workDir: 'work' })],
+    ['a NUL in the work directory', (of) => ({ ...of, workDir: `${of['workDir'] as string}\0` })],
+  ])('a job that holds %s, and goes on', async (_, change) => {
+    await using attack = await submitted();
+    const { fleet, lane, service, folder } = attack;
+    const { data } = (await jobOf(attack)) as { data: Json };
+    // Directories that such a job would lead to.
+    const plain = readJson(path.join(folder, 'fleet.json'));
+    plantRun(fleet.world.path('../x'), plain, { run: '../../x' });
+    mkdirSync(path.join(folder, 'x-of-1'), { recursive: true });
+    await lane.add('shard', change(data), { jobId: 'planted-1', attempts: 1000 });
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    const job = await lane.getJob('planted-1');
+    expect([await job?.getState(), job?.attemptsMade]).toEqual(['failed', 1]);
+    expect(job?.failedReason).toMatch(/^E-UNTRUSTED: /);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+    expect(readdirSync(path.join(folder, 'x-of-1'))).toEqual([]);
+    rmSync(fleet.world.path('../x'), { recursive: true, force: true });
+  });
+
+  it.each<[what: string, data: (of: Json, other: Json) => Json]>([
+    ['unsigned', ({ signature: _, ...of }) => of],
+    ['signed wrongly', (of) => ({ ...of, signature: '0'.repeat(64) })],
+    ['signed by something that is not a text', (of) => ({ ...of, signature: [of['signature']] })],
+    ['signed for another shard', (of, other) => ({ ...of, signature: other['signature'] })],
+  ])('a job of a known run that is %s; retry puts the right one back', async (_, change) => {
+    await using attack = await submitted();
+    const { lane, run, fleet, service } = attack;
+    const job = await jobOf(attack);
+    const other = (await lane.getJob(`${run}-2`))!;
+    await job.updateData(change(job.data as Json, other.data as Json));
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(new RegExp(`^warning: .*${run}-1.*E-UNTRUSTED`, 'm'));
+    const refused = await attack.status();
+    expect(refused.code).toBe(8);
+    expect(refused.status.counts).toMatchObject({ done: 1, failed: 1 });
+    expect(refused.status.parts[0]?.error).toMatch(/^E-UNTRUSTED: .*not signed/);
+    expect((await fleet.run('retry', run)).stderr).toContain('1 of 2 shards are tried again');
+    await attack.work();
+    expect((await attack.status()).code).toBe(0);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+  });
+
+  it('a copy of a signed job under another id: a shard never runs twice at once', async () => {
+    await using attack = await submitted();
+    const { lane } = attack;
+    const { data } = await jobOf(attack);
+    await lane.add('shard', data, { jobId: 'another-1' });
+    await attack.work();
+    expect((await lane.getJob('another-1'))?.failedReason).toMatch(/^E-UNTRUSTED: /);
+  });
+
+  it('a copy of a signed run in another place', async () => {
+    await using attack = await submitted();
+    const { fleet, lane, folder, run, service } = attack;
+    const { data } = (await jobOf(attack)) as { data: Json };
+    const place = path.join(fleet.workDir, 'copy');
+    cpSync(folder, path.join(place, run), { recursive: true });
+    await attack.work();
+    await (await jobOf(attack)).remove();
+    await lane.add('shard', { ...data, workDir: place }, { jobId: `${run}-1` });
+    await attack.work();
+    expect((await jobOf(attack)).failedReason).toMatch(/^E-UNTRUSTED: /);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+  });
+
+  it.each<[what: string, change: (header: Json, secret: string) => Json]>([
+    ['argv', (_, secret) => ({ argv: ['upload', secret] })],
+    ['files', (_, secret) => ({ files: [{ file: secret, bytes: 34, digest: 'x' }] })],
+    ['command', () => ({ command: 'demerge', argv: ['demerge', 'users.csv'] })],
+    ['cwd', () => ({ cwd: '/' })],
+    ['shards', () => ({ shards: 1 })],
+    ['host', () => ({ host: 'other.example.com' })],
+    ['profile', () => ({ profile: '../x' })],
+    ['signature', () => ({ signature: undefined })],
+  ])('a run whose fleet.json has another %s, as do retry and collect', async (_, change) => {
+    await using attack = await submitted();
+    const { fleet, run, folder, service, secret } = attack;
+    const file = path.join(folder, 'fleet.json');
+    const header = readJson(file);
+    writeJson(file, { ...header, ...change(header, secret) });
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^warning: .*E-(?:UNTRUSTED|RUN-CHANGED|CONFIG)/m);
+    expect(sentTo(service)).toEqual([]);
+    for (const command of ['retry', 'collect', 'status', 'cancel']) {
+      const refused = await fleet.run(command, run);
+      expect(refused.code, refused.stderr).not.toBe(0);
+      expect(refused.stderr).toMatch(/E-(?:UNTRUSTED|RUN-CHANGED|CONFIG)/);
+    }
+    expect(existsSync(path.join(folder, 'cancelled'))).toBe(false);
+    // Whoever submits the same has the passcode: the run is written and signed again.
+    await fleet.submit('upload', 'users.csv', '--shards', '2');
+    await fleet.run('retry', run);
+    await attack.work();
+    expect((await attack.status()).code).toBe(0);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+  });
+
+  it.each<[what: string, plant: (at: Attack) => void]>([
+    [
+      'a link at the name of a copy',
+      ({ shard, secret }) => {
+        writeFileSync(path.join(shard, 'rejects.ndjson'), 'overwritten');
+        symlinkSync(secret, path.join(shard, 'rejects.ndjson.own'));
+      },
+    ],
+    [
+      'a link at the name of the rejects file',
+      ({ shard, secret }) => symlinkSync(secret, path.join(shard, 'rejects.ndjson')),
+    ],
+    [
+      'a hard link at the name of the rejects file',
+      ({ shard, secret }) => linkSync(secret, path.join(shard, 'rejects.ndjson')),
+    ],
+    [
+      'a link at the name of the draft of the result',
+      ({ shard, secret }) => symlinkSync(secret, path.join(shard, 'result.json.new')),
+    ],
+    [
+      'a link in place of the result',
+      ({ shard, secret }) => symlinkSync(secret, path.join(shard, 'result.json')),
+    ],
+    [
+      'a link in place of the state directory',
+      ({ shard, secret }) => symlinkSync(path.dirname(secret), path.join(shard, 'state')),
+    ],
+    [
+      'a link in place of the shard',
+      ({ shard, fleet }) => {
+        rmSync(shard, { recursive: true });
+        mkdirSync(fleet.world.path('private'));
+        symlinkSync(fleet.world.path('private'), shard);
+      },
+    ],
+    [
+      'a link in place of the run',
+      ({ folder, fleet }) => {
+        renameSync(folder, fleet.world.path('moved'));
+        symlinkSync(fleet.world.path('moved'), folder);
+      },
+    ],
+  ])('to follow %s', async (_, plant) => {
+    await using attack = await submitted();
+    const { fleet, service, secret } = attack;
+    plant(attack);
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    expect(readFileSync(secret, 'utf8')).toBe(secretText);
+    expect(readdirSync(fleet.world.cwd)).not.toContain('runs');
+    const moved = fleet.world.path('private');
+    if (existsSync(moved)) expect(readdirSync(moved)).toEqual([]);
+    const { parts } = (await attack.status()).status as Partial<Status>; // none of a run that is a link
+    if (parts?.[0]?.state !== 'done') {
+      expect(stderr).toMatch(/^warning: .*E-UNTRUSTED.*link/m);
+      expect(sentTo(service).length).toBeLessThan(4);
+    }
+  });
+
+  it.each<[what: string, swap: (input: string, secret: string) => void]>([
+    [
+      'a link to another file',
+      (input, secret) => {
+        rmSync(input);
+        symlinkSync(secret, input);
+      },
+    ],
+    ['another file of the same size', (input) => writeFileSync(input, inputText.replace('A', 'Z'))],
+  ])('an input that has become %s', async (_, swap) => {
+    await using attack = await submitted();
+    swap(attack.fleet.world.path('users.csv'), attack.secret);
+    await attack.work();
+    expect(sentTo(attack.service)).toEqual([]);
+    const { code, status } = await attack.status();
+    expect(code).toBe(8);
+    expect(status.parts[0]?.error).toMatch(/^E-INPUT-CHANGED: /);
+  });
+
+  it('a mapping file that has changed', async () => {
+    // Submitted in a world of its own, since the file has to be there first.
+    await using attack = await submitted();
+    const { fleet, service } = attack;
+    const mapping = fleet.world.path('mapping.json');
+    writeFileSync(mapping, '{"columns":{"Name":"Called"}}');
+    const run = await fleet.submit('upload', 'users.csv', '--mapping', mapping, '--shards', '1');
+    writeFileSync(mapping, '{"columns":{"Name":"Changed"}}');
+    await attack.work();
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']); // those of the other run
+    const { code, stdout } = await fleet.run('status', run, '--json');
+    expect(code).toBe(8);
+    expect(stdout).toContain('E-INPUT-CHANGED');
+  });
+
+  it('a run in a directory that it was not given; with it, retry does the rest', async () => {
+    await using attack = await submitted();
+    const { fleet, run, service } = attack;
+    mkdirSync(fleet.world.path('other'));
+    const { code, stderr } = await attack.work('--work-dir', 'other');
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^warning: .*E-UNTRUSTED.*work directories of this worker/m);
+    const refused = await attack.status();
+    expect(refused.code).toBe(8);
+    expect(refused.stderr).toContain('"fix":');
+    expect(sentTo(service)).toEqual([]);
+    await fleet.run('retry', run);
+    expect((await attack.work('--work-dir', 'other', '--work-dir', 'work')).code).toBe(0);
+    expect((await attack.status()).code).toBe(0);
+  });
+
+  it('to start without a work directory', async () => {
+    await using attack = await submitted();
+    const { world, env } = attack.fleet;
+    const { ENGAGECTL_WORK_DIRS: _, ...without } = env;
+    const { code, stderr } = await world.run(['fleet', 'work', '--drain'], {
+      env: { ...without, ENGAGECTL_WORK_DIRS: '' },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain('fix: engagectl fleet work --work-dir');
+    expect(stderr).toContain('ENGAGECTL_WORK_DIRS');
+  });
+
+  it('queues that are no account queues', async () => {
+    await using attack = await submitted();
+    const { hostname, port } = new URL(store.url);
+    const lanes = new Queue('lanes', {
+      connection: { host: hostname, port: Number(port) },
+      prefix: 'engagectl',
+    });
+    for (const jobId of ['../x', 'runs', '{x}']) {
+      await lanes.add('lane', {}, { jobId });
+    }
+    await lanes.close();
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    expect((await attack.status()).code).toBe(0);
+  });
+});
+
+describe.skipIf(!redis)('collect', () => {
+  it.each<[what: string, change: (result: Json, secret: string) => Json]>([
+    ['another rejects file', (_, secret) => ({ rejectsFile: secret })],
+    ['a rejects file outside', () => ({ rejectsFile: '../../../../secret.csv' })],
+    ['other figures', ({ figures }) => ({ figures: { ...(figures as Json), accepted: 9e9 } })],
+    ['texts as figures', () => ({ figures: { accepted: '\u001B]0;x\u0007' } })],
+    ['another exit code', () => ({ exitCode: 0, seconds: '1' })],
+    ['no signature', () => ({ signature: undefined })],
+  ])('refuses a result with %s; retry makes it again by the journal', async (_, change) => {
+    await using attack = await submitted('--types', 'Name:integer');
+    const { fleet, run, shard, service, secret } = attack;
+    await attack.work();
+    const file = path.join(shard, 'result.json');
+    const result = readJson(file);
+    writeJson(file, { ...result, ...change(result, secret) });
+    const target = fleet.world.path('collected.ndjson');
+    const { code, stderr } = await fleet.run('collect', run, '-o', target);
+    expect(code).toBe(8);
+    expect(stderr).toContain('E-UNTRUSTED');
+    expect(stderr).toContain(`fix: engagectl fleet retry ${run}`);
+    expect(existsSync(target)).toBe(false);
+    const shown = await fleet.run('status', run);
+    expect(shown.code).toBe(8);
+    expect(shown.stdout).toContain('E-UNTRUSTED');
+    // oxlint-disable-next-line no-control-regex -- what a terminal would obey
+    expect(shown.stdout).not.toMatch(/\u001B/);
+    expect((await fleet.run('retry', run)).stderr).toContain('1 of 2 shards are tried again');
+    await attack.work();
+    expect((await attack.status()).code).toBe(0);
+    expect((await fleet.run('collect', run, '-o', target)).code).toBe(0);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+  });
+
+  it('refuses the result of another shard', async () => {
+    await using attack = await submitted();
+    await attack.work();
+    const { fleet, run, shard } = attack;
+    cpSync(shard.replace('1-of-2', '2-of-2'), shard, { recursive: true });
+    const { code, stderr } = await fleet.run('collect', run);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
+  });
+
+  it('follows no link, neither to read rejects nor to write what it was asked for', async () => {
+    await using attack = await submitted();
+    const { fleet, run, shard, secret, folder } = attack;
+    writeFileSync(fleet.world.path('users.csv'), inputText);
+    await attack.work();
+    // A run with rejects.
+    writeFileSync(fleet.world.path('bad.csv'), 'identity,Age\nA,x\nB,y\n');
+    const bad = ['upload', 'bad.csv', '--types', 'Age:integer', '--shards', '1'];
+    const rejected = await fleet.submit(...bad);
+    await attack.work();
+    const target = fleet.world.path('collected.ndjson');
+    symlinkSync(secret, `${target}.new`);
+    const { code, stderr } = await fleet.run('collect', rejected, '-o', target);
+    expect(code, stderr).toBe(3);
+    expect(readFileSync(secret, 'utf8')).toBe(secretText);
+    expect(readFileSync(target, 'utf8').split('\n')).toHaveLength(3);
+    expect(statSync(target).mode & 0o777).toBe(0o600);
+    const rejects = path.join(folder, '..', rejected, 'shards', '1-of-1', 'rejects.1-of-1.ndjson');
+    renameSync(rejects, `${rejects}.moved`);
+    symlinkSync(secret, rejects);
+    const refused = await fleet.run('collect', rejected, '-o', target);
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringMatching(/E-UNTRUSTED.*link/)]);
+    expect(existsSync(shard)).toBe(true);
+    expect(run).not.toBe(rejected);
+  });
+});
+
+describe.skipIf(!redis)('fleet status', () => {
+  it('prints numbers where it expects numbers, and no control characters', async () => {
+    await using attack = await submitted();
+    const { lane, run, fleet } = attack;
+    const job = await jobOf(attack);
+    const evil = '\u001B]0;owned\u0007\u202E';
+    await job.updateProgress({ worker: evil, records: evil, rejected: [1], share: evil });
+    const other = (await lane.getJob(`${run}-2`))!;
+    await other.updateProgress({ worker: 7, records: -1, rejected: 1.5, share: 9 });
+    const { stdout, code } = await fleet.run('status', run, '--json');
+    expect(code).toBe(5);
+    const { parts } = JSON.parse(stdout) as { parts: Json[] };
+    for (const { records, rejected, share, shard } of parts) {
+      expect([records, rejected, share]).toEqual([0, 0, null]);
+      expect(shard).toBeTypeOf('number');
+    }
+    const shown = await fleet.run('status', run);
+    // oxlint-disable-next-line no-control-regex -- what a terminal would obey
+    expect(shown.stdout + shown.stderr).not.toMatch(/[\u001B\u0007\u202E]|NaN|Infinity/);
+  });
+
+  it('lists no run that is not one', async () => {
+    await using attack = await submitted();
+    const { hostname, port } = new URL(store.url);
+    const runs = new Queue('runs', {
+      connection: { host: hostname, port: Number(port) },
+      prefix: 'engagectl',
+    });
+    const workDir = '/x\u001B[2J\u0007';
+    await runs.add('run', { run: '../../x', workDir, lane: 'x' }, { jobId: 'run-x' });
+    await runs.add('run', null, { jobId: 'run-y' });
+    await runs.add('run', { run: '0123456789ab', workDir, lane: 'x' }, { jobId: 'run-z' });
+    await runs.close();
+    const { code, stdout, stderr } = await attack.fleet.run('status');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain(attack.run);
+    expect(stdout).not.toContain('../../x');
+    // oxlint-disable-next-line no-control-regex -- what a terminal would obey
+    expect(stdout).not.toMatch(/[\u001B\u0007]/);
+  });
+
+  it.each(['../../x', '/etc', '0123456789AB', '0123456789abc'])(
+    'refuses %s, which is not the id of a run',
+    async (id) => {
+      await using attack = await submitted();
+      for (const command of ['status', 'collect', 'retry', 'cancel']) {
+        const { code, stderr } = await attack.fleet.run(command, id, '--work-dir', 'work');
+        expect([code, stderr]).toEqual([2, expect.stringContaining('E-USAGE')]);
+      }
+    },
+  );
+});
+
+it.skipIf(!redis)(
+  'a passcode that changes in the middle: submit the same, then retry',
+  async () => {
+    await using attack = await submitted();
+    const { fleet, run, service, shard, lane } = attack;
+    await (await lane.getJob(`${run}-2`))!.remove();
+    await attack.work();
+    const before = sentTo(service).length;
+    expect(before).toBeGreaterThan(0);
+    await fleet.run('retry', run); // the second shard is back in the queue
+    await service.close();
+    const rotated = 'another-secret-of-the-fleet';
+    const port = Number(new URL(service.url).port);
+    await using renewed = await startTestService({
+      accountId: 'ACCOUNT-1',
+      passcode: rotated,
+      port,
+    });
+    const env = { ENGAGECTL_PASSCODE: rotated };
+    const later = async (...argv: string[]) => fleet.world.run(['fleet', ...argv], { env });
+    const refused = await later('work', '--drain');
+    expect(refused.stderr).toMatch(/^warning: .*E-UNTRUSTED.*not signed/m);
+    const status = await later('status', run);
+    expect([status.code, status.stderr]).toEqual([8, expect.stringContaining('submit')]);
+    const submit = ['submit', 'upload', 'users.csv', '--shards', '2', '--work-dir', fleet.workDir];
+    expect((await later(...submit)).stdout.trim()).toBe(run);
+    await later('retry', run);
+    const worked = await later('work', '--drain');
+    expect(worked.code, worked.stderr).toBe(0);
+    expect((await later('status', run)).code).toBe(0);
+    expect((await later('collect', run)).code).toBe(0);
+    expect(before + sentTo(renewed).length).toBe(4);
+    expect(existsSync(path.join(shard, 'result.json'))).toBe(true);
+  },
+);

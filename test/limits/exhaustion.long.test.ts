@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { makeWorld } from '../support/test-environment.js';
+
+// Memory below 150 MB and the event loop free, whatever an input is: one byte or two over and over, compressed, as each format.
+
+/** The classes that failed took between 6 and 43 times the text. `100` is the whole of it. */
+const mebibytes = process.env['ENGAGECTL_SWEEP_MEBIBYTES'] ?? '16';
+/** CPU time of an input in milliseconds, after which it is stopped as by a signal: of rejects there may be millions. */
+const stops = 200;
+
+const mostBytes = 150_000_000;
+/** CPU time. It is 100 ms where nothing else disturbs the collector of garbage and the compiler. */
+const mostMilliseconds = 250;
+/** CPU time from the signal to the end: a header that is looked for is found, or not, within 1 MiB first. */
+const mostLate = 1500;
+
+const bytes = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
+
+/** What formats and encodings make something of, and a letter: each with each. */
+const marks = ['\n', '\r', ' ', ',', '"', '\0', 'a', '{', '[', '\xff'];
+const pairs = marks.flatMap((first) => marks.map((second) => first + second));
+
+const forms = {
+  'a header': { file: 'in.csv.gz', head: '' },
+  'CSV of two columns': { file: 'in.csv.gz', head: 'identity,x\n' },
+  'CSV of one column': { file: 'in.csv.gz', head: 'identity\n' },
+  NDJSON: { file: 'in.ndjson.gz', head: '' },
+  'a JSON array': { file: 'in.json.gz', head: '[' },
+};
+
+interface Figures {
+  readonly name: string;
+  readonly code: number;
+  /** Bytes. */
+  readonly peak: number;
+  /** Milliseconds of CPU time. */
+  readonly longest: number;
+  readonly late: number;
+  readonly told: string;
+}
+
+it.runIf(process.platform === 'linux').each(Object.entries(forms))(
+  'any byte and pair of bytes over and over as %s is read in flat memory, and can be stopped',
+  async (_, { file, head }) => {
+    const world = makeWorld();
+    const script = new URL('../support/processes/exhaustion-process.mjs', import.meta.url);
+    const flags = ['--expose-gc', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
+    const child = spawn(process.execPath, [...flags, fileURLToPath(script), mebibytes], {
+      cwd: world.cwd,
+      env: { PATH: process.env['PATH'], HOME: world.cwd, ENGAGECTL_STATE_DIR: world.stateDir },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const closed = once(child, 'close');
+    const argv = ['upload', '--check', file];
+    for (const unit of [...bytes, ...pairs]) {
+      const input = { name: JSON.stringify(unit), argv, file, head, unit, stops };
+      child.stdin.write(`${JSON.stringify(input)}\n`);
+    }
+    child.stdin.end();
+    const written = await text(child.stdout);
+    await closed;
+    const figures = written
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Figures);
+    expect(figures).toHaveLength(bytes.length + pairs.length);
+    const ends = new Set([0, 3, 8, 143]);
+    const failed = figures.filter(({ code, peak, longest, late }) => {
+      const isSlow = longest > mostMilliseconds || late > mostLate;
+      return peak > mostBytes || isSlow || !ends.has(code);
+    });
+    expect(failed).toEqual([]);
+  },
+);

@@ -1,0 +1,116 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { outcomeOf, start } from '../chaos/bin.js';
+import { startLoopbackServer } from '../support/servers/loopback-server.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+import { serve } from '../support/serve.js';
+
+// A sample of `exhaustion.long.test.ts`: small inputs and answers that took gigabytes, or that nobody could stop.
+
+const mostBytes = 150_000_000;
+
+/** Writes its peak of memory to a file when it ends. */
+const measured = (file: string): string => {
+  const atExit = `process.on('exit', () => {
+    const { readFileSync, writeFileSync } = process.getBuiltinModule('node:fs');
+    const [, kilobytes] = /^VmHWM:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'));
+    writeFileSync(${JSON.stringify(file)}, String(1024 * kilobytes));
+  })`;
+  return `NODE_OPTIONS=--import=data:text/javascript,${encodeURIComponent(atExit)}`;
+};
+
+async function run(world: World, argv: readonly string[], url = 'http://127.0.0.1:1') {
+  const peakFile = world.path('peak');
+  const child = start(world, { url, argv, tracer: ['env', measured(peakFile)] });
+  return { ...(await outcomeOf(child)), peak: Number(readFileSync(peakFile, 'utf8')) };
+}
+
+/** So many mebibytes of a text over and over, compressed. */
+const repeated = (unit: string, mebibytes: number): Buffer => {
+  const text = Buffer.alloc(Math.floor(2 ** 20 / unit.length) * unit.length, unit, 'latin1');
+  const member = gzipSync(text);
+  return Buffer.concat(Array.from({ length: mebibytes }, () => member));
+};
+
+it.runIf(process.platform === 'linux').each([
+  { what: 'NULs as CSV', file: 'in.csv.gz', unit: '\0', code: 8, id: 'E-HEADER' },
+  { what: 'blank lines as CSV', file: 'in.csv.gz', unit: '\n', code: 8, id: 'E-HEADER' },
+  { what: 'spaces of no named format', file: 'in.gz', unit: ' ', code: 0, id: '0 records' },
+  { what: 'blank lines as NDJSON', file: 'in.ndjson.gz', unit: ' \n', code: 0, id: '0 records' },
+])('48 MiB of $what are read in flat memory', async ({ file, unit, code, id }) => {
+  const world = makeWorld();
+  writeFileSync(world.path(file), repeated(unit, 48));
+  const outcome = await run(world, ['upload', '--check', file]);
+  expect(outcome).toMatchObject({ code, stderr: expect.stringContaining(id) as unknown });
+  expect(outcome.peak).toBeLessThan(mostBytes);
+});
+
+it('a signal ends the reading of text that would take an hour', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('in.ndjson.gz'), '');
+  const part = repeated('\n', 1024);
+  for (let n = 0; n < 64; n += 1) appendFileSync(world.path('in.ndjson.gz'), part);
+  const child = start(world, {
+    url: 'http://127.0.0.1:1',
+    argv: ['upload', '--check', 'in.ndjson.gz', '--progress=always'],
+  });
+  child.stderr.once('data', () => child.kill('SIGTERM'));
+  expect(await outcomeOf(child)).toMatchObject({ code: 143 });
+});
+
+it.runIf(process.platform === 'linux')(
+  'rejects of many columns are written before they fill the memory',
+  async () => {
+    const world = makeWorld();
+    const columns = Array.from({ length: 2000 }, (_, n) => `column_${n}_${'x'.repeat(40)}`);
+    writeFileSync(world.path('in.csv'), `identity,${columns.join(',')}\n${'a\n'.repeat(1200)}`);
+    const { code, peak } = await run(world, ['upload', '--check', 'in.csv']);
+    expect(code).toBe(3);
+    expect(readFileSync(world.path('in.csv.rejects.ndjson')).length).toBeGreaterThan(1e8);
+    expect(peak).toBeLessThan(mostBytes);
+  },
+);
+
+const brackets = `[${'[],'.repeat(12_000_000)}[]]`;
+
+it.runIf(process.platform === 'linux').each([
+  {
+    what: 'to an upload',
+    argv: ['upload', 'in.ndjson', '--max-attempts=1'],
+    answer: `{"status":"success","processed":1,"unprocessed":[],"more":${brackets}}`,
+  },
+  {
+    what: 'to a look-up',
+    argv: ['get-profile', 'a', '--max-attempts=1'],
+    answer: `{"status":"success","record":{"identity":"a","more":${brackets}}}`,
+  },
+])('an answer $what of 36 MB of brackets is not read', async ({ argv, answer }) => {
+  const world = makeWorld();
+  writeFileSync(world.path('in.ndjson'), '{"identity":"a","type":"profile","profileData":{}}\n');
+  await using server = await startLoopbackServer((request, response) => {
+    request.resume().on('end', () => response.end(answer));
+  });
+  const outcome = await run(world, argv, server.url);
+  expect(outcome.code).toBe(7);
+  expect(outcome.stderr).toMatch(/more values than were asked for|a body of more than/);
+  expect(outcome.peak).toBeLessThan(mostBytes);
+});
+
+it('the local service refuses a body that is nested too deep, or has too many values', async () => {
+  const { service } = await serve();
+  const post = async (body: string) => {
+    const { accountId, passcode } = service;
+    const headers = {
+      'Content-Type': 'application/json',
+      'X-Service-Account-Id': accountId,
+      'X-Service-Passcode': passcode,
+    };
+    const answer = await fetch(`${service.url}/1/upload`, { method: 'POST', headers, body });
+    return answer.json();
+  };
+  const nested = (depth: number) => `{"d":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+  const refused = { status: 'fail', code: 400, error: 'Malformed request' };
+  expect(await post(nested(4_000_000))).toMatchObject(refused);
+  expect(await post(`{"d":[${'[],'.repeat(2_500_000)}[]]}`)).toMatchObject(refused);
+});

@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { readFileSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { mergeRejects } from '../../src/jobs/rejects.js';
+import { openVoice } from '../../src/jobs/calling/voice.js';
+import { BinProcess } from '../support/processes/bin-process.js';
+import { serve } from '../support/serve.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+
+// Whoever may create files in a directory plants symbolic links at names that the tool writes. No file they
+// lead to changes, whether the tool replaces the link or refuses it.
+
+const content = 'content of a file that the tool may not change\n';
+
+interface Planted {
+  /** Fails unless the file that each link leads to is as it was. */
+  expectUntouched(): void;
+}
+
+/** Plants a link at each name, in the world's working directory. */
+function plant(world: World, ...names: readonly string[]): Planted {
+  const victims = names.map((name, at) => {
+    const victim = path.join(world.cwd, '..', `victim-${at}`);
+    writeFileSync(victim, content);
+    const link = world.path(name);
+    mkdirSync(path.dirname(link), { recursive: true, mode: 0o700 });
+    symlinkSync(victim, link);
+    return { name, victim };
+  });
+  return {
+    expectUntouched: () => {
+      const found = victims.map(({ name, victim }) => [name, readFileSync(victim, 'utf8')]);
+      expect(found).toEqual(victims.map(({ name }) => [name, content]));
+    },
+  };
+}
+
+it('--gone replaces links', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\nbob,Rome\n');
+  expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 0 });
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
+  const links = plant(world, 'gone.csv', 'gone.csv.partial');
+  const again = await world.run(['upload', 'users.csv', '--changed', '--gone', 'gone.csv']);
+  expect(again, again.stderr).toMatchObject({ code: 0 });
+  links.expectUntouched();
+  expect(readFileSync(world.path('gone.csv'), 'utf8')).toBe('bob\n');
+});
+
+it('--record refuses a link, and follows none beside it', async () => {
+  const world = makeWorld();
+  const links = plant(world, 'beside.wav.partial', 'linked.wav');
+  const beside = await openVoice({ record: 'beside.wav' }, { runtime: world.runtime() });
+  await beside.close();
+  await expect(
+    openVoice({ record: 'linked.wav' }, { runtime: world.runtime() }),
+  ).rejects.toMatchObject({ id: 'E-OUTPUT-EXISTS' });
+  links.expectUntouched();
+  expect(readFileSync(world.path('beside.wav'), 'latin1').slice(0, 4)).toBe('RIFF');
+});
+
+it('rejects files of a fleet are collected without following links', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('part'), '{"source":"in.csv","line":1}\n');
+  const links = plant(world, 'all.ndjson', 'all.ndjson.new', 'all.ndjson.1');
+  expect(await mergeRejects([world.path('part')], ['in.csv'], world.path('all.ndjson'))).toBe(1);
+  links.expectUntouched();
+  expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('{"source":"in.csv","line":1}\n');
+});
+
+it('serve --tls replaces a link where its certificate goes', async () => {
+  const world = makeWorld();
+  const port = await freePort();
+  const file = `data/certificate-${port}.pem`;
+  const links = plant(world, file);
+  const argv = ['serve', '--tls', '--port', `${port}`, '--data', 'data'];
+  const service = new BinProcess(world, argv);
+  await service.firstLine();
+  expect(readFileSync(world.path(file), 'utf8')).toContain('BEGIN CERTIFICATE');
+  links.expectUntouched();
+  service.signal('SIGTERM');
+  await service.ended();
+  links.expectUntouched();
+});
+
+/** One that nothing listens on right now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+it('--log-file refuses a link', async () => {
+  const world = makeWorld();
+  const links = plant(world, 'run.log');
+  const { code, stderr } = await world.run(['config', 'list', '--log-file', 'run.log']);
+  expect(code).toBe(9);
+  expect(stderr).toContain('E-FILE-WRITE: the log file run.log could not be written');
+  expect(stderr).toContain('why: it is a symbolic link');
+  links.expectUntouched();
+});

@@ -1,0 +1,259 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fingerprint } from '../../src/jobs/run/run-folder.js';
+import { startTestService, type TestService } from '../../src/testing.js';
+import { serve } from '../support/serve.js';
+import { makeWorld, type World, type WorldOptions } from '../support/test-environment.js';
+
+// Whoever can write to the directories of the tool could choose what it runs, sends and removes. They have to
+// belong to the user or root, and neither group nor others may write to them.
+
+const trusting = { ENGAGECTL_TRUST_GROUP: '1' };
+
+/** A service, and a world with one unfinished run of an upload. */
+async function interrupted(options: WorldOptions = {}) {
+  const { service, world } = await serve({}, options);
+  return { service, world, ...(await interruptUpload(world, service)) };
+}
+
+/** The first of two users is uploaded, and the service fails at the other. */
+async function interruptUpload(world: World, service: TestService) {
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\nbob,Rome\n');
+  await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  const argv = 'upload users.csv --chunk-size 1 --concurrency 1'.split(' ');
+  const { code, stderr } = await world.run(argv);
+  expect(code, stderr).toBe(4);
+  const runs = path.join(world.stateDir, 'runs');
+  const run = readdirSync(runs).find((name) => !name.startsWith('.')) ?? '';
+  return { runs, run, folder: path.join(runs, run) };
+}
+
+/** Of a user who is not the one that the command runs as, in a way that works for root and others. */
+function giveAway(...files: readonly string[]): WorldOptions {
+  const own = process.getuid!();
+  if (own !== 0) return { uid: own + 1 };
+  for (const file of files) chownSync(file, 4711, 4711);
+  return {};
+}
+
+const places: [what: string, of: (found: { world: World; folder: string }) => string][] = [
+  ['the state directory', ({ world }) => world.stateDir],
+  ['runs/', ({ world }) => path.join(world.stateDir, 'runs')],
+  ['the directory of a run', ({ folder }) => folder],
+  ['the header of a run', ({ folder }) => path.join(folder, 'run.json')],
+];
+
+describe.each(places)('%s', (_what, of) => {
+  const commands = [
+    (run: string) => ['runs', 'resume', run],
+    () => ['upload', 'users.csv', '--resume'],
+    () => ['runs', 'prune', '--yes'],
+    () => ['runs', 'list'],
+  ];
+
+  it.each([
+    ['group', 0o020, 'chmod go-w .*ENGAGECTL_TRUST_GROUP=1'],
+    ['others', 0o002, 'chmod go-w '],
+  ])('is refused when its %s may write to it', async (_who, bit, fix) => {
+    const { world, service, run, folder } = await interrupted();
+    const place = of({ world, folder });
+    const sent = service.requests().length;
+    chmodSync(place, statSync(place).mode | bit);
+    for (const argv of commands) {
+      const { code, stderr } = await world.run(argv(run));
+      expect(code, stderr).toBe(2);
+      expect(stderr).toContain(`E-CONFIG-FILE: ${place} can be written by `);
+      expect(stderr).toMatch(new RegExp(`fix: .*${fix}`));
+    }
+    expect(service.requests()).toHaveLength(sent);
+    expect(existsSync(path.join(folder, 'run.json'))).toBe(true);
+  });
+
+  it('is refused when it belongs to another user', async () => {
+    const { world, service, run, folder } = await interrupted();
+    const place = of({ world, folder });
+    const sent = service.requests().length;
+    const as = giveAway(place);
+    for (const argv of commands) {
+      const { code, stderr } = await world.run(argv(run), as);
+      expect(code, stderr).toBe(2);
+      expect(stderr).toMatch(/E-CONFIG-FILE: .* belongs to another user \(uid \d+\)/);
+    }
+    expect(service.requests()).toHaveLength(sent);
+    expect(existsSync(path.join(folder, 'run.json'))).toBe(true);
+  });
+});
+
+it('a volume that its group may write to is accepted with ENGAGECTL_TRUST_GROUP=1', async () => {
+  const { world, service, run, folder, runs } = await interrupted();
+  // As Kubernetes does by fsGroup, each time that a volume is mounted.
+  for (const each of [world.stateDir, runs, folder]) chmodSync(each, 0o2770);
+  for (const each of readdirSync(folder)) chmodSync(path.join(folder, each), 0o660);
+  const before = service.requests().length;
+  expect(await world.run(['runs', 'resume', run])).toMatchObject({ code: 2 });
+  expect(service.requests()).toHaveLength(before);
+  const resumed = await world.run(['runs', 'resume', run], { env: trusting });
+  expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+  expect(service.requests()).toHaveLength(before + 1);
+  expect(readdirSync(runs)).toEqual([]);
+});
+
+it('ENGAGECTL_TRUST_GROUP=1 accepts nothing that everybody may write to', async () => {
+  const { world, run } = await interrupted();
+  chmodSync(world.stateDir, 0o777);
+  expect(await world.run(['runs', 'resume', run], { env: trusting })).toMatchObject({ code: 2 });
+});
+
+describe('config, data and change tracking', () => {
+  const set = [
+    ...'config set --region eu1 --base-url https://a.example --account-id A'.split(' '),
+    '--passcode-stdin',
+  ];
+
+  it('a config directory that its group may write to is refused, or trusted', async () => {
+    const world = makeWorld();
+    mkdirSync(world.configDir);
+    chmodSync(world.configDir, 0o2770);
+    const refused = await world.run(set, { stdin: 'secret\n' });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('E-CONFIG-FILE') });
+    expect(refused.stderr).toContain('ENGAGECTL_TRUST_GROUP=1');
+    expect(readdirSync(world.configDir)).toEqual([]);
+    expect(await world.run(set, { stdin: 'secret\n', env: trusting })).toMatchObject({ code: 0 });
+    chmodSync(path.join(world.configDir, 'config.json'), 0o660);
+    expect(await world.run(['config', 'show'])).toMatchObject({ code: 2 });
+    expect(await world.run(['config', 'show'], { env: trusting })).toMatchObject({ code: 0 });
+  });
+
+  it("a passcode_command in somebody else's config file does not run", async () => {
+    const world = makeWorld();
+    const command = `touch ${world.path('ran')}; echo secret`;
+    const argv = [...set.slice(0, -1), '--passcode-command', command];
+    expect(await world.run(argv)).toMatchObject({ code: 0 });
+    rmSync(world.path('ran'), { force: true });
+    const as = giveAway(path.join(world.configDir, 'config.json'));
+    const { code, stderr } = await world.run(['config', 'check'], as);
+    expect(code, stderr).toBe(2);
+    expect(stderr).toContain('belongs to another user');
+    expect(existsSync(world.path('ran'))).toBe(false);
+  });
+
+  it.each([{}, { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' }])(
+    'serve --data refuses a directory that others may write to: %o',
+    async (env) => {
+      const world = makeWorld({ env });
+      mkdirSync(world.path('data'));
+      chmodSync(world.path('data'), 0o775);
+      const { code, stderr } = await world.run('serve --port 0 --data data'.split(' '));
+      expect(code, stderr).toBe(2);
+      expect(stderr).toContain(`E-CONFIG-FILE: ${world.path('data')} can be written by its group`);
+      expect(readdirSync(world.path('data'))).toEqual([]);
+    },
+  );
+
+  it('upload --changed refuses a memory that others may write to', async () => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
+    expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 0 });
+    const before = service.requests().length;
+    chmodSync(path.join(world.stateDir, 'memory'), 0o770);
+    expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 2 });
+    expect(service.requests()).toHaveLength(before);
+  });
+});
+
+/** Writes the header anew, with a checksum that fits. */
+function plantHeader(folder: string, change: Readonly<Record<string, unknown>>): void {
+  const file = path.join(folder, 'run.json');
+  const { checksum: _, ...header } = JSON.parse(readFileSync(file, 'utf8')) as object & {
+    checksum: string;
+  };
+  const planted = { ...header, ...change };
+  writeFileSync(file, JSON.stringify({ ...planted, checksum: fingerprint(planted) }));
+}
+
+it.each([
+  ['key', '/../../victim'],
+  ['key', 7],
+  ['argv', 'upload'],
+  ['cwd', null],
+])('a run with a planted %s is neither removed nor resumed', async (member, planted) => {
+  const { world, run, folder } = await interrupted();
+  const victim = path.join(world.stateDir, '..', 'victim');
+  mkdirSync(victim);
+  writeFileSync(path.join(victim, 'file'), 'precious');
+  plantHeader(folder, { [member]: planted });
+  rmSync(path.join(folder, 'journal.ndjson')); // it holds a header, too
+  await world.run(['runs', 'prune', '--yes']);
+  await world.run(['runs', 'prune', '--yes']);
+  expect(readFileSync(path.join(victim, 'file'), 'utf8')).toBe('precious');
+  expect(existsSync(folder)).toBe(true);
+  expect(await world.run(['runs', 'resume', run])).toMatchObject({ code: 2 });
+  const { stdout } = await world.run(['runs', 'list', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ runs: [{ run, unreadable: expect.any(String) }] });
+});
+
+it('a run with the id of another directory is not removed', async () => {
+  const { world, folder } = await interrupted();
+  plantHeader(folder, { run: '../victim' });
+  const victim = path.join(world.stateDir, 'victim');
+  renameSync(folder, victim);
+  await world.run(['runs', 'prune', '--yes']);
+  expect(existsSync(path.join(victim, 'run.json'))).toBe(true);
+});
+
+describe('a resumed run', () => {
+  it('sends a saved passcode to no address but that of its profile', async () => {
+    await using attacker = await startTestService();
+    const { world, service, run, folder } = await interruptedWithProfile();
+    const sent = service.requests().length;
+    const url = attacker.env['ENGAGECTL_BASE_URL']!;
+    plantHeader(folder, {
+      argv: ['upload', 'users.csv', '--base-url', url],
+      host: new URL(url).host,
+    });
+    const { code, stderr } = await world.run(['runs', 'resume', run]);
+    expect(code, stderr).toBe(8);
+    expect(stderr).toContain(`E-RUN-CHANGED: run ${run} was begun with --base-url ${url}`);
+    expect(attacker.requests()).toEqual([]);
+    expect(service.requests()).toHaveLength(sent);
+    // The address of the account, and what is typed, are good.
+    const own = service.env['ENGAGECTL_BASE_URL']!;
+    plantHeader(folder, {
+      argv: ['upload', 'users.csv', '--base-url', own],
+      host: new URL(own).host,
+    });
+    expect(await world.run(['runs', 'resume', run])).toMatchObject({ code: 0 });
+  });
+
+  it('takes an address that is typed', async () => {
+    const { world, service, run, folder } = await interruptedWithProfile();
+    const own = service.env['ENGAGECTL_BASE_URL']!;
+    plantHeader(folder, { argv: ['upload', 'users.csv', '--base-url', 'https://x.example'] });
+    const argv = ['runs', 'resume', run, '--base-url', own];
+    expect(await world.run(argv)).toMatchObject({ code: 0 });
+  });
+});
+
+/** As `interrupted`, with an account that is saved instead of in the environment. */
+async function interruptedWithProfile() {
+  const service = await startTestService();
+  const world = makeWorld();
+  world.test.onTestFinished(() => service.close());
+  const { ENGAGECTL_BASE_URL: url = '', ENGAGECTL_ACCOUNT_ID: id = '', ...env } = service.env;
+  const set = ['config', 'set', '--region', 'eu1', '--base-url', url, '--account-id', id];
+  const stdin = env['ENGAGECTL_PASSCODE']!;
+  expect(await world.run([...set, '--passcode-stdin'], { stdin })).toMatchObject({ code: 0 });
+  return { world, service, ...(await interruptUpload(world, service)) };
+}
