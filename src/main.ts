@@ -52,6 +52,7 @@ async function withoutSecrets(argv: readonly string[], outside: Runtime): Promis
         enumerable: true,
       },
       redact: { value: redact, enumerable: true },
+      unredactedStderr: { get: () => outside.stderr, enumerable: true },
     },
   ) as Runtime;
 }

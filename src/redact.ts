@@ -174,13 +174,15 @@ export function typedSecretsRemover(
   const variables = Object.entries(env).filter(([name]) => /^ENGAGECTL_|_proxy$/i.test(name));
   const flags = argv.flatMap((word, at) => {
     const [, name = '', value = argv[at + 1] ?? ''] = /^--([\w-]+)(?:=([^]*))?$/.exec(word) ?? [];
-    return secretName.test(name) ? [value] : [];
+    // A command that prints a passcode is no secret; a log leaves it out all the same.
+    return secretName.test(name) && !name.endsWith('-command') ? [value] : [];
   });
   const values = variables.filter(([name]) => secretName.test(name)).map(([, value]) => value);
   const urls = [...variables.map(([, value]) => value), ...argv].flatMap(secretsOfUrl);
   const secrets = new Set([...flags, ...values, ...urls].map((secret) => secret.trim()));
   const spellings = [...secrets]
-    .filter((secret) => secret.length >= shortestTyped)
+    // A passcode "passcode" stands in messages anyway; hiding it there would only spoil them.
+    .filter((secret) => secret.length >= shortestTyped && !secretName.test(secret))
     .toSorted((a, b) => b.length - a.length)
     .map((secret) => spellingsOf(secret).source);
   if (spellings.length === 0) return undefined;
@@ -188,18 +190,27 @@ export function typedSecretsRemover(
   return (text) => text.replaceAll(all, redacted);
 }
 
-/** The same stream, to which texts are written without what `removed` takes out of them. */
+/**
+ * The same stream, to which texts are written without what `removed` takes out of them. A library
+ * that replaces `write` (ora does, to draw below foreign output) replaces that of the result.
+ */
 export function redactedStream<Stream extends NodeJS.WritableStream>(
   stream: Stream,
   removed: (text: string) => string,
 ): Stream {
+  const original = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  let write: unknown = (chunk: unknown, ...more: unknown[]) =>
+    original(typeof chunk === 'string' ? removed(chunk) : chunk, ...more);
   return new Proxy(stream, {
     get(target, key) {
+      if (key === 'write') return write;
       const value = Reflect.get(target, key, target) as unknown;
-      if (typeof value !== 'function') return value;
-      if (key !== 'write') return value.bind(target) as unknown;
-      return (chunk: string | Uint8Array, ...more: never[]) =>
-        target.write(typeof chunk === 'string' ? removed(chunk) : chunk, ...more);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+    set(target, key, value) {
+      if (key !== 'write') return Reflect.set(target, key, value, target);
+      write = value;
+      return true;
     },
   });
 }

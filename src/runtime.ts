@@ -45,6 +45,8 @@ export interface Runtime {
   readonly onStatusRequest: (show: () => void) => () => void;
   /** Takes secrets that were typed out of a text; undefined where none was. */
   readonly redact?: (text: string) => string;
+  /** Standard error as it is, for what shows a secret on purpose; undefined where none was typed. */
+  readonly unredactedStderr?: Runtime['stderr'];
   /** Gets what is told, whether it is shown or not; undefined without `--log-file`. */
   readonly log?: (entry: LogEntry) => void;
 }

@@ -347,6 +347,7 @@ function idOf(text: string): ErrorId {
   const like = begun.length > 0 ? begun : [closestName(wanted, ids) ?? []].flat();
   const near = like.map((id) => `engagectl help errors ${id}`);
   throw new EngagectlError('E-USAGE', `there is no error "${text}"`, {
+    why: 'an error id begins with E-; engagectl help errors lists all of them',
     fix: near.length > 0 ? `did you mean: ${near.join(', ')}` : 'engagectl help errors',
   });
 }

@@ -119,7 +119,7 @@ it.each([
   ['upload --foo', 'engagectl upload has no such flag'],
   ['uplod', /^known are upload, subscribe, /],
   ['upload --passcode=x', 'others on this machine could read it off the command line'],
-  ['upload u.csv --limit x', '--limit <n>: take the first n records only'],
+  ['upload u.csv --limit x', '--limit <n>: read only the first n records'],
   ['export-events --event E --to today', /^--from <date>: first day: YYYY-MM-DD, /],
   ['config use', 'it is used like this: engagectl config use [options] <profile>'],
   ['completion tcsh', 'it is used like this: engagectl completion [options] <shell>'],
@@ -133,7 +133,7 @@ it.each([
   ['verify u.csv --type email', 'what an upload sent is of the type profile or event'],
   ['verify --settle', /^it settles records of an unknown outcome, /],
   ['cuid derive u.csv --from id --style slug --key-file k', 'a slug is readable: it hides nothing'],
-  ['help errors E-FOO', 'no error message bears such an id'],
+  ['help errors E-FOO', 'an error id begins with E-; engagectl help errors lists all of them'],
 ])('%s: says why', async (line, why) => {
   const world = makeWorld();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');

@@ -67,6 +67,7 @@ describe('an older rejects file', () => {
     const left = `${lines.join('\n')}\n`;
     writeFileSync(journal, left);
     const mark = { bytes: Buffer.byteLength(left), checksum: begun.slice(0, 8) };
+    rmSync(`${journal}.synced`);
     FsyncMarkFile.create(journal, mark);
     writeFileSync(world.path(rejectsName), '{"source":"users.csv","line":5,"sta');
 

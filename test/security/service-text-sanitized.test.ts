@@ -169,13 +169,15 @@ describe.each(saying)('words of the service, %s', (_, argv, answer) => {
   );
 
   it('are cut when they are long', async () => {
-    const long = answer(JSON.stringify('long '.repeat(400_000)));
-    for (const more of [['--json'], ['--verbose']]) {
-      const { screen, files } = await told(argv, long, more);
-      expect(screen.length).toBeLessThan(40_000);
-      expect(files.length).toBeLessThan(200_000);
-      expect(screen + files).toMatch(/… \(\d+ more\)/);
-    }
+    for (const more of [['--json'], ['--verbose']])
+      for (const times of [10_000, 400_000]) {
+        const long = answer(JSON.stringify('long '.repeat(times)));
+        const { screen, files } = await told(argv, long, more);
+        expect(screen.length).toBeLessThan(40_000);
+        expect(files.length).toBeLessThan(200_000);
+        expect(screen + files).toMatch(/… \(\d+ more\)|is longer than 65536 bytes/);
+        if (times === 10_000) expect(screen + files).toMatch(/… \(\d+ more\)/);
+      }
   });
 
   it('give a runner no commands', async () => {

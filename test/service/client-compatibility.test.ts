@@ -333,9 +333,18 @@ describe('texts and echoes as they were recorded', () => {
 });
 
 describe('a server that keeps its head', () => {
-  it('a record nested 10,000 deep is refused or stored, and its neighbours with it', async () => {
-    const service = await run({ variants: { echo: 'changed' } });
+  it('a body nested 10,000 deep is refused whole', async () => {
+    const service = await run();
     const deep = '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000);
+    const body = `{"d":[{"type":"profile","identity":"deep","profileData":{"deep":${deep}}}]}`;
+    const answer = await service.call('POST', '/1/upload', body);
+    expect(answer).toMatchObject({ http: 400, status: 'fail' });
+    expect(await service.profile('identity', 'deep')).toBeUndefined();
+  });
+
+  it('a record nested 250 deep is refused or stored, and its neighbours with it', async () => {
+    const service = await run({ variants: { echo: 'changed' } });
+    const deep = '{"a":'.repeat(250) + '1' + '}'.repeat(250);
     const record = (identity: string, more = '') =>
       `{"type":"profile","identity":"${identity}","profileData":{"deep":${deep}${more}}}`;
     const body = `{"d":[${record('stored')},${record('refused', ',"Email":"x"')},{"type":"profile","identity":"last","profileData":{}}]}`;

@@ -69,7 +69,11 @@ describe('an error', () => {
     expect(shown(defect)).not.toContain('    at ');
     expect(shown(defect, { verbose: true })).toContain('    at ');
     expect(JSON.parse(shown(defect, { json: true }))).toMatchObject({
-      error: { id: 'E-DEFECT', exitCode: 1, why: 'a defect in engagectl, not in what you typed' },
+      error: {
+        id: 'E-DEFECT',
+        exitCode: 1,
+        why: 'internal error: a defect in engagectl, not a mistake in your command',
+      },
     });
   });
 

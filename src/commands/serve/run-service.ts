@@ -31,8 +31,8 @@ export async function serve(
 ): Promise<void> {
   const { startServiceOrExplain } = await import('../shared/local-service.js');
   const told = messagePrinter(settings, runtime);
-  const { stderr, env, now, program } = runtime;
-  const withoutLog = messagePrinter(settings, { stderr, env, now, program });
+  const { stderr, unredactedStderr = stderr, env, now, program } = runtime;
+  const terminalOnly = messagePrinter(settings, { stderr: unredactedStderr, env, now, program });
   const place = await resolveStore(flags, runtime);
   const { signal } = runtime;
   const { folder } = place;
@@ -55,9 +55,8 @@ export async function serve(
       if (place.tls?.isMade) certificate = await writeTrustFile(place.tls, folder, url);
       runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);
       await announce(service, flags, place, certificate?.file, told);
-      // Not into a file or the log of a job: it has the passcode.
-      const isSignedIn = runtime.stderr.isTTY === true && runtime.redact === undefined;
-      if (isSignedIn) withoutLog.note(`look at it: ${linkTo(service, place.credentials)}`);
+      // The sign-in link holds the passcode: it is shown on a terminal, never in a file or a log.
+      if (stderr.isTTY) terminalOnly.note(`look at it: ${linkTo(service, place.credentials)}`);
       else told.note(`look at it: ${url}`);
       await calls.announce(url);
       if (!signal.aborted) await once(signal, 'abort');

@@ -17,7 +17,7 @@ it.each([
   [['get-profile', 'u1'], anew],
   [['get-profile', '--input', 'users.csv'], anew],
   [['export-events', ...range], anew],
-  [['config', 'check'], 'fix: run the same command again'],
+  [['config', 'check'], 'fix: rerun the same command'],
 ])('Ctrl-C of what cannot be resumed speaks of no --resume: %j', async (argv, fix) => {
   const stop = new AbortController();
   const { service, world } = await serve({}, { signal: stop.signal });

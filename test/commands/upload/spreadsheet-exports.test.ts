@@ -88,7 +88,7 @@ it('an empty name of a file is a variable that was not set', async () => {
 describe('a header without the column identity', () => {
   it.each([
     ['Id,City\n1,Oslo\n', 'Id'],
-    ["City,Customer's ID,Email\nOslo,1,a@example.test\n", `'Customer'\\''s ID'`],
+    ["City,Customer's ID,Email\nOslo,1,a@example.test\n", `'Customer'"'"'s ID'`],
     ['Identity,City\nu1,Oslo\n', 'Identity'],
   ])(
     'is answered with the column that says who a row is, if one is called so: %j',
