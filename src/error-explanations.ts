@@ -111,7 +111,7 @@ export const errorExplanations = {
       'a limit on memory or address space (ulimit -v)',
     ],
     next: [
-      'ulimit -v unlimited; or keep the limit and set NODE_OPTIONS=--disable-wasm-trap-handler, which needs less address space',
+      'ulimit -v unlimited; or keep the limit and run with NODE_OPTIONS=--disable-wasm-trap-handler (needs less address space)',
       'node --version    (20.18.1 or newer)',
     ],
   },

@@ -103,7 +103,7 @@ export interface TestService {
 }
 
 /** Starts the local service in this process; it is ready when this resolves (contract §10). */
-export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const { memory = true, tls = false } = options;
   const folder = memory && !tls ? undefined : mkdtempSync(join(tmpdir(), 'engagectl-testing-'));
   const removeFolder = () => {

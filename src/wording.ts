@@ -1,4 +1,4 @@
-import { platform } from 'node:os';
+import { sep } from 'node:path';
 
 /** Characters that steer a terminal or reorder text: C0 except newline and tab, DEL, C1, bidi. */
 const active =
@@ -46,7 +46,7 @@ const plainWord = /^[\w+:,./-][\w@%+=:,./-]*$/;
  * receive exactly this text, and on Windows for PowerShell. Pasted into another shell, it still runs nothing.
  */
 export const quoteForShell = (text: string): string =>
-  platform() === 'win32' ? powershellWord(text) : posixWord(text);
+  sep === '\\' ? powershellWord(text) : posixWord(text);
 
 /** Quotes the name of a file as an operand: a leading dash would make it a flag. `-` stays standard input. */
 export const shellPath = (name: string): string =>

@@ -356,6 +356,10 @@ interface Runtime {
   readonly signal: AbortSignal;
   /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
   readonly onStatusRequest: (show: () => void) => () => void;
+  /** Takes secrets that were typed out of a text; undefined where none was. */
+  readonly redact?: (text: string) => string;
+  /** Standard error as it is, for what shows a secret on purpose; undefined where none was typed. */
+  readonly unredactedStderr?: Runtime['stderr'];
   /** Gets what is told, whether it is shown or not; undefined without `--log-file`. */
   readonly log?: (entry: LogEntry) => void;
 }
@@ -407,7 +411,7 @@ interface WriteResult extends RunResult {
   /** Not sent, since the account accepted them as they are before. */
   readonly unchanged: number;
   /** Of a write that sends only what changed. */
-  readonly plan?: WritePlan;
+  readonly plan?: ChangeCounts;
   /** Of a shard: records that others account for, which are not among those read. */
   readonly otherShards?: number;
   readonly bytesSent: number;
@@ -419,7 +423,7 @@ interface WriteResult extends RunResult {
   readonly stopped: EngagectlError | undefined;
 }
 /** Records of an input against what the account accepted before. */
-interface WritePlan {
+interface ChangeCounts {
   readonly new: number;
   readonly changed: number;
   readonly unchanged: number;

@@ -62,7 +62,7 @@ interface PushOffer {
   readonly details: CallDetails;
 }
 /** The calling system of the local service, which is there when these are given. */
-interface CallOptions {
+interface CallingOptions {
   readonly accountId: string;
   readonly apiKey: string;
   /** Those that are missing are as in production. */
@@ -154,7 +154,7 @@ interface FaultRule extends FaultRuleInput {
 }
 
 /** A request of the API as it arrived, and what became of it. */
-interface SeenRequest {
+interface LoggedRequest {
   /** Counts from 1, and goes on counting when the list is cleared. */
   readonly id: number;
   /** ISO 8601, by the service's clock. */
@@ -208,7 +208,7 @@ interface TestServiceOptions {
   /** How it plays what deployments do differently. */
   readonly variants?: Partial<Variants>;
   /** Account and key of the calling system; without it no calls are routed. */
-  readonly calls?: CallOptions;
+  readonly calls?: CallingOptions;
   /**
    * Is told of each request of the API when all of it has arrived, and waited for: what it does is done before the
    * request is, and a promise holds the request as long as a test wants it. What it throws is the text of a 500.
@@ -216,7 +216,7 @@ interface TestServiceOptions {
   readonly onRequest?: (request: TestRequest) => void | Promise<void>;
 }
 /** A request that the service saw. `body`: its JSON, or its text where it is none. */
-type TestRequest = Omit<SeenRequest, 'body'> & {
+type TestRequest = Omit<LoggedRequest, 'body'> & {
   readonly body: unknown;
 };
 interface TestClock {
@@ -262,7 +262,7 @@ declare function startService(options?: TestServiceOptions): Promise<TestService
 export { startService };
 export type {
   ActiveRule,
-  CallOptions,
+  CallingOptions as CallOptions,
   EndpointName,
   FaultRuleInput,
   PushOffer,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { endpointPaths } from '../../src/contract/endpoints.js';
 import { buildProgram } from '../../src/program.js';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld } from '../support/test-environment.js';
 
 // What a new subcommand needs besides its own file, and what neither the compiler nor the tests of help
@@ -36,7 +36,7 @@ it.each(commandFiles)('a test runs %s', (name) => {
 });
 
 it('the local service answers every path of the contract', async () => {
-  await using service = await startTestService();
+  await using service = await startService();
   for (const known of Object.values(endpointPaths)) {
     const { status } = await fetch(`${service.url}${known}`, { method: 'PATCH' });
     expect(status, `${known}: 405, for PATCH is no method of it; 404 is for unknown paths`).toBe(

@@ -8,7 +8,7 @@ import { exitCodes } from '../../src/errors.js';
 import { inert } from '../../src/ui/sanitize.js';
 import { withProgramName, powershellWord, shellPath, quoteForShell } from '../../src/wording.js';
 import { hasCommand } from '../support/has-command.js';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Lines that are printed to be pasted name files and columns of others. Each line is run in each shell, and the words that a
@@ -240,7 +240,7 @@ const places: Readonly<Record<string, Place>> = {
       `${name}.csv`,
     ],
     printed: async (world, name) => {
-      const service = await startTestService();
+      const service = await startService();
       onTestFinished(() => service.close());
       await service.fault({ after: 1, answer: { status: 503 } });
       writeFileSync(world.path(`${name}.csv`), `City,${cell(`${name} id`)}\nOslo,ann\nOslo,bob\n`);
@@ -255,7 +255,7 @@ const places: Readonly<Record<string, Place>> = {
   'a look at what was exported': {
     meant: (name) => ['head', '-n', '3', asOperand(`${name}.ndjson`)],
     printed: async (world, name) => {
-      const service = await startTestService();
+      const service = await startService();
       onTestFinished(() => service.close());
       writeFileSync(world.path('seen.csv'), 'identity\nann\n');
       const event = ['--type', 'event', '--event-name', 'Seen', '--ts', 'now'];

@@ -15,7 +15,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { packedProject, typeErrors, type Packed } from '../support/packed-package.js';
 
 // What `npm pack` makes of the checkout, and that it runs by itself: installed beside libsql, whose
@@ -334,7 +334,7 @@ describe('serves as a library', () => {
 
   it('does what the examples show', async () => {
     const account = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
-    const service = await startTestService(account);
+    const service = await startService(account);
     onTestFinished(() => service.close());
     const script = path.join(folder, 'examples.mjs');
     const program = examples({ ...account, baseUrl: service.url });
@@ -382,7 +382,7 @@ describe('lets users call each other', () => {
 
   it('as its page shows for Node', async () => {
     const calls = { accountId: 'CALLS', apiKey: 'kept secret' };
-    const router = await startTestService({ calls });
+    const router = await startService({ calls });
     onTestFinished(() => router.close());
     const code = example('ts').replace('http://127.0.0.1:8700', router.url);
     const script = path.join(folder, 'two-devices.mts');

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { hasCommand } from '../support/has-command.js';
 import { makeWorld } from '../support/test-environment.js';
 import { binPath } from '../support/processes/bin-process.js';
@@ -22,7 +22,7 @@ const events = Array.from({ length: 4000 }, (_, at) => ({
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ accountId: 'ACC-1', passcode: 'pass' });
+  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
   return () => service.close();
 });
 

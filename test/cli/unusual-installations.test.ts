@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { accountAt } from '../support/account-environment.js';
 import { makeWorld } from '../support/test-environment.js';
 import { outcomeOf, start } from '../chaos/bin.js';
@@ -20,7 +20,7 @@ it('without what the build makes is told in one line', () => {
 });
 
 it('15 requests that wait at once are no warning of Node', async () => {
-  await using service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+  await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
   await service.fault({ answer: { status: 503 } });
   const { url } = service;
   const world = makeWorld({ env: accountAt(url, passcode) });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
 import { certificate, hasOpenssl } from '../support/certificate.js';
-import { startTestService, type FaultRuleInput } from '../../src/testing.js';
+import { startService, type FaultRuleInput } from '../../src/testing.js';
 import {
   makeWorld,
   type Outcome,
@@ -28,7 +28,7 @@ beforeEach(() => {
 const account = (url: string) => accountAt(url, secret, 'ACC-1');
 
 async function start() {
-  const service = await startTestService({ accountId: 'ACC-1', passcode: secret });
+  const service = await startService({ accountId: 'ACC-1', passcode: secret });
   onTestFinished(() => service.close());
   return service;
 }

@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
-import { startTestService, type TestServiceOptions } from '../../src/testing.js';
+import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { startLyingService, type LyingRecord } from '../support/servers/tampering-proxy.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 const account = { accountId: 'PROOF', passcode: 'passcode-of-the-proof' };
 
 async function serviceOf(options: TestServiceOptions = {}) {
-  const service = await startTestService({ ...account, ...options });
+  const service = await startService({ ...account, ...options });
   onTestFinished(() => service.close());
   return { service, env: service.env };
 }

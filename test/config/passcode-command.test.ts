@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 
@@ -15,7 +15,7 @@ beforeEach(() => {
 
 /** Refuses every other passcode. */
 async function serving(passcode = secret, accountId = 'ACC-1') {
-  const service = await startTestService({ accountId, passcode });
+  const service = await startService({ accountId, passcode });
   onTestFinished(() => service.close());
   return service;
 }

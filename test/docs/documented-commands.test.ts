@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/errors.js';
 import { buildProgram } from '../../src/program.js';
 import { nodeRuntime } from '../../src/runtime.js';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { commandBlocks } from '../support/command-blocks.js';
 
 // The commands of the README and of each page in docs/ run by the built bin: those of a page one after the other in a
@@ -83,7 +83,7 @@ function runBlocks(blocks: ReturnType<typeof commandBlocks>): void {
     for (const [name, content] of Object.entries(files)) {
       writeFileSync(path.join(folder, name), content, { mode: 0o700 });
     }
-    service = await startTestService(account);
+    service = await startService(account);
     // The two config profiles of the recipe between accounts.
     for (const profile of ['old', 'new']) {
       const where = ['--profile', profile, '--region', 'eu1', '--base-url', service.url];

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { startRedis, stores } from '../support/processes/queue-stores.js';
 import { serve, written } from '../support/serve.js';
 import { makeFleet, passcode } from '../fleet/fleet.js';
@@ -81,7 +81,7 @@ describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file'
     expect(block).toContain('replicas: 3');
     const work = listed(/command: \[(fleet.*)\]/.exec(block)![1]!);
     await using store = await startRedis();
-    await using service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { world } = await makeFleet(store, service.url);
     const here = (word: string) => word.replaceAll('/data/', `${world.cwd}/`);
     writeFileSync(world.path('users.csv'), 'identity\nA\nB\nC\n');

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { commandBlocks } from '../support/command-blocks.js';
 import { hasCommand } from '../support/has-command.js';
 import { stores } from '../support/processes/queue-stores.js';
@@ -41,7 +41,7 @@ async function kitchen() {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-recipes-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const start = async (accountId: string) => {
-    const service = await startTestService({ accountId, passcode });
+    const service = await startService({ accountId, passcode });
     onTestFinished(() => service.close());
     return service;
   };

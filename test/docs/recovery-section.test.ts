@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { main } from '../../src/main.js';
-import { startTestService, type TestServiceOptions } from '../../src/testing.js';
+import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { serve, written } from '../support/serve.js';
 import type { Outcome } from '../support/test-environment.js';
 
@@ -94,7 +94,7 @@ it('runs resume works from another folder', async () => {
 
 it('--resume for another account while a run of these files is unfinished is refused: exit 8', async () => {
   const { service, world } = await startRefusing();
-  await using other = await startTestService({ accountId: 'ACCOUNT-2' });
+  await using other = await startService({ accountId: 'ACCOUNT-2' });
   expect((await world.run(upload)).code).toBe(4);
   const sent = service.requests().length;
   const { env } = other;

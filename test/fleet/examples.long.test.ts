@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { examplesIn, helpPages, helpText } from '../help/pages.js';
 import { main } from '../../src/main.js';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { until } from '../support/until.js';
 import { makeFleet, passcode } from './fleet.js';
@@ -22,7 +22,7 @@ let service: TestService;
 beforeAll(async () => {
   if (!redis) return undefined;
   store = await redis.start();
-  service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+  service = await startService({ accountId: 'ACCOUNT-1', passcode });
   return async () => {
     await store[Symbol.asyncDispose]();
     await service.close();

@@ -14,7 +14,7 @@ import {
 import path from 'node:path';
 import { Queue, type Job } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { makeFleet, passcode, type Fleet, type Status } from './fleet.js';
@@ -53,7 +53,7 @@ const inputText = 'identity,Name\nA,1\nB,2\nC,3\nD,4\n';
 async function submitted(...argv: string[]): Promise<Attack> {
   await store.wipe();
   await store.start();
-  const service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+  const service = await startService({ accountId: 'ACCOUNT-1', passcode });
   const fleet = await makeFleet(store, service.url);
   const { world, workDir } = fleet;
   writeFileSync(world.path('users.csv'), inputText);
@@ -518,7 +518,7 @@ it.skipIf(!redis)(
     await service.close();
     const rotated = 'another-secret-of-the-fleet';
     const port = Number(new URL(service.url).port);
-    await using renewed = await startTestService({
+    await using renewed = await startService({
       accountId: 'ACCOUNT-1',
       passcode: rotated,
       port,

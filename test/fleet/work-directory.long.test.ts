@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
@@ -30,7 +30,7 @@ async function retried(fleet: Fleet, run: string) {
 describe.each(stores)('on $name', ({ start }) => {
   it('a shard whose result is damaged or gone is finished by its journal', async () => {
     await using store = await start();
-    await using service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, shard } = await done(store, service.url);
     expect((await fleet.run('status')).stdout).toBe(`${run}  ${fleet.workDir}\n`);
     const result = path.join(shard, 'result.json');
@@ -52,7 +52,7 @@ describe.each(stores)('on $name', ({ start }) => {
 describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
   it('a run that the store has lost is put back where workers look, with the budget', async () => {
     await using store = await stores[0]!.start();
-    await using service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const fleet = await makeFleet(store, service.url);
     writeFileSync(fleet.world.path('users.csv'), 'identity\nA\nB\n');
     const run = await fleet.submit('upload', 'users.csv', '--shards', '2');
@@ -67,7 +67,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
 
   it('a shard whose folder is gone is not begun once more', async () => {
     await using store = await stores[0]!.start();
-    await using service = await startTestService({ accountId: 'ACCOUNT-1', passcode });
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, shard } = await done(store, service.url);
     rmSync(shard, { recursive: true });
     const { code, stderr } = await retried(fleet, run);

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 import { examplesIn, helpPages, helpText } from './pages.js';
 import { binPath } from '../support/processes/bin-process.js';
@@ -62,7 +62,7 @@ let service: TestService;
 let configuration: Buffer | undefined;
 
 beforeAll(async () => {
-  service = await startTestService({ ...account, calls: { ...calls, timers: { ringing: 300 } } });
+  service = await startService({ ...account, calls: { ...calls, timers: { ringing: 300 } } });
 });
 afterAll(async () => service.close());
 
@@ -114,7 +114,7 @@ async function saveRegion(
 async function withUnfinishedRun(example: string, world: World): Promise<string> {
   const id = /\b\d{8}-\d{6}-\w{4}\b/;
   if (!id.test(example)) return example;
-  const refusing = await startTestService(account);
+  const refusing = await startService(account);
   onTestFinished(() => refusing.close());
   await refusing.fault({ after: 1, times: 1, answer: { status: 401 } });
   await saveRegion(world, 'eu1', [], refusing.url);

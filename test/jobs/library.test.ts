@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { until } from '../support/until.js';
 
 // The library against the local service: what it does is what the commands do, so here is what is its own.
@@ -16,7 +16,7 @@ let service: TestService;
 let account: Account;
 
 beforeAll(async () => {
-  service = await startTestService(credentials);
+  service = await startService(credentials);
   account = connect({ baseUrl: service.url, ...credentials, stateFolder: inFolder('state') });
 });
 afterAll(async () => {
@@ -288,7 +288,7 @@ it('takes one signal for fifteen runs at once, each with many requests, without 
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);
   process.on('warning', warned);
-  await using busy = await startTestService({
+  await using busy = await startService({
     ...credentials,
     maxConcurrent: { upload: 225, other: 3 },
   });

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import { startTestService, type FaultRuleInput } from '../../src/testing.js';
+import { startService, type FaultRuleInput } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Identities and addresses are shortened wherever a log may keep them, and whole in the files asked for.
@@ -26,7 +26,7 @@ async function told(
   rule: FaultRuleInput,
   more: readonly string[] = [],
 ) {
-  const service = await startTestService();
+  const service = await startService();
   onTestFinished(() => service.close());
   await service.fault(rule);
   const world = makeWorld({ env: service.env });

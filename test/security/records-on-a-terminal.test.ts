@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Records may hold what steers a terminal. Where a command prints them on one, none of it arrives; a file or a pipe gets every byte.
@@ -11,7 +11,7 @@ const active =
   /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]|\r(?!\n)/u;
 
 async function world(): Promise<World> {
-  const service = await startTestService();
+  const service = await startService();
   onTestFinished(() => service.close());
   const made = makeWorld({ env: service.env });
   const name = `x${steering}`;

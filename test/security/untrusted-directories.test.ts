@@ -13,7 +13,7 @@ import {
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../src/jobs/run/run-folder.js';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { serve } from '../support/serve.js';
 import { makeWorld, type World, type WorldOptions } from '../support/test-environment.js';
 
@@ -214,7 +214,7 @@ it('a run with the id of another directory is not removed', async () => {
 
 describe('a resumed run', () => {
   it('sends a saved passcode to no address but that of its profile', async () => {
-    await using attacker = await startTestService();
+    await using attacker = await startService();
     const { world, service, run, folder } = await interruptedWithProfile();
     const sent = service.requests().length;
     const url = attacker.env['ENGAGECTL_BASE_URL']!;
@@ -247,7 +247,7 @@ describe('a resumed run', () => {
 
 /** As `interrupted`, with an account that is saved instead of in the environment. */
 async function interruptedWithProfile() {
-  const service = await startTestService();
+  const service = await startService();
   const world = makeWorld();
   world.test.onTestFinished(() => service.close());
   const { ENGAGECTL_BASE_URL: url = '', ENGAGECTL_ACCOUNT_ID: id = '', ...env } = service.env;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTestService, type TestServiceOptions } from '../../src/testing.js';
+import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { makeWorld } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 
@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 const ann = { type: 'profile', identity: 'ann', profileData: { City: 'Oslo' } };
 
 async function started(options: TestServiceOptions = {}) {
-  const service = await startTestService(options);
+  const service = await startService(options);
   onTestFinished(() => service.close());
   const headers = {
     'X-Service-Account-Id': service.accountId,
@@ -124,12 +124,12 @@ describe('what is wrong is said at once', () => {
   });
 
   it('of a seed, with its place', async () => {
-    await expect(startTestService({ seed: [ann, { type: 'x' }] })).rejects.toThrow('seed:2: Type');
+    await expect(startService({ seed: [ann, { type: 'x' }] })).rejects.toThrow('seed:2: Type');
     const sum = (n: unknown) => ({ type: 'profile', identity: 'a', profileData: { n } });
-    await expect(
-      startTestService({ seed: [sum(1.7e308), sum({ $incr: 1.7e308 })] }),
-    ).rejects.toThrow('seed:2: Profile data is incorrect. A sum is too large.');
-    await expect(startTestService({ seed: ['/none.ndjson'] })).rejects.toThrow(
+    await expect(startService({ seed: [sum(1.7e308), sum({ $incr: 1.7e308 })] })).rejects.toThrow(
+      'seed:2: Profile data is incorrect. A sum is too large.',
+    );
+    await expect(startService({ seed: ['/none.ndjson'] })).rejects.toThrow(
       '/none.ndjson:1: the file cannot',
     );
   });

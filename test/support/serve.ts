@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { startTestService, type TestService, type TestServiceOptions } from '../../src/testing.js';
+import { startService, type TestService, type TestServiceOptions } from '../../src/testing.js';
 import { makeWorld, type World, type WorldOptions } from './test-environment.js';
 
 /** A service as a user's tests start it, which ends with the test, and a world whose account is there. */
@@ -7,7 +7,7 @@ export async function serve(
   options: TestServiceOptions = {},
   { env, ...more }: WorldOptions = {},
 ): Promise<{ readonly service: TestService; readonly world: World }> {
-  const service = await startTestService(options);
+  const service = await startService(options);
   onTestFinished(() => service.close());
   return { service, world: makeWorld({ ...more, env: { ...service.env, ...env } }) };
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService } from '../../src/testing.js';
+import { startService } from '../../src/testing.js';
 import { hasChromium, launchChromium } from '../support/processes/chromium.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
@@ -18,7 +18,7 @@ async function reportOf(world: World) {
     code: 515,
     error: `${hostile} record number : ${n}`,
   }));
-  await using service = await startTestService();
+  await using service = await startService();
   const partial = { status: 'partial', processed: 7, unprocessed };
   for (const answer of [{ status: 429 }, { status: 503 }, { body: partial }])
     await service.fault({ times: 1, answer });

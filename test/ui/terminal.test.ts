@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startTestService, type TestService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { hasCommand } from '../support/has-command.js';
 import { binPath } from '../support/processes/bin-process.js';
 
@@ -16,7 +16,7 @@ const canTry = hasCommand('script', 'progress is not tried at a terminal');
 const root = mkdtempSync(path.join(tmpdir(), 'engagectl-terminal-'));
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ latencyMs: 100 });
+  service = await startService({ latencyMs: 100 });
 });
 afterAll(async () => {
   await service.close();

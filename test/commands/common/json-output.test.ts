@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { main } from '../../../src/main.js';
 import { buildProgram } from '../../../src/program.js';
-import { startTestService, type TestService } from '../../../src/testing.js';
+import { startService, type TestService } from '../../../src/testing.js';
 import { makeWorld, type Outcome, type World } from '../../support/test-environment.js';
 
 // Every command answers `--json` with one object that names its schema: on stdout, or on stderr where
@@ -53,7 +53,7 @@ const others =
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startService();
   return async () => service.close();
 });
 afterAll(() => service.close());

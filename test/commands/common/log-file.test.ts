@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { main } from '../../../src/main.js';
-import { startTestService, type FaultRuleInput } from '../../../src/testing.js';
+import { startService, type FaultRuleInput } from '../../../src/testing.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
 // `--log-file`, and what -v and -vv tell of requests.
@@ -9,7 +9,7 @@ import { makeWorld, type World } from '../../support/test-environment.js';
 const passcode = 'seeded-pass-7Q';
 
 async function start(rule?: FaultRuleInput): Promise<World> {
-  const service = await startTestService({ accountId: 'ACC-1', passcode });
+  const service = await startService({ accountId: 'ACC-1', passcode });
   onTestFinished(() => service.close());
   if (rule) await service.fault(rule);
   const world = makeWorld({ env: service.env });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startTestService, type TestService } from '../../../src/testing.js';
+import { startService, type TestService } from '../../../src/testing.js';
 import { makeWorld, type World, type WorldOptions } from '../../support/test-environment.js';
 
 // Writes with a config profile that is marked production.
@@ -9,7 +9,7 @@ let world: World;
 let service: TestService;
 beforeEach(async () => {
   world = makeWorld();
-  service = await startTestService({ accountId: 'ACC-1', passcode: 'pass' });
+  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
   onTestFinished(() => service.close());
   writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
   writeFileSync(world.path('phones.csv'), 'type,value,status\nphone,+441234567,Unsubscribe\n');

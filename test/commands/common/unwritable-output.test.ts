@@ -2,14 +2,14 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildProgram } from '../../../src/program.js';
-import { startTestService, type TestService } from '../../../src/testing.js';
+import { startService, type TestService } from '../../../src/testing.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // A file that cannot be written is refused before the first request, whichever flag names it.
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ accountId: 'ACC-1', passcode: 'pass' });
+  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
   return () => service.close();
 });
 afterAll(() => service.close());

@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { startTestService } from '../../../src/testing.js';
+import { startService } from '../../../src/testing.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
 // `config check` where the chosen region refuses: the profile's other regions are asked as well.
@@ -12,7 +12,7 @@ beforeEach(() => {
 /** A region that takes this pair of account and passcode, and refuses all others. */
 async function region(pair = 'nobody:knows') {
   const [accountId = '', passcode = ''] = pair.split(':');
-  const service = await startTestService({ accountId, passcode });
+  const service = await startService({ accountId, passcode });
   onTestFinished(() => service.close());
   return service;
 }

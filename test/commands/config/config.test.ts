@@ -4,7 +4,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startTestService } from '../../../src/testing.js';
+import { startService } from '../../../src/testing.js';
 import { accountAt } from '../../support/account-environment.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
@@ -296,7 +296,7 @@ test('a profile named twice is refused', async () => {
 
 describe('config check', () => {
   async function serve() {
-    const service = await startTestService({ accountId: 'ACC-1', passcode: 'right' });
+    const service = await startService({ accountId: 'ACC-1', passcode: 'right' });
     onTestFinished(() => service.close());
     return service.url;
   }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startTestService, type FaultRuleInput } from '../../../src/testing.js';
+import { startService, type FaultRuleInput } from '../../../src/testing.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // `config set` tries what it saved, and saves it whatever comes of that.
@@ -8,7 +8,7 @@ const secret = 'set-pass-5qZ';
 
 /** `rule`: what the service does instead of taking them. */
 async function set(rule: FaultRuleInput | undefined, ...more: string[]) {
-  const service = await startTestService({ accountId: 'ACC-1', passcode: secret });
+  const service = await startService({ accountId: 'ACC-1', passcode: secret });
   onTestFinished(() => service.close());
   if (rule) await service.fault(rule);
   const world = makeWorld({ sleep: 'real' });

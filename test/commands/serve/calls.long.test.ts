@@ -69,13 +69,14 @@ it('--tls: commands with --region local join it when they trust its certificate,
   expect(await trusting.ended()).toBe(0);
 });
 
-it('a folder that cannot keep a secret serves all but calls', async () => {
+it('a data directory that everybody may write to is refused', async () => {
   const world = makeWorld();
   mkdirSync(world.path('open'));
   chmodSync(world.path('open'), 0o777);
-  const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
-  const service = await serve(world, ['--data', 'open'], account);
-  expect(service.stderr()).toContain('calls are not served');
+  const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const service = new BinProcess(world, ['serve', '--port', '0', '--data', 'open'], env);
+  expect(await service.ended()).toBe(2);
+  expect(service.stderr).toContain('E-CONFIG-FILE');
 });
 
 it('--calls off refuses every call', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { startTestService } from '../../../src/testing.js';
+import { startService } from '../../../src/testing.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
 // --quote, --escape, --comment and longer delimiters: the same outcomes as with RFC 4180.
@@ -23,7 +23,7 @@ const rejectsOf = (world: World, name: string): unknown[] =>
 const recordsIn = (body: unknown) => (body as { readonly d: readonly unknown[] }).d;
 
 it('an upload sends the cells, rejects by line, and goes on only with the same dialect', async () => {
-  await using service = await startTestService();
+  await using service = await startService();
   await service.fault({ after: 3, times: 1, answer: { status: 401 } });
   const world = makeWorld({ env: service.env });
   writeFileSync(world.path('users.txt'), text);

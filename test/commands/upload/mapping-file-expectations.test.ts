@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTestService } from '../../../src/testing.js';
+import { startService } from '../../../src/testing.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
 // What a mapping file expects of an input, beside how it is mapped.
@@ -15,7 +15,7 @@ const mapping = {
 };
 
 async function worldWith(files: Readonly<Record<string, unknown>>, env = {}) {
-  const service = await startTestService();
+  const service = await startService();
   onTestFinished(() => service.close());
   const world = makeWorld({ env: { ...service.env, ...env } });
   for (const [name, content] of Object.entries(files)) {

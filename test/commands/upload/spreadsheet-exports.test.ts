@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTestService } from '../../../src/testing.js';
+import { startService } from '../../../src/testing.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // Files as spreadsheets and hurried people make them: what is wrong is said where it can be put right.
 
 async function upload(name: string, text: string, ...flags: string[]) {
-  const service = await startTestService();
+  const service = await startService();
   onTestFinished(() => service.close());
   const world = makeWorld({ env: service.env });
   writeFileSync(world.path(name), text);

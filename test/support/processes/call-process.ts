@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { CallTimers } from '../../../src/calling/protocol.js';
-import { startTestService } from '../../../src/testing.js';
+import { startService } from '../../../src/testing.js';
 import { BinProcess } from './bin-process.js';
 import { makeWorld, type World } from '../test-environment.js';
 import { until } from '../until.js';
@@ -42,7 +42,7 @@ export class CallProcess extends BinProcess {
 /** A service with calling, of these times where they are not the usual ones, and who talks to it. */
 export async function callingWorld(timers: Partial<CallTimers> = {}) {
   const calls = { accountId: 'CALLS-1', apiKey: 'k3y-of-the-calls', timers };
-  const service = await startTestService({ calls });
+  const service = await startService({ calls });
   onTestFinished(() => service.close());
   const world = makeWorld();
   const { env } = service;

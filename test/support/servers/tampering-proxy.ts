@@ -1,11 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import {
-  startTestService,
-  type TestService,
-  type TestServiceOptions,
-} from '../../../src/testing.js';
+import { startService, type TestService, type TestServiceOptions } from '../../../src/testing.js';
 import { startLoopbackServer } from './loopback-server.js';
 
 export type LyingRecord = Record<string, unknown>;
@@ -25,7 +21,7 @@ export async function startLyingService(
   stores: (records: readonly LyingRecord[]) => readonly LyingRecord[],
   options: TestServiceOptions = {},
 ): Promise<LyingService> {
-  const service = await startTestService(options);
+  const service = await startService(options);
   onTestFinished(() => service.close());
   const proxy = await startLoopbackServer((request, response) => {
     void respond(request, response);
