@@ -30,7 +30,7 @@ src/bulk/outcomes ordinal-set outcome-log tally: test/bulk test/change-tracking 
 src/bulk/journal journal journal-format: test/bulk/journal.test.ts test/bulk/sync-order.test.ts test/bulk/fencing.test.ts test/bulk/commit-queue.test.ts test/bulk/resume.test.ts
 src/bulk/export cursor export-documents export-journal slice: test/commands/export test/chaos/malformed-http-cases.test.ts
 src/output checkpoint-file spill-file: test/commands/export test/output
-src/client redact: test/client/redact.test.ts test/security test/commands/common/log-file.test.ts
+src redact: test/client/redact.test.ts test/security test/commands/common/log-file.test.ts
 src/jobs/run sent-files-ledger: test/jobs/sent-files-ledger.test.ts test/bulk/sync-order.test.ts
 src/jobs shard: test/jobs/shard.test.ts test/commands/upload/sharding.test.ts test/commands/export/missing-days.test.ts
 src/mapping sharding: test/commands/upload/sharding.test.ts
@@ -46,7 +46,7 @@ for (const line of table.trim().split('\n')) {
 
 /** Mutations that change nothing anybody could see, with the reason. */
 const equivalents = readFileSync(`${import.meta.dirname}/equivalent-mutations.txt`, 'utf8');
-const equivalent = new Set(equivalents.split('\n').filter((line) => /^\S/.test(line)));
+const equivalent = new Set(equivalents.split('\n').filter((line) => /^[a-z]/.test(line)));
 
 const string = { type: 'string' };
 const seconds = { ...string, default: '60' };
@@ -86,6 +86,10 @@ const pairs = '< <= >=,<= < >,> >= <=,>= > <,=== !==,!== ===,== !=,!= ==,+ -,- +
 const words = pairs.split(',').map((pair) => pair.split(' '));
 const swaps = new Map(words.map(([operator, ...others]) => [operator, others]));
 const all = modules.flatMap((file) => mutationsOf(file, readFileSync(`${root}/${file}`, 'utf8')));
+const names = new Set(modules.length < testsOf.size ? equivalent : all.map(nameOf));
+const stale = [...equivalent].filter((name) => !names.has(name));
+if (stale.length > 0)
+  throw new Error(`bin/equivalent-mutations.txt has lines of no mutation:\n${stale.join('\n')}`);
 const planted = all.filter((mutation) => !equivalent.has(nameOf(mutation)));
 /** Of a report of this program: only what survived is planted again. */
 const survived =

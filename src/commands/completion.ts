@@ -1,3 +1,4 @@
+import { isTableName } from '../contract/file-formats.js';
 import path from 'node:path';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Runtime } from '../runtime.js';
@@ -134,7 +135,9 @@ const otherFiles =
 async function inputColumns(line: readonly string[], runtime: Runtime): Promise<string[]> {
   const words = [...line];
   const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
-  const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));
+  const file = words.find(
+    (word, at) => isTableName(word) && !otherFiles.test(flagBefore(words, at)),
+  );
   if (file === undefined) return [];
   const { readColumns } = await import('../jobs/input-files.js');
   const delimiter = valueOf('--delimiter', words)?.replace(/^\\t$/, '\t');
@@ -147,8 +150,6 @@ async function inputColumns(line: readonly string[], runtime: Runtime): Promise<
     .filter((name) => isPlain(name) && !taken.has(name))
     .map((name) => `${before}${name}`);
 }
-
-const isTable = (word: string): boolean => /\.[ct]sv(?:\.gz)?$/i.test(word);
 
 /** bash takes `--output=x.csv` for three words. */
 const flagBefore = (words: readonly string[], at: number): string =>

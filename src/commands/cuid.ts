@@ -1,10 +1,11 @@
+import { inputFormatsText } from '../contract/file-formats.js';
 import { inputOptions, requireInput } from './flags/input-flags.js';
 import { choice, nonEmpty } from './flags/value-parsers.js';
 import type { CheckCuidsHooks, CheckCuidsOptions } from '../jobs/cuid/check-cuids.js';
 import type { DeriveCuidsOptions } from '../jobs/cuid/derive-cuids.js';
 import type { CommandSpec } from './shared/command-spec.js';
 
-const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin';
+const input = `${inputFormatsText}, or a list; - reads stdin`;
 
 const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
   needs: 'nothing',

@@ -1,3 +1,4 @@
+import { inputFormatsText } from '../contract/file-formats.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 import type { CommandSpec } from './shared/command-spec.js';
 
@@ -10,7 +11,7 @@ export const command: CommandSpec<DemergeFlags> = {
   description:
     'Splits merged user profiles. Some event data of a merged profile may be lost. Asks for ' +
     'confirmation on a terminal; elsewhere it needs --yes.',
-  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
+  operands: [['[file...]', `${inputFormatsText}, or a list; - reads stdin`]],
   examples: `
     # read and validate everything, send nothing
     engagectl demerge identities.txt --check

@@ -1,3 +1,4 @@
+import { inputFormatsText } from '../contract/file-formats.js';
 import { choiceInAnyCase } from './flags/value-parsers.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 import type { CommandSpec } from './shared/command-spec.js';
@@ -26,7 +27,7 @@ export const command: CommandSpec<SubscribeFlags> = {
   description:
     'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. ' +
     'CSV columns or NDJSON members: type, value, status.',
-  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
+  operands: [['[file...]', `${inputFormatsText}, or a list; - reads stdin`]],
   examples: `
     # a CSV with the columns type, value and status
     engagectl subscribe opt-outs.csv

@@ -1,3 +1,4 @@
+import { inputFormatsText, isTableName } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { mappingOptions, requireInput, typeOption } from './flags/input-flags.js';
 import { nonEmpty } from './flags/value-parsers.js';
@@ -46,7 +47,7 @@ export const command: CommandSpec<UploadFlags> = {
   description:
     'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events. ' +
     'One column is the identity; every other column becomes a profile property of the same name.',
-  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
+  operands: [['[file...]', `${inputFormatsText}; - reads stdin`]],
   examples: `
     # preview with other column names and types
     engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview
@@ -84,9 +85,7 @@ export const command: CommandSpec<UploadFlags> = {
 /** A row of a table is what --type says; a JSON record says it itself. */
 function nounsOf(type: UploadFlags['type'], files: readonly string[]): string {
   if (type === 'event') return 'events';
-  return files.length > 0 && files.every((file) => /\.[ct]sv(?:\.gz)?$/i.test(file))
-    ? 'users'
-    : 'records';
+  return files.length > 0 && files.every(isTableName) ? 'users' : 'records';
 }
 
 /** Throws E-USAGE. */

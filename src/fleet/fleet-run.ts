@@ -14,10 +14,10 @@ import {
   rmSync,
   type Dirent,
 } from 'node:fs';
-import { gunzipSync, constants as zlib } from 'node:zlib';
 import { EngagectlError, type ExitCode } from '../errors.js';
 import { makePrivateFolder, noFollow, replaceFile } from '../files/atomic-write.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
+import { textStart } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
 import { canonicalJson, untrusted, type FleetKey } from './signature.js';
 import type { Shard } from '../jobs/job-options.js';
@@ -452,7 +452,7 @@ export async function inputFile(file: string): Promise<InputFile> {
   let once = false;
   try {
     for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
-      if (bytes === 0) once = ofOnce.test(beginning(chunk as Buffer));
+      if (bytes === 0) once = ofOnce.test(await textStart(chunk as Buffer));
       hash.update(chunk as Buffer);
       bytes += (chunk as Buffer).length;
     }
@@ -469,13 +469,3 @@ export async function inputFile(file: string): Promise<InputFile> {
 
 /** Events, exported ones among them, and operators, as NDJSON and JSON have them. */
 const ofOnce = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;
-
-/** The text that a file begins with. */
-function beginning(chunk: Buffer): string {
-  const some = chunk.subarray(0, 64 * 1024);
-  try {
-    return gunzipSync(some, { finishFlush: zlib.Z_SYNC_FLUSH }).toString('latin1');
-  } catch {
-    return some.toString('latin1'); // it is not packed
-  }
-}

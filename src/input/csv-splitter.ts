@@ -1,3 +1,4 @@
+import { type InputFormat, defaultDelimiter } from '../contract/file-formats.js';
 import {
   BEYOND,
   CsvScanner,
@@ -237,7 +238,7 @@ const dialects = new Map<string, CsvDialect>();
  * list is a CSV without delimiter. Throws EngagectlError E-USAGE for markers that leave open what
  * is meant.
  */
-export function dialectOf(format: 'csv' | 'tsv' | 'list', options: InputOptions): CsvDialect {
+export function dialectOf(format: InputFormat, options: InputOptions): CsvDialect {
   const { quote = quotationMark, escape = quote, comment = '' } = options;
   const delimiter = delimiterOf(format, options.delimiter);
   refuseClash({
@@ -257,10 +258,10 @@ export function dialectOf(format: 'csv' | 'tsv' | 'list', options: InputOptions)
   return markers;
 }
 
-function delimiterOf(format: 'csv' | 'tsv' | 'list', named: string | undefined): string {
-  if (format === 'list') return '';
-  if (named !== undefined) return named === '\\t' ? '\t' : named;
-  return format === 'tsv' ? '\t' : ',';
+function delimiterOf(format: InputFormat, named: string | undefined): string {
+  const delimiter = defaultDelimiter(format) ?? ',';
+  if (delimiter === '' || named === undefined) return delimiter;
+  return named === '\\t' ? '\t' : named;
 }
 
 function refuseClash(markers: Readonly<Record<string, string>>): void {

@@ -1,10 +1,13 @@
 import { finished } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
+import {
+  compressionOfBytes,
+  compressions,
+  longestMagic,
+  type CompressionName,
+} from '../contract/file-formats.js';
 import { Breaks } from '../event-loop.js';
 import { shellPath } from '../wording.js';
-
-const magic = Buffer.from([0x1f, 0x8b]);
 
 /** Compressed bytes inflated at once. At most 1032 times as many come out and wait in memory, so the size adapts to that. */
 const sliceBytes = { least: 64, first: 1024, most: 16 * 1024 };
@@ -12,25 +15,29 @@ const sliceBytes = { least: 64, first: 1024, most: 16 * 1024 };
 const mostInflated = 1024 * 1024;
 
 /**
- * Inflates text that is gzip by its first two bytes, whatever its name, and passes on any other.
- * Several members in a row are one text. Throws EngagectlError E-FILE-READ for a cut file, after
+ * Decompresses data that its first bytes show to be compressed, whatever its name, and passes on any
+ * other. Several gzip members in a row are one text. Throws EngagectlError E-FILE-READ for a cut file, after
  * all that could be inflated, and for a damaged one, after what was inflated up to there.
  */
 export async function* decompress(
   chunks: AsyncIterable<Buffer>,
   name: string,
 ): AsyncGenerator<Buffer> {
-  const { head, all } = await peekBytes(chunks, magic.length);
-  if (head.subarray(0, magic.length).equals(magic)) yield* inflate(all, name);
-  else yield* all;
+  const { head, all } = await peekBytes(chunks, longestMagic);
+  const compression = compressionOfBytes(head);
+  if (compression === undefined) yield* all;
+  else yield* inflate(all, { name, compression });
 }
 
 /**
  * Slice by slice, and not by `pipeline`, because a stream that fails throws away the text it
  * had already inflated. A failing zlib stream calls no callback, it only emits.
  */
-async function* inflate(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
-  const inflater = createGunzip({ chunkSize: 64 * 1024 });
+async function* inflate(
+  chunks: AsyncIterable<Buffer>,
+  { name, compression }: { readonly name: string; readonly compression: CompressionName },
+): AsyncGenerator<Buffer> {
+  const inflater = await compressions[compression].inflater();
   const slicer = new Slicer();
   const breaks = new Breaks();
   let inflated: Buffer[] = [];
@@ -55,12 +62,12 @@ async function* inflate(chunks: AsyncIterable<Buffer>, name: string): AsyncGener
       });
       const failure = await Promise.race([ended, written]);
       yield* take();
-      if (failure) throw damaged(name, failure);
+      if (failure) throw damaged(name, failure, compression);
     }
     inflater.end();
     const failure = await ended;
     yield* take();
-    if (failure) throw damaged(name, failure);
+    if (failure) throw damaged(name, failure, compression);
   } finally {
     inflater.destroy();
   }
@@ -86,15 +93,21 @@ class Slicer {
   }
 }
 
-function damaged(name: string, cause: Error & { code?: string }): EngagectlError {
+function damaged(
+  name: string,
+  cause: Error & { code?: string },
+  compression: CompressionName,
+): EngagectlError {
   const cut = cause.code === 'Z_BUF_ERROR';
   return new EngagectlError(
     'E-FILE-READ',
-    cut ? `${name} ends in the middle of its gzip data` : `${name} holds damaged gzip data`,
+    cut
+      ? `${name} ends in the middle of its ${compression} data`
+      : `${name} contains damaged ${compression} data`,
     {
       file: name,
       why: cut ? 'the file was cut, or is still being written' : cause.message,
-      fix: `test it with: gzip -t ${shellPath(name)}; then fetch the whole file again`,
+      fix: `test it with: ${compression} -t ${shellPath(name)}; then fetch the whole file again`,
       cause,
     },
   );

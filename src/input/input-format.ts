@@ -1,16 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import { endOfLine } from './record-splitter.js';
 import { quoteForShell } from '../wording.js';
-import type { InputFormat } from './row-block.js';
+import type { InputFormat } from '../contract/file-formats.js';
 import type { TextBuffer } from './text-buffer.js';
-
-const extensions: Readonly<Record<string, InputFormat>> = {
-  csv: 'csv',
-  tsv: 'tsv',
-  ndjson: 'ndjson',
-  jsonl: 'ndjson',
-  json: 'json',
-};
 
 /** Also used between cells, but never guessed. */
 const otherDelimiters = [';', '\t', '|', ','];
@@ -22,12 +14,6 @@ const mostAbove = 1024 * 1024;
 
 const openingBrace = 0x7b;
 const openingBracket = 0x5b;
-
-/** Format by the name's extension, `.gz` set aside. */
-export function inputFormatOfName(name: string): InputFormat | undefined {
-  const extension = /\.([a-z]+)(?:\.gz)?$/i.exec(name)?.[1];
-  return extensions[extension?.toLowerCase() ?? ''];
-}
 
 /** Format by what the first line looks like. No text at all is NDJSON of no records: an empty pipe is no error. */
 export async function detectFormat(

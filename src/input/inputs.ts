@@ -1,3 +1,4 @@
+import { type InputFormat } from '../contract/file-formats.js';
 import { CsvProgram, type CsvDialect } from '../text/csv-scanner.js';
 import { splitBlocks } from './record-splitter.js';
 import { checkEncoding } from './encoding.js';
@@ -16,7 +17,7 @@ import { SourceList } from './source.js';
 import type { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { InputOptions } from './input-format.js';
-import type { Position, RowBlock, TextDigest, InputFormat } from './row-block.js';
+import type { Position, RowBlock, TextDigest } from './row-block.js';
 
 export { type InputOptions } from './input-format.js';
 

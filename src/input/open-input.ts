@@ -1,3 +1,4 @@
+import { type InputFormat, inputFormatOfName } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter, dialectOf } from './csv-splitter.js';
 import { decodeText } from './encoding.js';
@@ -7,7 +8,6 @@ import {
   expectDelimiter,
   expectHeader,
   expectLines,
-  inputFormatOfName,
   detectFormat,
   type InputOptions,
 } from './input-format.js';
@@ -18,7 +18,7 @@ import { NdjsonSplitter } from './ndjson-splitter.js';
 import { TextBuffer } from './text-buffer.js';
 import type { CsvProgram } from '../text/csv-scanner.js';
 import type { SplitInput, RecordSplitter } from './record-splitter.js';
-import type { InputFormat, Position } from './row-block.js';
+import type { Position } from './row-block.js';
 import type { Source } from './source.js';
 
 /** One input, open and past its header. */

@@ -1,10 +1,6 @@
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { BufferPool } from './text-buffer.js';
 
-/** Formats of the write commands' input. `list` is one bare value a line. */
-const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
-export type InputFormat = (typeof inputFormats)[number];
-
 /** A place between two records of the input, from which reading can go on in another process. */
 export interface Position {
   /** Index of the input among those that were opened. */

@@ -1,6 +1,8 @@
 import path from 'node:path';
 import { statSync } from 'node:fs';
+import { Readable } from 'node:stream';
 import { writeDefaults, type ReadOptions } from './job-options.js';
+import { decompress } from '../input/decompress.js';
 import { openInputs } from '../input/inputs.js';
 import { EngagectlError } from '../errors.js';
 import { readTextFile } from '../files/read-file.js';
@@ -44,6 +46,21 @@ export const noRecovery = (of: 'events' | 'demerges', words: Wording): Engagectl
     why: 'a line behind the quote may be the text of a cell, and what is sent cannot be taken back',
     fix: 'correct the quote on the line that the error names',
   });
+
+/** Bytes of a file, compressed or not, of which `textStart` makes text. */
+const startBytes = 64 * 1024;
+
+/** Returns the decompressed text of the first bytes of a file, each byte as one character. */
+export async function textStart(head: Buffer): Promise<string> {
+  const parts: Buffer[] = [];
+  try {
+    const chunks = Readable.from([head.subarray(0, startBytes)]);
+    for await (const part of decompress(chunks, 'input')) parts.push(part);
+  } catch {
+    // The first bytes of compressed data end in the middle of it.
+  }
+  return Buffer.concat(parts).toString('latin1');
+}
 
 /** Names of a table's columns, of which no more is read than its beginning; none of what is no file. */
 export async function readColumns(

@@ -1,3 +1,4 @@
+import { parseFileName } from '../contract/file-formats.js';
 import path from 'node:path';
 import {
   realpathSync,
@@ -79,7 +80,8 @@ export function openRejects(
 
 /** NDJSON in a file that is called a sheet or packed is of no use to who opens it. */
 function refuseForeign(named: string, option: string): void {
-  const other = unsupportedExtension(named) ?? /\.gz$/i.exec(named)?.[0];
+  const { compression, compressedBy } = parseFileName(named);
+  const other = unsupportedExtension(named) ?? (compression && compressedBy);
   if (other === undefined || other.toLowerCase() === '.txt') return;
   throw new EngagectlError('E-USAGE', `${named}: rejects cannot be written as ${other}`, {
     why: 'they are written as NDJSON, or as CSV into a file that is called .csv',

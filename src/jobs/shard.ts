@@ -1,3 +1,4 @@
+import { parseFileName } from '../contract/file-formats.js';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { writeEndpoints, type WriteEndpoint } from '../contract/endpoints.js';
@@ -17,9 +18,10 @@ export const shardCount = (shard: string | undefined): string | undefined => sha
 export function shardPath(file: string, shard: Shard | undefined): string {
   if (!shard) return file;
   const base = path.basename(file);
-  const [, stem = base, extension = ''] =
-    /^(.+?)((?:\.rejects)?\.[^.]+(?:\.gz)?)$/i.exec(base) ?? [];
-  return `${file.slice(0, file.length - base.length)}${stem}.${shardName(shard)}${extension}`;
+  const { stem: named } = parseFileName(base);
+  const stem = named.replace(/(?<=.)\.rejects$/i, '');
+  const folder = file.slice(0, file.length - base.length);
+  return `${folder}${stem}.${shardName(shard)}${base.slice(stem.length)}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { extname } from 'node:path';
+import { parseFileName } from '../contract/file-formats.js';
 import type { DocumentOptions, RecordEncoder } from './output.js';
 
 interface Format {
@@ -32,19 +32,20 @@ export const formatNames = Object.keys(outputFormats) as OutputFormat[];
 export function outputFormatOfName(
   name: string | undefined,
 ): Pick<OutputOptions, 'format' | 'gzip'> {
-  const gzip = name !== undefined && extname(name).toLowerCase() === '.gz';
-  const extension = extname(gzip ? name.slice(0, -3) : (name ?? '')).toLowerCase();
-  const format = formatNames.find((one) => outputFormats[one].extensions.includes(extension));
-  return { format: format ?? 'ndjson', gzip };
+  const { extension, compression } = parseFileName(name ?? '');
+  const format = formatNames.find((one) =>
+    outputFormats[one].extensions.includes(extension.toLowerCase()),
+  );
+  return { format: format ?? 'ndjson', gzip: compression === 'gzip' };
 }
 
-/** Of formats that others write into files whose names end so. */
-const foreign =
-  /\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
+/** Extensions of other programs' formats. */
+const unsupported =
+  /^\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
 
 /** The extension of a file's name that asks for a format which is none of ours. */
 export function unsupportedExtension(name: string | undefined): string | undefined {
-  return foreign.exec((name ?? '').replace(/\.gz$/i, ''))?.[0];
+  return unsupported.exec(parseFileName(name ?? '').extension)?.[0];
 }
 
 /** A text as a cell of a CSV; quoted where it has to be (RFC 4180, 2). */

@@ -1,5 +1,5 @@
+import { compressions, parseFileName } from '../contract/file-formats.js';
 import { createReadStream } from 'node:fs';
-import { createGunzip } from 'node:zlib';
 import {
   parseElements,
   isArray,
@@ -102,7 +102,9 @@ async function* recordsIn(file: string): AsyncGenerator<SeedRecord> {
 /** Split at line feeds alone: other ends of lines can stand in a JSON text. */
 async function* linesIn(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
-  const stream = file.endsWith('.gz') ? bytes.compose(createGunzip()) : bytes;
+  const { compression } = parseFileName(file);
+  const stream =
+    compression === undefined ? bytes : bytes.compose(await compressions[compression].inflater());
   let rest = '';
   let line = 1;
   try {

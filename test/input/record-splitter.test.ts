@@ -1,3 +1,4 @@
+import { type InputFormat } from '../../src/contract/file-formats.js';
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { createGzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openInputs } from '../../src/input/inputs.js';
 import type { InputOptions } from '../../src/input/input-format.js';
-import type { InputFormat, RowBlock } from '../../src/input/row-block.js';
+import type { RowBlock } from '../../src/input/row-block.js';
 import { readFiles, rowsOf } from './read-rows.js';
 
 /** Nobody presses Ctrl-C here. */

@@ -65,7 +65,7 @@ describe('gzip', () => {
     const mixed = chunked(Buffer.concat([packed, Buffer.from(lines(30))]), [packed.length]);
     const { rows, error } = await readText(mixed);
     expect(rows).toHaveLength(30);
-    expect(error).toMatchObject({ id: 'E-FILE-READ', message: 'stdin holds damaged gzip data' });
+    expect(error).toMatchObject({ id: 'E-FILE-READ', message: 'stdin contains damaged gzip data' });
   });
 
   it('with a wrong checksum is an error', async () => {

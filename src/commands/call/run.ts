@@ -1,3 +1,4 @@
+import { inputFormatsText } from '../../contract/file-formats.js';
 import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
 import { inputOptions, requireInput } from '../flags/input-flags.js';
 import { integer } from '../flags/value-parsers.js';
@@ -21,7 +22,7 @@ export const run: CommandSpec<CallScriptFlags> = {
     'notifications-off, absent), expect (the last event, or the name of an error), answer_after, ' +
     'hangup_after, cancel_after. Prints one outcome per line on stdout; exit code 3 if a call did ' +
     'not end as expected.',
-  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
+  operands: [['[file...]', `${inputFormatsText}; - reads stdin`]],
   examples: `
     # every call of a script, against the local router
     engagectl call run calls.csv --region local

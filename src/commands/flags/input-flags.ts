@@ -1,3 +1,4 @@
+import { inputFormatNames } from '../../contract/file-formats.js';
 import { Option, type Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
@@ -15,8 +16,8 @@ export const inputOptions: OptionTable = [
   'Input:',
   [
     '--input-format <format>',
-    'csv, tsv, ndjson, json, list; default: by extension, then content',
-    choice('csv', 'tsv', 'ndjson', 'json', 'list'),
+    `${inputFormatNames.join(', ')}; default: by extension, then content`,
+    choice(...inputFormatNames),
   ],
   ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', delimiter],
   [

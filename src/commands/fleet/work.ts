@@ -1,3 +1,4 @@
+import { parseFileName } from '../../contract/file-formats.js';
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { createReadStream, statSync } from 'node:fs';
@@ -163,7 +164,8 @@ async function exportSlice(
   world: JobContext,
 ): Promise<ShardOutcome> {
   const { exportEvents } = await import('../../jobs/export/export-events.js');
-  const extension = flags.output?.endsWith('.gz') === true ? 'ndjson.gz' : 'ndjson';
+  const { compressedBy } = parseFileName(flags.output ?? '');
+  const extension = `ndjson${compressedBy.toLowerCase()}`;
   const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for who collects
   const request = {
     ...asked,

@@ -1,3 +1,4 @@
+import { compressions, parseFileName } from '../../contract/file-formats.js';
 import { exitCodes, type EngagectlError } from '../../errors.js';
 import { shellPath } from '../../wording.js';
 import { isStdout } from '../../jobs/output-options.js';
@@ -53,7 +54,9 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
 function previewCommand(output: string | undefined): string | undefined {
   if (output === undefined || isStdout(output) || output.includes('{')) return undefined;
   const file = shellPath(output);
-  return output.endsWith('.gz') ? `gunzip -c ${file} | head -n 3` : `head -n 3 ${file}`;
+  const { compression } = parseFileName(output);
+  if (compression === undefined) return `head -n 3 ${file}`;
+  return `${compressions[compression].print} ${file} | head -n 3`;
 }
 
 /** Other failures say themselves what to do about them. */

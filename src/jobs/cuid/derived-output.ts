@@ -1,3 +1,4 @@
+import { inputFormatOfName, isTableFormat } from '../../contract/file-formats.js';
 import { EngagectlError } from '../../errors.js';
 import { isStdout, escapeCsvCell, type OutputOptions } from '../../output/formats.js';
 import { outputOptions } from '../output-options.js';
@@ -37,9 +38,8 @@ export function derivedOutput(
   { option }: Wording,
 ): { readonly rows: DerivedRows; readonly output: OutputOptions } {
   const table = tableOf(inputs, Math.max(1, files.length));
-  const says = /\.([a-z]+)(?:\.gz)?$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? '';
-  const wrong = table ? ['ndjson', 'jsonl', 'json'] : ['csv', 'tsv'];
-  if (wrong.includes(says)) {
+  const format = inputFormatOfName(name ?? '');
+  if (format !== undefined && isTableFormat(format) !== (table !== undefined)) {
     throw new EngagectlError('E-USAGE', `${name} cannot hold what is read`, {
       why: `rows are kept as they are, and these are ${table ? 'lines of a table' : 'JSON objects'}`,
       fix: table ? 'name a .csv' : 'name an .ndjson or .json file',

@@ -1,3 +1,4 @@
+import { parseFileName } from '../../contract/file-formats.js';
 import { createReadStream } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -48,7 +49,7 @@ async function fill(
   await output.publish();
 }
 
-const isGzipped = (slice: string): boolean => slice.endsWith('.gz');
+const isGzipped = (slice: string): boolean => parseFileName(slice).compression === 'gzip';
 
 /** Bytes follow each other as they are; members of gzip may, too. Undefined: they have to be read. */
 function asItIs({ options, slices }: CollectedDocument): OutputOptions | undefined {

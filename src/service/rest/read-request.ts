@@ -1,3 +1,4 @@
+import { compressionOfBytes } from '../../contract/file-formats.js';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { headerNames } from '../../contract/endpoints.js';
 import { requestError, malformed } from '../response.js';
@@ -43,7 +44,7 @@ export async function readBody(
   if (bytes > 0) arrived(text, bytes);
   if (bytes > limits.requestBytes) throw requestError(413, 'Request body too large');
   if (bytes === 0) return undefined;
-  const encoding = request.headers['content-encoding'] ?? (isGzip(body) ? 'gzip' : 'identity');
+  const encoding = request.headers['content-encoding'] ?? compressionOfBytes(body) ?? 'identity';
   if (encoding !== 'identity')
     throw requestError(415, `Content-Encoding ${encoding}: send the body plain`);
   if (!jsonInUtf8.test(request.headers['content-type'] ?? '')) throw malformed();
@@ -56,8 +57,6 @@ export async function readBody(
 const mostOfBody = { depth: 256, values: 1_000_000 };
 
 export const fitsBody = (body: Buffer): boolean => new JsonSize().fits(body, mostOfBody);
-
-const isGzip = (body: Buffer): boolean => body[0] === 0x1f && body[1] === 0x8b;
 
 /** The bytes are counted beyond the limit, too, but not kept. */
 async function chunksOf(request: IncomingMessage): Promise<{ chunks: Buffer[]; bytes: number }> {

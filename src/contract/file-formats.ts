@@ -1,0 +1,112 @@
+import type { Transform } from 'node:stream';
+
+interface InputFormatFacts {
+  /** File name extensions, without the period. */
+  readonly extensions: readonly string[];
+  /** Name in help texts; formats without one are not listed there. */
+  readonly label?: string;
+  /** Default of --delimiter; empty for a single column, missing for formats without cells. */
+  readonly delimiter?: string;
+}
+
+/** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
+export const inputFormats = {
+  csv: { extensions: ['csv'], label: 'CSV', delimiter: ',' },
+  tsv: { extensions: ['tsv'], label: 'TSV', delimiter: '\t' },
+  ndjson: { extensions: ['ndjson', 'jsonl'], label: 'NDJSON' },
+  json: { extensions: ['json'], label: 'JSON' },
+  list: { extensions: [], delimiter: '' },
+} as const satisfies Readonly<Record<string, InputFormatFacts>>;
+export type InputFormat = keyof typeof inputFormats;
+export const inputFormatNames = Object.keys(inputFormats) as InputFormat[];
+
+const factsOf = (format: InputFormat): InputFormatFacts => inputFormats[format];
+
+/** Default delimiter of a format; empty for a list. Undefined for JSON formats, which have no cells. */
+export const defaultDelimiter = (format: InputFormat): string | undefined =>
+  factsOf(format).delimiter;
+
+/** Whether a format has rows with a header row. */
+export const isTableFormat = (format: InputFormat): boolean => Boolean(factsOf(format).delimiter);
+
+interface Compression {
+  /** File name extension, without the period. */
+  readonly extension: string;
+  /** The first bytes of a compressed file, by which it is recognized whatever its name. */
+  readonly magic: readonly number[];
+  /** Shell command that prints the decompressed file. */
+  readonly print: string;
+  /** Decompresses what is written to it; reports damage as an error. */
+  readonly inflater: () => Promise<Transform>;
+}
+
+export type CompressionName = 'gzip';
+
+/** Compressions of inputs. Exports are compressed by gzip only: its members can be concatenated. */
+export const compressions: Readonly<Record<CompressionName, Compression>> = {
+  gzip: {
+    extension: 'gz',
+    magic: [0x1f, 0x8b],
+    print: 'gunzip -c',
+    inflater: async () => (await import('node:zlib')).createGunzip({ chunkSize: 64 * 1024 }),
+  },
+};
+
+const compressionEntries = Object.entries(compressions) as [CompressionName, Compression][];
+
+/** The extension of each compression with its period, for help texts: `.gz`. */
+const compressedExtensions = compressionEntries.map(([, { extension }]) => `.${extension}`);
+
+/** Formats and compressions of inputs, for help texts. */
+export const inputFormatsText = `${joinWords(
+  inputFormatNames.flatMap((format) => factsOf(format).label ?? []),
+)}, each also ${joinWords(compressedExtensions)}`;
+
+/** The parts of a file name: `users`, `.ndjson` and `gzip` of `users.ndjson.gz`. */
+export interface FileNameParts {
+  readonly stem: string;
+  /** With its period, as written; empty if there is none. */
+  readonly extension: string;
+  readonly compression: CompressionName | undefined;
+  /** Extension of the compression with its period, as written. */
+  readonly compressedBy: string;
+}
+
+/** Splits a file name into stem, extension and compression. Extensions match in any case. */
+export function parseFileName(name: string): FileNameParts {
+  const found = compressionEntries.find(([, { extension }]) =>
+    name.toLowerCase().endsWith(`.${extension}`),
+  );
+  const length = found === undefined ? 0 : found[1].extension.length + 1;
+  const inner = name.slice(0, name.length - length);
+  const extension = /[^/\\](\.[^./\\]*)$/.exec(inner)?.[1] ?? '';
+  return {
+    stem: inner.slice(0, inner.length - extension.length),
+    extension,
+    compression: found?.[0],
+    compressedBy: name.slice(name.length - length),
+  };
+}
+
+/** The input format that a file name stands for; undefined if its extension is not a known one. */
+export function inputFormatOfName(name: string): InputFormat | undefined {
+  const extension = parseFileName(name).extension.slice(1).toLowerCase();
+  return inputFormatNames.find((format) => factsOf(format).extensions.includes(extension));
+}
+
+/** Whether a file name stands for a table: CSV or TSV, also compressed. */
+export function isTableName(name: string): boolean {
+  const format = inputFormatOfName(name);
+  return format !== undefined && isTableFormat(format);
+}
+
+/** The compression of data that begins with these bytes. */
+export const compressionOfBytes = (head: Uint8Array): CompressionName | undefined =>
+  compressionEntries.find(([, { magic }]) => magic.every((byte, at) => head[at] === byte))?.[0];
+
+/** Bytes that `compressionOfBytes` needs. */
+export const longestMagic = Math.max(...compressionEntries.map(([, { magic }]) => magic.length));
+
+function joinWords(words: readonly string[]): string {
+  return words.join(', ').replace(/, (?=[^,]*$)/, ' or ');
+}
