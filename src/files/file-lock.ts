@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { closeSync, openSync, rmSync, statSync, readFileSync } from 'node:fs';
+import { closeSync, lstatSync, openSync, rmSync, readFileSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { createRequire } from 'node:module';
 
@@ -11,7 +11,8 @@ export interface FileLock {
 /**
  * Lets one at a time work on a run: process, container or part of a program. SQLite takes the lock,
  * and the kernel keeps it on the file: no pid that could be reused, nothing to break after a crash.
- * Throws E-RUN-LOCKED, or what stands in the way of any lock.
+ * Throws E-RUN-LOCKED; E-FILE-WRITE if the name is a symbolic link, which SQLite would follow; or
+ * the error that prevents any lock.
  */
 export async function lockRun(file: string): Promise<FileLock> {
   const { default: Database } = await import('libsql').catch((cause: unknown) => {
@@ -29,7 +30,7 @@ export async function lockRun(file: string): Promise<FileLock> {
       if (isBusy(error)) throw locked();
       throw codeOf(error) === 'SQLITE_NOTADB' ? damaged(file) : error;
     }
-    if (before !== undefined && identityOf(file) === before) {
+    if (before !== undefined && identityNow(file, database) === before) {
       return { release: () => release(file, database) };
     }
     // Who held it has removed the file meanwhile: nobody else would find this lock.
@@ -46,10 +47,21 @@ function create(file: string): void {
   }
 }
 
-/** Tells a file from one that had its name, or its number, before. */
+/** Distinguishes a file from an earlier one of the same name or inode number. Throws E-FILE-WRITE at a link. */
 function identityOf(file: string): string | undefined {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  if (found?.isSymbolicLink() === true) throw linked(file);
   return found && `${found.dev} ${found.ino} ${found.birthtimeNs}`;
+}
+
+/** As `identityOf`, of a file whose database is open: closes it on an error. */
+function identityNow(file: string, database: { close(): unknown }): string | undefined {
+  try {
+    return identityOf(file);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 /** The file goes while it is locked. Where it cannot go it is used again. */
@@ -73,6 +85,13 @@ const damaged = (file: string): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `the lock of the run is damaged: ${file}`, {
     why: 'something else than engagectl wrote to the file, so it can tell nobody who works on the run',
     fix: 'make sure that nobody does, and remove it',
+    file,
+  });
+
+const linked = (file: string): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `the lock file ${file} is a symbolic link`, {
+    why: 'engagectl creates regular lock files only, so something else created the link',
+    fix: 'find out who created it, then remove it',
     file,
   });
 

@@ -61,6 +61,16 @@ export function trustedFolder(folder: string, runtime: TrustRuntime): string {
   return folder;
 }
 
+/** Rejects a file that belongs to another user who is not root: its owner can read what is written to it. Throws E-CONFIG-FILE. */
+export function refuseOtherOwner(
+  file: string,
+  { uid: owner }: Pick<Owned, 'uid'>,
+  { runtime, why, fix }: { runtime: TrustRuntime; why: string; fix: string },
+): void {
+  if (runtime.uid === undefined || isOwn(owner, runtime)) return;
+  throw ownerError(file, owner, { why, fix });
+}
+
 /** Reads a file that nobody else may have written; see `refuseUntrusted`. Does not follow a link. */
 export function readTrusted(file: string, runtime: TrustRuntime): Buffer {
   const descriptor = openSync(file, O_RDONLY | O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
@@ -79,12 +89,23 @@ interface Owned {
 
 const why = 'whoever can write there decides what is sent, and where to';
 
-function refuseOwner(file: string, { uid: owner }: Owned, { uid }: TrustRuntime): void {
-  if (owner === uid || owner === 0) return;
-  throw new EngagectlError('E-CONFIG-FILE', `${file} belongs to another user (uid ${owner})`, {
-    why,
-    fix: 'run engagectl as that user; or name a folder of your own by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data',
+const isOwn = (owner: number, { uid }: TrustRuntime): boolean => owner === uid || owner === 0;
+
+const ownerError = (
+  file: string,
+  owner: number,
+  details: { readonly why: string; readonly fix: string },
+): EngagectlError =>
+  new EngagectlError('E-CONFIG-FILE', `${file} belongs to another user (uid ${owner})`, {
+    ...details,
     file,
+  });
+
+function refuseOwner(file: string, { uid: owner }: Owned, runtime: TrustRuntime): void {
+  if (isOwn(owner, runtime)) return;
+  throw ownerError(file, owner, {
+    why,
+    fix: 'run engagectl as that user; or use a directory of your own: ENGAGECTL_CONFIG_DIR, ENGAGECTL_STATE_DIR, --data (serve) or --work-dir (fleet)',
   });
 }
 

@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
 import { makePrivateFolder, noFollow, replaceFile } from '../files/atomic-write.js';
+import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
 import { textStart } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
@@ -132,6 +133,14 @@ export class WorkDirectory {
   constructor(workDir: string, run: string) {
     assertRunId(run);
     this.path = path.join(workDir, run);
+  }
+
+  /**
+   * Rejects a work directory or run directory that another user owns or can write to: journals and rejects
+   * files in it are not signed. Missing directories pass. Throws E-CONFIG-FILE.
+   */
+  refuseUntrusted(runtime: TrustRuntime): void {
+    for (const each of [path.dirname(this.path), this.path]) refuseUntrusted(each, runtime);
   }
 
   /** Of one shard: its journal, its rejects, its slice. */

@@ -18,6 +18,7 @@ import {
 import { budgetOf, RunIndex, endpointKind, queueName, shardJobId } from './account-queue.js';
 import { withinDeadline, type QueueStore } from './queue-store.js';
 import type { FleetKey } from './signature.js';
+import type { TrustRuntime } from '../files/ownership.js';
 import type { Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 
@@ -65,14 +66,15 @@ export interface FoundRun {
 /** Where to look when the store knows nothing of a run, and what derives the key of its account. */
 interface RunPlace {
   readonly workDir: string | undefined;
+  readonly runtime: TrustRuntime;
   readonly keyOf: (account: RunAccount) => Promise<FleetKey>;
 }
 
-/** Finds a run by its id, and verifies it. Throws E-USAGE, E-UNAVAILABLE, E-FILE-READ, E-UNTRUSTED. */
+/** Finds a run by its id, and verifies it. Throws E-USAGE, E-UNAVAILABLE, E-CONFIG-FILE, E-FILE-READ, E-UNTRUSTED. */
 export async function findRun(
   store: QueueStore,
   id: string,
-  { workDir, keyOf }: RunPlace,
+  { workDir, keyOf, runtime }: RunPlace,
 ): Promise<FoundRun> {
   assertRunId(id);
   const listed = await withinDeadline(store, async () => new RunIndex(store).run(id));
@@ -84,6 +86,7 @@ export async function findRun(
     });
   }
   const folder = new WorkDirectory(place, id);
+  folder.refuseUntrusted(runtime);
   const signed = await folder.read(keyOf);
   const { run } = signed;
   const lane = store.queue(queueName({ ...run, kind: endpointKind(run.command) }));

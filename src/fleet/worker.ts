@@ -21,6 +21,7 @@ import {
   type ShardResult,
   type SignedRun,
 } from './fleet-run.js';
+import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
 import { untrusted, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
@@ -214,17 +215,23 @@ export class WorkDirs {
   /** Where they lead, from the first time on that they were there. */
   readonly #places = new Map<string, string>();
 
-  /** Absolute paths. */
-  constructor(given: readonly string[]) {
+  readonly #runtime: TrustRuntime;
+
+  /** Absolute paths. Throws E-CONFIG-FILE for a directory that another user owns or can write to. */
+  constructor(given: readonly string[], runtime: TrustRuntime) {
     this.#given = given;
+    this.#runtime = runtime;
     this.missing();
   }
 
-  /** Those that are not there yet. */
+  /** Those that are not there yet. Throws E-CONFIG-FILE, as the constructor. */
   missing(): readonly string[] {
     return this.#given.filter((folder) => {
       const place = this.#places.get(folder) ?? realPath(folder);
-      if (place !== undefined) this.#places.set(folder, place);
+      if (place !== undefined) {
+        refuseUntrusted(folder, this.#runtime);
+        this.#places.set(folder, place);
+      }
       return place === undefined;
     });
   }
@@ -268,13 +275,14 @@ class RunningShard {
 
   /**
    * Verifies it, before anything of it is done: the job comes from a queue, and the run from a directory, that others
-   * may be able to write to. Throws E-UNTRUSTED, and what reading the run and choosing its account throws.
+   * may be able to write to. Throws E-UNTRUSTED, E-CONFIG-FILE, and what reading the run and choosing its account throws.
    */
   async open(): Promise<void> {
     const job = shardJob(this.job);
-    const { workDirs, accountOf } = this.#world;
+    const { workDirs, accountOf, runtime } = this.#world;
     workDirs.refuseOthers(job.workDir);
     const folder = new WorkDirectory(job.workDir, job.run);
+    folder.refuseUntrusted(runtime);
     let account: ShardAccount | undefined;
     const signed = await folder.read(async (of) => (account = await accountOf(of)).key);
     if (!signed.isJob(job)) throw notSigned(job);

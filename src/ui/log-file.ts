@@ -1,7 +1,8 @@
 import path from 'node:path';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { noFollow, writeAll } from '../files/atomic-write.js';
+import { refuseOtherOwner, type TrustRuntime } from '../files/ownership.js';
 import { unwritablePathError } from '../files/path-checks.js';
 import { withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
 import { version } from '../version.js';
@@ -18,13 +19,13 @@ const ofDevices = /^\/dev\//;
 /**
  * The same world, with the file of `--log-file`: it gets all that is told, with `--quiet` too,
  * and a line about each request. Throws E-FILE-WRITE where it cannot be written, E-OUTPUT-EXISTS
- * where it holds records.
+ * where it holds records, E-CONFIG-FILE where another user owns it.
  */
 export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime {
   const name = rawFlagValue(argv, '--log-file');
   if (name === undefined || name === '') return runtime; // commander refuses an empty one
   const file = path.resolve(runtime.cwd, name);
-  refuseUnwritable(name, file);
+  refuseUnwritable(name, file, runtime);
   refuseRecords(name, file);
   const removed = runtime.redact ?? ((text: string) => text);
   const asJson = rawFlagValue(argv, '--log-format') === 'json';
@@ -34,7 +35,7 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
       removed(asJson ? jsonLine(entry, time) : textLines(entry, time)),
     );
     try {
-      append(file, lines);
+      append(file, lines, runtime);
     } catch {
       // The same is told on stderr, and a full disk is a matter of the run's own files.
     }
@@ -53,19 +54,29 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
 }
 
 /** Opens it each time, so that the file can be moved away while the program runs. */
-function append(file: string, lines: string): void {
-  const open = openSync(file, ofDevices.test(file) ? shared : shared | noFollow, 0o600);
+function append(file: string, lines: string, runtime: TrustRuntime): void {
+  const isDevice = ofDevices.test(file);
+  const open = openSync(file, isDevice ? shared : shared | noFollow, 0o600);
   try {
+    // Checked on each write: another user may have put a file of theirs at this name.
+    if (!isDevice) {
+      refuseOtherOwner(file, fstatSync(open), {
+        runtime,
+        why: 'its owner could read the log',
+        fix: 'name another file with --log-file <file>',
+      });
+    }
     writeAll(open, lines);
   } finally {
     closeSync(open);
   }
 }
 
-function refuseUnwritable(name: string, file: string): void {
+function refuseUnwritable(name: string, file: string, runtime: TrustRuntime): void {
   try {
-    append(file, '');
+    append(file, '', runtime);
   } catch (error) {
+    if (error instanceof EngagectlError) throw error;
     throw unwritablePathError(
       file,
       { name, what: 'the log file', option: '--log-file <file>' },

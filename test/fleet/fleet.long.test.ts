@@ -437,7 +437,11 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       const run = await fleet.submit(...upload, '--shards', '1');
       const queue = await openQueueStore(store.url, { patiently: false });
       const keyOf = async (of: RunAccount) => new FleetKey({ ...of, passcode });
-      const known = await findRun(queue, run, { workDir: fleet.workDir, keyOf });
+      const known = await findRun(queue, run, {
+        workDir: fleet.workDir,
+        keyOf,
+        runtime: fleet.world.runtime(),
+      });
       for (const name of ['getJob', 'getJobState'] as const) {
         const look = known.lane[name].bind(known.lane) as (id: string) => Promise<never>;
         known.lane[name] = async (id: string) => {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -366,5 +366,75 @@ describe('__complete', () => {
     writeFileSync(path.join(world.configDir, 'config.json'), JSON.stringify({ profiles }));
     expect((await world.run(['__complete', 'profiles'])).stdout).toBe('good\n');
     expect((await world.run(['__complete', 'regions'])).stdout).toBe('local\n');
+  });
+});
+
+describe('hostile names', () => {
+  // Whoever writes the input, the config file or the state directory chooses these.
+  const hostile = [
+    '$(touch hit)',
+    '`touch hit`',
+    ';touch hit;',
+    '$PWD',
+    'Pri$ce',
+    'X$(touch hit)',
+    '-$IFS',
+  ];
+
+  beforeEach(() => {
+    writeFileSync(world.path('users.csv'), `id,${hostile.join(',')}\nu1\n`);
+    const profiles = Object.fromEntries(hostile.map((name) => [name, { regions: { [name]: {} } }]));
+    chmodSync(world.configDir, 0o700);
+    writeFileSync(path.join(world.configDir, 'config.json'), JSON.stringify({ profiles }));
+    for (const name of hostile)
+      mkdirSync(path.join(world.stateDir, 'runs', name), { recursive: true });
+  });
+
+  const canTry = hasCommand('script', 'completion is not tried at a terminal');
+  const start: Readonly<Record<string, (script: string) => string>> = {
+    bash: (script) => {
+      const rc = `source ${script}\nbind 'set enable-bracketed-paste off'\nPS1='> '\n`;
+      writeFileSync(world.path('.bashrc'), rc);
+      return 'bash --rcfile .bashrc -i';
+    },
+    zsh: (script) => {
+      writeFileSync(
+        world.path('.zshrc'),
+        `autoload -Uz compinit; compinit -u -d dump\nsource ${script}\nPS1='> '\n`,
+      );
+      return 'zsh -i';
+    },
+    fish: (script) => `fish --no-config --init-command 'source ${script}' -i`,
+  };
+
+  describe.each(['bash', 'zsh', 'fish'])('in an interactive %s', (shell) => {
+    const canRun = canTry && hasCommand(shell, 'its completion of hostile names is not tried');
+
+    it.skipIf(!canRun).each([
+      ['upload users.csv --identity ', []],
+      ['upload users.csv --identity X', []],
+      ['upload users.csv --identity Pri', ['Pri$ce']],
+      ['upload users.csv --only id,Pri', ['id,Pri$ce']],
+      ['config use ', []],
+      ['upload --region ', []],
+      ['runs show ', []],
+    ])('%j: nothing in a name is run or expanded', { timeout: 60_000 }, async (line, last) => {
+      const program = start[shell]!(await scriptFor(shell));
+      const env = { ...surroundings(), ZDOTDIR: world.cwd };
+      // What the shell makes of the completed line, but for __complete, which the program answers.
+      const recorder = `#!/bin/sh\n[ "$1" = __complete ] && exec "${process.execPath}" "${binPath}" "$@"\nprintf '%s\\n' "$@" >received\n`;
+      writeFileSync(world.path('bin/engagectl'), recorder);
+      spawnSync('script', ['-qec', program, '/dev/null'], {
+        input: `engagectl ${line}${last.length > 0 ? '\t' : '\t\t\t'}\n\nexit\n`,
+        env,
+        cwd: world.cwd,
+        timeout: 30_000,
+      });
+      expect(existsSync(world.path('hit'))).toBe(false);
+      if (last.length > 0) {
+        const received = readFileSync(world.path('received'), 'utf8').trimEnd().split('\n');
+        expect(received.slice(-last.length)).toEqual(last);
+      }
+    });
   });
 });

@@ -1,8 +1,17 @@
 import { once } from 'node:events';
-import { readFileSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  rmSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+  mkdirSync,
+} from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { lockRun } from '../../src/files/file-lock.js';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { openVoice } from '../../src/jobs/calling/voice.js';
 import { BinProcess } from '../support/processes/bin-process.js';
@@ -103,4 +112,22 @@ it('--log-file refuses a link', async () => {
   expect(stderr).toContain('E-FILE-WRITE: the log file run.log could not be written');
   expect(stderr).toContain('why: it is a symbolic link');
   links.expectUntouched();
+});
+
+it('the lock of a run rejects a link, also one that leads to a SQLite database or nowhere', async () => {
+  const world = makeWorld();
+  plant(world, '.text.lock', '.empty.lock', '.dangling.lock');
+  const victim = (at: number) => path.join(world.cwd, '..', `victim-${at}`);
+  writeFileSync(victim(1), '');
+  rmSync(victim(2));
+  for (const name of ['.text.lock', '.empty.lock', '.dangling.lock']) {
+    await expect(lockRun(world.path(name))).rejects.toMatchObject({
+      id: 'E-FILE-WRITE',
+      message: `the lock file ${world.path(name)} is a symbolic link`,
+    });
+    expect(lstatSync(world.path(name)).isSymbolicLink()).toBe(true);
+  }
+  expect(readFileSync(victim(0), 'utf8')).toBe(content);
+  expect(readFileSync(victim(1), 'utf8')).toBe('');
+  expect(existsSync(victim(2))).toBe(false);
 });

@@ -12,8 +12,11 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { WorkDirectory } from '../../src/fleet/fleet-run.js';
+import { WorkDirs } from '../../src/fleet/worker.js';
 import { fingerprint } from '../../src/jobs/run/run-folder.js';
 import { startService, type TestService } from '../../src/testing.js';
+import { accountAt } from '../support/account-environment.js';
 import { serve } from '../support/serve.js';
 import { makeWorld, type World, type WorldOptions } from '../support/test-environment.js';
 
@@ -169,6 +172,77 @@ describe('config, data and change tracking', () => {
     chmodSync(path.join(world.stateDir, 'memory'), 0o770);
     expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 2 });
     expect(service.requests()).toHaveLength(before);
+  });
+});
+
+it.each(['own', 'foreign'])('--log-file of %s owner', async (whose) => {
+  const world = makeWorld();
+  const log = world.path('run.log');
+  writeFileSync(log, '');
+  const as = whose === 'own' ? {} : giveAway(log);
+  const { code, stderr } = await world.run(['config', 'list', '--log-file', 'run.log'], as);
+  if (whose === 'own') {
+    expect(readFileSync(log, 'utf8')).toContain('engagectl config list');
+    return;
+  }
+  expect(code, stderr).toBe(2);
+  expect(stderr).toMatch(/E-CONFIG-FILE: .*run\.log belongs to another user \(uid \d+\)/);
+  expect(stderr).toContain('fix: name another file with --log-file <file>');
+  expect(readFileSync(log, 'utf8')).toBe('');
+});
+
+describe('the work directory of a fleet', () => {
+  const env = { ...accountAt('http://127.0.0.1:1', 'p'), ENGAGECTL_QUEUE: 'redis://127.0.0.1:1' };
+  const fleet = () => {
+    const world = makeWorld({ env });
+    writeFileSync(world.path('users.csv'), 'identity\nann\n');
+    mkdirSync(world.path('work/0123456789ab'), { recursive: true, mode: 0o700 });
+    const submit = 'fleet submit upload users.csv --shards 2 --work-dir work'.split(' ');
+    return { world, submit, place: world.path('work') };
+  };
+
+  it.each([
+    ['group', 0o770],
+    ['others', 0o707],
+  ])('is rejected by submit and workers when its %s may write to it', async (_who, mode) => {
+    const { world, submit, place } = fleet();
+    expect(new WorkDirs([place, world.path('none')], world.runtime()).missing()).toHaveLength(1);
+    chmodSync(place, mode);
+    const { code, stderr } = await world.run(submit);
+    expect(code, stderr).toBe(2);
+    expect(stderr).toContain(`E-CONFIG-FILE: ${place} can be written by `);
+    const rejects = expect.objectContaining({ id: 'E-CONFIG-FILE' }) as Error;
+    expect(() => new WorkDirs([place], world.runtime())).toThrow(rejects);
+    const folder = new WorkDirectory(place, '0123456789ab');
+    expect(() => folder.refuseUntrusted(world.runtime())).toThrow(rejects);
+    if (mode !== 0o770) return;
+    const trusted = world.runtime({ env: trusting });
+    new WorkDirs([place], trusted).refuseOthers(place);
+    folder.refuseUntrusted(trusted);
+  });
+
+  it('is rejected when another user owns it, or a run in it', async () => {
+    const { world, submit, place } = fleet();
+    const run = new WorkDirectory(place, '0123456789ab');
+    const rejects = expect.objectContaining({ id: 'E-CONFIG-FILE' }) as Error;
+    const inner = world.runtime(giveAway(run.path));
+    expect(() => run.refuseUntrusted(inner)).toThrow(rejects);
+    const as = giveAway(place);
+    expect(() => new WorkDirs([place], world.runtime(as))).toThrow(rejects);
+    const { code, stderr } = await world.run(submit, as);
+    expect(code, stderr).toBe(2);
+    expect(stderr).toContain(`E-CONFIG-FILE: ${place} belongs to another user`);
+    expect(stderr).toContain('--work-dir (fleet)');
+  });
+
+  it('is checked when it appears after the start of the worker', () => {
+    const { world } = fleet();
+    const late = world.path('late');
+    const dirs = new WorkDirs([late], world.runtime());
+    mkdirSync(late);
+    chmodSync(late, 0o777);
+    const rejects = expect.objectContaining({ id: 'E-CONFIG-FILE' }) as Error;
+    expect(() => dirs.refuseOthers(late)).toThrow(rejects);
   });
 });
 

@@ -72,6 +72,7 @@ export async function findNamedRun(
   const isChosen = given.flags.has('profile') || given.flags.has('region');
   return findRun(store, id, {
     workDir: workDir === undefined ? undefined : path.resolve(runtime.cwd, workDir),
+    runtime,
     keyOf: async (run) => {
       const of = isChosen ? given : settingsOfRun(run, given);
       return (await accountOfRun(run, of, runtime)).key;

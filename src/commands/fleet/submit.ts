@@ -72,14 +72,20 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const { fleetRunId, fleetVersion: version, WorkDirectory } = fleet;
   const run: FleetRun = { version, run: fleetRunId(plan, workDir), ...plan, workDir };
   const key = new FleetKey({ ...plan, passcode: connection.account.passcode });
-  const signed = new fleet.SignedRun(run, { folder: new WorkDirectory(workDir, run.run), key });
+  const folder = new WorkDirectory(workDir, run.run);
+  folder.refuseUntrusted(runtime);
+  const signed = new fleet.SignedRun(run, { folder, key });
   const doesHarm = within.flags.again !== true && isNotIdempotent(within, run);
   const submitTo = async (store: QueueStore) => {
     await refuseDuplicateRun(run, { doesHarm }, store);
     await confirm(within, connection, call);
     await enqueueRun(signed, store, call);
     if (!flags.wait) return;
-    const known = await findRun(store, run.run, { workDir, keyOf: () => Promise.resolve(key) });
+    const known = await findRun(store, run.run, {
+      workDir,
+      runtime,
+      keyOf: () => Promise.resolve(key),
+    });
     await watchRun(call, store, { known, shows: false });
   };
   await withQueue(call, submitTo, { patiently: false, doubt: (text) => said.warn(text) });

@@ -72,7 +72,7 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
     call,
     async (store) => {
       const { runWorker: takeJobs, WorkDirs } = await import('../../fleet/worker.js');
-      const workDirs = new WorkDirs(folders);
+      const workDirs = new WorkDirs(folders, runtime);
       for (const folder of workDirs.missing())
         said.note(`the work folder ${folder} is not there yet`);
       said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
