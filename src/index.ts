@@ -4,8 +4,8 @@ import { nodeRuntime } from './runtime.js';
 import type { Account, ConnectOptions } from './jobs/library/api.js';
 
 /**
- * An account of the service. Nothing is sent yet. Throws E-BASE-URL for an address that the passcode
- * must not be sent to.
+ * Connects to one account of the service. Sends nothing yet. Throws E-BASE-URL for an address that
+ * must not receive the passcode.
  */
 export const connect = (options: ConnectOptions): Account =>
   createAccount({ ...options, baseUrl: validateBaseUrl(options.baseUrl, 'baseUrl') }, nodeRuntime);

@@ -14,23 +14,23 @@ import type { Connection, Reporter } from './job-context.js';
 import type { Client } from '../client/client.js';
 import type { EngagectlError } from '../errors.js';
 
-/** An account, and how to talk to it. */
+/** Options of a connection to one account. */
 export interface ConnectionOptions extends Omit<
   ClientOptions,
   'env' | 'now' | 'monotonic' | 'onRequest'
 > {
-  /** Is told of each request. */
+  /** Logs each request. */
   readonly said: Pick<Reporter, 'verbose' | 'debug'>;
   readonly zone: TimeZone;
   readonly policy: RetryPolicy;
-  /** The host that runs belong to, where it is not that of the address. */
+  /** Host that runs belong to; default: the host of the base URL. */
   readonly host?: string | undefined;
 }
 
-/** It takes a while, in which other things can be done. */
+/** Loads the HTTP client; call early, since loading takes a while. */
 export const loadClient = async () => import('../client/http-client.js');
 
-/** Nothing is sent yet. Throws E-CONFIG. */
+/** Opens a connection without sending anything. Throws E-CONFIG. */
 export async function openConnection(
   { zone, policy, host, said, ...options }: ConnectionOptions,
   { env, now, monotonic }: Runtime,
@@ -54,7 +54,7 @@ export async function openConnection(
   };
 }
 
-/** Tells of each request: a line of it, then of its headers those that are new. */
+/** Logs each request: one line, then the headers that changed. */
 export function requestLogger(
   said: Pick<Reporter, 'verbose' | 'debug'>,
 ): (seen: RequestLogEntry) => void {
@@ -69,18 +69,19 @@ export function requestLogger(
   };
 }
 
-/** What the service says of an account and its passcode. */
+/** Result of checking an account and its passcode at the service. */
 export interface AccountCheck {
   readonly status: 'accepted' | 'refused' | 'no answer';
   readonly baseUrl: string;
-  /** What was asked, for messages. */
+  /** Method and URL of the request, for messages. */
   readonly request: string;
-  /** Why it was not accepted. */
+  /** Undefined if accepted. */
   readonly error: EngagectlError | undefined;
 }
 
 /**
- * Endpoint 5 with an identity that nobody has: it needs the right credentials and changes nothing.
+ * Checks the credentials by looking up a random identity, which changes nothing
+ * (docs/service-api.md, Look-ups).
  */
 export async function checkAccount(
   client: Pick<Client, 'profile'>,

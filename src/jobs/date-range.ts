@@ -4,16 +4,16 @@ import { didYouMean } from '../did-you-mean.js';
 import type { Wording } from './job-context.js';
 import type { TimeZone } from '../time-zone.js';
 
-/** Whole days, both inclusive. */
+/** A range of whole days, both inclusive. */
 export interface DateRange {
   readonly from: Day;
   readonly to: Day;
 }
 
 /**
- * `YYYY-MM-DD`, `YYYYMMDD`, `today`, `yesterday` or `7d` (that many days before today) as days of
- * the account's zone; `last-week`, `last-month` and `this-month` as their first or last day. `now` is
- * in milliseconds. Throws E-DATE.
+ * Parses a range of days in the account's time zone: `YYYY-MM-DD`, `YYYYMMDD`, `today`,
+ * `yesterday`, `7d` (seven days before today), or `last-week`, `last-month` and `this-month`, which
+ * stand for their first or last day. `now` is in milliseconds. Throws E-DATE.
  */
 export function parseDateRange(
   { from, to }: { readonly from: string; readonly to: string },
@@ -30,18 +30,18 @@ export function parseDateRange(
   if (from === 'this-month' && to === from) throw noDayYet(today);
   throw new EngagectlError(
     'E-DATE',
-    `${first} ${formatDay(range.from)} lies after ${last} ${formatDay(range.to)}`,
-    { why: 'a range runs from the earlier to the later day', fix: `exchange ${first} and ${last}` },
+    `${first} ${formatDay(range.from)} is after ${last} ${formatDay(range.to)}`,
+    { why: 'a range runs from the earlier to the later day', fix: `swap ${first} and ${last}` },
   );
 }
 
-/** Each day of the range, in order. */
+/** Lists the days of a range in order. */
 export function daysOf({ from, to }: DateRange): Day[] {
   const count = (dayToUtc(to) - dayToUtc(from)) / 86_400_000 + 1;
   return Array.from({ length: count }, (_, index) => addDays(from, index));
 }
 
-/** The days that a word stands for; weeks begin on Monday, and this month ends yesterday. */
+/** Resolves a keyword to days. Weeks begin on Monday, and `this-month` ends yesterday. */
 function spanOf(word: string, today: Day): DateRange | undefined {
   const thisMonth = firstOfMonth(today);
   const lastOfMonth = addDays(thisMonth, -1);
@@ -60,7 +60,7 @@ function spanOf(word: string, today: Day): DateRange | undefined {
 
 const firstOfMonth = (day: Day): Day => day - (day % 100) + 1;
 
-/** 0 is Monday. */
+/** Returns the day of the week; 0 is Monday. */
 const weekdayOf = (day: Day): number => (new Date(dayToUtc(day)).getUTCDay() + 6) % 7;
 
 function parseDay(name: string, text: string, today: Day): Day {
@@ -69,7 +69,7 @@ function parseDay(name: string, text: string, today: Day): Day {
   const daysAgo = /^(\d{1,5})d$/.exec(text)?.[1];
   if (daysAgo !== undefined) return addDays(today, -Number(daysAgo));
   const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{4})(\d{2})(\d{2})$/.exec(text);
-  if (parts === null) throw badDate(`${name} "${text}" is no date${didYouMean(text, words)}`);
+  if (parts === null) throw badDate(`${name} "${text}" is not a date${didYouMean(text, words)}`);
   const [, year, month, day] = parts.map(Number);
   const found = dayOf(year ?? 0, month ?? 0, day ?? 0);
   // Date.UTC would read a year below 100 as one of the 20th century.
@@ -81,14 +81,14 @@ const words = ['today', 'yesterday', 'last-week', 'last-month', 'this-month'];
 
 const badDate = (message: string): EngagectlError =>
   new EngagectlError('E-DATE', message, {
-    why: 'a date is a day of the calendar, or a word for one',
-    fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d for seven days before today, last-week, last-month or this-month',
+    why: 'expected a calendar day or a keyword',
+    fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d (seven days ago), last-week, last-month or this-month',
   });
 
 const noDayYet = (today: Day): EngagectlError =>
-  new EngagectlError('E-DATE', 'this-month has no full day yet', {
-    why: `it ends yesterday, and today is ${formatDay(today)}`,
-    fix: 'from last-month to yesterday there is always a day',
+  new EngagectlError('E-DATE', 'this-month has no complete day yet', {
+    why: `this-month ends yesterday, and today is ${formatDay(today)}`,
+    fix: 'start the range at last-month',
   });
 
 export interface Today {
@@ -97,18 +97,18 @@ export interface Today {
   readonly now: number;
 }
 
-/** The day it is in the account's zone. */
+/** Returns the current day in the account's time zone. */
 export const todayOf = ({ zone, now }: Today): Day =>
   utcToDay(now + zone.offsetAt(now / 1000) * 1000);
 
 /**
- * The name of an output with the day on which the run begins in place of `{date}`. This comes before
- * anything else looks at the name: what is resumed, locked and refused is the file of that day.
+ * Replaces `{date}` in the name of an output with the day on which the run starts. Must run before
+ * the name is used to resume, lock or check the file.
  */
 export const expandDate = (output: string | undefined, today: Today): string | undefined =>
   output?.replaceAll('{date}', formatDay(todayOf(today)));
 
-/** The command line with the name that is meant, so that it is found on a later day. */
+/** Replaces the output in a command line by its dated name, so that it can be resumed later. */
 export function expandDateInArgv(
   argv: readonly string[],
   output: string | undefined,

@@ -34,14 +34,14 @@ import type { Runtime } from '../runtime.js';
 
 export interface LookupRequest extends LookUpOptions, FileOptions {
   readonly users: LookupTarget;
-  /** File for the identifiers that nobody has. */
+  /** File for identifiers that were not found. */
   readonly rejects?: string;
-  /** Undefined is stdout, unless the profiles go `into` something else. */
+  /** Output path; undefined is stdout unless `into` is set. */
   readonly output?: string;
   readonly into?: ProfileSink | undefined;
 }
 
-/** Takes whom nobody has, too, and whom each profile was asked for as. */
+/** Receives profiles with their identifiers, including those not found. */
 export interface ProfileSink extends Omit<RecordOutput, 'write'> {
   write(record: Buffer | undefined, user: Identifier): Promise<void>;
 }
@@ -59,8 +59,8 @@ interface LookingUp {
 }
 
 /**
- * Looks users up, in their order. Throws what was in the way before anything was asked for; from
- * then on what goes wrong is part of the result.
+ * Looks up users in order. Throws errors that occur before the first request; later errors are part
+ * of the result.
  */
 export async function getProfiles(
   request: LookupRequest,
@@ -85,7 +85,7 @@ export async function getProfiles(
   }
 }
 
-/** A single user that nobody is told on the spot, and needs no file. */
+/** Whether a single user is looked up, whose failure is reported without a rejects file. */
 export const isSingle = (users: LookupTarget): boolean =>
   'values' in users && users.values.length === 1;
 
@@ -95,7 +95,7 @@ function openTally(
   { world, hooks }: { readonly world: JobContext; readonly hooks: LookUpHooks },
 ) {
   const files = 'input' in wanted ? [wanted.input] : [];
-  // Only an input has a place beside which the rejects can lie.
+  // Only a file has a folder for the rejects file.
   const first = files.length === 0 ? 'stdin' : users.first;
   return new Tally({
     rejects: openRejects({ job: 'get-profile', named, files, first, heard: hooks.rejected }, world),
@@ -157,13 +157,13 @@ async function lookUpAll(looking: LookingUp, sink: ProfileSink): Promise<void> {
   world.runtime.signal.throwIfAborted();
 }
 
-/** Where a user was asked for. */
+/** Row that identifies a user. */
 interface Place {
   readonly rows: RowBlock;
   readonly row: number;
 }
 
-/** Rows that name a user. The others are turned down on the way. */
+/** Yields rows with a valid identifier and rejects the others. */
 async function* wantedOf({
   request,
   world,
@@ -201,7 +201,7 @@ async function settle(
 ): Promise<void> {
   tally.counts.read += 1;
   if (!answer) {
-    tally.reject(rows, row, { stage: 'notSent', error: 'the run stopped before' });
+    tally.reject(rows, row, { stage: 'notSent', error: 'the run stopped before this user' });
   } else if (answer.record) {
     tally.accept(rows, row);
     const { record } = answer;
@@ -221,7 +221,7 @@ function notFound({ tally }: LookingUp): EngagectlError | undefined {
   if (rejected === 0) return undefined;
   return new EngagectlError('E-NOT-FOUND', `${fractionOf(rejected, read, 'users')} not found`, {
     why: describeRejects(tally.samples, 'unknown to the service'),
-    fix: `see ${tally.rejects.path} for which, and why`,
+    fix: `see ${tally.rejects.path} for each user and error`,
   });
 }
 
@@ -235,12 +235,12 @@ const progressOf = ({ users, tally, waits }: LookingUp): JobProgress => ({
   waiting: waits.text,
 });
 
-/** Whom to look up: users that are named, or those of an input. */
+/** Users to look up: listed values, or an input. */
 export type LookupTarget =
   | { readonly by: IdentifierKind; readonly values: readonly string[] }
   | { readonly by?: IdentifierKind | undefined; readonly input: string };
 
-/** The users to look up, as rows, and how a row tells which user is meant. */
+/** Users to look up as rows, and the reader of their identifiers. */
 export interface Users extends Pick<
   Inputs,
   'first' | 'totalBytes' | 'bytesRead' | 'blocks' | 'close'
@@ -282,7 +282,7 @@ function valuesAsInput(values: readonly string[], column: string): Omit<Users, '
   };
 }
 
-/** One row a value, on the "lines" 1, 2, 3 … */
+/** Builds a block of one row per value, on the lines 1, 2, 3 … */
 function valueRows(values: readonly string[], column: string): RowBlock {
   const texts = values.map((value) => Buffer.from(value));
   const bounds = new Int32Array(2 * texts.length);

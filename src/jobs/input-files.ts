@@ -12,7 +12,7 @@ import type { InputOptions } from '../input/input-format.js';
 import type { Runtime } from '../runtime.js';
 import type { Wording, JobContext } from './job-context.js';
 
-/** The options that decide what is sent: a run is only resumed with the same ones. */
+/** Returns the options that decide what is sent. A run is resumed only with the same options. */
 export const inputFingerprint = ({
   inputFormat,
   delimiter,
@@ -33,18 +33,21 @@ export const inputFingerprint = ({
   limit,
 });
 
-/** What to read; `listColumn` is the column that a bare list stands for. */
+/** Builds the options of an input. `listColumn` is the column name of a bare list. */
 export const inputOptions = (
   files: readonly string[],
   { maxRecordBytes = writeDefaults.maxRecordBytes, ...options }: ReadOptions,
   listColumn?: string,
 ): InputOptions => ({ ...options, files, maxRecordBytes, listColumn });
 
-/** The lines behind a lost quote may be text of a cell, and events and demerges cannot be taken back. */
+/**
+ * Builds the error for `recoverQuotes` on writes that cannot be undone. Lines after a stray quote
+ * may be text of a cell.
+ */
 export const noRecovery = (of: 'events' | 'demerges', words: Wording): EngagectlError =>
-  new EngagectlError('E-USAGE', `${words.option('recoverQuotes')} is not for ${of}`, {
-    why: 'a line behind the quote may be the text of a cell, and what is sent cannot be taken back',
-    fix: 'correct the quote on the line that the error names',
+  new EngagectlError('E-USAGE', `${words.option('recoverQuotes')} is not available for ${of}`, {
+    why: `a line after the quote may be the text of a cell, and ${of} cannot be undone`,
+    fix: 'correct the quote on the line named in the error',
   });
 
 /** Bytes of a file, compressed or not, of which `textStart` makes text. */
@@ -62,13 +65,13 @@ export async function textStart(head: Buffer): Promise<string> {
   return Buffer.concat(parts).toString('latin1');
 }
 
-/** Names of a table's columns, of which no more is read than its beginning; none of what is no file. */
+/** Reads the column names of a table from its beginning. Empty if `file` is not a regular file. */
 export async function readColumns(
   file: string,
   options: ReadOptions,
   runtime: Runtime,
 ): Promise<readonly string[]> {
-  // A pipe would be waited for.
+  // Reading a pipe would block.
   if (!statSync(path.resolve(runtime.cwd, file)).isFile()) return [];
   const inputs = await openInputs(inputOptions([file], options), runtime);
   try {
@@ -80,19 +83,19 @@ export async function readColumns(
 
 type JsonRuntime = Pick<JobContext['runtime'], 'cwd' | 'signal'>;
 
-/** The value of a file of one JSON text. Throws E-FILE-READ, E-FORMAT, which quotes nothing of it. */
+/** Parses a JSON file. Throws E-FILE-READ, and E-FORMAT without quoting the content. */
 export async function readJsonFile(file: string, runtime: JsonRuntime): Promise<unknown> {
   return parseStrictJson(await textOf(file, runtime), file, {
     id: 'E-FORMAT',
-    why: 'the file has to hold one JSON text',
-    fix: 'correct it there',
+    why: 'the file must contain one JSON value',
+    fix: `correct ${file} there`,
   });
 }
 
 async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<string> {
   return readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
-    throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
+    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
       why: fileErrorReason(cause),
       fix: 'name a readable file',
       file,

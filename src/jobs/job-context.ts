@@ -7,36 +7,36 @@ import type { Runtime } from '../runtime.js';
 import type { ConcurrencyLimiter } from '../bulk/adaptive-concurrency.js';
 import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';
 
-/** What a job works in, besides its own options. */
+/** Everything a job needs besides its own options. */
 export interface JobContext {
   readonly runtime: Runtime;
   readonly words: Wording;
   readonly said: Reporter;
-  /** How the job was asked for, so that a person can be shown it, and it can be asked for again. */
+  /** Command line of the job, to show it and to resume it. */
   readonly argv: readonly string[];
   /** Time zone of jobs that need no account. */
   readonly timezone: string;
-  /** Called once, when all that needs no account is in order. The job closes the connection. */
+  /** Called once, after all checks that need no account. The job closes the connection. */
   connect(): Promise<Connection>;
-  /** Absolute path of the folder that holds the runs. Throws where there is no place for them. */
+  /** Absolute path of the folder of runs. Throws E-CONFIG if there is none. */
   runsFolder(): string;
-  /** Of a job that is a part of something larger. */
+  /** Replacements for parts of the engine, for a job that is part of a larger one. */
   readonly ports?: EnginePorts;
 }
 
-/** An account to work with. */
+/** An open connection to one account. */
 export interface Connection {
   readonly client: Client;
   readonly accountId: string;
-  /** The host that a run belongs to; of the embedded service, which has other ports every time, its name. */
+  /** Host that a run belongs to. The embedded service, whose port changes, uses its name instead. */
   readonly host: string;
-  /** Of the account: for relative dates and times without an offset. */
+  /** Time zone of the account, for relative dates and for times without an offset. */
   readonly zone: TimeZone;
   readonly policy: RetryPolicy;
   close(): Promise<void>;
 }
 
-/** What the requests of a job wait for. */
+/** Creates the record of what the requests of a job are waiting for. */
 export function retryStatusOf(
   connection: Pick<Connection, 'host' | 'client'> | undefined,
   { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
@@ -46,57 +46,57 @@ export function retryStatusOf(
   return new RetryStatus(host, { monotonic: runtime.monotonic, log }, client?.silence);
 }
 
-/** Who listens to a job while it is under way. */
+/** Receives the messages of a running job. */
 export interface Reporter {
   note(text: string): void;
-  /** `personal`: identities and addresses in the text, the longest first. */
+  /** `personal`: identities and addresses in the text, longest first, for masking. */
   warn(text: string, about?: object, personal?: readonly string[]): void;
-  /** One line about a request or a retry; `about` is what more an object says. */
+  /** One line about a request or a retry. `about` holds the details as an object. */
   verbose(text: string, about?: object): void;
-  /** More about a request than that. */
+  /** More details about a request; built only if they are logged. */
   debug(tell: () => readonly [text: string, about: object] | undefined): void;
 }
 
-/** How those who start jobs call what an error or a note tells them to use. */
+/** Names of options and commands in errors and notes, which differ for CLI and library. */
 export interface Wording {
-  /** An option, like `--rejects <file>`; `value` stands for what follows its name. */
+  /** Formats an option, like `--rejects <file>`; `value` follows the name. */
   readonly option: (name: string, value?: string) => string;
-  /** What goes on with an unfinished run. */
+  /** How to resume an unfinished run. */
   readonly goOn: (run: string) => string;
-  /** What to do with the rejects of a run, which `file` holds. */
+  /** How to correct and resend the rejects in `file`. */
   readonly correct: (job: string, file: string) => string;
-  /** What tells which of the records of unknown outcome have arrived, which `file` holds. */
+  /** How to find out which records of unknown outcome in `file` have arrived. */
   readonly lookUp: (file: string) => string;
-  /** What names the state folder. */
+  /** Name of the setting for the state folder. */
   readonly stateFolder: string;
 }
 
-/** Of a program that uses the library. */
+/** Wording for programs that use the library. */
 export const libraryWording: Wording = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
-  goOn: () => 'the same call with resume',
-  correct: (job, file) => `${file} says where and why; ${job} them again when they are correct`,
+  goOn: () => 'the same call and resume: true',
+  correct: (job, file) => `correct the records in ${file}, then ${job} them again`,
   lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'stateFolder',
 };
 
 export type { ConcurrencyLimiter as Budget, OutcomeLog };
-/** The budget of one process, for who fills the place with one that knows more. */
+/** The limiter of one process, on which a replacement can build. */
 export { AimdLimiter as Gate } from '../bulk/adaptive-concurrency.js';
 
-/** Places of the engine that somebody else may fill, for a job that is a part of something larger. */
+/** Replacements for parts of the engine, for a job that is part of a larger one. */
 export interface EnginePorts {
-  /** Who may have a request in flight. */
+  /** Limits the requests in flight. */
   readonly budget?: () => ConcurrencyLimiter;
-  /** Where outcomes are committed; the run's own journal is handed in. */
+  /** Where outcomes are committed; receives the journal of the run. */
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
-  /** Asked before a page of an export is written. Throws when that is not this process's any more. */
+  /** Called before a page of an export is written. Throws if this process has lost its lease. */
   readonly fence?: () => void;
-  /** Of a run that is nobody else's by a lease: it has this name, and takes no lock. */
+  /** Id of a run that a lease protects. Such a run takes no lock. */
   readonly leasedRun?: string;
 }
 
-/** What foreseen failure work ended with, if any; defects are thrown. */
+/** Returns the expected error that the work ended with, if any. Rethrows defects. */
 export async function catchFailure(
   work: Promise<unknown>,
   signal: AbortSignal,
@@ -116,7 +116,7 @@ export async function whenAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
-/** Names a run: UTC time to the second and four random characters, e.g. `20261121-044512-7kq2`. */
+/** Creates a run id: UTC time in seconds and four random characters, `20261121-044512-7kq2`. */
 export function newRunId({ now, random }: Pick<Runtime, 'now' | 'random'>): string {
   const [date = '', time = ''] = new Date(now()).toISOString().split('T');
   const tail = Math.floor(random() * 36 ** 4).toString(36);

@@ -13,78 +13,84 @@ export interface ReadOptions extends ReadingOptions {
   readonly limit?: number;
 }
 
-/** What upload, subscribe and demerge have in common. */
+/** Options that upload, subscribe and demerge share. */
 export interface WriteOptions extends ReadOptions {
   /** Records per request; default: the service's maximum. */
   readonly chunkSize?: number;
   /** Bytes per request; default 4 MiB. */
   readonly chunkBytes?: number;
-  /** Most requests in flight. */
+  /** Maximum requests in flight. */
   readonly concurrency?: number;
-  /** Only the records whose key falls to this process; `concurrency` is that of all together. */
+  /** Send only the records of this shard. `concurrency` is the limit of all shards together. */
   readonly shard?: Shard | undefined;
-  /** `key`, the default: records of one key arrive in input order. */
+  /** `key` (default): records of one key arrive in input order. */
   readonly order?: 'key' | 'none';
   /** File that rejected records are written to. */
   readonly rejects?: string;
-  /** Stop when more than that were rejected. */
+  /** Stop when more records than this are rejected. */
   readonly maxRejects?: RejectLimit;
-  /** Send records of a rejects file whose outcome is unknown again. */
+  /** Resend records of unknown outcome from a rejects file. */
   readonly retryUnknown?: boolean;
-  /** Go on with the unfinished run of the same job, if there is one. */
+  /** Resume the unfinished run of the same job, if there is one. */
   readonly resume?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
-  /** Of input from a pipe: the name by which another process can go on with the run. */
+  /** Name of a run whose input is a pipe; another process can resume the run by this name. */
   readonly runName?: string;
-  /** Send records that do harm when sent twice once more, though another run sent the same. */
+  /** Resend records that are not idempotent although another run sent them. */
   readonly again?: boolean;
-  /** Send only what is not as the account last accepted it from us. */
+  /** Send only records that changed since they were last accepted. */
   readonly changed?: boolean;
-  /** Where that is remembered; sources of other columns of the same users have others. Default `default`. */
+  /**
+   * Name of the baseline for `changed`; default `default`. Use one for each source that sends other
+   * columns of the same users.
+   */
   readonly stream?: string;
-  /** With `changed`: send everything, and remember it. */
+  /** With `changed`: send all records and rebuild the baseline. */
   readonly full?: boolean;
-  /** With `changed`: file for the users or addresses remembered that the input does not hold. */
+  /** With `changed`: file for users or addresses of the baseline that are not in the input. */
   readonly gone?: string;
-  /** Change nothing: `check` sends nothing; `dryRun` lets the service check, where it can. */
+  /** Change nothing. `check` sends nothing; `dryRun` lets the service validate, if it can. */
   readonly rehearsal?: Rehearsal | undefined;
 }
 
-/** What every job can be given. */
+/** Options of every job. */
 export interface JobOptions {
-  /** Stops the job, for whatever reason. What is in flight may finish. */
+  /** Stops the job. Requests in flight may finish. */
   readonly signal?: AbortSignal;
 }
 
-/** Names input columns throughout. */
+/** Options of an upload. Column names are those of the input. */
 export interface UploadOptions extends WriteOptions {
-  /** What flat rows are; default: profiles. */
+  /** Type of flat rows; default `profile`. */
   readonly type?: 'profile' | 'event';
   /** Column of the identity; default `identity`. */
   readonly identity?: string;
-  /** Key by the objectId in this column. */
+  /** Column of the objectId, to identify users by it. */
   readonly objectId?: string;
-  /** `column=key` each: send a column under another name. */
+  /** Renamed columns, each as `column=key`. */
   readonly map?: readonly string[];
-  /** `column:type` each, of string, integer, number, boolean, date, json, `phone:+91`; else strings. */
+  /**
+   * Column types, each as `column:type`: string (default), integer, number, boolean, date, json or
+   * `phone:+91`.
+   */
   readonly types?: readonly string[];
   /** Columns that are not sent. */
   readonly drop?: readonly string[];
-  /** The only columns that are sent. */
+  /** Columns that are sent; default: all. */
   readonly only?: readonly string[];
-  /** Path of a JSON file with all of this, and with what is expected of the input. */
+  /** Path of a JSON file with these options and with checks of the input. */
   readonly mapping?: string;
-  /** What an empty cell is sent as; default: it is left out. */
+  /** How an empty cell is sent; default `omit`. */
   readonly empty?: 'omit' | 'null' | 'string';
-  /** Of events whose row has no evtName. */
+  /** Name of events whose row has no evtName. */
   readonly eventName?: string;
-  /** The time of events whose row has no ts. */
+  /** Time of events whose row has no ts. */
   readonly ts?: 'now';
 }
 
 export interface SubscribeOptions extends WriteOptions {
-  /** Where the input does not say. */
+  /** Type of rows that do not state one. */
   readonly type?: 'phone' | 'whatsapp' | 'email';
   readonly status?: 'Unsubscribe' | 'Resubscribe';
 }
@@ -94,19 +100,19 @@ export interface DemergeOptions extends WriteOptions {
   readonly identity?: string;
 }
 
-/** Nothing is to be changed: records are read and checked here, or by the service as well. */
+/** How a run without changes validates records: locally, or by the service as well. */
 export type Rehearsal = 'check' | 'dryRun';
 
-/** A percentage is judged from 1000 records on, and at the end. */
+/** Limit of rejected records. A percentage is checked after 1000 records and at the end. */
 export type RejectLimit = { readonly records: number } | { readonly percent: number };
 
-/** What is not said. */
+/** Defaults of writes. */
 export const writeDefaults = {
   chunkBytes: 4 * 1024 * 1024,
   maxRecordBytes: 1024 * 1024,
 } as const;
 
-/** What an export asks the service for. */
+/** What an export requests from the service. */
 export interface ExportOptions {
   /**
    * First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week,
@@ -114,64 +120,64 @@ export interface ExportOptions {
    */
   readonly from: string;
   readonly to: string;
-  /** Records per page; of profiles a multiple of 23. Default 4991. */
+  /** Records per page; for profiles a multiple of 23. Default 4991. */
   readonly batchSize?: number;
-  /** End after so many records: of one document, by one request at a time. Default: all. */
+  /** Maximum records. Needs a single output file and one request at a time. Default: all. */
   readonly limit?: number;
-  /** With app fields: versions, make and model of devices. */
+  /** Include app fields: versions, make and model of devices. */
   readonly app?: boolean;
-  /** False: without the summaries of users' events. */
+  /** False omits the event summaries of users. */
   readonly eventSummaries?: boolean;
-  /** False: without custom profile properties. */
+  /** False omits custom profile properties. */
   readonly profileProperties?: boolean;
-  /** Milliseconds of the first pause while the data is not ready; default 2000. */
+  /** First pause while the data is not ready, in milliseconds; default 2000. */
   readonly pollInterval?: number;
-  /** Longest time to wait for it, in milliseconds; default 30 minutes. */
+  /** Maximum time to wait for the data, in milliseconds; default 30 minutes. */
   readonly pendingTimeout?: number;
 }
 
 export interface ProfileExportOptions extends ExportOptions {
-  /** The event that the users did. */
+  /** Event that the users performed. */
   readonly event: string;
 }
 
 export interface EventExportOptions extends ExportOptions {
   readonly event: string | readonly string[];
-  /** False: one cursor for the whole range, not one a day. */
+  /** False uses one cursor for the whole range instead of one per day. */
   readonly split?: boolean;
-  /** Most requests in flight; default 3. */
+  /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
-  /** Only every n-th slice; `concurrency` is that of all shards together. */
+  /** Export only every n-th slice. `concurrency` is the limit of all shards together. */
   readonly shard?: Shard | undefined;
-  /** Adds `event_name` and `ts_utc` to each record; always so with several events. */
+  /** Add `event_name` and `ts_utc` to each record; always on with several events. */
   readonly withEventName?: boolean;
 }
 
 /** How records are written to a file. */
 export interface FileOptions {
-  /** Else by the extension of the file's name, else NDJSON. */
+  /** Default: by the file extension, otherwise NDJSON. */
   readonly format?: OutputFormat;
-  /** Of a CSV; default: all. */
+  /** Columns of a CSV; default: all. */
   readonly columns?: readonly string[];
-  /** Cells of a CSV that a spreadsheet would run: default `keep`. */
+  /** CSV cells that a spreadsheet would run as formulas; default `keep`. */
   readonly csvFormulas?: 'keep' | 'escape';
-  /** Begin a CSV with a byte order mark. */
+  /** Start a CSV with a byte order mark. */
   readonly bom?: boolean;
   /** Replace an existing file. */
   readonly overwrite?: boolean;
-  /** Set the partial file of an earlier run aside, and start again. */
+  /** Set the partial file of an earlier run aside and restart. */
   readonly fresh?: boolean;
-  /** Go on with an export to this file that did not finish, if there is one. */
+  /** Resume the unfinished export to this file, if there is one. */
   readonly resume?: boolean;
 }
 
-/** How files of one day each are written: `{day}` stands in the name. */
+/** How one file per day is written; the name contains `{day}`. */
 export interface DayFileOptions extends FileOptions {
-  /** Fetch only the days that have no file. The last day must be over. */
+  /** Fetch only days that have no file. The last day must be over. */
   readonly missing?: boolean;
-  /** So many days at the end of the range are fetched again, and replaced when they are whole. */
+  /** Number of days at the end of the range to fetch again. Complete files replace the old ones. */
   readonly refresh?: number;
-  /** A day with fewer is not put in place, and counts as missing. */
+  /** Minimum records of a day. A day with fewer is not published and counts as missing. */
   readonly minRecords?: number;
 }
 
@@ -183,34 +189,34 @@ export const exportDefaults = {
 } as const;
 
 export interface LookUpOptions extends ReadOptions {
-  /** What the source identifies users by, where it does not say. */
+  /** Identifier of sources that do not name one. */
   readonly by?: 'identity' | 'email' | 'objectId';
-  /** Most requests in flight; default 3. */
+  /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
-  /** Add what the subscription flags mean for SMS, WhatsApp and email. */
+  /** Add whether the user is reachable by SMS, WhatsApp and email. */
   readonly reachability?: boolean;
 }
 
-/** What was sent, as the options of the write say it, and how it is looked for. */
+/** Options of the write that sent the input, and how to look for its records. */
 export interface VerifyOptions extends Omit<
   UploadOptions,
   Exclude<keyof WriteOptions, keyof ReadOptions>
 > {
-  /** The input is one of `subscribe`: addresses are compared by the flags of who has them. */
+  /** Set for the input of a `subscribe`. Compares the flags of the users who have the addresses. */
   readonly subscriptions?: SubscribeOptions | undefined;
-  /** Users or addresses to look up; default 300. */
+  /** Number of users or addresses to look up; default 300. */
   readonly sample?: number;
-  /** The same seed takes the same sample. */
+  /** Seed of the sample. */
   readonly seed?: number;
-  /** Look all of them up. */
+  /** Look up all of them. */
   readonly all?: boolean;
-  /** The input is a rejects file: its records of unknown outcome are looked up, all of them. */
+  /** Look up all records of unknown outcome in a rejects file. */
   readonly settle?: boolean;
-  /** Milliseconds in which what differs is looked at again; default 0. */
+  /** Time in which differences are checked again, in milliseconds; default 0. */
   readonly within?: number;
-  /** Longest time to wait for a day of events that is not ready, in milliseconds; default 30 minutes. */
+  /** Maximum time to wait until a day of events is ready, in milliseconds; default 30 minutes. */
   readonly pendingTimeout?: number;
-  /** Most requests in flight; default 3. */
+  /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
 }
 

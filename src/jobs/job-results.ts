@@ -2,94 +2,97 @@ import type { EngagectlError, ExitCode } from '../errors.js';
 import type { HistoryFigures } from '../bulk/request-history.js';
 import type { FirstReject, RejectKind } from '../bulk/outcomes/reject-samples.js';
 
-/** What every run comes to. */
+/** Result of every run. */
 export interface RunResult {
-  /** Names the run. */
+  /** Run id. */
   readonly run: string;
-  /** Null where only a check was made, without an account. */
+  /** Null for a check without an account. */
   readonly accountId: string | null;
   readonly requests: number;
   readonly retries: number;
   readonly seconds: number;
-  /** What the command line would exit with; 0: everything is done and accounted for. */
+  /** Exit code of the command line; 0 if all work is done and accounted for. */
   readonly exitCode: ExitCode;
-  /** The most serious thing to be said of the run; undefined when all went well. */
+  /** Most serious error of the run; undefined if there was none. */
   readonly error: EngagectlError | undefined;
-  /** What was done is kept, and the same job with `resume` goes on. */
+  /** The run can be continued by the same job with `resume`. */
   readonly unfinished: boolean;
 }
 
-/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged. */
+/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged */
 export interface WriteResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
   readonly rejected: number;
-  /** May have been processed, and do harm when sent twice. */
+  /** Records that may have been processed and are not idempotent. */
   readonly unknown: number;
   readonly notSent: number;
-  /** Accepted by an earlier part of the same run. */
+  /** Records that an earlier attempt of the same run committed. */
   readonly resumed: number;
   readonly duplicates: number;
-  /** Not sent, since the account accepted them as they are before. */
+  /** Records not sent because they did not change since they were last accepted. */
   readonly unchanged: number;
-  /** Of a write that sends only what changed. */
+  /** Set for a write with `changed`. */
   readonly plan?: ChangeCounts;
-  /** Of a shard: records that others account for, which are not among those read. */
+  /** Set for a shard: records of other shards, not included in `read`. */
   readonly otherShards?: number;
   readonly bytesSent: number;
-  /** Null when there was nothing to write into one. */
+  /** Null if no record was rejected. */
   readonly rejectsFile: string | null;
-  /** The whole input was worked through. */
+  /** The whole input was processed. */
   readonly done: boolean;
-  /** What ended the run before its input did. */
+  /** Error that ended the run before the end of the input. */
   readonly stopped: EngagectlError | undefined;
 }
 
-/** Records of an input against what the account accepted before. */
+/** Records of an input compared to the baseline. */
 interface ChangeCounts {
   readonly new: number;
   readonly changed: number;
   readonly unchanged: number;
-  /** Users or addresses remembered that the input does not hold. */
+  /** Users or addresses of the baseline that are not in the input. */
   readonly gone: number;
 }
 
-/** Where a job stands. */
+/** Progress of a running job. */
 export interface JobProgress {
-  /** Of the input. */
+  /** Records read from the input. */
   readonly read: number;
-  /** That have their outcome, or were received. */
+  /** Records that have an outcome; for an export, records received. */
   readonly records: number;
   readonly rejected: number;
-  /** Of the input, as far as it is settled; of an export, what was received. */
+  /** Bytes of the input that have an outcome; for an export, bytes received. */
   readonly bytes: number;
-  /** Undefined where nobody knows: exports, and input that is no file. */
+  /** Undefined if unknown: for exports and for input that is not a file. */
   readonly totalBytes: number | undefined;
   readonly inFlight: number;
-  /** Of an export, cursors followed to their end, and how many there are. */
+  /** Cursors of an export: finished, and total. */
   readonly slices?: readonly [done: number, all: number];
-  /** What is waited for, where requests fail: `connection refused, try 3, next in 4 s` and where; or that data is not ready. */
+  /**
+   * Cause of a pause: data that is not ready, or failing requests, like
+   * `connection refused, try 3, next in 4 s` and the host.
+   */
   readonly waiting: string | undefined;
 }
 
 /** A record that was not accepted. */
 export interface RejectedRecord {
-  /** The file; `stdin` for records that come from none. */
+  /** Input file, or `stdin`. */
   readonly source: string;
-  /** Where the record begins, 1-based. */
+  /** First line of the record, 1-based. */
   readonly line: number;
   readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
-  /** Of the service. */
+  /** Error code of the service. */
   readonly code?: number | undefined;
   readonly error: string;
-  /** JSON text of what was read. */
+  /** JSON text of the input record. */
   readonly record?: string;
-  /** In its place: bytes that are no UTF-8. */
+  /** Set instead of `record` for bytes that are not UTF-8. */
   readonly recordBase64?: string;
 }
 
 export interface ExportResult extends RunResult {
-  /** First and last day, YYYY-MM-DD, and the zone they are days of. */
+  /** First and last day, YYYY-MM-DD, in `timezone`. */
   readonly from: string;
   readonly to: string;
   readonly timezone: string;
@@ -97,34 +100,34 @@ export interface ExportResult extends RunResult {
   readonly pages: number;
   readonly pendingSeconds: number;
   readonly bytes: number;
-  /** Null where the records did not go to a file. */
+  /** Null if the records were not written to a file. */
   readonly output: string | null;
-  /** Only of an export that leaves out days that are there, or that are too short. */
+  /** Set for an export with `missing` or `minRecords`. */
   readonly days?: DayCounts;
 }
 
 /**
- * Files of one day each, with `{event}` in the name of one event's day. Those that are neither present,
- * fetched, refreshed nor short could not be fetched.
+ * Counts of day files (one per event and day if the name contains `{event}`). Files that are not
+ * present, fetched, refreshed or short could not be fetched.
  */
 export interface DayCounts {
   readonly wanted: number;
-  /** There already, and left alone. */
+  /** Existing files that were kept. */
   readonly present: number;
   readonly fetched: number;
-  /** There already, and replaced. */
+  /** Existing files that were replaced. */
   readonly refreshed: number;
-  /** Fewer records than a day must have: not put in place. */
+  /** Files with fewer records than the minimum; not published. */
   readonly short: number;
 }
 
-/** Users whom nobody has count as rejected. */
+/** Users that were not found count as rejected. */
 export interface LookupResult
   extends
     Omit<WriteResult, 'bytesSent' | 'done' | 'stopped'>,
     Pick<ExportResult, 'bytes' | 'output'> {}
 
-/** checked = same + different + missing; users, addresses or events, not records. */
+/** checked = same + different + missing; counts users, addresses and events, not records. */
 export interface VerifyResult extends RunResult {
   readonly read: number;
   /** Records that would not be sent. */
@@ -133,60 +136,60 @@ export interface VerifyResult extends RunResult {
   readonly same: number;
   readonly different: number;
   readonly missing: number;
-  /** What the service does not show well enough to tell. */
+  /** Items that could not be compared because the service does not show enough of them. */
   readonly untold: number;
-  /** Keys that came back in another spelling. */
+  /** Keys that the service returned in another spelling. */
   readonly foldedKeys: number;
-  /** Of the sample; the same one takes it again. */
+  /** Seed of the sample, to repeat it. */
   readonly seed: number;
-  /** What is proved, in one sentence. */
+  /** What the comparison proves, in one sentence. */
   readonly proof: string;
-  /** The largest share of all that may differ, 95 % sure; null where all were looked at. */
+  /** Upper bound of the share that differs, with 95 % confidence; null if all were compared. */
   readonly mostDiffer: number | null;
-  /** Only with `settle`. */
+  /** Set with `settle`. */
   readonly settled?: SettledCounts;
-  /** Null where differences did not go to a file. */
+  /** Null if the differences were not written to a file. */
   readonly output: string | null;
 }
 
-/** What became of the records whose outcome was unknown. */
+/** Counts of resolved records of unknown outcome. */
 export interface SettledCounts {
-  /** Found: they were accepted. */
+  /** Records found: they were accepted. */
   readonly accepted: number;
-  /** Not found: they can be sent. */
+  /** Records not found: they can be sent. */
   readonly absent: number;
   readonly unknown: number;
 }
 
 export type { FirstReject, HistoryFigures, RejectKind };
 
-/** Who asked for a job, and wants to be told how it goes. */
+/** Callbacks of a job. */
 export interface JobHooks<Result> {
-  /** Requests are made from now on; records of the input `first`, if there is one, come first. */
+  /** Called before the first request. `first` is the name of the first input, if there is one. */
   begun?(progress: () => JobProgress, first?: string): void;
-  /** Is told of each record that was not accepted. */
+  /** Called for each record that was not accepted. */
   readonly rejected?: (record: RejectedRecord) => void;
-  /** Note how the requests go. */
+  /** Record the request history. */
   readonly history?: boolean;
-  /** Told what came of it while the run can still be kept; false keeps it, although it is done. */
+  /** Called with the result before the run is removed. Resolving to false keeps the run. */
   ended?(ending: JobEnding<Result>): Promise<boolean>;
 }
 
 export interface JobEnding<Result> {
   readonly result: Result;
-  /** Records that were not accepted, where there can be any to tell of. */
+  /** Rejected records; undefined for jobs that have none. */
   readonly told?: RejectSummary | undefined;
   readonly history?: HistoryFigures | undefined;
-  /** Earlier processes did a part of the run. */
+  /** An earlier process did part of the run. */
   readonly wasResumed: boolean;
 }
 
-/** The first few rejects, how many there are of each kind, and their file. */
+/** First rejects, counts by kind, and the rejects file. */
 export interface RejectSummary {
   readonly samples: {
     readonly first: readonly FirstReject[];
     readonly kinds: ReadonlyMap<string, RejectKind>;
   };
-  /** `missing` are the lines that the disk did not take. */
+  /** `missing` counts lines that could not be written to disk. */
   readonly rejects: { readonly path: string; readonly exists: boolean; readonly missing: number };
 }

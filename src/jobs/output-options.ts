@@ -11,7 +11,7 @@ import type { Wording } from './job-context.js';
 
 export { formatNames, isStdout };
 
-/** The output at `path`; undefined is stdout. */
+/** Builds the options of the output at `path`. Undefined is stdout. */
 export function outputOptions(
   path: string | undefined,
   options: FileOptions,
@@ -31,7 +31,7 @@ export function outputOptions(
   };
 }
 
-/** Throws E-USAGE for a file that is to be in a format of others, and for what only a CSV has. */
+/** Throws E-USAGE for an unsupported file extension, and for CSV options with another format. */
 export function checkOutputFormat(
   path: string | undefined,
   options: FileOptions,
@@ -39,16 +39,16 @@ export function checkOutputFormat(
 ): void {
   const other = options.format === undefined && unsupportedExtension(path);
   if (other) {
-    throw new EngagectlError('E-USAGE', `${path}: ${other} is no format that can be written`, {
-      why: `formats are ${formatNames.join(', ')}, each also .gz`,
-      fix: `name the file after one of them, or say what is meant: ${option('format', 'ndjson')}`,
+    throw new EngagectlError('E-USAGE', `${path}: ${other} is not a supported output format`, {
+      why: `supported formats are ${formatNames.join(', ')}, each also with .gz`,
+      fix: `use one of these extensions, or choose the format: ${option('format', 'ndjson')}`,
     });
   }
   if (outputOptions(path, options, option).format === 'csv') return;
   const wrong = options.bom ? option('bom') : options.columns && option('columns');
   if (wrong === undefined) return;
-  throw new EngagectlError('E-USAGE', `${wrong} is for CSV`, {
-    why: 'in the other formats every record is written as it came',
-    fix: `add ${option('format', 'csv')}, or leave out ${wrong}`,
+  throw new EngagectlError('E-USAGE', `${wrong} requires CSV output`, {
+    why: 'the other formats write every record unchanged',
+    fix: `add ${option('format', 'csv')}, or omit ${wrong}`,
   });
 }

@@ -8,20 +8,20 @@ import type { Output } from '../output/output.js';
 
 export { prettyPrintJson as prettyJson } from '../text/raw-json.js';
 
-/** Where records go, one at a time. Who opens, finishes or aborts. */
+/** Output for single records. The caller must finish or abort it. */
 export interface RecordOutput {
   readonly bytes: number;
   readonly warnings: readonly string[];
-  /** Takes the text of one JSON object; undefined adds nothing. */
+  /** Writes the text of one JSON object; undefined writes nothing. */
   write(record: Buffer | undefined): Promise<void>;
   finish(): Promise<void>;
   abort(): Promise<void>;
 }
 
-/** Bytes written to a file at a time; on stdout each record appears at once. */
+/** Bytes per write to a file. On stdout each record is written immediately. */
 const pageBytes = 256 * 1024;
 
-/** Written as by the exports. Throws E-FILE-WRITE, E-OUTPUT-EXISTS, E-PARTIAL-EXISTS. */
+/** Opens an output like that of exports. Throws E-FILE-WRITE, E-OUTPUT-EXISTS, E-PARTIAL-EXISTS. */
 export async function openRecordOutput(
   name: string | undefined,
   how: FileOptions,
@@ -48,7 +48,7 @@ export async function openRecordOutput(
   };
 }
 
-/** Writes lines to stdout, at the pace of its reader. A reader that left is E-STDOUT-CLOSED. */
+/** Writes lines to stdout with backpressure. Throws E-STDOUT-CLOSED if the reader has gone. */
 export function openLineWriter(
   runtime: Pick<JobContext['runtime'], 'stdout'>,
   { option }: JobContext['words'],
@@ -69,14 +69,14 @@ class PageCollector {
     this.#pageBytes = pageBytes;
   }
 
-  /** Takes the text of one JSON object. */
+  /** Adds the text of one JSON object. */
   async write(record: Buffer): Promise<void> {
     this.#records.push(record);
     this.#bytes += record.length + 1;
     if (this.#bytes >= this.#pageBytes) await this.flush();
   }
 
-  /** Writes the page that was begun. */
+  /** Writes the current page. */
   async flush(): Promise<void> {
     const records = this.#records;
     const bytes = Buffer.alloc(this.#bytes, ',');
@@ -86,7 +86,7 @@ class PageCollector {
       bounds[2 * index] = end;
       end += record.copy(bytes, end);
       bounds[2 * index + 1] = end;
-      end += 1; // a byte between two records, as in a page of the service
+      end += 1; // one byte between two records, as in a page of the service
     }
     this.#records = [];
     this.#bytes = 0;

@@ -20,7 +20,7 @@ import {
   rejectRow,
   type Reject,
 } from '../output/rejects-file.js';
-import { EngagectlError, groupDigits } from '../errors.js';
+import { EngagectlError, countOf, groupDigits } from '../errors.js';
 import { shardPath, shardName } from './shard.js';
 import type { Shard } from '../mapping/sharding.js';
 import type { JobContext } from './job-context.js';
@@ -28,21 +28,21 @@ import type { RejectSamples } from '../bulk/outcomes/reject-samples.js';
 
 interface RejectsPlace {
   readonly job: string;
-  /** The file that was asked for. */
+  /** Path from the options; default: next to the input. */
   readonly named: string | undefined;
   readonly files: readonly string[];
-  /** Is told of each; then there is a file only where one was named. */
+  /** Called for each reject. With this, a file is written only if one was named. */
   readonly heard?: ((record: Reject) => void) | undefined;
-  /** The first input; `stdin` for standard input. */
+  /** Name of the first input, or `stdin`. */
   readonly first: string;
-  /** Of inputs that have some. */
+  /** Headers of the inputs that have one. */
   readonly headers?: readonly { readonly header: readonly string[] }[];
   readonly shard?: Shard | undefined;
 }
 
 /**
- * The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run, no
- * regular file or of a format that is none of ours, E-FILE-WRITE where its place cannot hold it.
+ * Prepares the rejects file of a run without creating it. Throws E-USAGE if it is an input of the
+ * run, not a regular file or of an unsupported format, and E-FILE-WRITE if it cannot be written.
  */
 export function openRejects(
   { job, named, files, first, headers, heard, shard }: RejectsPlace,
@@ -60,16 +60,16 @@ export function openRejects(
   const places = new Set([file, `${file}.1`].map(placeOf));
   if (files.some((input) => places.has(placeOf(path.resolve(cwd, input))))) {
     throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
-      why: 'the rejects file would take its place',
-      fix: `name another one with ${option}`,
+      why: 'the rejects file would replace it',
+      fix: `name another file with ${option}`,
     });
   }
-  // Beside an input that can only be read, there may be nothing to reject.
+  // The default path is not checked: a read-only folder does not matter if nothing is rejected.
   if (named !== undefined) checkWritablePath(file, { name, what: 'the rejects file', option });
   if (isNoFile(file)) {
-    throw new EngagectlError('E-USAGE', `${name} is no regular file`, {
-      why: 'an older rejects file is renamed, and a resumed run goes on with it',
-      fix: `name another one with ${option}`,
+    throw new EngagectlError('E-USAGE', `${name} is not a regular file`, {
+      why: 'an older rejects file is renamed, and a resumed run appends to it',
+      fix: `name another file with ${option}`,
     });
   }
   const columns = name.toLowerCase().endsWith('.csv')
@@ -78,14 +78,14 @@ export function openRejects(
   return new RejectsFile(name, file, { option: words.option, columns, heard });
 }
 
-/** NDJSON in a file that is called a sheet or packed is of no use to who opens it. */
+/** Refuses extensions of spreadsheets and archives, since the content would be NDJSON. */
 function refuseForeign(named: string, option: string): void {
   const { compression, compressedBy } = parseFileName(named);
   const other = unsupportedExtension(named) ?? (compression && compressedBy);
   if (other === undefined || other.toLowerCase() === '.txt') return;
   throw new EngagectlError('E-USAGE', `${named}: rejects cannot be written as ${other}`, {
-    why: 'they are written as NDJSON, or as CSV into a file that is called .csv',
-    fix: `name another one with ${option}`,
+    why: 'rejects are written as NDJSON, or as CSV if the file name ends in .csv',
+    fix: `name another file with ${option}`,
   });
 }
 
@@ -93,11 +93,11 @@ function isNoFile(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false })?.isFile() === false;
   } catch {
-    return false; // the name that we gave it is too long
+    return false; // the default name is too long
   }
 }
 
-/** Of a rejects file of CSV: those of its input, without what an earlier one added to them. */
+/** Returns the input columns of a CSV rejects file, without those an earlier run added. */
 function columnsOf(
   headers: RejectsPlace['headers'] = [],
   name: string,
@@ -107,12 +107,12 @@ function columnsOf(
   const isOne = headers.every(({ header }) => header.join('\n') === first?.header.join('\n'));
   if (first && isOne) return first.header.filter((column) => !rejectColumns.includes(column));
   throw new EngagectlError('E-USAGE', `${name} needs an input with the columns of one CSV`, {
-    why: first ? 'the inputs have different columns' : 'the input is no CSV',
-    fix: `name a file of NDJSON: ${option}`,
+    why: first ? 'the inputs have different columns' : 'the input is not CSV',
+    fix: `name an NDJSON file: ${option}`,
   });
 }
 
-/** Where a path leads, links followed. */
+/** Resolves a path including links. */
 function placeOf(file: string): string {
   try {
     return realpathSync(file);
@@ -121,25 +121,25 @@ function placeOf(file: string): string {
   }
 }
 
-/** `1 could not be read, 2 broke a local rule`: by the first words of their kinds. */
+/** Summarizes rejects by stage: `1 parse error, 2 validation errors, 2 rejected by the service`. */
 export function describeRejects(
   { kinds }: RejectSamples,
-  byService = 'refused by the service',
+  byService = 'rejected by the service',
 ): string | undefined {
-  const reasons = {
-    parse: 'could not be read',
-    validate: 'broke a local rule',
-    service: byService,
+  const countsOf = {
+    parse: (count: number) => countOf(count, 'parse error'),
+    validate: (count: number) => countOf(count, 'validation error'),
+    service: (count: number) => `${groupDigits(count)} ${byService}`,
   };
-  const told = Object.entries(reasons).flatMap(([stage, reason]) => {
-    const ofStage = [...kinds].filter(([kind]) => kind.split(' ')[0] === stage);
-    const sum = ofStage.reduce((before, [, { count }]) => before + count, 0);
-    return sum > 0 ? [`${groupDigits(sum)} ${reason}`] : [];
+  const parts = Object.entries(countsOf).flatMap(([stage, format]) => {
+    const sameStage = [...kinds].filter(([kind]) => kind.split(' ')[0] === stage);
+    const sum = sameStage.reduce((before, [, { count }]) => before + count, 0);
+    return sum > 0 ? [format(sum)] : [];
   });
-  return told.join(', ') || undefined;
+  return parts.join(', ') || undefined;
 }
 
-/** Where a line of a rejects file lies, and whose record it is of. */
+/** Byte range of a line in a rejects file, and the input and line of its record. */
 interface Place {
   readonly file: number;
   readonly start: number;
@@ -149,10 +149,10 @@ interface Place {
 }
 
 /**
- * Puts the lines of several rejects files into one, in the order of the input: of `sources`, the
- * names of the inputs as the lines have them, then of lines; as CSV where it is called so. An older
- * file is renamed. Returns how many lines there are; for none no file is made. Throws E-FILE-WRITE,
- * and E-USAGE for a CSV of rows with other columns each.
+ * Merges rejects files into one, in input order: by source in the order of `sources`, then by line.
+ * Writes CSV if `target` ends in `.csv`, and renames an existing file. Returns the number of lines;
+ * for 0, no file is created. Throws E-FILE-WRITE, and E-USAGE for a CSV whose rows have different
+ * columns.
  */
 export async function mergeRejects(
   files: readonly string[],
@@ -189,7 +189,7 @@ export async function mergeRejects(
   return places.length;
 }
 
-/** What makes a row of CSV of a line; of the first one, the header and a row. */
+/** Creates a converter from NDJSON lines to CSV rows. The first row follows the header. */
 function csvOf(target: string): (line: Buffer) => Buffer {
   let columns: readonly string[] | undefined;
   return (line) => {
@@ -208,8 +208,8 @@ type RejectLine = Omit<Reject, 'record'> & { readonly record: unknown };
 
 const noCsv = (target: string): EngagectlError =>
   new EngagectlError('E-USAGE', `${target} needs rejects with the columns of one CSV`, {
-    why: 'the inputs have different columns, or are no CSV',
-    fix: 'name a file of NDJSON: --output <file.ndjson>',
+    why: 'the inputs have different columns, or are not CSV',
+    fix: 'name an NDJSON file: --output <file.ndjson>',
   });
 
 async function* placesIn(

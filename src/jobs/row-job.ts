@@ -13,42 +13,42 @@ import type { ReadOptions } from './job-options.js';
 
 export interface RowsOptions extends ReadOptions {
   readonly files: readonly string[];
-  /** File for the rows that are turned down. */
+  /** File for rejected rows. */
   readonly rejects?: string;
 }
 
-/** read = accepted + rejected, unless something stopped it. */
+/** read = accepted + rejected, unless the job was stopped. */
 export interface RowJobResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
   readonly rejected: number;
-  /** Null when there was nothing to write into one. */
+  /** Null if no row was rejected. */
   readonly rejectsFile: string | null;
 }
 
-/** A job on the rows of an input that asks the service for nothing. */
+/** A job on the rows of an input, without an account. */
 interface RowJobKind {
   readonly name: string;
-  /** What every CSV must have, and how to say that it is called otherwise. */
+  /** Required columns of a CSV, and the `fix` of the error if one is missing. */
   readonly columns: readonly string[];
   readonly fix: string;
-  /** Of rows that were turned down. */
+  /** Completes the sentence "3 of 10 rows …". */
   readonly rejected: string;
 }
 
-/** What takes the rows, and accounts for each of them. */
+/** Processes rows, and records the outcome of each. */
 export interface RowConsumer<More> {
   take(rows: RowBlock): Promise<void>;
-  /** All rows were taken. */
+  /** Called after the last row. */
   finish?(): Promise<void>;
-  /** Lets go of everything; harmless after `finish`. */
+  /** Releases all resources; may follow `finish`. */
   close?(): Promise<void>;
   more(): More;
 }
 
 /**
- * Works through an input. Throws what was in the way before the first row; from then on what goes
- * wrong is part of the result.
+ * Processes the rows of an input. Throws errors that occur before the first row; later errors are
+ * part of the result.
  */
 export async function runRowJob<More extends object>(
   kind: RowJobKind,
@@ -70,7 +70,7 @@ export async function runRowJob<More extends object>(
       takeAll({ options, world, inputs, tally, taker }),
       runtime.signal,
     );
-    // Of the block that was in hand.
+    // Rows of the block that was being processed have no outcome yet.
     if (failure) tally.counts.notSent = tally.counts.read - settled(tally.counts);
     tally.assertBalanced();
     const error = failure ?? verdict(kind, tally);
@@ -146,7 +146,7 @@ function verdict({ rejected: what }: RowJobKind, { counts, rejects }: Tally) {
     'E-REJECTED',
     `${groupDigits(rejected)} of ${groupDigits(read)} rows ${what}`,
     {
-      fix: `correct them in the input; ${rejects.path} says where and why`,
+      fix: `correct them in the input; ${rejects.path} lists each with its error`,
     },
   );
 }

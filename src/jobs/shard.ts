@@ -5,16 +5,19 @@ import { writeEndpoints, type WriteEndpoint } from '../contract/endpoints.js';
 import type { Shard } from '../mapping/sharding.js';
 import type { Wording, JobContext } from './job-context.js';
 
-/** Of a shard in file names: `2-of-8`. */
+/** Formats a shard for file names: `2-of-8`. */
 export const shardName = ({ index, count }: Shard): string => `${index}-of-${count}`;
 
-/** As a person types it: `2/8`. */
+/** Formats a shard as on the command line: `2/8`. */
 export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
 
-/** Of `2/8`, how many there are: those of another number, or none, hold some of the same records. */
+/**
+ * Returns the number of shards in `2/8`. Shards of different counts, and an undivided input,
+ * overlap.
+ */
 export const shardCount = (shard: string | undefined): string | undefined => shard?.split('/')[1];
 
-/** A file's name with the shard's before its extension: `users.2-of-8.ndjson.gz`. */
+/** Inserts the shard before the extension of a file name: `users.2-of-8.ndjson.gz`. */
 export function shardPath(file: string, shard: Shard | undefined): string {
   if (!shard) return file;
   const base = path.basename(file);
@@ -25,8 +28,8 @@ export function shardPath(file: string, shard: Shard | undefined): string {
 }
 
 /**
- * A shard's part of the requests that an account may have in flight. Throws E-USAGE for more shards
- * than there are requests, and for one that is none of them.
+ * Returns a shard's part of the concurrency limit of the account. Throws E-USAGE for an invalid
+ * shard, and for more shards than requests in flight.
  */
 export function shardConcurrency(
   shard: Shard | undefined,
@@ -36,18 +39,22 @@ export function shardConcurrency(
   if (!shard) return budget;
   const { index, count } = shard;
   if (!(Number.isInteger(index) && Number.isInteger(count) && index >= 1 && index <= count)) {
-    throw new EngagectlError('E-USAGE', `${option('shard', formatShard(shard))} is none`, {
-      fix: `${option('shard', '1/8')} is the first of eight`,
-    });
+    throw new EngagectlError(
+      'E-USAGE',
+      `${option('shard', formatShard(shard))} is not a valid shard`,
+      {
+        fix: `use ${option('shard', '1/8')} for the first of eight`,
+      },
+    );
   }
   if (count <= budget) return Math.floor(budget / count);
   throw new EngagectlError('E-USAGE', `${count} shards share ${budget} requests in flight`, {
-    why: 'the account may have no more, and each shard needs one',
-    fix: `take at most ${budget} shards`,
+    why: 'each shard needs at least one request of the concurrency limit',
+    fix: `use at most ${budget} shards`,
   });
 }
 
-/** Most requests that a write has in flight; `concurrency` is that of all shards. Throws E-USAGE. */
+/** Returns the concurrency limit of a write; `concurrency` is that of all shards. Throws E-USAGE. */
 export function writeConcurrency(
   name: WriteEndpoint,
   { concurrency, shard }: { readonly concurrency?: number; readonly shard?: Shard | undefined },

@@ -164,7 +164,7 @@ describe('--resume', () => {
     const { code, summary, stderr } = await run(world, ['upload', 'users.csv', ...small]);
     expect([code, summary['exitCode'], summary.accepted]).toEqual([0, 0, 20]);
     expect(stderr).toContain('cannot remove the run folder');
-    expect(stderr).toContain(`engagectl runs resume ${String(summary['run'])} finds`);
+    expect(stderr).toContain(`engagectl runs resume ${String(summary['run'])} finishes`);
 
     putBack();
     const again = await run(world, ['upload', 'users.csv', ...small, '--resume']);

@@ -54,7 +54,7 @@ describe('upload --changed', () => {
     writeFileSync(world.path('u.csv'), csv(users(2500)));
     const first = await run(...upload);
     expect([first.code, first.summary.accepted, first.summary.unchanged]).toEqual([0, 2500, 0]);
-    expect(first.stderr).toContain('is remembered');
+    expect(first.stderr).toContain('has no baseline of profiles');
     sent();
     const again = await run(...upload);
     expect([again.code, again.summary.accepted, again.summary.unchanged]).toEqual([0, 0, 2500]);

@@ -124,15 +124,15 @@ it.each([
   ['config use', 'it is used like this: engagectl config use [options] <profile>'],
   ['completion tcsh', 'it is used like this: engagectl completion [options] <shell>'],
   ['upload u.csv --shard 9/8', 'each part has to know which it is, and of how many'],
-  ['upload u.csv --ts now', 'it says when something happened, and a profile has no such time'],
+  ['upload u.csv --ts now', 'a profile has no time'],
   ['upload u.csv --encoding x', 'Node decodes no text of that name'],
-  ['upload u.csv --full', /^it concerns what the runs before have sent, /],
+  ['upload u.csv --full', /^it refers to the baseline, /],
   ['upload u.csv --map x', /^a column stands before the last =, /],
   ['upload u.csv --drop identity', 'nothing else says whose each record is'],
   ['get-profile', 'users are looked up by one kind of identifier at a time'],
   ['verify u.csv --type email', 'what an upload sent is of the type profile or event'],
   ['verify --settle', /^it settles records of an unknown outcome, /],
-  ['cuid derive u.csv --from id --style slug --key-file k', 'a slug is readable: it hides nothing'],
+  ['cuid derive u.csv --from id --style slug --key-file k', 'a slug is readable and hides nothing'],
   ['help errors E-FOO', 'an error id begins with E-; engagectl help errors lists all of them'],
 ])('%s: says why', async (line, why) => {
   const world = makeWorld();

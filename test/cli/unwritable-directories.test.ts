@@ -32,7 +32,7 @@ describe.each(places)('a state folder %s', (_name, lay) => {
     const env = { ...accountAt('http://127.0.0.1:9', 'p'), ENGAGECTL_STATE_DIR: state };
     const { code, stderr } = await world.run(['upload', 'users.csv'], { env });
     expect([code, stderr]).toEqual([9, expect.stringContaining(`folder ${state}/runs/`)]);
-    expect(stderr).toContain('name another in ENGAGECTL_STATE_DIR');
+    expect(stderr).toContain('set another one with ENGAGECTL_STATE_DIR');
   });
 
   it.each([

@@ -159,7 +159,7 @@ describe('the service', () => {
   it('has a name that nobody knows: exit 5', async () => {
     const outcome = await doctorAt('https://no-such-host.invalid');
     expect(outcome.code).toBe(5);
-    expect(linesOf(outcome)['name']).toMatch(/^failed: no-such-host.invalid has no address/);
+    expect(linesOf(outcome)['name']).toMatch(/^failed: no-such-host.invalid cannot be resolved/);
     expect(linesOf(outcome)['tls']).toMatch(/^failed: no secure connection/);
   });
 
@@ -198,7 +198,7 @@ describe('the environment', () => {
     expect(linesOf(outcome)['proxy']).toContain(
       'in effect: HTTPS_PROXY=http://***@proxy.invalid:3128 no_proxy=.example',
     );
-    expect(linesOf(outcome)['name']).toContain('the proxy looks');
+    expect(linesOf(outcome)['name']).toContain('the proxy resolves');
     expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
     expect(outcome.code).toBe(5);
     const loopback = await doctor(undefined, { env });

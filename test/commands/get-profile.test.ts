@@ -345,7 +345,7 @@ describe('when it goes wrong', () => {
     [['--email', ''], 'empty'],
     [['a', '--concurrency', '0'], 'whole number'],
     [['--input', 'u.csv', '--by', 'phone'], 'identity, email, objectId'],
-    [['a', '--columns', 'x'], '--columns is for CSV'],
+    [['a', '--columns', 'x'], '--columns requires CSV output'],
   ])('%j is a usage error', async (argv, words) => {
     await serve();
     const { code, stderr } = await run(argv);

@@ -191,7 +191,7 @@ describe('verify of profiles', () => {
     expect(lines).toHaveLength(summary.different);
     expect(summary.mostDiffer).toBeGreaterThan(0.05);
     expect(summary.proof).toMatch(
-      /^\d+ of 100 users differ: fewer than [\d.]+ % of all do, 95 % sure$/,
+      /^\d+ of 100 users differ: with 95 % confidence, fewer than [\d.]+ % of all differ$/,
     );
     const again = await verified(world, flags, lying.honest);
     expect(again.lines).toEqual(lines);
@@ -250,7 +250,10 @@ describe('verify of profiles', () => {
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
     const { code, summary } = await verified(world, ['u.csv']);
     expect(code).toBe(exitCode);
-    expect(summary).toMatchObject({ checked: 0, proof: 'nothing was compared: nothing is proved' });
+    expect(summary).toMatchObject({
+      checked: 0,
+      proof: 'nothing was compared, so nothing is proved',
+    });
   });
 
   it.each([
@@ -424,7 +427,7 @@ describe('verify of subscriptions', () => {
     expect((await world.run(['subscribe', 's.csv'])).code).toBe(0);
     const good = await verified(world, ['s.csv', '--subscriptions']);
     expect(good).toMatchObject({ code: 0, lines: [], summary: { checked: 4, same: 4, untold: 2 } });
-    expect(good.stderr).toContain('not found by their number');
+    expect(good.stderr).toContain('cannot be looked up by number');
     expect(good.stderr).toContain('addresses that no user shows');
 
     writeFileSync(world.path('list.txt'), 'u1@example.test\nu2@example.test\n');

@@ -60,7 +60,7 @@ it('a second process on the same run is refused: exit 8', async () => {
 it('input from a pipe starts afresh with --resume, and says so', async () => {
   const { world } = await start();
   const { code, stderr } = await world.run(['upload', '--resume'], { stdin: users });
-  expect([code, stderr]).toEqual([0, expect.stringContaining('resumed only by --run-name')]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('resumed only with --run-name')]);
 });
 
 it('a write without a state folder names --no-journal and sends nothing: exit 9', async () => {

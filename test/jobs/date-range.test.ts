@@ -50,7 +50,7 @@ describe('dateRange', () => {
   it('says why this-month has no day on the first', () => {
     const month = { from: 'this-month', to: 'this-month' };
     expect(() => parseDateRange(month, at('2024-03-01T12:00:00Z'), cliAdvice)).toThrow(
-      'no full day yet',
+      'no complete day yet',
     );
   });
 

@@ -139,6 +139,6 @@ it('that cannot be taken is said, with a way to do without', async () => {
   mkdirSync(lockPath(runs, key));
   const refused = await world.run(upload);
   expect([refused.code, refused.stderr]).toEqual([9, expect.stringContaining('--no-journal')]);
-  expect(refused.stderr).toContain(`cannot lock the run by ${lockPath(runs, key)}`);
+  expect(refused.stderr).toContain(`cannot lock the run with ${lockPath(runs, key)}`);
   expect((await world.run([...upload, '--no-journal'])).code).toBe(5);
 });

@@ -155,7 +155,7 @@ describe('upload', () => {
     expect(error?.details.why).toMatch(why);
     await expect(account.upload(file, { chunkSize: 100 }).result).rejects.toMatchObject({
       id: 'E-RUN-UNFINISHED',
-      details: { fix: 'go on with it by resume, or forget it and start anew by fresh' },
+      details: { fix: 'resume it with resume, or discard it and restart with fresh' },
     });
     const rest = await account.upload(file, { chunkSize: 100, resume: true }).result;
     expect([rest.resumed, rest.accepted]).toEqual([accepted, 3000 - accepted]);
@@ -248,7 +248,7 @@ describe('exports', () => {
 
   it('say what is wrong in the words of the library', async () => {
     const reading = all(account.exportEvents({ ...query, from: 'never' }));
-    await expect(reading).rejects.toMatchObject({ message: 'from "never" is no date' });
+    await expect(reading).rejects.toMatchObject({ message: 'from "never" is not a date' });
   });
 });
 

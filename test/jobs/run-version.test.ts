@@ -56,7 +56,7 @@ it.each([
   const { world, folder, unchanged } = await worldWith(later);
   const { code, stderr } = await world.run([...upload, ...more]);
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
-  for (const said of [folder, 'version 3', '--fresh', 'move it away']) {
+  for (const said of [folder, 'version 3', '--fresh', 'move the folder away']) {
     expect(stderr).toContain(said);
   }
   expect(unchanged()).toBe(true);
@@ -68,7 +68,7 @@ it('of a later version that lacks what tells whose it is is refused, too', async
   expect([code, stderr]).toEqual([8, expect.stringContaining('version 4')]);
 });
 
-it('of a later version stays, and --fresh starts anew', async () => {
+it('keeps the folder of a later version, and --fresh starts a new run', async () => {
   const { world, unchanged } = await worldWith(later);
   expect((await world.run([...upload, '--fresh'])).code).toBe(5);
   expect(unchanged()).toBe(true);
@@ -139,7 +139,7 @@ it('under another name is refused: a copy does not know what was sent since', as
   renameSync(folder, copy);
   const { code, stderr } = await world.run([...upload, '--resume']);
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
-  for (const said of [copy, path.basename(folder), 'a copy of its folder', 'move it away']) {
+  for (const said of [copy, path.basename(folder), 'copied or renamed', 'move the folder away']) {
     expect(stderr).toContain(said);
   }
 });

@@ -331,7 +331,7 @@ describe('a ledger that is', () => {
       (text: string) => text.replace('"accepted":3', '"accepted":2'),
       'line 1 is damaged',
     ],
-    ['of a newer version', newer, 'line 1 is of version 2, and this program knows 1'],
+    ['of a newer version', newer, 'line 1 has version 2, and this program supports 1'],
     ['no text at all', () => '{}\n', 'line 1 is damaged'],
   ])(
     '%s keeps back nothing that converges, and sends nothing that does harm',
@@ -393,7 +393,7 @@ describe('a ledger that is', () => {
         tracer: ['bash', '-c', `ulimit -f ${limit}; trap "" XFSZ; exec "$@"`, '-'],
       });
       const { code, stderr } = await outcomeOf(child);
-      expect([code, stderr]).toEqual([0, expect.stringContaining('cannot be noted')]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('cannot be recorded')]);
       expect(ledgerText(world).length).toBe(1024 * limit);
       const env = accountAt(service.url, passcode);
       const again = async (...flags: string[]) =>
@@ -477,7 +477,7 @@ describe('a ledger that is', () => {
     writeFileSync(world.path('e.ndjson'), events(3));
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
     const first = await run('upload', 'e.ndjson');
-    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('cannot be noted')]);
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('cannot be recorded')]);
     expect((await run('upload', 'u.csv')).code).toBe(0);
     expect(readdirSync(path.join(world.stateDir, 'runs'))).toEqual([first.summary.run]);
     rmSync(ledgerFile(world), { recursive: true });

@@ -54,9 +54,9 @@ describe('what a sample proves', () => {
   });
 
   it.each([
-    [0, 300, false, '0 of 300 users differ: fewer than 1 % of all do, 95 % sure'],
-    [7, 300, false, '7 of 300 users differ: fewer than 4.4 % of all do, 95 % sure'],
-    [3, 3, false, '3 of 3 users differ: nothing is proved of the others'],
+    [0, 300, false, '0 of 300 users differ: with 95 % confidence, fewer than 1 % of all differ'],
+    [7, 300, false, '7 of 300 users differ: with 95 % confidence, fewer than 4.4 % of all differ'],
+    [3, 3, false, '3 of 3 users differ: this proves nothing about the others'],
     [0, 1200, true, '0 of 1,200 users differ: all were compared'],
     [1, 1, true, '1 of 1 user differs: all were compared'],
   ])(

@@ -94,7 +94,7 @@ it('goes back to snapshots', async () => {
   expect(await cityOf('ann')).toBe('Rome');
   service.restore('before');
   expect(await cityOf('ann')).toBe('Oslo');
-  expect(() => service.restore('after')).toThrow('there is no snapshot after');
+  expect(() => service.restore('after')).toThrow('snapshot after does not exist');
   expect(() => service.snapshot('../x')).toThrow('name: ');
 });
 

@@ -3,7 +3,7 @@ import { validateCallRequest } from '../../calling/call-request.js';
 import { errorTable, type SignedCallError } from '../../calling/errors.js';
 import { validateCuid } from '../../calling/cuid.js';
 
-/** Errors of the SDK that are more than "the call did not get through". */
+/** SDK errors with an id of their own; all others are E-CALL. */
 const ids: Readonly<Partial<Record<SignedCallError['errorName'], ErrorId>>> = {
   AUTH_FAILURE: 'E-CREDENTIALS',
   NO_NETWORK: 'E-UNAVAILABLE',
@@ -16,13 +16,13 @@ export const checkCallingAccount = 'check the calling account and its key: engag
 
 const fixes: Readonly<Partial<Record<SignedCallError['errorName'], string>>> = {
   AUTH_FAILURE: checkCallingAccount,
-  NO_NETWORK: 'check the address of the calling system, and that it runs',
-  NOT_REACHABLE: 'the receiver has to be at the router once: engagectl call listen --cuid <cuid>',
-  CUID_ELSEWHERE: 'end the other program that uses this cuid, or take another one',
-  CALL_IN_PROGRESS: 'wait until the other call of this cuid is over',
+  NO_NETWORK: 'check that the calling system runs, and its address',
+  NOT_REACHABLE: 'connect the receiver once: engagectl call listen --cuid <cuid>',
+  CUID_ELSEWHERE: 'stop the other program that uses this cuid, or use another cuid',
+  CALL_IN_PROGRESS: 'wait for the end of the other call of this cuid',
 };
 
-/** What the SDK answered, as an error of ours. */
+/** An error of the calling SDK. */
 export class CallError extends EngagectlError {
   readonly answered: SignedCallError;
 
@@ -30,17 +30,17 @@ export class CallError extends EngagectlError {
     const { errorName, errorCode, errorDescription } = answered;
     super(ids[errorName] ?? 'E-CALL', `${what}: ${errorName} (${errorCode})`, {
       why: errorDescription,
-      fix: fixes[errorName] ?? 'see docs/calling.md, which says when this error comes',
+      fix: fixes[errorName] ?? `see ${errorName} in docs/calling.md`,
     });
     this.answered = answered;
   }
 }
 
-/** Throws E-USAGE for a cuid that the SDK would not take. */
+/** Throws E-USAGE for a cuid that the SDK would reject. */
 export function checkCuid(cuid: string, option: string): void {
   const wrong = validateCuid(cuid).filter(({ severity }) => severity === 'error');
   if (wrong.length === 0) return;
-  throw new EngagectlError('E-USAGE', `${option} ${JSON.stringify(cuid)} is no cuid`, {
+  throw new EngagectlError('E-USAGE', `${option} ${JSON.stringify(cuid)} is not a valid cuid`, {
     why: `it ${wrong.map(({ message }) => message).join('; ')}`,
     fix: 'use 5 to 50 ASCII letters, digits and _, like ann_1',
   });
@@ -52,7 +52,7 @@ interface Placement {
   readonly context: string;
 }
 
-/** Throws E-USAGE for a call that the SDK would not make, whatever the router says. */
+/** Throws E-USAGE for a call that the SDK would reject without asking the router. */
 export function checkCallOptions({ cuid, to, context }: Placement): void {
   checkCuid(cuid, '--cuid');
   checkCuid(to, '--to');
@@ -64,7 +64,7 @@ export function checkCallOptions({ cuid, to, context }: Placement): void {
   });
   if (fault === undefined) return;
   const { message, description } = errorTable[fault.name];
-  throw new EngagectlError('E-USAGE', `the call cannot be placed: ${fault.name}`, {
+  throw new EngagectlError('E-USAGE', `the call to ${to} cannot be placed: ${fault.name}`, {
     why: fault.detail ?? description,
     fix: `${message}: correct --to or --context`,
   });

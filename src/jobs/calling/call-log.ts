@@ -9,7 +9,7 @@ import type { FileOptions } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
 import type { CallingAccount } from './phone.js';
 
-/** What requests to the calling system need besides its account. */
+/** Account of the calling system, with request options. */
 export interface CallsAccount extends CallingAccount {
   readonly headerPrefix: string;
   readonly timeoutMs: number;
@@ -18,7 +18,7 @@ export interface CallsAccount extends CallingAccount {
 
 export type CallLogContext = Pick<JobContext, 'runtime' | 'said' | 'words'>;
 
-/** A call as the calling system keeps it. Times in milliseconds since 1970. */
+/** A call in the history of the calling system. Times are epoch milliseconds. */
 export interface CallRecord {
   readonly callId?: string;
   readonly callerCuid?: string;
@@ -29,7 +29,7 @@ export interface CallRecord {
   readonly actions?: Readonly<Record<string, string>>;
 }
 
-/** Calls placed from this time on, oldest first. */
+/** Lists calls placed since a time in epoch milliseconds, oldest first. */
 export async function listCalls(
   since: number,
   account: CallsAccount,
@@ -52,7 +52,7 @@ export async function listCalls(
   );
 }
 
-/** Writes them as the exports write records. */
+/** Writes the call history to an output like that of exports; returns the number of calls. */
 export async function logCalls(
   { since, output, ...how }: FileOptions & { readonly since: number; readonly output?: string },
   account: CallsAccount,
@@ -70,7 +70,7 @@ export async function logCalls(
   return calls.length;
 }
 
-/** Clicks a button of a missed call's notification. Throws E-NOT-FOUND where there is no such button. */
+/** Clicks a button of a missed-call notification. Throws E-NOT-FOUND if there is no such button. */
 export async function clickMissedCall(
   callId: string,
   actionId: string,
@@ -86,14 +86,14 @@ export async function clickMissedCall(
     if (status !== 404 && status !== 409) throw requestError(failure, { what, attempts: 1 });
     const why =
       status === 409
-        ? 'a button of this notification was clicked before'
-        : 'there is no such button';
+        ? 'a button of this notification was already clicked'
+        : 'the notification has no such button';
     throw new EngagectlError(
       'E-NOT-FOUND',
       `action ${actionId} of call ${callId} cannot be clicked`,
       {
         why,
-        fix: 'engagectl call missed list shows calls and their actions',
+        fix: 'list calls and their actions: engagectl call missed list',
       },
     );
   });
@@ -125,9 +125,9 @@ async function withClient<T>(
   }
 }
 
-/** In the words of the calling system: its account has an API key, and no passcode. */
+/** Rewrites the error for the calling system, whose accounts have an API key, not a passcode. */
 const notLetIn = (cause: EngagectlError): EngagectlError =>
-  new EngagectlError('E-CREDENTIALS', 'the calling system did not let this account in', {
+  new EngagectlError('E-CREDENTIALS', 'the calling system rejected the account', {
     why: 'wrong account id or API key',
     fix: checkCallingAccount,
     cause,

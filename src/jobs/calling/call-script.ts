@@ -5,7 +5,7 @@ import { validationError, type RejectReason } from '../../mapping/record-block.j
 import type { RowBlock } from '../../input/row-block.js';
 import type { AnswerMode } from './phone.js';
 
-/** What a receiver does, and how the call then ends for the caller. */
+/** Behaviors of a receiver, and the resulting last event of the caller. */
 const receivers = {
   answer: 'Ended',
   decline: 'Declined',
@@ -16,13 +16,13 @@ const receivers = {
 } as const;
 export type ReceiverBehavior = keyof typeof receivers;
 
-/** A call of a script. Milliseconds throughout. */
+/** A call of a script. Times are in milliseconds. */
 export interface CallScriptRow {
   readonly caller: string;
   readonly callee: string;
   readonly context: string;
   readonly calleeDoes: ReceiverBehavior;
-  /** The last event of the caller, or the name of an error. */
+  /** Last event of the caller, or the name of an error. */
   readonly expect: string;
   readonly answerAfter: number;
   readonly hangupAfter: number;
@@ -34,11 +34,11 @@ const waits = ['answer_after', 'hangup_after', 'cancel_after'] as const;
 const columns = [...required, 'callee_does', 'expect', ...waits] as const;
 export const requiredColumns: readonly string[] = required;
 
-/** How the phone of this receiver answers. */
+/** Returns the answer mode of a receiver's phone. */
 export const answerOf = (receiver: ReceiverBehavior): AnswerMode =>
   receiver === 'decline' || receiver === 'ignore' ? receiver : 'auto';
 
-/** Rows to calls. What is wrong with a row is said all at once. */
+/** Parses rows into calls. Reports all errors of a row together. */
 export class CallScriptReader {
   readonly #values = new RowValues<(typeof columns)[number]>(columns, true);
   readonly #text = new TextSlice();
@@ -47,7 +47,7 @@ export class CallScriptReader {
   read(rows: RowBlock, row: number): CallScriptRow | RejectReason {
     const unreadable = this.#values.to(rows, row);
     if (unreadable) return unreadable;
-    if (!this.#values.isNamed) return validationError('a record is a JSON object');
+    if (!this.#values.isNamed) return validationError('the record must be a JSON object');
     this.#wrong = [];
     const [caller, callee] = [this.#cuid('caller'), this.#cuid('callee')];
     const context = this.#textOf('context');
@@ -87,7 +87,7 @@ export class CallScriptReader {
     const text = this.#textOf('callee_does') || 'answer';
     if (Object.hasOwn(receivers, text)) return text as ReceiverBehavior;
     const known = Object.keys(receivers).join(', ');
-    this.#wrong.push(`column "callee_does": ${JSON.stringify(text)} is none of ${known}`);
+    this.#wrong.push(`column "callee_does": ${JSON.stringify(text)} is not one of ${known}`);
     return 'answer';
   }
 
@@ -97,7 +97,9 @@ export class CallScriptReader {
     const [, number, unit = ''] = /^(\d{1,6}(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
     const milliseconds = Number(number) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
     if (milliseconds >= 0) return milliseconds;
-    this.#wrong.push(`column "${name}": ${JSON.stringify(text)} is no duration like 500ms or 2s`);
+    this.#wrong.push(
+      `column "${name}": ${JSON.stringify(text)} is not a duration like 500ms or 2s`,
+    );
     return undefined;
   }
 }

@@ -5,10 +5,10 @@ import { readJsonFile } from '../input-files.js';
 import type { Platform } from '../../calling/protocol.js';
 import type { JobContext } from '../job-context.js';
 
-/** A finding, and the platforms on which it is one. */
+/** A finding and the platforms it applies to. */
 interface PlatformFinding extends InitFinding {
   readonly platforms: readonly Platform[];
-  /** What `initialize` answers there; null for a warning. */
+  /** Error code of `initialize` by platform; null for a warning. */
   readonly errorCode: Readonly<Partial<Record<Platform, number>>> | null;
 }
 
@@ -22,7 +22,7 @@ interface LintResult {
   readonly error: EngagectlError | undefined;
 }
 
-/** All that is to be said of a file of initProperties. Throws E-FILE-READ, E-FORMAT. */
+/** Lints a file of initProperties. Throws E-FILE-READ, E-FORMAT. */
 export async function lintInit(
   file: string,
   platforms: readonly Platform[],
@@ -52,7 +52,7 @@ interface Found {
   readonly platform: Platform;
 }
 
-/** What is the same on both platforms is told once. */
+/** Merges findings that are equal on both platforms. */
 function merged(all: readonly Found[]): PlatformFinding[] {
   const findings = new Map<string, PlatformFinding>();
   for (const { finding, platform } of all) {
@@ -71,7 +71,7 @@ function merged(all: readonly Found[]): PlatformFinding[] {
 
 const wrong = (file: string, errors: number): EngagectlError =>
   new EngagectlError('E-REJECTED', `${file}: ${errors} ${errors === 1 ? 'error' : 'errors'}`, {
-    why: 'initialize would answer the first of them on a device',
-    fix: 'correct what stands at each pointer',
+    why: 'initialize would fail with the first of them on a device',
+    fix: 'correct the value at each pointer',
     file,
   });

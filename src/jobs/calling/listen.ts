@@ -13,25 +13,25 @@ import {
 import { readJsonFile } from '../input-files.js';
 
 export interface ListenOptions extends PhoneOptions, AnsweringOptions {
-  /** Until the first call is over. */
+  /** Stop after the first call. */
   readonly once?: boolean;
 }
 
 interface ListenHooks extends PhoneHooks {
-  /** Calls come from now on. */
+  /** Called when the phone is ready to receive calls. */
   readonly ready?: () => void;
   readonly ask?: AskPerson;
 }
 
-/** Of a phone that does not ring. */
+/** Event of a phone that does not ring. */
 const declinedUnheard = CallEvent.DeclinedDueToNotificationsDisabled;
 
-/** For which the end of a call may take that was hung up. */
+/** Maximum time for a call to end after hanging up, in milliseconds. */
 const longestEnd = 8000;
 
 /**
- * Takes calls until the signal, which hangs up; with `once` until the first one is over. Throws what
- * the phone was not let in for, and the reason of the signal.
+ * Answers calls until the signal is aborted, then hangs up; with `once`, until the end of the first
+ * call. Throws the errors of `openPhone`, and the reason of the signal.
  */
 export async function listenForCalls(
   options: ListenOptions,
@@ -42,9 +42,9 @@ export async function listenForCalls(
   const { signal, sleep } = world.runtime;
   const answering = new AutoAnswer(options, world.runtime, hooks.ask);
   const over = new AbortController();
-  /** The call that was hung up at the end has ended. */
+  /** Aborted when the call that was hung up at the end is over. */
   const hungUp = new AbortController();
-  /** Other calls were over before this phone was there. */
+  /** Ids of calls that rang here. Others ended before this phone connected. */
   const rung = new Set<string>();
   let failed: unknown;
   const watch = (work: Promise<void>) =>
@@ -52,7 +52,7 @@ export async function listenForCalls(
       failed = error;
       over.abort();
     });
-  // Calls that waited at the router ring before the phone is handed over.
+  // Calls that waited at the router ring before openPhone resolves.
   const phone = openPhone(options, account, world, {
     missed: (call) => hooks.missed?.(call),
     refused: (errorName) => {
@@ -92,12 +92,12 @@ export async function listenForCalls(
 }
 
 const replaced = (cuid: string, errorName: string): EngagectlError =>
-  new EngagectlError('E-CALL', `${cuid} gets no more calls here: ${errorName}`, {
-    why: 'the router does not let this phone back: another process has its cuid now, or its key is no good any more',
-    fix: 'end the other program that uses this cuid, or take another one',
+  new EngagectlError('E-CALL', `${cuid} receives no more calls here: ${errorName}`, {
+    why: 'the router rejects this phone, because another process uses its cuid or its key is no longer valid',
+    fix: 'stop the other program that uses this cuid, or use another cuid',
   });
 
-/** Of a missed call's notification: at most three identifiers, each with the label of its button. Throws E-FORMAT. */
+/** Reads the buttons of missed-call notifications: one to three ids with labels. Throws E-FORMAT. */
 export async function readMissedActions(
   file: string,
   runtime: Pick<JobContext['runtime'], 'cwd' | 'signal'>,
@@ -110,9 +110,9 @@ export async function readMissedActions(
     entries.length <= 3 &&
     entries.every(([id, label]) => id !== '' && typeof label === 'string' && label !== '');
   if (isGood) return actions as MissedCallActions;
-  throw new EngagectlError('E-FORMAT', `${file} holds no actions of a missed call`, {
-    why: 'a JSON object of one to three identifiers is needed, each with the label of its button',
-    fix: 'write it like {"later":"Call me later"}',
+  throw new EngagectlError('E-FORMAT', `${file} contains no missed-call actions`, {
+    why: 'expected a JSON object of one to three ids, each with the label of its button',
+    fix: 'use the form {"later":"Call me later"}',
     file,
   });
 }

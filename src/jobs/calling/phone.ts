@@ -21,34 +21,34 @@ import {
 import type { IncomingCall } from '../../calling/listeners.js';
 import type { JobContext } from '../job-context.js';
 
-/** The calling system, and the account in it. */
+/** An account of the calling system. */
 export interface CallingAccount {
   readonly url: string;
   readonly accountId: string;
-  /** Its API key. */
+  /** API key. */
   readonly passcode: string;
 }
 
-/** A device that there is only in this process. */
+/** A virtual device in this process. */
 export interface PhoneOptions {
   readonly cuid: string;
   readonly platform?: Platform;
   readonly microphone?: 'granted' | 'denied';
   readonly notifications?: 'on' | 'off';
   readonly missedCallActions?: MissedCallActions;
-  /** Keeps the id of the device, so that calls that waited are found; another one each time by default. */
+  /** File that keeps the device id, to receive waiting calls. Default: a new id each time. */
   readonly deviceIdFile?: string;
-  /** No voice by default. */
+  /** Voice adapter; default: no voice. */
   readonly media?: MediaAdapter;
 }
 
-/** What is told of a call, in the order in which it happened. */
+/** An event of a call. */
 export interface PhoneEvent extends CallDetails {
   /** ISO 8601, UTC. */
   readonly ts: string;
   readonly event: CallEvent | 'MissedCallActionClicked';
   readonly direction: 'Incoming' | 'Outgoing';
-  /** Of the button of a missed call's notification. */
+  /** Clicked button of a missed-call notification. */
   readonly actionId?: string;
   readonly actionLabel?: string;
 }
@@ -57,11 +57,11 @@ export interface PhoneHooks {
   readonly event: (event: PhoneEvent) => void;
   readonly rings?: (call: IncomingCall) => void;
   readonly missed?: (missed: MissedCall) => void;
-  /** The router does not let the phone back, for an error of this name. */
+  /** Called when the router rejects a reconnect, with the name of the error. */
   readonly refused?: (errorName: string) => void;
 }
 
-/** A device at the router. Throws what it was not let in for: E-CREDENTIALS, E-UNAVAILABLE, E-CALL. */
+/** Connects a device to the router. Throws E-CREDENTIALS, E-UNAVAILABLE, E-CALL. */
 export async function openPhone(
   options: PhoneOptions,
   account: CallingAccount,
@@ -101,10 +101,10 @@ export async function openPhone(
   if (error === null && !runtime.signal.aborted) return phone;
   phone.close();
   if (error === null || runtime.signal.aborted) throw interruptionError(runtime.signal.reason);
-  throw new CallError(error, `${cuid} was not let in`);
+  throw new CallError(error, `${cuid} could not connect`);
 }
 
-/** Whether the router at this address proves, within so many milliseconds, that it holds the account's key. */
+/** Whether the router proves that it has the account's key within `answer` milliseconds. */
 export async function isKeyHolder(
   { url, accountId, passcode }: CallingAccount,
   { random }: Pick<JobContext['runtime'], 'random'>,
@@ -120,7 +120,7 @@ export async function isKeyHolder(
   return 'routerNonce' in challenge;
 }
 
-/** Sockets that are given up although nobody has answered yet. */
+/** Wraps a socket class so that a signal aborts even a pending connection. */
 const leavable = (Socket: SocketClass, leaving: AbortSignal): SocketClass =>
   class extends Socket {
     constructor(url: string, protocols: string[]) {
@@ -129,7 +129,7 @@ const leavable = (Socket: SocketClass, leaving: AbortSignal): SocketClass =>
     }
   };
 
-/** Before the phone is at the router: what waited there comes at once. */
+/** Adds the listeners. Call before connecting, since waiting calls arrive immediately. */
 function listen(phone: SignedCall, { now }: Pick<JobContext['runtime'], 'now'>, hooks: PhoneHooks) {
   const ts = () => new Date(now()).toISOString();
   phone.addListener('SignedCallOnCallStatusChanged', ({ callEvent, direction, callDetails }) =>
@@ -147,7 +147,7 @@ function listen(phone: SignedCall, { now }: Pick<JobContext['runtime'], 'now'>, 
   phone.onIncomingCall((call) => hooks.rings?.(call));
 }
 
-/** It asks nobody for permissions: before Android 13 there is none for notifications. */
+/** Builds the device, which never prompts for permissions. */
 const deviceOf = (
   { microphone = 'granted', notifications = 'on' }: PhoneOptions,
   { missed }: PhoneHooks,
@@ -158,26 +158,26 @@ const deviceOf = (
   showMissedCall: (call) => missed?.(call),
 });
 
-/** What a phone does when it rings. */
+/** How a ringing phone answers. */
 export type AnswerMode = 'auto' | 'decline' | 'ignore' | 'prompt';
 
 export interface AnsweringOptions {
   readonly answer: AnswerMode;
-  /** Milliseconds that it rings before. */
+  /** Ringing time before the answer, in milliseconds. */
   readonly answerAfter?: number;
-  /** Milliseconds after which a call in progress is ended. */
+  /** Duration of a call before hanging up, in milliseconds. */
   readonly hangupAfter?: number;
 }
 
-/** Asks a person whether to take a call; rejects when the call is over before. */
+/** Prompts whether to answer a call; rejects if the call ends before. */
 export type AskPerson = (call: IncomingCall, over: AbortSignal) => Promise<boolean>;
 
-/** What a phone does by itself: it takes calls, or does not, and hangs up. */
+/** Answers, declines and hangs up calls automatically. */
 export class AutoAnswer {
   readonly #options: AnsweringOptions;
   readonly #sleep: JobContext['runtime']['sleep'];
   readonly #ask: AskPerson | undefined;
-  /** Ends what waits for a call; it is over with it. */
+  /** Aborts the timers of a call, by call id. */
   readonly #waits = new Map<string, AbortController>();
 
   constructor(
@@ -190,7 +190,7 @@ export class AutoAnswer {
     this.#ask = ask;
   }
 
-  /** It rings. */
+  /** Handles a ringing call. */
   async rings(phone: SignedCall, call: IncomingCall): Promise<void> {
     const { answer, answerAfter = 0 } = this.#options;
     if (answer === 'ignore') return;
@@ -205,7 +205,7 @@ export class AutoAnswer {
     }
   }
 
-  /** What is told of the call. */
+  /** Handles an event of a call. */
   async heard(phone: SignedCall, { event, callId }: PhoneEvent): Promise<void> {
     if (event === 'MissedCallActionClicked') return;
     this.#waits.get(callId)?.abort();
@@ -219,7 +219,7 @@ export class AutoAnswer {
     );
   }
 
-  /** Nothing is waited for any more. */
+  /** Cancels all timers. */
   stop(): void {
     for (const wait of this.#waits.values()) wait.abort();
   }

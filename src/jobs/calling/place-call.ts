@@ -10,18 +10,18 @@ interface PlaceOptions extends PhoneOptions {
   readonly to: string;
   readonly context: string;
   readonly properties?: CallProperties;
-  /** Milliseconds after which a call that nobody answers is cancelled. */
+  /** Time after which an unanswered call is cancelled, in milliseconds. */
   readonly cancelAfter?: number;
-  /** Milliseconds after which a call in progress is ended. */
+  /** Duration of a call before hanging up, in milliseconds. */
   readonly hangupAfter?: number;
 }
 
 export interface PlaceResult {
   readonly cuid: string;
   readonly to: string;
-  /** Null when the call was never placed. */
+  /** Null if the call was never placed. */
   readonly callId: string | null;
-  /** The last event, or the name of the error for which the call was not placed. */
+  /** Last event, or the name of the error if the call was not placed. */
   readonly ending: string;
   readonly wasInProgress: boolean;
   readonly events: readonly PhoneEvent[];
@@ -30,14 +30,14 @@ export interface PlaceResult {
   readonly error: EngagectlError | undefined;
 }
 
-/** For which nothing may be heard of a call that was placed: ringing and connecting take 40 s. */
+/** Timeout for events of a placed call in milliseconds; ringing and connecting take 40 s. */
 const longestSilence = 60_000;
-/** For which the end of a call may take that was hung up. */
+/** Maximum time for a call to end after hanging up, in milliseconds. */
 const longestEnd = 20_000;
 
 /**
- * Places a call and follows it to its end. The signal hangs up. Throws what the caller was not let
- * in for; what becomes of the call is the result.
+ * Places a call and follows it to its end. Aborting the signal hangs up. Throws the errors of
+ * `openPhone`; all others are part of the result.
  */
 export async function placeCall(
   options: PlaceOptions,
@@ -74,7 +74,7 @@ export async function placeCall(
   }
 }
 
-/** Undefined when the call came to an end that it was told of. */
+/** Follows the call; returns undefined if its end was reported, otherwise the error. */
 async function follow(
   phone: SignedCall,
   { to, context, properties, cancelAfter, hangupAfter }: PlaceOptions,
@@ -111,28 +111,28 @@ async function follow(
 const ignore = () => undefined;
 
 const silence = (to: string): EngagectlError =>
-  new EngagectlError('E-UNAVAILABLE', `nothing more was heard of the call to ${to}`, {
-    why: 'the calling system is out of reach',
-    fix: 'call again when it can be reached',
+  new EngagectlError('E-UNAVAILABLE', `no more events of the call to ${to}`, {
+    why: 'the calling system cannot be reached',
+    fix: 'retry when the calling system can be reached',
   });
 
 const nameOf = (failure: EngagectlError | undefined): string =>
   failure instanceof CallError ? failure.answered.errorName : 'NO_NETWORK';
 
-/** A call was what it should be when it was in progress, and ended. */
+/** Builds the error for a call that was not answered or ended early. */
 function verdict(to: string, { ending, wasInProgress }: CallTracker): EngagectlError | undefined {
   if (ending === CallEvent.Ended && wasInProgress) return undefined;
   const how = ending === CallEvent.Ended ? 'Ended before it was in progress' : ending;
   return new EngagectlError('E-CALL', `the call to ${to}: ${how}`);
 }
 
-/** The call that is followed: the first one of this kind from its first event on. */
+/** Attributes of the call to follow, the first one that matches. */
 interface Followed extends Pick<PhoneEvent, 'direction' | 'calleeCuid' | 'callContext'> {
-  /** Its first event. */
+  /** First event of the call. */
   readonly begins: CallEvent;
 }
 
-/** What becomes of one call. What is told of others, which waited at the router, is passed over. */
+/** Tracks the events of one call. Ignores other calls, which may have waited at the router. */
 class CallTracker {
   readonly events: PhoneEvent[] = [];
   readonly over: Promise<void>;

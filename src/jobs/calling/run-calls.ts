@@ -16,11 +16,11 @@ import type { JobHooks } from '../job-results.js';
 import type { JobContext } from '../job-context.js';
 
 export interface RunCallsOptions extends RowsOptions {
-  /** Most calls at once. */
+  /** Maximum concurrent calls. */
   readonly concurrency: number;
 }
 
-/** What came of a row. */
+/** Outcome of a row. */
 interface CallOutcome extends Partial<TestCallResult> {
   readonly source: string;
   readonly line: number;
@@ -28,7 +28,7 @@ interface CallOutcome extends Partial<TestCallResult> {
   readonly caller?: string;
   readonly callee?: string;
   readonly expect?: string;
-  /** Why it was rejected. */
+  /** Cause of the rejection. */
   readonly error?: string;
 }
 
@@ -39,11 +39,11 @@ interface RunCallsHooks extends JobHooks<RowJobResult> {
 const kind = {
   name: 'call run',
   columns: requiredColumns,
-  fix: 'a script has the columns caller, callee, context, and may have callee_does and expect',
+  fix: 'add the columns caller, callee and context (optional: callee_does, expect)',
   rejected: 'did not go as expected',
 };
 
-/** Makes the calls of a script, both ends in this process, and compares how they end. */
+/** Makes the calls of a script with both phones in this process, and compares their endings. */
 export async function runCalls(
   options: RunCallsOptions,
   account: CallingAccount,
@@ -70,7 +70,7 @@ class CallScript implements RowConsumer<object> {
   readonly #parts: ScriptParts;
   readonly #reader = new CallScriptReader();
   readonly #running = new Set<Promise<void>>();
-  /** A cuid has one phone and one call at a time. */
+  /** Cuids in use; each has one phone and one call at a time. */
   readonly #inUse = new Set<string>();
   #failure: { readonly error: unknown } | undefined;
 
@@ -104,7 +104,7 @@ class CallScript implements RowConsumer<object> {
     return {};
   }
 
-  /** As soon as there is room, and both cuids are free. */
+  /** Starts a call once the concurrency limit allows it and both cuids are free. */
   async #start(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
     const { concurrency, world } = this.#parts;
     const { signal } = world.runtime;
@@ -156,27 +156,27 @@ class CallScript implements RowConsumer<object> {
   }
 }
 
-/** What came of a call of a script. */
+/** Result of a call of a script. */
 interface TestCallResult {
-  /** The last event of the caller, or the name of an error. */
+  /** Last event of the caller, or the name of an error. */
   readonly ending: string;
   readonly callerEvents: readonly string[];
   readonly calleeEvents: readonly string[];
   readonly seconds: number;
-  /** How it differs from what was expected; undefined when it does not. */
+  /** Difference from the expectation; undefined if there is none. */
   readonly difference: string | undefined;
 }
 
-/** For which the receiver may hear of the end later than the caller. */
+/** Maximum delay of the receiver's last event after the caller's, in milliseconds. */
 const longestLag = 2000;
 
-/** Makes one call, both of whose phones are here. Throws what makes all others fail as well. */
+/** Makes one call with both phones. Throws errors that would affect all calls. */
 async function runTestCall(
   row: CallScriptRow,
   account: CallingAccount,
   world: Pick<JobContext, 'runtime' | 'said'>,
 ): Promise<TestCallResult> {
-  // A cuid is on one phone: who calls itself has none to take the call with.
+  // A cuid has only one phone, so nobody can answer a call to itself.
   const isAbsent = row.calleeDoes === 'absent' || row.callee === row.caller;
   const receiver = isAbsent ? undefined : await openReceiver(row, account, world);
   try {
@@ -207,7 +207,7 @@ async function runTestCall(
   }
 }
 
-/** Errors that no other call of the script would escape. */
+/** Whether an error would affect all calls of the script. */
 const isOfAll = ({ answered: { errorName } }: CallError): boolean =>
   errorName === 'AUTH_FAILURE' || errorName === 'NO_NETWORK' || errorName === 'FEATURE_OFF';
 
@@ -223,7 +223,7 @@ function differenceOf(
   if (ending === CallEvent.Ended && !wasInProgress) return 'it ended before it was in progress';
   const told = ending === CallEvent.ReceiverBusyOnAnotherCall ? [] : callerEvents.slice(1);
   if (told.join() === calleeEvents.join()) return undefined;
-  return `the receiver was told ${calleeEvents.join(', ') || 'nothing'}, the caller ${told.join(', ')}`;
+  return `the receiver got ${calleeEvents.join(', ') || 'no events'}, the caller ${told.join(', ')}`;
 }
 
 async function openReceiver(
@@ -256,7 +256,7 @@ async function openReceiver(
   return {
     eventsOf: (callId: string | null) =>
       events.filter((event) => event.callId === callId).map(({ event }) => event),
-    /** What the caller was told, the receiver may be told a moment later. */
+    /** Waits for the receiver's last event, which may arrive after the caller's. */
     heardEnd: async (told: readonly PhoneEvent[]) => {
       if (told.at(-1)?.event === CallEvent.ReceiverBusyOnAnotherCall) return;
       await sleep(longestLag, lag.signal).catch(() => undefined);

@@ -9,20 +9,23 @@ import type { MediaAdapter } from '../../calling/environment.js';
 import type { JobContext } from '../job-context.js';
 
 interface VoiceOptions {
-  /** WAV file that is said to the other side. */
+  /** WAV file to play to the other side. */
   readonly play?: string;
-  /** WAV file of what the other side says. */
+  /** WAV file to record the other side to. */
   readonly record?: string;
 }
 
-/** The voice of a phone. Who opens, closes: then the recording is in its place. */
+/** Voice of a phone. `close` publishes the recording. */
 export interface Voice {
-  /** Undefined: calls have no voice. */
+  /** Undefined if calls have no voice. */
   readonly media: MediaAdapter | undefined;
   close(): Promise<void>;
 }
 
-/** Throws E-USAGE without the package for voice, E-FILE-READ, E-FORMAT, E-FILE-WRITE, E-OUTPUT-EXISTS. */
+/**
+ * Opens the voice of a phone. Throws E-USAGE without the voice package, E-FILE-READ, E-FORMAT,
+ * E-FILE-WRITE, E-OUTPUT-EXISTS.
+ */
 export async function openVoice(
   { play, record }: VoiceOptions,
   { runtime: { cwd } }: Pick<JobContext, 'runtime'>,
@@ -38,9 +41,9 @@ export async function openVoice(
     ...(recording && { onVoice: (heard) => recording.add(heard) }),
   }).catch(async (cause: unknown) => {
     recording?.discard();
-    throw new EngagectlError('E-USAGE', 'there is no voice without the package @roamhq/wrtc', {
+    throw new EngagectlError('E-USAGE', 'voice requires the package @roamhq/wrtc', {
       why: (cause as Error).message,
-      fix: 'npm install @roamhq/wrtc, or leave out --play and --record',
+      fix: 'npm install @roamhq/wrtc, or omit --play and --record',
       cause,
     });
   });
@@ -49,7 +52,7 @@ export async function openVoice(
 
 async function soundOf(file: string, cwd: string): Promise<Sound> {
   const bytes = await readFile(path.resolve(cwd, file)).catch((cause: unknown) => {
-    throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
+    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
       why: fileErrorReason(cause),
       fix: 'name a readable WAV file',
       file,
@@ -60,8 +63,8 @@ async function soundOf(file: string, cwd: string): Promise<Sound> {
     return readWav(bytes);
   } catch (cause) {
     throw new EngagectlError('E-FORMAT', `${file}: ${(cause as Error).message}`, {
-      why: 'a WAV file of 16-bit samples is needed',
-      fix: 'convert it, for example by ffmpeg -i in.mp3 -ac 1 -sample_fmt s16 out.wav',
+      why: 'expected a WAV file with 16-bit samples',
+      fix: 'convert it, for example: ffmpeg -i in.mp3 -ac 1 -sample_fmt s16 out.wav',
       file,
     });
   }
@@ -70,7 +73,7 @@ async function soundOf(file: string, cwd: string): Promise<Sound> {
 const sizeAt = 4;
 const dataSizeAt = 40;
 
-/** A WAV file that grows while somebody speaks; under its name when it is whole. */
+/** A WAV file that is written during the call and published at its end. */
 class Recording {
   readonly #draft: FileDraft;
   readonly #name: string;
@@ -80,7 +83,7 @@ class Recording {
   static open(name: string, cwd: string): Recording {
     const target = path.resolve(cwd, name);
     try {
-      // A link counts as well, wherever it leads.
+      // A symbolic link counts as existing, whatever its target.
       if (!lstatSync(target, { throwIfNoEntry: false })) {
         return new Recording(name, new FileDraft(target));
       }
@@ -88,7 +91,7 @@ class Recording {
       throw notWritten(name, error);
     }
     throw new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
-      why: 'a recording replaces no file',
+      why: 'a recording does not replace existing files',
       fix: 'remove it, or choose another --record',
       file: name,
     });
@@ -99,10 +102,10 @@ class Recording {
     this.#draft = draft;
   }
 
-  /** Takes a piece of sound; of the first one is the header. */
+  /** Appends sound. The first piece includes the header. */
   add(sound: Sound): void {
     if (this.#failure !== undefined) return;
-    // WebRTC begins with another rate than it goes on with.
+    // WebRTC changes the sample rate after the first pieces.
     const samples = resample(sound, recordedRate);
     const piece =
       this.#bytes > 0
@@ -112,7 +115,7 @@ class Recording {
       this.#draft.write(piece);
       this.#bytes += piece.length;
     } catch (error) {
-      this.#failure = error; // told by `close`: a call does not end for it
+      this.#failure = error; // thrown by `close`, so that the call continues
     }
   }
 

@@ -13,38 +13,38 @@ import type { JobContext } from '../job-context.js';
 export interface CheckCuidsOptions extends RowsOptions {
   /** Column of the cuid; default `cuid`. */
   readonly column?: string;
-  /** Warnings are errors. */
+  /** Treat warnings as errors. */
   readonly strict?: boolean;
 }
 
-/** Rules of one cuid, of cuids among each other, and that a row could be read at all. */
+/** Rules for a single cuid, for duplicates, and for unreadable rows. */
 type CheckRule = CuidRule | DuplicateOf['how'] | 'unreadable';
 
-/** A row of which something is to be said. */
+/** A row with errors or warnings. */
 interface CheckedCuid extends Place {
-  /** At most 200 characters of it; null where the row has none. */
+  /** First 200 characters of the cuid; null if the row has none. */
   readonly cuid: string | null;
   readonly severity: 'error' | 'warning';
   readonly rules: readonly CheckRule[];
   readonly message: string;
-  /** Where the same cuid, or its twin, stands. */
+  /** First row with the same cuid, ignoring case. */
   readonly first?: Place;
 }
 
 interface CheckFigures {
-  /** Rows; they are accepted. */
+  /** Number of accepted rows with warnings. */
   readonly warnings: number;
-  /** Rows by what is to be said of them. */
+  /** Number of rows by violated rule. */
   readonly rules: Readonly<Partial<Record<CheckRule, number>>>;
 }
 type CheckCuidsResult = RowJobResult & CheckFigures;
 
 export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
-  /** Is told of rows with errors or warnings; what it returns is waited for. */
+  /** Called with rows that have errors or warnings, and awaited. */
   readonly found?: (rows: readonly CheckedCuid[]) => Promise<void>;
 }
 
-/** Checks each cuid of an input by itself and against the others. */
+/** Checks each cuid of an input, and finds duplicates. */
 export async function checkCuids(
   options: CheckCuidsOptions,
   world: JobContext,
@@ -54,8 +54,8 @@ export async function checkCuids(
   const kind = {
     name: 'cuid check',
     columns: [column],
-    fix: 'name the column with --column <column>',
-    rejected: 'have no good cuid',
+    fix: 'choose the column with --column <column>',
+    rejected: 'have no valid cuid',
   };
   const known = new DuplicateCuids(world.runtime.random);
   return runRowJob(
@@ -69,7 +69,7 @@ interface Finding extends Pick<CuidFinding, 'severity' | 'message'> {
   readonly rule: CheckRule;
 }
 
-/** Why something is to be said of a row. */
+/** Errors and warnings of a row. */
 interface Doubt {
   readonly cuid: string | null;
   readonly findings: readonly Finding[];
@@ -129,7 +129,7 @@ class CuidChecker implements RowConsumer<CheckFigures> {
     return { warnings: this.#warnings, rules: this.#rules };
   }
 
-  /** Rows of which something is to be said. */
+  /** Returns the rows with errors or warnings. */
   #doubtsIn(rows: RowBlock): ReadonlyMap<number, Doubt> {
     const { known } = this.#parts;
     const doubts = new Map<number, Doubt>();
@@ -156,10 +156,10 @@ class CuidChecker implements RowConsumer<CheckFigures> {
     const { column } = this.#parts;
     if (this.#values.isNamed) return this.#values.readOptional(column, this.#text);
     if (this.#values.readWhole(this.#text)) return undefined;
-    return validationError('a record is a JSON object or string');
+    return validationError('the record must be a JSON object or string');
   }
 
-  /** Counts what is to be said of a row. */
+  /** Builds the result of a row and counts it. */
   #checked({ cuid, findings, first }: Doubt, place: Place): CheckedCuid {
     const { strict = false } = this.#parts;
     const isError = strict || findings.some(({ severity }) => severity === 'error');
@@ -181,7 +181,7 @@ function unreadable({ error, stage }: Pick<RejectReason, 'error' | 'stage'>): Do
   return { cuid: null, findings: [finding], stage };
 }
 
-/** Of two rows with one cuid, or with twins, the second one is told. */
+/** Builds the finding for the second row of a duplicate. */
 function ofMet(met: DuplicateOf, source: string): Finding {
   const { how } = met;
   if (how === 'duplicate') {
@@ -191,17 +191,17 @@ function ofMet(met: DuplicateOf, source: string): Finding {
   return { rule: how, severity: 'warning', message };
 }
 
-/** Where the first of the two stands, for who knows the source of the second. */
+/** Formats the place of the first row, without the source if both have the same one. */
 export const lineOf = ({ first }: DuplicateOf, source: string): string =>
   first.source === source ? `line ${first.line}` : `${first.source}:${first.line}`;
 
-/** As the rejects file says it. */
+/** Formats the error for the rejects file. */
 const errorOf = ({ rules, message }: Pick<CheckedCuid, 'rules' | 'message'>): string =>
   rules.includes('unreadable') ? message : `the cuid ${message} (${rules.join(', ')})`;
 
 const none: readonly CuidFinding[] = [];
 
-/** What is to be said of a cuid by itself (calling SDK, initProperties); for most of them nothing. */
+/** Returns the findings about a single cuid. */
 function cuidIssues({ bytes, start, end }: ByteRange): readonly CuidFinding[] {
   if (isUnremarkable(bytes, start, end)) return none;
   return validateCuid(bytes.toString('utf8', start, end));
@@ -209,11 +209,11 @@ function cuidIssues({ bytes, start, end }: ByteRange): readonly CuidFinding[] {
 
 const underscore = 0x5f;
 
-/** Nothing is to be said of it: `validateCuid` on bytes, which says no more than that. */
+/** Whether a cuid has no findings: a fast path of `validateCuid` on bytes. */
 export function isUnremarkable(bytes: Buffer, start: number, end: number): boolean {
   if (end - start < 5 || end - start > 50) return false;
   let hasLetter = false;
-  let last = underscore; // none may stand at the beginning
+  let last = underscore; // refuses a leading underscore
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at]!;
     const lower = byte | 0x20;
@@ -230,34 +230,34 @@ export interface Place {
   readonly line: number;
 }
 
-/** A cuid that was met before: as it is, or with other letters in upper case. */
+/** A cuid that occurred before, exactly or with another case. */
 export interface DuplicateOf {
   readonly how: 'duplicate' | 'case-twin';
   readonly first: Place;
 }
 
-/** One of those that were put together. */
+/** A cuid of the current block. */
 interface PutCuid {
   readonly row: number;
   readonly cuid: string;
 }
 
-/** The cuids of all inputs so far, and where each of them was met first. */
+/** Set of the cuids of all inputs so far, with the first place of each. */
 export class DuplicateCuids {
   readonly #set: CuidSet;
-  /** Of each input, and the lines of all that came before it. */
+  /** Inputs, and the total lines of the inputs before each. */
   readonly #sources: { readonly source: string; readonly before: number }[] = [];
   #input = -1;
-  /** Of the cuids that were put. */
+  /** Rows of the cuids in the current block. */
   readonly #rows: number[] = [];
-  /** The last line of all inputs, counted through. */
+  /** Last line, counted across all inputs. */
   #last = 0;
 
   constructor(random: () => number) {
     this.#set = new CuidSet(random);
   }
 
-  /** Goes on to the next rows, whose cuids lie in an area, but for some. */
+  /** Starts a block of rows, most of whose cuids lie in `area`. */
   begin({ source, count, end: { input } }: RowBlock, area: ByteRange): void {
     this.#set.begin(count, area);
     this.#rows.length = 0;
@@ -266,14 +266,14 @@ export class DuplicateCuids {
     this.#sources.push({ source, before: this.#last });
   }
 
-  /** The cuid of a row. */
+  /** Adds the cuid of a row to the block. */
   put({ lines }: RowBlock, row: number, cuid: ByteRange): void {
     this.#last = this.#sources.at(-1)!.before + lines[row]!;
     this.#rows.push(row);
     this.#set.put(cuid, this.#last);
   }
 
-  /** Adds those that were put; tells in their order of those that were met before, or their twins. */
+  /** Adds the cuids of the block to the set, and reports duplicates in row order. */
   meet(told: (cuid: PutCuid, met: DuplicateOf) => void): void {
     this.#set.add((index, { how, place }) => {
       const cuid = { row: this.#rows[index]!, cuid: this.#set.textOf(index) };
@@ -281,12 +281,12 @@ export class DuplicateCuids {
     });
   }
 
-  /** Throws E-TOO-MANY: duplicates of a run are found among so many, so that memory stays bounded. */
+  /** Throws E-TOO-MANY if the set exceeds the limit that bounds its memory. */
   refuseTooMany(): void {
     const { size, most } = this.#set;
     if (size <= most) return;
     throw new EngagectlError('E-TOO-MANY', `more than ${groupDigits(most)} cuids in one run`, {
-      why: 'duplicates are found among at most so many',
+      why: 'the duplicate check keeps all cuids in memory',
       fix: 'split the input into several runs',
     });
   }

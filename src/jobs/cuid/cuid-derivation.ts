@@ -7,27 +7,27 @@ import { readTextFile } from '../../files/read-file.js';
 import { fileErrorReason } from '../../files/file-errors.js';
 import type { JobContext } from '../job-context.js';
 
-/** What `wasm/cuid-derivation.ts` exports. */
+/** Exports of `wasm/cuid-derivation.ts`. */
 interface CuidProgram {
   readonly memory: WasmMemory;
-  /** Where the memory is free. */
+  /** Start of the free memory. */
   readonly cuidRoom: WasmNumber;
-  /** How many bytes behind a text are written to, and from one cuid to the next. */
+  /** Bytes written after a text, and bytes from one cuid to the next. */
   readonly cuidPadding: WasmNumber;
   readonly cuidStride: WasmNumber;
-  /** There is no key where `end` is before `start`. */
+  /** An `end` before `start` means no key. */
   setCuidKey(start: number, end: number): void;
   makeCuids(count: number, bounds: number, made: number, ends: number): void;
 }
 
-/** Longer texts are copied by a call, which costs as much as this many bytes by themselves. */
+/** Maximum bytes to copy in a loop; for longer texts, a copy call is faster. */
 const shortCopy = 48;
 
 /**
- * Makes cuids of values and, where a user has several, the names of devices. With a key they say
- * nothing of the value to who does not have the key: HMAC-SHA256. Without one they are readable: what
- * a cuid cannot hold becomes `_`, and whenever something is lost by that, a digest of the whole
- * follows, so that what differs stays different. They are made many at a time, by `wasm/cuid-derivation.ts`.
+ * Derives cuids from values and optional device names. With a key, cuids are HMAC-SHA256 digests
+ * that reveal nothing about the value. Without a key they are readable slugs: invalid characters
+ * become `_`, followed by a digest if that loses information, so different values stay different.
+ * Works on batches in `wasm/cuid-derivation.ts`.
  */
 export class CuidMaker {
   readonly #program = instantiateTextProgram() as CuidProgram;
@@ -35,15 +35,15 @@ export class CuidMaker {
   readonly #padding: number;
   readonly #cuid = new TextSlice();
   #memory = Buffer.alloc(0);
-  /** Of each text three numbers, and where its cuid ends. */
+  /** Three offsets for each text, and the end of its cuid. */
   #bounds = new Int32Array(0);
   #ends = new Int32Array(0);
-  /** There is room for so many, of which so many were put. */
+  /** Capacity of the batch, and texts in it. */
   #room = 0;
   #count = 0;
-  /** Where the cuids are. */
+  /** Offset of the cuids. */
   #made = 0;
-  /** Where the next text goes. */
+  /** Offset of the next text. */
   #next = 0;
 
   /** Throws E-WEBASSEMBLY. */
@@ -56,7 +56,7 @@ export class CuidMaker {
     this.#program.setCuidKey(start, end);
   }
 
-  /** Makes room for so many texts; those that were put before are gone. */
+  /** Starts a batch of at most `count` texts. */
   begin(count: number): void {
     this.#room = count;
     this.#count = 0;
@@ -77,19 +77,19 @@ export class CuidMaker {
     this.#next = end + this.#padding;
   }
 
-  /** Makes a cuid of each text that was put. */
+  /** Derives the cuids of the batch. */
   make(): void {
     const { bounds, ends } = this.#places();
     this.#program.makeCuids(this.#count, bounds, this.#made, ends);
   }
 
-  /** All that were made, and what lies between them. */
+  /** Memory that contains all cuids of the batch. */
   get cuids() {
     const end = this.#made + this.#stride * this.#count;
     return { bytes: this.#memory, start: this.#made, end };
   }
 
-  /** A cuid that was made, lent until the next call. */
+  /** Returns a cuid of the batch. The slice is reused by the next call. */
   cuid(index: number): TextSlice {
     const start = this.#made + this.#stride * index;
     return this.#cuid.of(this.#memory, start, this.#ends[index]!);
@@ -102,16 +102,16 @@ export class CuidMaker {
     return { bounds, ends, made, texts: made + this.#stride * this.#room };
   }
 
-  /** Behind a NUL. */
+  /** Copies a device name, preceded by a NUL. */
   #putDevice(at: number, device: TextSlice): number {
     const end = this.#put(at + 1, device);
     this.#memory[at] = 0;
     return end;
   }
 
-  /** Copies the text to this place of the memory; returns its end there. */
+  /** Copies a text to an offset of the memory; returns its end. */
   #put(at: number, text: TextSlice): number {
-    // Half a surrogate pair becomes U+FFFD, as in all text.
+    // A lone surrogate becomes U+FFFD, as in all text.
     if (text.broken) {
       const whole = Buffer.from(text.toString());
       return this.#put(at, new TextSlice().of(whole, 0, whole.length));
@@ -125,7 +125,7 @@ export class CuidMaker {
     return at + length;
   }
 
-  /** Makes the memory so long, and as long again. */
+  /** Grows the memory to twice the required size. */
   #reserve(end: number): void {
     const { memory } = this.#program;
     reserve(memory, 2 * end + this.#padding);
@@ -136,7 +136,7 @@ export class CuidMaker {
   }
 }
 
-/** Characters of the shortest key that cannot be found by trying. */
+/** Minimum length of a key that cannot be found by brute force. */
 const fewest = 16;
 
 interface KeyOptions {
@@ -144,7 +144,7 @@ interface KeyOptions {
   readonly keyFile?: string;
 }
 
-/** The key of the style `hash`; undefined for another one. Throws E-USAGE, E-CONFIG. */
+/** Reads the key for the style `hash`; undefined for `slug`. Throws E-USAGE, E-CONFIG. */
 export async function loadCuidKey(
   { style, keyFile }: KeyOptions,
   { runtime: { cwd, signal }, words }: JobContext,
@@ -152,22 +152,22 @@ export async function loadCuidKey(
   const option = words.option('keyFile', '<file>');
   if (keyFile === undefined) {
     if (style !== 'hash') return undefined;
-    throw new EngagectlError('E-USAGE', `the style hash needs ${option}`, {
-      why: 'who has no key could try out addresses and numbers until their cuids appear',
-      fix: 'make a key once and keep it: openssl rand -hex 32 > cuid.key',
+    throw new EngagectlError('E-USAGE', `the style hash requires ${option}`, {
+      why: 'without a key, addresses and numbers can be guessed from their cuids',
+      fix: 'create a key once and keep it: openssl rand -hex 32 > cuid.key',
     });
   }
   if (style === 'slug') {
-    throw new EngagectlError('E-USAGE', 'the style slug takes no key', {
-      why: 'a slug is readable: it hides nothing',
-      fix: `leave out ${option}`,
+    throw new EngagectlError('E-USAGE', `the style slug cannot be combined with ${option}`, {
+      why: 'a slug is readable and hides nothing',
+      fix: `omit ${option}`,
     });
   }
   const text = await readTextFile(path.resolve(cwd, keyFile), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
-    throw new EngagectlError('E-CONFIG', `the key cannot be read from ${keyFile}`, {
+    throw new EngagectlError('E-CONFIG', `the key file ${keyFile} cannot be read`, {
       why: fileErrorReason(cause),
-      fix: `name a readable file with ${option}`,
+      fix: `choose a readable file with ${option}`,
       file: keyFile,
       cause,
     });
@@ -178,8 +178,8 @@ export async function loadCuidKey(
     'E-CONFIG',
     `the key in ${keyFile} is shorter than ${fewest} characters`,
     {
-      why: 'it could be found by trying',
-      fix: 'make one, and keep it: openssl rand -hex 32 > cuid.key',
+      why: 'a short key can be found by brute force',
+      fix: 'create a new key and keep it: openssl rand -hex 32 > cuid.key',
       file: keyFile,
     },
   );

@@ -15,15 +15,15 @@ import type { JobHooks } from '../job-results.js';
 import type { JobContext } from '../job-context.js';
 
 export interface DeriveCuidsOptions extends RowsOptions {
-  /** Column of what names the user. */
+  /** Column that identifies the user. */
   readonly from: string;
-  /** Column of what tells the devices of a user apart. */
+  /** Column that distinguishes the devices of a user. */
   readonly deviceColumn?: string;
-  /** Default: `hash` for emails and phones, and with a key file; else `slug`. */
+  /** Default: `hash` with a key file, otherwise `slug`. Contact data requires an explicit choice. */
   readonly style?: 'slug' | 'hash';
-  /** File of the key of `hash`. */
+  /** Key file of the style `hash`. */
   readonly keyFile?: string;
-  /** Undefined is stdout. */
+  /** Output path; undefined is stdout. */
   readonly output?: string;
   readonly overwrite?: boolean;
   readonly fresh?: boolean;
@@ -32,12 +32,12 @@ export interface DeriveCuidsOptions extends RowsOptions {
 interface DeriveFigures {
   readonly style: 'slug' | 'hash' | null;
   readonly bytes: number;
-  /** Null where the rows did not go to a file. */
+  /** Null if the rows were not written to a file. */
   readonly output: string | null;
 }
 type DeriveCuidsResult = RowJobResult & DeriveFigures;
 
-/** Adds to each row of an input the cuid that comes of one of its columns. */
+/** Adds a cuid, derived from a column, to each row of an input. */
 export async function deriveCuids(
   options: DeriveCuidsOptions,
   world: JobContext,
@@ -49,8 +49,8 @@ export async function deriveCuids(
   const kind = {
     name: 'cuid derive',
     columns,
-    fix: 'name columns as the header does',
-    rejected: 'got no cuid',
+    fix: 'use column names of the header',
+    rejected: 'could not get a cuid',
   };
   return runRowJob(kind, { options, world, hooks }, async (tally, inputs) => {
     const values = new RowValues([...columns, 'cuid'], true);
@@ -128,7 +128,7 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     return { style, bytes: this.#output?.bytes ?? 0, output: path };
   }
 
-  /** Makes cuids of what was handed over; says which rows cannot have theirs. */
+  /** Derives the cuids of the batch, and adds an error for each duplicate to `faults`. */
   #make(rows: RowBlock, taken: readonly number[], faults: Map<number, RejectReason>): void {
     this.#maker.make();
     this.#known.begin(rows, this.#maker.cuids);
@@ -140,7 +140,7 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     });
   }
 
-  /** Hands over of what cuids are made; returns of which rows. */
+  /** Adds the values of valid rows to the batch; returns these rows. */
   #takeValues(rows: RowBlock, faults: Map<number, RejectReason>): readonly number[] {
     const { values, rows: derived } = this.#parts;
     const taken: number[] = [];
@@ -162,15 +162,15 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
   #read(): RejectReason | undefined {
     const { values, options } = this.#parts;
     const { from, deviceColumn } = options;
-    if (!values.isNamed) return validationError('a record is a JSON object');
-    if (values.has('cuid')) return validationError('the record has a "cuid" already');
+    if (!values.isNamed) return validationError('the record must be a JSON object');
+    if (values.has('cuid')) return validationError('the record already has a "cuid"');
     const fault = values.read(from, this.#value);
     if (fault) return fault;
     if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
     return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
   }
 
-  /** The style that is asked for, else the one that fits the first value. */
+  /** Chooses the style. Throws E-USAGE if contact data would become readable by default. */
   #chosen(first: TextSlice): 'slug' | 'hash' {
     const { options, key, world } = this.#parts;
     const { from, style } = options;
@@ -191,19 +191,19 @@ const stageOf = ({ stage }: RejectReason) => (stage === 'parse' ? 'parse' : 'val
 function collision(cuid: string, met: DuplicateOf, source: string): string {
   const place = lineOf(met, source);
   return met.how === 'duplicate'
-    ? `the cuid would be ${cuid}, as on ${place}: one user twice, or two that this style does not tell apart`
-    : `the cuid would be ${cuid}, which differs by case alone from that on ${place}`;
+    ? `the cuid would be ${cuid}, as on ${place}: the same user, or two users that this style cannot distinguish`
+    : `the cuid would be ${cuid}, which differs only by case from that on ${place}`;
 }
 
 const needsKey = (from: string, { words }: JobContext): EngagectlError =>
-  new EngagectlError('E-USAGE', `column "${from}" holds email addresses or phone numbers`, {
-    why: 'a cuid is seen by the other party of a call',
-    fix: `hide them with ${words.option('keyFile', '<file>')}, or show them with ${words.option('style', 'slug')}`,
+  new EngagectlError('E-USAGE', `column "${from}" contains email addresses or phone numbers`, {
+    why: 'the other party of a call can see the cuid',
+    fix: `hash them with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`,
   });
 
 const contactName = /e-?mail|phone|mobile|msisdn|whatsapp|(?:^|[^a-z])tel(?:$|[^a-z])/i;
 const contactValue = /@|^(?:\+|00)[\d\s().-]{7,}$/;
 
-/** By its name, or by its first value: a cuid is seen by the other party of a call. */
+/** Whether a column contains contact data, judged by its name and its first value. */
 const holdsContacts = (column: string, first: string): boolean =>
   contactName.test(column) || contactValue.test(first);

@@ -21,16 +21,16 @@ interface OutputWish {
   readonly fresh?: boolean;
 }
 
-/** What is read, and by which values of a row. */
+/** The inputs, and the reader of row values. */
 interface Reading {
   readonly inputs: Inputs;
   readonly values: RowValues<string>;
 }
 
 /**
- * How the rows are written, in the format of the input, and where to. Throws E-USAGE for tables
- * among other records and for a file whose name says another format, E-HEADER… for tables that are
- * not of one kind.
+ * Creates the writer of rows, in the format of the input, and the options of the output. Throws
+ * E-USAGE for mixed input formats and for another output extension, E-HEADER and
+ * E-HEADER-DUPLICATE for tables with unsuitable headers.
  */
 export function derivedOutput(
   { files, output: name, overwrite = false, fresh = false }: OutputWish,
@@ -40,9 +40,9 @@ export function derivedOutput(
   const table = tableOf(inputs, Math.max(1, files.length));
   const format = inputFormatOfName(name ?? '');
   if (format !== undefined && isTableFormat(format) !== (table !== undefined)) {
-    throw new EngagectlError('E-USAGE', `${name} cannot hold what is read`, {
-      why: `rows are kept as they are, and these are ${table ? 'lines of a table' : 'JSON objects'}`,
-      fix: table ? 'name a .csv' : 'name an .ndjson or .json file',
+    throw new EngagectlError('E-USAGE', `${name} does not match the input format`, {
+      why: `rows keep their format, and the input contains ${table ? 'table rows' : 'JSON objects'}`,
+      fix: table ? 'choose a .csv file' : 'choose an .ndjson or .json file',
     });
   }
   const output = outputOptions(isStdout(name) ? undefined : name, { overwrite, fresh }, option);
@@ -50,14 +50,14 @@ export function derivedOutput(
   return { rows: table, output: { ...output, encoder: table.encoder } };
 }
 
-/** Undefined for JSON records. */
+/** Creates the writer of table rows; undefined for JSON records. */
 function tableOf({ headers }: Inputs, count: number): DerivedCsvRows | undefined {
   const [first, ...others] = headers;
   if (!first) return undefined;
   if (headers.reduce((sum, { inputs: those }) => sum + those, 0) < count) {
-    throw new EngagectlError('E-USAGE', 'CSV and JSON inputs cannot go into one output', {
-      why: 'an output holds either rows of a table or JSON objects',
-      fix: 'derive from them one by one',
+    throw new EngagectlError('E-USAGE', 'CSV and JSON inputs cannot share one output', {
+      why: 'an output contains either table rows or JSON objects',
+      fix: 'run the command once for each format',
     });
   }
   const unlike = others.find(
@@ -68,10 +68,10 @@ function tableOf({ headers }: Inputs, count: number): DerivedCsvRows | undefined
   if (unlike) {
     throw new EngagectlError(
       'E-HEADER',
-      `${unlike.source}: its header is not that of ${first.source}`,
+      `${unlike.source}: the header differs from ${first.source}`,
       {
-        why: 'the rows of all inputs go into one output',
-        fix: 'derive from them one by one',
+        why: 'the rows of all inputs are written to one output',
+        fix: 'run the command once for each file',
         file: unlike.source,
         line: 1,
       },
@@ -82,27 +82,27 @@ function tableOf({ headers }: Inputs, count: number): DerivedCsvRows | undefined
 }
 
 const taken = (source: string): EngagectlError =>
-  new EngagectlError('E-HEADER-DUPLICATE', `${source}: there is a column "cuid" already`, {
-    why: 'that is the name of the column which is added',
-    fix: 'rename it, or remove it',
+  new EngagectlError('E-HEADER-DUPLICATE', `${source} already has a column "cuid"`, {
+    why: 'the command adds a column of this name',
+    fix: 'rename or remove the column "cuid"',
     file: source,
     line: 1,
   });
 
-/** Rows as they were read, each with a cuid more. */
+/** Writer of input rows with an added cuid. */
 export interface DerivedRows {
-  /** Keeps of the row that is being read what `page` will need. */
+  /** Keeps the parts of the current row that `page` needs. */
   hold(): void;
-  /** The rows that are kept, each with its cuid; lent until the next call. */
+  /** Returns the accepted rows with their cuids. The page is reused by the next call. */
   page(derived: Derived): RecordPage;
 }
 
-/** Rows of which cuids were made. */
+/** Rows and their derived cuids. */
 interface Derived {
   readonly rows: RowBlock;
-  /** Of each cuid that was made, its row. */
+  /** Row of each derived cuid. */
   readonly taken: readonly number[];
-  /** The cuids that are kept, by their numbers. */
+  /** Indexes of the accepted cuids. */
   readonly kept: readonly number[];
   readonly made: Pick<CuidMaker, 'cuids' | 'cuid'>;
 }
@@ -110,7 +110,7 @@ interface Derived {
 const closing = Buffer.from('}');
 const comma = 0x2c;
 
-/** JSON objects, byte for byte. */
+/** Writes JSON objects, otherwise unchanged. */
 class DerivedJsonRows implements DerivedRows {
   readonly #values: RowValues<string>;
   readonly #out = new JsonWriter();
@@ -145,7 +145,7 @@ class DerivedJsonRows implements DerivedRows {
   }
 }
 
-/** What `wasm/cuid-derivation.ts` exports. */
+/** Exports of `wasm/cuid-derivation.ts`. */
 interface AppendProgram {
   readonly memory: WasmMemory;
   // oxlint-disable-next-line max-params -- places in its memory
@@ -158,7 +158,7 @@ interface AppendProgram {
   ): number;
 }
 
-/** Lines of a CSV or TSV, byte for byte; a list becomes a CSV. */
+/** Writes rows of a CSV or TSV, otherwise unchanged. A list becomes a CSV. */
 class DerivedCsvRows implements DerivedRows {
   readonly encoder: RecordEncoder;
   readonly #program = instantiateTextProgram() as AppendProgram;
@@ -180,14 +180,14 @@ class DerivedCsvRows implements DerivedRows {
     };
   }
 
-  /** A row of a table stays where it is. */
+  /** Does nothing: `page` reads table rows from their block. */
   hold(): void {}
 
   page({ rows, taken, kept, made }: Derived): RecordPage {
     const { bytes, bounds } = this.#isList ? quotedCells(rows) : rows;
     const { cuids } = made;
     const [from, to] = [bounds[0] ?? 0, bounds[2 * rows.count - 1] ?? 0];
-    // In the memory: delimiter, rows, cuids, places, and what is written.
+    // Memory layout: delimiter, rows, cuids, offsets, output.
     const rowsAt = this.#delimiter.length;
     const cuidsAt = rowsAt + to - from;
     const cuidsEnd = cuidsAt + cuids.end - cuids.start;
@@ -222,7 +222,7 @@ class DerivedCsvRows implements DerivedRows {
 
 const newlineLength = 1;
 
-/** The values of a list as cells of a CSV. */
+/** Converts the values of a list to CSV cells. */
 function quotedCells({ bytes, cells, count }: RowBlock): Pick<RowBlock, 'bytes' | 'bounds'> {
   const text = new TextSlice();
   const bounds = new Int32Array(2 * count);
@@ -239,7 +239,7 @@ function quotedCells({ bytes, cells, count }: RowBlock): Pick<RowBlock, 'bytes' 
   return { bytes: Buffer.concat(values), bounds };
 }
 
-/** A name as it can stand in the header of a table with these marks. */
+/** Quotes a header name if necessary. */
 function quoted(name: string, { delimiter, quote, escape }: TableHeader['markers']): string {
   const mark = quote.toString();
   if (mark === '') return name;

@@ -9,7 +9,7 @@ import { undiciVersion } from '../../client/client.js';
 import { sqliteVersion } from '../../files/file-lock.js';
 import type { Runtime } from '../../runtime.js';
 
-/** A thing that works, and will not for long or not for everything. */
+/** A check that passed with a problem that will cause failures later or in some cases. */
 export interface DoctorWarning {
   readonly warning: string;
   readonly fix: string;
@@ -17,7 +17,7 @@ export interface DoctorWarning {
 
 type Env = Runtime['env'];
 
-/** Variables that change how a connection is made. A proxy's password is not shown. */
+/** Reports the proxy variables, with passwords redacted. */
 export function checkProxy(url: URL, { env }: Pick<Runtime, 'env'>): string {
   const set = ['https_proxy', 'http_proxy', 'no_proxy']
     .flatMap((name) => [name, name.toUpperCase()])
@@ -28,11 +28,11 @@ export function checkProxy(url: URL, { env }: Pick<Runtime, 'env'>): string {
   return `${how}: ${set.join(' ')}`;
 }
 
-/** Also where the scheme is missing. */
+/** Redacts the password of a URL, with or without a scheme. */
 const withoutPassword = (value: string): string =>
   value.replace(/^([a-z][\w+.-]*:\/\/)?[^]*@/i, '$1***@');
 
-/** Whether a proxy makes the connection, and looks the name up. */
+/** Whether a proxy makes the connection and resolves the host name. */
 function usesProxy({ hostname }: URL, env: Env): boolean {
   const proxy = env['https_proxy'] ?? env['HTTPS_PROXY'] ?? env['http_proxy'] ?? env['HTTP_PROXY'];
   if (proxy === undefined || isLoopback(hostname)) return false;
@@ -43,14 +43,14 @@ function usesProxy({ hostname }: URL, env: Env): boolean {
   });
 }
 
-/** Addresses of the service's host. */
+/** Resolves the host name of the service. Throws E-UNAVAILABLE. */
 export async function checkDns(
   url: URL,
   { env, monotonic }: Pick<Runtime, 'env' | 'monotonic'>,
 ): Promise<string | DoctorWarning> {
   const { hostname } = url;
   if (isLoopback(hostname)) return `${hostname} is this machine`;
-  if (usesProxy(url, env)) return `the proxy looks ${hostname} up`;
+  if (usesProxy(url, env)) return `the proxy resolves ${hostname}`;
   const started = monotonic();
   try {
     const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
@@ -58,9 +58,9 @@ export async function checkDns(
     const addresses = found.map(({ address }) => address).join(', ');
     const message = `${hostname} is ${addresses}`;
     if (milliseconds < slowMs) return `${message} (${milliseconds} ms)`;
-    return { warning: `${message}, after ${milliseconds} ms`, fix: 'look at the name servers' };
+    return { warning: `${message}, after ${milliseconds} ms`, fix: 'check the name servers' };
   } catch (error) {
-    throw new EngagectlError('E-UNAVAILABLE', `${hostname} has no address`, {
+    throw new EngagectlError('E-UNAVAILABLE', `${hostname} cannot be resolved`, {
       why: (error as NodeJS.ErrnoException).code ?? (error as Error).message,
       fix: 'check the spelling (engagectl config show), the network and its name servers',
       cause: error,
@@ -70,7 +70,7 @@ export async function checkDns(
 
 const slowMs = 2000;
 
-/** Node reads this file at its start, and goes on without when it cannot. */
+/** Warns if NODE_EXTRA_CA_CERTS is unreadable, which Node.js ignores silently. */
 async function extraCaCertificates({
   env,
 }: Pick<Runtime, 'env'>): Promise<DoctorWarning | undefined> {
@@ -84,17 +84,17 @@ async function extraCaCertificates({
   }
 }
 
-/** Days before the end of a certificate from which on it is worth a word. */
+/** Days before the expiry of a certificate at which to warn. */
 const warnDays = 14;
 const patienceMs = 10_000;
 
-/** Who vouches for the service's certificate, and how long it lasts. */
+/** Checks the TLS certificate of the service and reports its issuer and expiry. */
 export async function checkCertificate(
   url: URL,
   runtime: Pick<Runtime, 'env' | 'now' | 'signal'>,
 ): Promise<string | DoctorWarning> {
-  if (url.protocol === 'http:') return 'plain http to this machine';
-  if (usesProxy(url, runtime.env)) return 'not looked at: the proxy makes the connection';
+  if (url.protocol === 'http:') return 'plain http to localhost';
+  if (usesProxy(url, runtime.env)) return 'not checked: the proxy makes the connection';
   const unread = await extraCaCertificates(runtime);
   const socket = dial(url);
   try {
@@ -113,7 +113,7 @@ function dial({ hostname, port }: URL): TLSSocket {
   const host = hostname.replace(/^\[|\]$/g, '');
   const name = isIP(host) === 0 ? { servername: host } : {};
   const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: true, ...name });
-  socket.on('error', () => undefined); // told by `once`; a later one is nobody's business
+  socket.on('error', () => undefined); // `once` reports the first error; later ones do not matter
   return socket;
 }
 
@@ -125,12 +125,12 @@ function described(socket: TLSSocket, now: number): string | DoctorWarning {
   if (days >= warnDays) return message;
   return {
     warning: `${message}: ${countOf(days, 'day')}`,
-    fix: 'whoever runs the service has to renew it',
+    fix: 'ask the operator of the service to renew the certificate',
   };
 }
 
 const nameOf = ({ O, CN }: { readonly O?: unknown; readonly CN?: unknown }): string =>
-  [O, CN].filter((part) => typeof part === 'string').join(' ') || 'an unnamed authority';
+  [O, CN].filter((part) => typeof part === 'string').join(' ') || 'an unnamed issuer';
 
 function refusedBy(
   { host }: URL,
@@ -139,17 +139,15 @@ function refusedBy(
 ): EngagectlError {
   const fix = fixes[code] ?? elsewhere;
   return new EngagectlError('E-UNAVAILABLE', `no secure connection to ${host}`, {
-    why: code === 'ABORT_ERR' ? `no answer within ${patienceMs / 1000} s` : message,
+    why: code === 'ABORT_ERR' ? `no response within ${patienceMs / 1000} s` : message,
     fix: unread ? `${unread.fix}: ${unread.warning}` : fix,
   });
 }
 
-const elsewhere =
-  'check the address, a firewall between, or whether a proxy is needed (HTTPS_PROXY)';
-const authority =
-  'where a company or a test has its own certificate authority: NODE_EXTRA_CA_CERTS=<file.pem>';
+const elsewhere = 'check the address, the firewall, and whether a proxy is required (HTTPS_PROXY)';
+const authority = 'for a private certificate authority, set NODE_EXTRA_CA_CERTS=<file.pem>';
 const validity =
-  'check the clock of this machine; if it is right, the certificate has to be renewed at the service';
+  'check the clock of this machine; if it is correct, the service must renew its certificate';
 const fixes: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: authority,
   SELF_SIGNED_CERT_IN_CHAIN: authority,
@@ -161,5 +159,5 @@ const fixes: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'check the base URL: the certificate is for another name',
 };
 
-/** What a report of a fault names besides Node: the libraries that a fault may come from. */
+/** Returns the versions of libraries to include in bug reports. */
 export const libraryVersions = async () => ({ undici: undiciVersion, ...(await sqliteVersion()) });

@@ -13,7 +13,7 @@ import type { Wording, JobContext } from '../job-context.js';
 import type { TimeZone } from '../../time-zone.js';
 import type { RecordPage } from '../../output/output.js';
 
-/** Exports events in the order of the names given, then of days. */
+/** Exports events in the order of the given names, then by day. */
 export async function exportEvents(
   request: ExportRequest & EventExportOptions,
   world: JobContext,
@@ -40,7 +40,7 @@ export async function exportEvents(
   );
 }
 
-/** A slice per event and day, in this order; with `--no-split` one per event. */
+/** Plans one slice per event and day, in this order; without `split` one per event. */
 export function planEvents(
   range: DateRange,
   { event, split }: { readonly event: readonly string[]; readonly split: boolean },
@@ -58,7 +58,7 @@ function fileOf(output: string | undefined, eventName: string, day: Day): string
     .replaceAll('{event}', () => fileNamePart(eventName));
 }
 
-/** Names that differ stay different, and none of them leads out of the folder. */
+/** Escapes an event name for a file name. Different names stay different, none leaves the folder. */
 const fileNamePart = (name: string): string =>
   name.replaceAll(/[/\\:*?"<>|%]|\p{C}|^\.|[. ]$/gu, (character) =>
     [...Buffer.from(character)]
@@ -70,16 +70,16 @@ function refuseEvents(events: readonly string[], { option }: Wording): void {
   const names: readonly string[] = unexportableEvents;
   const refused = events.filter((event) => names.includes(event));
   if (refused.length > 0) {
-    throw new EngagectlError('E-USAGE', `cannot be exported: ${refused.join(', ')}`, {
+    throw new EngagectlError('E-USAGE', `cannot export ${refused.join(', ')}`, {
       why: `the service does not export these events: ${names.join(', ')}`,
-      fix: 'leave them out; export-profiles finds the users of "Notification Sent"',
+      fix: 'omit them; export-profiles finds the users of "Notification Sent"',
     });
   }
   const repeated = events.find((event, index) => events.indexOf(event) !== index);
   if (repeated === undefined) return;
-  throw new EngagectlError('E-USAGE', `${option('event', repeated)} was given twice`, {
+  throw new EngagectlError('E-USAGE', `${option('event', repeated)} occurs twice`, {
     why: 'its records would be written twice',
-    fix: 'name each event once',
+    fix: 'list each event once',
   });
 }
 
@@ -89,18 +89,18 @@ function refuseUnsplitDays(
 ): void {
   if (split || !output?.includes('{day}')) return;
   const noSplit = option('noSplit');
-  throw new EngagectlError('E-USAGE', `${noSplit} has no days to name files after`, {
-    why: `${option('output', output)} asks for a file a day, and one cursor returns all days together`,
-    fix: `leave out ${noSplit}, or {day}`,
+  throw new EngagectlError('E-USAGE', `${noSplit} cannot write one file per day`, {
+    why: `${option('output', output)} contains {day}, and one cursor returns all days together`,
+    fix: `omit ${noSplit}, or {day}`,
   });
 }
 
 const closeBrace = 0x7d;
 
 /**
- * Adds `"event_name"` and `"ts_utc"` as the last members of each record: event records do not
- * name their event, and their `ts` is the 14-digit local time of the account's zone. `ts_utc` is
- * null where there is no such `ts`.
+ * Adds `"event_name"` and `"ts_utc"` as the last members of each record. Event records do not
+ * contain their name, and `ts` is 14 digits in the account's time zone. `ts_utc` is null if `ts`
+ * is missing or in another format.
  */
 function addEventMembers(zone: TimeZone): (page: RecordPage, eventName: string) => RecordPage {
   return (page, eventName) => {
@@ -121,7 +121,7 @@ function addEventMembers(zone: TimeZone): (page: RecordPage, eventName: string) 
   };
 }
 
-/** The JSON text of the record's time in UTC. */
+/** Returns the record's time in UTC as JSON text. */
 function tsUtc(record: Buffer, zone: TimeZone): string {
   const digits = /^"?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)"?$/.exec(tsText(record));
   if (digits === null) return 'null';
@@ -132,7 +132,7 @@ function tsUtc(record: Buffer, zone: TimeZone): string {
   return JSON.stringify(new Date(zone.toEpoch(local) * 1000).toISOString().replace('.000Z', 'Z'));
 }
 
-/** As it is written; empty when there is none. */
+/** Returns the raw text of `ts`; empty if there is none. */
 function tsText(record: Buffer): string {
   for (const { key, value } of rawMembers(record)) {
     if (key.length === 4 && key.toString('latin1') === '"ts"') return value.toString('latin1');

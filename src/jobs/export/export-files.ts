@@ -31,47 +31,47 @@ import type { FileSlices } from './missing-days.js';
 import type { JobHooks, ExportResult } from '../job-results.js';
 import type { Connection, JobContext } from '../job-context.js';
 
-/** What makes one export different from the other. */
+/** Definition of a kind of export: profiles or events. */
 export interface ExportKind {
   readonly name: 'export-profiles' | 'export-events';
   readonly reads: ReadKind;
-  /** Its own options that decide what is written. */
+  /** Options of this kind that decide what is written; fingerprinted. */
   readonly meaning: Readonly<Record<string, unknown>>;
-  /** Most requests in flight. */
+  /** Maximum requests in flight. */
   readonly concurrency: number;
-  /** The cursors to follow, with the name of the file that each goes to; undefined: stdout. */
+  /** Plans the cursors to follow, and the file of each (undefined is stdout). */
   readonly plan: (range: DateRange, output: string | undefined) => readonly FileSlice[];
   readonly restarts: boolean;
-  /** What is written for a page, where it is not the page itself. */
+  /** Creates the function that rewrites pages before they are written. */
   readonly prepare?: ((zone: TimeZone) => NonNullable<ExportJob['prepare']>) | undefined;
 }
 
 export interface ExportRequest extends ExportOptions, DayFileOptions {
-  /** Undefined is stdout, unless the records go `into` something else. */
+  /** Output path; undefined is stdout unless `into` is set. */
   readonly output?: string | undefined;
   readonly into?: Output;
-  /** Only every n-th slice. */
+  /** Export only every n-th slice. */
   readonly shard?: Shard | undefined;
 }
 
-/** What an export writes, apart from how its requests are made. */
+/** The part of an export job that concerns its output. */
 export type ExportWork = Pick<
   ExportJob,
   'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'minRecords' | 'limit'
 >;
 
-/** What an export is to do, and with what. */
+/** Everything a running export works with. */
 export interface ExportContext {
   readonly kind: ExportKind;
   readonly request: ExportRequest;
   readonly world: JobContext;
   readonly hooks: JobHooks<ExportResult>;
   readonly connection: Connection;
-  /** Most requests in flight. */
+  /** Maximum requests in flight. */
   readonly slots: number;
 }
 
-/** The documents of a run and what fills them. Throws what stands in the way of any of them. */
+/** Prepares the output documents of a run. Throws errors of any output. */
 export async function prepareExport(
   exporting: ExportContext,
   files: readonly FileSlices[],
@@ -101,7 +101,7 @@ export async function prepareExport(
   };
 }
 
-/** What is done to a page before it is written, if anything. */
+/** Adds the fence to the preparation of pages. */
 function fenced(
   prepare: ExportJob['prepare'],
   fence: (() => void) | undefined,
@@ -115,7 +115,7 @@ function fenced(
   };
 }
 
-/** What must not change when the export is resumed, as its journal names it. */
+/** Returns the options that must not change on resume, under their names in the journal. */
 export function exportFingerprint({
   kind: { meaning },
   request,
@@ -145,11 +145,11 @@ export function exportFingerprint({
   };
 }
 
-/** What the run's journal says about the files: who prunes the run finds them by it. */
+/** Returns the journal entry about the files, from which pruning finds them. */
 export const documentsPlanned = (files: readonly FileSlices[]) =>
   files.map((slices) => ({ file: slices[0]?.file ?? '', slices: slices.length }));
 
-/** All slices, or those of the shard. A file that several shards write to is one of each shard. */
+/** Plans all slices, or those of the shard. A file that several shards share is split by shard. */
 export function slicesOf(
   { plan }: ExportKind,
   { output, shard }: ExportRequest,
@@ -167,7 +167,7 @@ export function slicesOf(
   );
 }
 
-/** The slices by the file they go to. */
+/** Groups slices by file. */
 export function filesOf(slices: readonly FileSlice[]): FileSlices[] {
   const files = new Map<string | undefined, FileSlice[]>();
   for (const slice of slices) files.set(slice.file, [...(files.get(slice.file) ?? []), slice]);
@@ -216,7 +216,7 @@ const parameters = ({ app, eventSummaries, profileProperties, ...request }: Expo
   ...(profileProperties === false && { profile: false as const }),
 });
 
-/** A page need not hold more than is wanted. */
+/** Reduces the page size to the limit. */
 function pageSize({
   batchSize = exportDefaults.batchSize,
   limit,

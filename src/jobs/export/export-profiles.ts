@@ -4,7 +4,7 @@ import type { ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';
 import type { JobContext } from '../job-context.js';
 
-/** Exports the profiles of all users who did the event, by one cursor. */
+/** Exports the profiles of all users who performed the event, with one cursor. */
 export const exportProfiles = (
   request: ExportRequest & ProfileExportOptions,
   world: JobContext,

@@ -7,7 +7,7 @@ import type { OutputOptions } from '../../output/formats.js';
 import type { RecordEncoder, Output, RecordPage } from '../../output/output.js';
 import type { JobContext } from '../job-context.js';
 
-/** A document, and the files of NDJSON that make it up, in their order: all gzipped, or none. */
+/** A document and the NDJSON files of its slices, in order: all gzipped, or none. */
 interface CollectedDocument {
   readonly options: OutputOptions;
   readonly slices: readonly string[];
@@ -16,8 +16,8 @@ interface CollectedDocument {
 const chunkBytes = 1 << 20;
 
 /**
- * Puts slices together, each document in its format. One has its name once it is whole. Throws
- * E-OUTPUT-EXISTS, E-FILE-WRITE and what reading throws.
+ * Merges slices into documents, each published when complete. Throws E-OUTPUT-EXISTS, E-FILE-WRITE
+ * and errors of reading.
  */
 export async function mergeShardOutputs(
   documents: readonly CollectedDocument[],
@@ -51,7 +51,7 @@ async function fill(
 
 const isGzipped = (slice: string): boolean => parseFileName(slice).compression === 'gzip';
 
-/** Bytes follow each other as they are; members of gzip may, too. Undefined: they have to be read. */
+/** Options to concatenate the bytes, which gzip allows as well; undefined if they must be parsed. */
 function asItIs({ options, slices }: CollectedDocument): OutputOptions | undefined {
   const isSame = slices.every((slice) => isGzipped(slice) === options.gzip);
   const encoder: RecordEncoder = { page: ({ bytes }) => bytes };
@@ -64,7 +64,7 @@ async function* chunksOf(slice: string): AsyncGenerator<RecordPage> {
   }
 }
 
-/** A record is a line. */
+/** Reads pages of one record per line. */
 async function* pagesOf(slice: string): AsyncGenerator<RecordPage> {
   let rest = Buffer.alloc(0);
   for await (const chunk of textOf(slice)) {
@@ -73,7 +73,7 @@ async function* pagesOf(slice: string): AsyncGenerator<RecordPage> {
     let from = 0;
     for (let end = 0; (end = bytes.indexOf(0x0a, from)) >= 0; from = end + 1)
       bounds.push(from, end);
-    rest = Buffer.from(bytes.subarray(from)); // who writes the page may use its buffer
+    rest = Buffer.from(bytes.subarray(from)); // the consumer may overwrite the page's buffer
     yield { bytes, bounds: Int32Array.from(bounds), count: bounds.length / 2 };
   }
 }
@@ -81,5 +81,5 @@ async function* pagesOf(slice: string): AsyncGenerator<RecordPage> {
 function textOf(slice: string): Readable {
   const file = createReadStream(slice, { highWaterMark: chunkBytes });
   if (!isGzipped(slice)) return file;
-  return pipeline(file, createGunzip({ chunkSize: chunkBytes }), () => undefined); // who reads is told
+  return pipeline(file, createGunzip({ chunkSize: chunkBytes }), () => undefined); // the reader throws
 }

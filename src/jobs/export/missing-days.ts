@@ -11,7 +11,7 @@ import type { Wording, JobContext } from '../job-context.js';
 /** The slices of one file. */
 export type FileSlices = readonly FileSlice[];
 
-/** Throws E-USAGE for what needs a file a day, and has none. */
+/** Throws E-USAGE for options that need one file per day. */
 export function checkDayOptions(
   options: DayFileOptions,
   output: string | undefined,
@@ -24,36 +24,36 @@ export function checkDayOptions(
     (minRecords !== undefined && option('minRecords'));
   if (!asked) return;
   if (!output?.includes('{day}')) {
-    throw new EngagectlError('E-USAGE', `${asked} needs a file a day`, {
-      why: 'the files say which days are there',
-      fix: `write ${option('output', 'charged/{day}.ndjson.gz')}, with {day} in the name`,
+    throw new EngagectlError('E-USAGE', `${asked} requires one file per day`, {
+      why: 'existing files show which days are complete',
+      fix: `put {day} in the output name: ${option('output', 'charged/{day}.ndjson.gz')}`,
     });
   }
   if (refresh !== undefined && !missing) {
-    throw new EngagectlError('E-USAGE', `${asked} goes with ${option('missing')}`, {
-      why: 'without it all days are fetched',
-      fix: `add ${option('missing')}; or replace all days with ${option('overwrite')}`,
+    throw new EngagectlError('E-USAGE', `${asked} requires ${option('missing')}`, {
+      why: `without ${option('missing')}, all days are fetched`,
+      fix: `add ${option('missing')}, or replace all days with ${option('overwrite')}`,
     });
   }
   if (missing && overwrite) {
-    throw new EngagectlError('E-USAGE', `${asked} leaves alone what is there`, {
-      why: `${option('overwrite')} would replace it`,
-      fix: `say which days are replaced: ${option('refresh', '3d')}`,
+    throw new EngagectlError('E-USAGE', `${asked} cannot be combined with ${option('overwrite')}`, {
+      why: `${asked} keeps existing files`,
+      fix: `choose the days to replace: ${option('refresh', '3d')}`,
     });
   }
 }
 
-/** Throws E-DATE where the last day is not over: its file would never be completed. */
+/** Throws E-DATE if the last day is not over, since its file would never be completed. */
 export function refuseToday({ to }: DateRange, today: Today, { option }: Wording): void {
   if (to < todayOf(today)) return;
   const missing = option('missing');
-  throw new EngagectlError('E-DATE', `${missing} takes days that are over`, {
-    why: `today in ${today.zone.name} is not, and its file would count as complete tomorrow`,
+  throw new EngagectlError('E-DATE', `${missing} requires complete days`, {
+    why: `today (${today.zone.name}) is not over, and its file would count as complete tomorrow`,
     fix: `end the range with ${option('to', 'yesterday')}`,
   });
 }
 
-/** The files to write: those that are not there, and those of the last days, which are replaced. */
+/** Lists the files to write: missing ones, and those of the last days to refresh. */
 export async function missingFiles(
   files: readonly FileSlices[],
   { refresh = 0, to }: { readonly refresh: number | undefined; readonly to: Day },
@@ -65,7 +65,7 @@ export async function missingFiles(
     const bytes = await outputSize(slices[0]!.file, world.runtime, world.words.option);
     const isOld = slices[0]!.from <= refreshed;
     if (bytes === undefined) wanted.push(slices);
-    // An empty file may be what a full disk left of a copy: in doubt it is fetched again.
+    // An empty file may be the remains of a copy to a full disk, so it is fetched again.
     else if (bytes === 0 || !isOld) wanted.push(slices.map(replacing));
   }
   return wanted;
@@ -74,13 +74,13 @@ export async function missingFiles(
 const replacing = (slice: FileSlice): FileSlice => ({ ...slice, replaces: true });
 
 interface Counted {
-  /** Names of the files that are wanted. */
+  /** Names of the requested files. */
   readonly wanted: ReadonlySet<string | undefined>;
-  /** The documents of the run. */
+  /** Documents of the run. */
   readonly files: readonly FileSlices[];
 }
 
-/** What became of the files, each counted once. */
+/** Counts the outcome of each file. */
 export function countDays(
   { wanted, files }: Counted,
   { published, short }: Pick<ExportCounters, 'published' | 'short'>,
@@ -103,7 +103,7 @@ export function countDays(
   };
 }
 
-/** Undefined where every day has the records it must have. */
+/** Builds the error for days with too few records; undefined if there are none. */
 export function shortDaysError(
   files: readonly FileSlices[],
   { short }: Pick<ExportCounters, 'short'>,
@@ -117,8 +117,8 @@ export function shortDaysError(
     'E-SHORT',
     `${groupDigits(short.size)} ${what} fewer than ${groupDigits(minRecords)} records: ${shown}`,
     {
-      why: 'the service may not have all of these days yet, or the event was not sent',
-      fix: `they count as missing: fetch them again later, or lower ${words.option('minRecords')}`,
+      why: 'the service may not have all data of these days yet, or the event was not sent',
+      fix: `fetch them again later, or lower ${words.option('minRecords')}`,
     },
   );
 }

@@ -46,8 +46,8 @@ import type { JobEnding, JobHooks, ExportResult, JobProgress } from '../job-resu
 export type ExportHooks = JobHooks<ExportResult>;
 
 /**
- * Does an export from its options to its result. Throws what was in the way before anything was
- * asked for; from then on what goes wrong is part of the result.
+ * Runs an export from options to result. Throws errors that occur before the first request; later
+ * errors are part of the result.
  */
 export async function runExport(
   kind: ExportKind,
@@ -60,7 +60,7 @@ export async function runExport(
   const slots = isAlone ? 1 : shardConcurrency(request.shard, kind.concurrency, world.words);
   const connection = await world.connect();
   try {
-    // What relative dates and `{date}` refer to.
+    // Reference for relative dates and `{date}`.
     const today = { zone: connection.zone, now: world.runtime.now() };
     const output = expandDate(request.output, today);
     const argv = expandDateInArgv(world.argv, request.output, output);
@@ -75,7 +75,7 @@ export async function runExport(
   }
 }
 
-/** Which records are the first is known of one document alone. Throws E-USAGE. */
+/** Throws E-USAGE for `limit` with several files, where the first records are undefined. */
 function refuseManyFiles(
   kind: ExportKind,
   request: ExportRequest,
@@ -84,9 +84,9 @@ function refuseManyFiles(
   const isOne = filesOf(slicesOf(kind, request, range)).length <= 1;
   if (isOne && !request.missing && !request.shard) return;
   const limit = words.option('limit', String(request.limit));
-  throw new EngagectlError('E-USAGE', `${limit} takes the first records of one file`, {
-    why: 'among several files, or shards, it would be unclear which are the first',
-    fix: `write one file, or leave out ${words.option('limit')}`,
+  throw new EngagectlError('E-USAGE', `${limit} requires a single output file`, {
+    why: 'with several files or shards, the first records are undefined',
+    fix: `write one file, or omit ${words.option('limit')}`,
   });
 }
 
@@ -98,7 +98,7 @@ async function runConnected(exporting: ExportContext, asked: DateRange) {
   try {
     const plan = await planExport(run, exporting, asked);
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
-    world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
+    world.said.note(`${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`);
     const work = await prepareExport(exporting, plan.files, run);
     keep = true;
     const ending = await perform(exporting, run, { ...work, ...plan });
@@ -110,7 +110,7 @@ async function runConnected(exporting: ExportContext, asked: DateRange) {
   }
 }
 
-/** What goes to a file is kept; a pipe cannot be gone on with. */
+/** Opens a journaled run for output files; an export to a pipe cannot be resumed. */
 async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>> {
   const { kind, request, world, connection } = exporting;
   const { accountId, host } = connection;
@@ -128,7 +128,7 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
     return openRun({ ...wanted, exports: true }, exportEntries, world);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
-  if (resume) world.said.warn(`${name} cannot be resumed: the export starts from its beginning`);
+  if (resume) world.said.warn(`output to ${name} cannot be resumed; starting from scratch`);
   return unjournaledRun(world);
 }
 
@@ -207,7 +207,7 @@ const progressOf = (
   waiting: wait ?? note,
 });
 
-/** The name that was asked for; where a shard has one file of its own, that. */
+/** Returns the requested output name; for a shard with a single file, the name of that file. */
 function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportEntry>) {
   const first = shard && kept?.read()[0];
   const documents = first?.kind === 'plan' ? first.plan.documents : [];
@@ -215,13 +215,13 @@ function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportE
 }
 
 /**
- * There is something to resume from. The corrected command after a wrong event name is another run; of a run that
- * was resumed the service knew the name before, and what it wrote is kept.
+ * Whether a failed export can be resumed. After a wrong event name it cannot, since the corrected
+ * command is another run; but a resumed run is kept, since the service knew its event before.
  */
 const canBeResumed = (error: EngagectlError | undefined, { log, resumed }: ExportWork): boolean =>
   log.resumable && !log.isEmpty && (resumed || error?.details.namesEvent !== true);
 
-/** Removes partial files. Documents that are complete keep their final names. */
+/** Removes partial files. Keeps complete documents. */
 async function discardUnpublished({ documents }: ExportWork, { published }: ExportCounters) {
   for (const [index, document] of documents.entries()) {
     if (!published.has(index)) await document.discard();
@@ -231,12 +231,12 @@ async function discardUnpublished({ documents }: ExportWork, { published }: Expo
 const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;
 
 const unexportable = new Set<string>(unexportableEvents);
-/** Events that the service itself makes for every account, and the one of every purchase. */
+/** Events of every account: those the service creates, and the purchase event. */
 const common = ['Charged', ...reservedEventNames].filter((name) => !unexportable.has(name));
 
 /**
- * The service's refusal of an event name (contract §13), with the nearest one that can be known here:
- * the service lists none, so that it is one of those that all accounts have.
+ * Adds a suggestion to the error for an unknown event name. The service does not list events, so
+ * only the events of every account can be suggested.
  */
 function withNearestEvent(
   error: EngagectlError | undefined,
@@ -249,18 +249,17 @@ function withNearestEvent(
   return new EngagectlError(id, `${message}${didYouMean(wrong, common)}`, details);
 }
 
-/** What a run writes. */
+/** Documents and range of a run. */
 interface PlannedExport extends DateRange {
-  /** Each document's slices, as the journal numbers them. */
+  /** Slices of each document, in the order of the journal. */
   readonly files: readonly FileSlices[];
-  /** Names of all files that were asked for, those among them that are there. */
+  /** Names of all requested files, including existing ones. */
   readonly wanted: ReadonlySet<string | undefined>;
 }
 
 /**
- * What an earlier process planned, if the options still ask for the same; else what is asked for
- * now. Of days that are left out when they are there both: a job that was cut short last night
- * fetches the days since as well.
+ * Returns the plan of an earlier process if the options match, otherwise a new plan. With
+ * `missing`, combines both: an export interrupted last night also fetches the days since.
  */
 async function planExport(
   run: OpenRun<ExportEntry>,
@@ -282,7 +281,7 @@ async function planExport(
     if (!plans[0]) await note(all);
     return { from: range.from, to: range.to, files: all, wanted };
   }
-  // In the journal by their whole paths, as the next process may stand in another folder.
+  // The journal has absolute paths, since the next process may run in another directory.
   const pathOf = (file = ''): string => path.resolve(world.runtime.cwd, file);
   const names = new Map(all.map((slices) => [pathOf(fileOf(slices)), fileOf(slices)]));
   const begun = plans.flatMap(({ chosen = [] }) =>
@@ -306,7 +305,7 @@ const fileOf = ([first]: FileSlices): string | undefined => first?.file;
 const plansOf = ({ kept }: OpenRun<ExportEntry>): ExportPlan[] =>
   (kept?.entries ?? []).flatMap((entry) => (entry.kind === 'plan' ? [entry.plan] : []));
 
-/** Files of the run that are still to be written. */
+/** Returns the files of the run that are not complete. */
 function unfinishedOf({ kept }: OpenRun<ExportEntry>, begun: readonly FileSlices[]) {
   const done = new Set(
     (kept?.entries ?? []).flatMap((entry) =>
@@ -322,7 +321,7 @@ function refuseOtherOptions(
   { words }: JobContext,
 ): void {
   for (const what of new Set([...Object.keys(was), ...Object.keys(is)])) {
-    // A run of an earlier version does not know all of them.
+    // A run of an earlier version lacks some options.
     if (JSON.stringify(was[what] ?? false) === JSON.stringify(is[what] ?? false)) continue;
     throw changed(kept!.folder, { what, was: was[what], is: is[what] }, words);
   }

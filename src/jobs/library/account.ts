@@ -1,5 +1,5 @@
 import { LibraryContext, startRun, toEngagectlError, type RuntimeOf } from './library-context.js';
-import { EngagectlError, groupDigits, sourceLine } from '../../errors.js';
+import { EngagectlError, countOf, sourceLine } from '../../errors.js';
 import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
 import { Readable } from 'node:stream';
 import type {
@@ -34,7 +34,7 @@ import type { ExportHooks } from '../export/run-export.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { LookupTarget, ProfileSink } from '../get-profiles.js';
 
-/** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
+/** Creates an account without sending anything. Loads each job on first use. */
 export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
   const library = new LibraryContext(options, runtimeOf);
   const close = () => library.close();
@@ -72,7 +72,7 @@ type WriteJob<Options> = (
   hooks: WriteHooks,
 ) => Promise<WriteResult>;
 
-/** Begins a write; `load` gives the function that does it. */
+/** Starts a write; `load` imports its function. */
 function startWrite<Options extends WriteOptions>(
   library: LibraryContext,
   load: () => Promise<WriteJob<Options>>,
@@ -95,16 +95,16 @@ function startWrite<Options extends WriteOptions>(
   return { ...run, rejects: lines };
 }
 
-/** Numbers that would make the run wait for ever. The service judges those that are too large. */
+/** Refuses numbers with which the run would never end. The service refuses those too large. */
 function refuseNumbers(options: WriteOptions): void {
   for (const name of ['chunkSize', 'chunkBytes', 'concurrency', 'maxRecordBytes'] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
-    throw new EngagectlError('E-USAGE', `${name} ${value} is no whole number above 0`);
+    throw new EngagectlError('E-USAGE', `${name} must be a whole number above 0, found ${value}`);
   }
 }
 
-/** Begins to read back what a source says was sent. */
+/** Starts to verify the records of a source. */
 function startVerify(
   library: LibraryContext,
   source: Source,
@@ -136,7 +136,7 @@ type ExportJob = (
   hooks?: ExportHooks,
 ) => Promise<ExportResult>;
 
-/** An export that is done when its records are asked for, or when it is written to a file. */
+/** Creates an export that starts when its records are read or written to a file. */
 function createExport(
   library: LibraryContext,
   { signal }: JobOptions,
@@ -170,7 +170,7 @@ function createExport(
   };
 }
 
-/** An output whose pages a program reads, each before the next one is asked for. */
+/** Output that hands pages to a reader, one at a time. */
 class PageChannel implements Output {
   readonly name = 'the reader';
   readonly rewindable = false;
@@ -200,7 +200,7 @@ class PageChannel implements Output {
   }
 
   rewind(): Promise<void> {
-    throw new Error('what was read cannot be taken back');
+    throw new Error('pages that were read cannot be rewound');
   }
 
   seal(): Promise<FileMark> {
@@ -212,7 +212,7 @@ class PageChannel implements Output {
   async abort(): Promise<void> {}
 }
 
-/** The texts of the records of pages. */
+/** Yields the JSON text of each record. */
 async function* textsOf(pages: AsyncIterable<RecordPage>): AsyncGenerator<string> {
   for await (const { bytes, bounds, count } of pages) {
     for (let record = 0; record < count; record += 1) {
@@ -223,7 +223,7 @@ async function* textsOf(pages: AsyncIterable<RecordPage>): AsyncGenerator<string
 
 type Options = LookUpOptions & JobOptions;
 
-/** Undefined where nobody has the identifier. */
+/** Looks up one user; undefined if there is none. */
 async function lookUpUser(
   library: LibraryContext,
   user: UserIdentifier,
@@ -239,7 +239,7 @@ async function lookUpUser(
   return undefined;
 }
 
-/** The users of a source, in their order. */
+/** Looks up the users of a source, in order. */
 function lookUpUsers(
   library: LibraryContext,
   source: Source,
@@ -247,7 +247,7 @@ function lookUpUsers(
 ): AsyncGenerator<LookedUpUser> {
   const { files, stream, format } = openSource(source);
   if (files.length > 1) {
-    throw new EngagectlError('E-USAGE', 'users are looked up from one file at a time');
+    throw new EngagectlError('E-USAGE', 'getProfiles accepts only one file');
   }
   const [input = '-'] = files;
   const how = { ...(format && { inputFormat: format }), ...options };
@@ -287,28 +287,28 @@ async function* lookUpAll(
   });
 }
 
-/** Records that name no user are told at the end. */
+/** Builds the error for records without a usable identifier, thrown at the end. */
 function faultsOf([first, ...others]: readonly RejectedRecord[]): EngagectlError | undefined {
   if (first === undefined) return undefined;
   const { source, line, error } = first;
   return new EngagectlError(
     'E-REJECTED',
-    `${groupDigits(1 + others.length)} ${others.length === 0 ? 'record names' : 'records name'} no user`,
+    `${countOf(1 + others.length, 'record')} without a valid identifier`,
     {
       why: `${sourceLine(source, line)}: ${error}`,
-      fix: 'correct them; all others were looked up',
+      fix: 'correct these records; all others were looked up',
     },
   );
 }
 
-/** What a job reads: files, or a stream in the place of standard input. */
+/** Input of a job: files, or a stream that replaces standard input. */
 export interface OpenSource {
   readonly files: readonly string[];
   readonly stream?: Readable;
   readonly format?: NonNullable<ReadOptions['inputFormat']>;
 }
 
-/** A file may be called `-`, which is no standard input here. */
+/** Resolves a source. A file named `-` does not mean standard input here. */
 function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return openSource([source]);
   if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
@@ -319,7 +319,7 @@ function openSource(source: Source): OpenSource {
 const isPaths = (source: Source): source is readonly string[] =>
   Array.isArray(source) && source.length > 0 && source.every((one) => typeof one === 'string');
 
-/** Characters that are given out together. */
+/** Minimum characters per chunk. */
 const blockLength = 64 * 1024;
 
 async function* lines(records: Iterable<object> | AsyncIterable<object>): AsyncGenerator<Buffer> {

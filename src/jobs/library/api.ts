@@ -19,40 +19,40 @@ import type {
   WriteResult,
 } from '../job-results.js';
 
-/** Everything needed to talk to one account of the service. */
+/** Access to one account of the service. */
 export interface ConnectOptions {
-  /** https, or http to this machine. */
+  /** Base URL: https, or http for localhost. */
   readonly baseUrl: string;
   readonly accountId: string;
   readonly passcode: string;
-  /** Of the authentication headers; default `X-Service`. */
+  /** Prefix of the authentication headers; default `X-Service`. */
   readonly headerPrefix?: string;
-  /** IANA name, for relative dates and times without an offset; default UTC. */
+  /** Time zone (IANA name) for relative dates and times without an offset; default UTC. */
   readonly timezone?: string;
   readonly retry?: {
-    /** Attempts of one request, not counting 429s; default 8. */
+    /** Maximum attempts per request, not counting 429s; default 8. */
     readonly maxAttempts?: number;
-    /** Longest time one request may spend in retries, in milliseconds; default 10 minutes. */
+    /** Maximum time one request may spend in retries, in milliseconds; default 10 minutes. */
     readonly retryForMs?: number;
-    /** First back-off, in milliseconds; default 500. */
+    /** First backoff, in milliseconds; default 500. */
     readonly retryBaseMs?: number;
   };
   readonly fetchLimits?: {
-    /** Of a whole request that writes, of silence in one that reads; default 60 seconds. */
+    /** Timeout of a whole write request; for reads, of inactivity. Default 60 seconds. */
     readonly timeoutMs?: number;
-    /** Most requests in flight, of all jobs together; default 15. */
+    /** Maximum requests in flight of all jobs together; default 15. */
     readonly maxInFlight?: number;
   };
   /**
-   * Folder for the journals of runs from files and to files, so that another process can go on with
-   * them. The command line shares it when it is its state folder. Default: nothing is kept.
+   * Folder for journals of runs from or to files, so that another process can resume them. May be
+   * the state folder of the command line. Default: no journals.
    */
   readonly stateFolder?: string;
-  /** Is told what the command line would show: each request with `verbose`. */
+  /** Receives the messages of the command line, and each request as `verbose`. */
   readonly log?: (kind: 'note' | 'warning' | 'verbose', text: string) => void;
 }
 
-/** Records: files by their paths, bytes of a file, or objects. */
+/** Input records: paths of files, a stream of a file's bytes, or objects. */
 export type Source =
   string | readonly string[] | Readable | Iterable<object> | AsyncIterable<object>;
 
@@ -62,26 +62,29 @@ export interface Account extends AsyncDisposable {
   upload(source: Source, options?: UploadOptions & JobOptions): WriteRun;
   /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
   subscribe(source: Source, options?: SubscribeOptions & JobOptions): WriteRun;
-  /** Demerges profiles by identity. Nobody is asked. */
+  /** Demerges profiles by identity, without confirmation. */
   demerge(source: Source, options?: DemergeOptions & JobOptions): WriteRun;
-  /** Profiles of users who did an event in a range of days. */
+  /** Exports the profiles of users who performed an event in a range of days. */
   exportProfiles(query: ProfileExportOptions & JobOptions): Export;
-  /** Events of a range of days, in the order of the names given, then of days. */
+  /** Exports the events of a range of days, in the order of the given names, then by day. */
   exportEvents(query: EventExportOptions & JobOptions): Export<DayFileOptions>;
-  /** Reads back what an upload of this source sent, with the same options, and compares. */
+  /** Compares the account with what an upload of this source with the same options sent. */
   verify(source: Source, options?: VerifyOptions & JobOptions): VerifyRun;
-  /** Undefined where nobody has the identifier. */
+  /** Looks up one user; undefined if there is none. */
   getProfile(
     user: UserIdentifier,
     options?: Pick<LookUpOptions, 'reachability'> & JobOptions,
   ): Promise<JsonObject | undefined>;
-  /** In the order asked for. Records of a source name the user by `identity`, `email` or `objectId`. */
+  /** Looks up users in input order, by `identity`, `email` or `objectId` of each record. */
   getProfiles(source: Source, options?: LookUpOptions & JobOptions): AsyncGenerator<LookedUpUser>;
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 
-/** A run under way. `result` rejects only where nothing was begun; what goes wrong later is part of it. */
+/**
+ * A running job. `result` rejects only for errors before the first request; later errors are part
+ * of the result.
+ */
 export interface Run<Result> {
   readonly result: Promise<Result>;
   progress(): JobProgress;
@@ -89,27 +92,27 @@ export interface Run<Result> {
 
 export interface WriteRun extends Run<WriteResult> {
   /**
-   * The records that are not accepted, as they are found; once. To be asked for at once where there
-   * may be more than 10,000. Whoever reads them slowly slows the run down.
+   * Yields rejected records as they occur. Can be read once; start immediately if there may be more
+   * than 10,000. A slow reader slows down the run.
    */
   rejects(): AsyncGenerator<RejectedRecord>;
 }
 
 export interface VerifyRun extends Run<VerifyResult> {
   /**
-   * What is not as it was sent; once. With `settle`: what was not found or cannot be told, as the lines
-   * of a rejects file.
+   * Yields the differences. Can be read once. With `settle`, yields lines of a rejects file instead,
+   * for records that were not found or could not be compared.
    */
   differences(): AsyncGenerator<VerifyDifference | RejectedRecord>;
 }
 
-/** One value that is not as it was sent. */
+/** A value that differs from what was sent. */
 export interface VerifyDifference {
   readonly source: string;
   readonly line: number;
-  /** Identity or objectId; of a subscription its address. */
+  /** Identity or objectId; for a subscription the address. */
   readonly identity: string;
-  /** Of profileData; an event's name; null where the user is missing as a whole. */
+  /** Key of profileData, or event name; null if the whole user is missing. */
   readonly key: string | null;
   readonly sent: unknown;
   readonly found: unknown;
@@ -118,14 +121,14 @@ export interface VerifyDifference {
 
 export type JsonObject = Record<string, unknown>;
 
-/** Its records, parsed; each loop asks the service anew. */
+/** An export. Iterating yields parsed records; each loop sends new requests. */
 export interface Export<
   Options extends FileOptions = FileOptions,
 > extends AsyncIterable<JsonObject> {
   records(): AsyncGenerator<JsonObject>;
-  /** JSON text of each record as the service wrote it: no number changes. */
+  /** Yields the JSON text of each record as received, so numbers keep their spelling. */
   texts(): AsyncGenerator<string>;
-  /** Writes a file, in the format of its name's extension: `.ndjson`, `.csv`, `.json`, each also `.gz`. */
+  /** Writes a file in the format of its extension: `.ndjson`, `.csv` or `.json`, each also `.gz`. */
   toFile(path: string, options?: Options): Run<ExportResult>;
 }
 
@@ -135,6 +138,6 @@ export type UserIdentifier =
 export interface LookedUpUser {
   readonly by: 'identity' | 'email' | 'objectId';
   readonly value: string;
-  /** Undefined where nobody has the identifier. */
+  /** Undefined if there is no such user. */
   readonly profile: JsonObject | undefined;
 }

@@ -2,21 +2,21 @@ import { EngagectlError } from '../../errors.js';
 import type { Run } from './api.js';
 import type { RejectedRecord } from '../job-results.js';
 
-/** Hands items over to a reader, each when the one before was dealt with. */
+/** Unbuffered channel: passes items to a reader one at a time. */
 export class AsyncChannel<T> {
   #item: { readonly value: T } | undefined;
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  /** Resolves when the item was dealt with, or nobody reads any more. */
+  /** Resolves when the reader has processed the item, or has left. */
   async put(value: T): Promise<void> {
     this.#item = { value };
     this.#wake();
     while (this.#item && !this.#isOver) await this.#change();
   }
 
-  /** Nothing more comes; a failure is thrown to the reader. */
+  /** Closes the channel. The reader throws `failure`. */
   end(failure?: { readonly error: unknown }): void {
     this.#failure ??= failure;
     this.#isOver = true;
@@ -48,8 +48,8 @@ export class AsyncChannel<T> {
 }
 
 /**
- * What a job hands over, to be read in a loop; leaving the loop ends the job. What the job returns is
- * the failure it ended with.
+ * Runs a job that puts items into a channel, and yields them. Leaving the loop stops the job. An
+ * error that the job returns is thrown.
  */
 export async function* channelReader<T>(
   job: (handover: AsyncChannel<T>, stop: AbortSignal) => Promise<Error | undefined>,
@@ -69,10 +69,10 @@ export async function* channelReader<T>(
   }
 }
 
-/** Rejects that may wait to be read; while more do, nothing more is read of the input. */
+/** Maximum queued rejects; reading of the input pauses beyond that. */
 const mostWaiting = 10_000;
 
-/** Rejects on their way to who reads them. */
+/** Queue of rejects with backpressure, for at most one reader. */
 export class BoundedQueue<T = RejectedRecord> {
   #waiting: T[] = [];
   #reader: 'none' | 'reading' | 'gone' = 'none';
@@ -87,7 +87,7 @@ export class BoundedQueue<T = RejectedRecord> {
     this.#changed();
   }
 
-  /** Resolves when there is room for the rejects of another block. */
+  /** Resolves when the queue has room for the rejects of another block. */
   async ready(): Promise<void> {
     while (this.#reader === 'reading' && this.#waiting.length >= mostWaiting) await this.#change();
   }
@@ -117,7 +117,7 @@ export class BoundedQueue<T = RejectedRecord> {
     }
   }
 
-  /** The run that these are of: they end with it, and who reads them is thrown what it throws. */
+  /** Ends the queue with its run, and throws the run's error to the reader. */
   of<Result>(run: Run<Result>): Run<Result> & { readonly lines: () => AsyncGenerator<T> } {
     const result = run.result.finally(() => this.end());
     return { ...run, result, lines: () => this.#readBeside(result) };
@@ -139,12 +139,12 @@ export class BoundedQueue<T = RejectedRecord> {
 }
 
 const readBefore = (): EngagectlError =>
-  new EngagectlError('E-USAGE', 'the rejects of a run can be read once', {
-    fix: 'keep what was read, or name a file with the option rejects',
+  new EngagectlError('E-USAGE', 'the rejects of a run can be read only once', {
+    fix: 'keep the records that were read, or name a file with the option rejects',
   });
 
 const tooMany = (): EngagectlError =>
-  new EngagectlError('E-TOO-MANY', `more than ${mostWaiting} rejects before they were asked for`, {
-    why: 'they do not stay in memory',
-    fix: 'ask for rejects() when the run begins, or name a file with the option rejects',
+  new EngagectlError('E-TOO-MANY', `more than ${mostWaiting} rejects before rejects() was called`, {
+    why: 'rejects are not kept in memory without a reader',
+    fix: 'call rejects() when the run starts, or name a file with the option rejects',
   });

@@ -12,10 +12,10 @@ import type { Runtime } from '../../runtime.js';
 import type { ConnectOptions, Run } from './api.js';
 import type { JobProgress } from '../job-results.js';
 
-/** The world without signals, or with one. */
+/** Creates a runtime with an abort signal. */
 export type RuntimeOf = (signal: AbortSignal) => Runtime;
 
-/** What all jobs of an account share: its connections. */
+/** Context that all jobs of an account share, including the connection. */
 export class LibraryContext {
   readonly #options: ConnectOptions;
   readonly #runtimeOf: RuntimeOf;
@@ -30,12 +30,12 @@ export class LibraryContext {
     return this.#options.stateFolder !== undefined;
   }
 
-  /** Throws E-CONFIG where nothing is kept that could be gone on with. */
+  /** Throws E-CONFIG if runs are not kept and so cannot be resumed. */
   needRuns(): void {
     if (!this.keepsRuns) throw noPlace();
   }
 
-  /** What one job works in. `input` takes the place of standard input. */
+  /** Creates the context of one job. `input` replaces standard input. */
   of(signal?: AbortSignal, input?: Readable): JobContext {
     const { timezone = 'UTC', stateFolder, log = () => undefined } = this.#options;
     const runtime = this.#runtimeOf(ownSignal(signal));
@@ -50,7 +50,7 @@ export class LibraryContext {
       },
       argv: [],
       timezone,
-      // It stays open for the next job.
+      // The connection stays open for the next job.
       connect: async () => ({ ...(await this.#connect()), close: () => Promise.resolve() }),
       runsFolder: () => {
         if (stateFolder === undefined) throw noPlace();
@@ -94,8 +94,8 @@ export class LibraryContext {
 }
 
 /**
- * Aborted with the caller's, to which nothing is added: many runs may share it. To ours much listens, and
- * Node would warn.
+ * Derives a signal for one run. Listeners are not added to the caller's signal, which many runs may
+ * share; the derived one allows any number without a warning of Node.js.
  */
 function ownSignal(caller: AbortSignal | undefined): AbortSignal {
   const own = caller ? AbortSignal.any([caller]) : new AbortController().signal;
@@ -103,7 +103,7 @@ function ownSignal(caller: AbortSignal | undefined): AbortSignal {
   return own;
 }
 
-/** A run under way; `work` says by `begun` what tells how far it is. */
+/** Starts a run. `work` calls `begun` with a function that returns the progress. */
 export function startRun<Result>(
   world: JobContext,
   work: (begun: (progress: () => JobProgress) => void) => Promise<Result>,
@@ -128,7 +128,7 @@ const nothingYet: JobProgress = {
   waiting: undefined,
 };
 
-/** Foreseen failures are of one kind, also where the signal's own reason was thrown. */
+/** Converts the reason of an aborted signal to an EngagectlError. */
 export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobContext): Promise<T> {
   try {
     return await work;
@@ -139,7 +139,7 @@ export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobCont
 }
 
 const noPlace = (): EngagectlError =>
-  new EngagectlError('E-CONFIG', 'no stateFolder was given to connect', {
-    why: 'what a run did is kept in a folder',
-    fix: 'connect with a stateFolder',
+  new EngagectlError('E-CONFIG', 'resume requires a stateFolder', {
+    why: 'the journal of a run is kept in the state folder',
+    fix: 'pass stateFolder to connect',
   });

@@ -15,8 +15,8 @@ import type { Wording } from '../job-context.js';
 import type { CommittedCounts } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
- * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,
- * and is told to `busy`.
+ * Deletes unfinished runs and the partial files of exports. Keeps runs that another process holds,
+ * and reports them to `busy`.
  */
 export async function forgetRuns(
   runs: readonly RunFolder[],
@@ -27,7 +27,7 @@ export async function forgetRuns(
   }: { readonly root: string; readonly words: Wording; readonly busy: (run: string) => void },
 ) {
   const pruned: string[] = [];
-  /** Files of unfinished exports that are gone with them, and those that are not as the export left them. */
+  /** Partial files that were removed, and those kept because they changed since the export. */
   const removed: string[] = [];
   const left: string[] = [];
   for (const run of runs) {
@@ -54,7 +54,7 @@ function undefinedIfHeld(error: unknown): undefined {
   if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
 }
 
-/** How far an unfinished write came. Undefined for an export, and where the journal cannot be read. */
+/** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */
 export function unfinishedProgress(run: RunFolder): Readonly<CommittedCounts> | undefined {
   if (run.header.command.startsWith('export-')) return undefined;
   try {
@@ -66,8 +66,8 @@ export function unfinishedProgress(run: RunFolder): Readonly<CommittedCounts> | 
 }
 
 /**
- * Removes the partial files of an unfinished export, which nobody can go on with once it is
- * forgotten, and which would be in the way of the next one. To be called while holding its lock.
+ * Removes the partial files of an unfinished export, which would block the next one. Call while
+ * holding the run's lock.
  */
 async function removePartialExports(run: RunFolder): Promise<Leftovers> {
   const { header } = run;
@@ -101,7 +101,7 @@ async function removePartialExports(run: RunFolder): Promise<Leftovers> {
   return { removed, left };
 }
 
-/** None when it is damaged: then nobody can tell what the export wrote, and its files stay. */
+/** Reads the journal of an export; empty if it is damaged, so that no file is removed. */
 function entriesOf(file: string): readonly ExportEntry[] {
   try {
     return readJournal<ExportEntry>(file, exportEntries);

@@ -17,30 +17,27 @@ import { newRunId, type JobContext } from '../job-context.js';
 import { matchesRun, findUnfinishedRun, type RunQuery } from './resume.js';
 import type { JournalEntry, KnownKinds, ParsedJournal } from '../../bulk/journal/journal-format.js';
 
-/** A run that nobody else is at work on. */
+/** A run that this process holds. */
 export interface OpenRun<Entry extends JournalEntry> {
   readonly id: string;
-  /** Undefined: nothing is kept, so that it cannot be resumed. */
+  /** State on disk; undefined if the run keeps none and cannot be resumed. */
   readonly kept: KeptRun<Entry> | undefined;
-  /**
-   * Lets go of the run, and removes its folder unless it is to be gone on with. That this fails is
-   * a warning.
-   */
+  /** Releases the run, and removes its folder unless `keep`. A failure becomes a warning. */
   close(options: { readonly keep: boolean }): void;
 }
 
 interface KeptRun<Entry extends JournalEntry> {
   readonly folder: RunPlace;
   readonly journal: Journal<Entry>;
-  /** Of earlier processes; empty in a new run. */
+  /** Entries of earlier processes; empty in a new run. */
   readonly entries: readonly Entry[];
-  /** Whether an earlier process began it. */
+  /** An earlier process started the run. */
   readonly resumed: boolean;
-  /** What the journal holds by now. Throws E-JOURNAL. */
+  /** Reads the current journal. Throws E-JOURNAL. */
   read(): readonly Entry[];
 }
 
-/** The folder that holds the runs; undefined where there is no place for it. */
+/** Returns the folder of runs; undefined if there is none. */
 export function runsFolder(world: JobContext): string | undefined {
   try {
     return world.runsFolder();
@@ -50,7 +47,7 @@ export function runsFolder(world: JobContext): string | undefined {
   }
 }
 
-/** A run of which nothing is kept. */
+/** Creates a run without a journal. */
 export const unjournaledRun = ({ runtime }: Pick<JobContext, 'runtime'>): OpenRun<never> => ({
   id: newRunId(runtime),
   kept: undefined,
@@ -58,9 +55,9 @@ export const unjournaledRun = ({ runtime }: Pick<JobContext, 'runtime'>): OpenRu
 });
 
 /**
- * Finds the unfinished run that is to be gone on with, or begins a new one. Where there is no place
- * to keep it an export is done all the same, and a write is not. Throws E-RUN-UNFINISHED,
- * E-RUN-LOCKED, E-RUN-CHANGED, E-RUN-VERSION, E-JOURNAL, E-FILE-WRITE.
+ * Opens the unfinished run to resume, or creates a new one. If no state can be kept, an export runs
+ * without it and a write fails. Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-CHANGED,
+ * E-RUN-VERSION, E-JOURNAL, E-FILE-WRITE.
  */
 export async function openRun<Entry extends JournalEntry>(
   wanted: RunQuery,
@@ -84,9 +81,9 @@ async function openKept<Entry extends JournalEntry>(
   const root = world.runsFolder();
   const id = world.ports?.leasedRun ?? newRunId(world.runtime);
   const folder = path.join(root, id);
-  const make = { what: `make the run folder ${folder}`, file: folder, world };
+  const make = { what: `create the run folder ${folder}`, file: folder, world };
   await inPlace(make, () => makeStateFolder(root));
-  trustedFolder(root, world.runtime); // somebody else may have been quicker to make it
+  trustedFolder(root, world.runtime); // another user may have created it first
   const lock = await lockOn(root, wanted, world);
   try {
     const found = findUnfinishedRun(root, wanted, world);
@@ -133,13 +130,13 @@ function openFolder<Entry extends JournalEntry>(
 }
 
 /**
- * For a run that keeps nothing, which must not do again in silence what an unfinished one did.
+ * Refuses a run without a journal if the same job has an unfinished run, whose work it would repeat.
  * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-VERSION, E-FILE-WRITE.
  */
 export async function refuseUnfinished(wanted: RunQuery, world: JobContext): Promise<void> {
   const root = runsFolder(world);
   if (root === undefined) return;
-  // Without one there is nothing to lock, nor perhaps a disk that could.
+  // Lock only if there is a run: the disk may not support locks.
   const isThere = listRuns(root, world.runtime).some(({ header }) => matchesRun(header, wanted));
   const lock = isThere ? await lockOn(root, wanted, world) : undefined;
   try {
@@ -164,7 +161,7 @@ const header = (run: string, wanted: RunQuery, { argv, runtime }: JobContext) =>
   ...(wanted.shard !== undefined && { shard: wanted.shard }),
 });
 
-/** Runs cannot be kept here: no home, no rights, no room, no locks. */
+/** Run state cannot be kept: no home, permission, space or lock support. */
 class NoPlace extends EngagectlError {}
 
 const isNoPlace = (error: unknown): error is EngagectlError =>
@@ -173,7 +170,7 @@ const isNoPlace = (error: unknown): error is EngagectlError =>
 async function lockOn(root: string, wanted: RunQuery, world: JobContext): Promise<FileLock> {
   if (world.ports?.leasedRun !== undefined) return { release: () => undefined };
   const file = lockPath(root, runKey(wanted));
-  return inPlace({ what: `lock the run by ${file}`, file, world }, () => lockRun(file));
+  return inPlace({ what: `lock the run with ${file}`, file, world }, () => lockRun(file));
 }
 
 async function inPlace<T>(
@@ -191,7 +188,7 @@ async function inPlace<T>(
     if (cause instanceof EngagectlError) throw cause;
     throw new NoPlace('E-FILE-WRITE', `cannot ${what}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `make the state folder writable, name another in ${stateFolder}, or do without: ${option('noJournal')}`,
+      fix: `make the state folder writable, set another one with ${stateFolder}, or run without a journal: ${option('noJournal')}`,
       file,
       cause,
     });
@@ -199,10 +196,10 @@ async function inPlace<T>(
 }
 
 /**
- * Said where a run's end cannot be noted. Its summary has told the exit code by then, which holds:
- * what is settled is on the disk, and a resume sends none of it again.
+ * Warning for a run whose folder cannot be removed after its summary. The exit code holds: all
+ * outcomes are on disk, and resuming sends none of them again.
  */
 function notForgotten({ header: { run } }: RunPlace, cause: Error, { words }: JobContext): string {
   const why = cause instanceof EngagectlError ? `: ${cause.details.why}` : '';
-  return `${cause.message}${why}; ${words.goOn(run)} finds what is left to do, if anything`;
+  return `${cause.message}${why}; ${words.goOn(run)} finishes what is left, if anything`;
 }

@@ -14,23 +14,23 @@ import {
 import { shardCount } from '../shard.js';
 import type { JobContext } from '../job-context.js';
 
-/** The run that is asked for. */
+/** Identity and options of the run to open. */
 export interface RunQuery extends RunIdentity {
-  /** Digest of what must not change when it is gone on with. */
+  /** Fingerprint of the options that must not change on resume. */
   readonly options: string;
   readonly resume?: boolean | undefined;
   readonly fresh?: boolean | undefined;
-  /** The run that is meant, and no other. */
+  /** Id of the only run to resume. */
   readonly run?: string | undefined;
-  /** It is known by the file that it writes, whoever's account that comes from. */
+  /** An export: identified by its output file, whatever the account. */
   readonly exports?: boolean;
-  /** It ended in a way that the same command need not go on with. */
+  /** Returns true if the run ended so that the same command may start a new one. */
   readonly mayBeginAnew?: (run: RunFolder) => boolean;
 }
 
 /**
- * The unfinished run to go on with; undefined when there is none, or when `fresh` removed it. To be
- * called while holding the run's lock. Throws E-RUN-UNFINISHED, E-RUN-CHANGED, E-RUN-VERSION and
+ * Finds the unfinished run to resume; undefined if there is none, or if `fresh` removed it. Call
+ * while holding the run's lock. Throws E-RUN-UNFINISHED, E-RUN-CHANGED, E-RUN-VERSION and
  * E-CONFIG-FILE.
  */
 export function findUnfinishedRun(
@@ -66,11 +66,11 @@ function isOver(root: string, found: RunFolder, { mayBeginAnew }: RunQuery): boo
   try {
     return mayBeginAnew?.(found) === true;
   } catch {
-    return false; // whoever goes on with it is told what is wrong with its journal
+    return false; // resuming reports the damaged journal
   }
 }
 
-/** Its end was noted, and it was killed before its folder was gone. Resumed, it sends nothing. */
+/** Whether the run is in the ledger: the process was killed before it removed the run folder. */
 const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
   readLedger(root, (line) => line.accountId === accountId && line.run === run).lines.length > 0;
 
@@ -91,17 +91,17 @@ function notFinished(
   const what = exports ? 'export' : 'command';
   return new EngagectlError('E-RUN-UNFINISHED', `run ${run} of this ${what} is not finished`, {
     why: exports
-      ? `it was begun at ${started}, and its partial output is kept`
-      : `it was begun at ${started}; starting anew would send what was sent already`,
+      ? `it started at ${started}, and its partial output is kept`
+      : `it started at ${started}; a new run would resend what it sent`,
     fix: exports
-      ? `go on with it by ${option('resume')}, or set it aside and start again by ${option('fresh')}`
-      : `go on with it by ${option('resume')}, or forget it and start anew by ${option('fresh')}`,
+      ? `resume it with ${option('resume')}, or set it aside and restart with ${option('fresh')}`
+      : `resume it with ${option('resume')}, or discard it and restart with ${option('fresh')}`,
     resumes: true,
     file,
   });
 }
 
-/** The input was cut in other ways: some records would be sent again, others perhaps never. */
+/** Refuses another division into shards: some records would be resent, others never sent. */
 function refuseOtherShards(runs: readonly RunFolder[], wanted: RunQuery, words: Words): void {
   const other = runs.find(
     ({ header }) =>
@@ -110,19 +110,19 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: RunQuery, words: 
   );
   if (!other) return;
   const { run, shard } = other.header;
-  const [was, is] = [shard, wanted.shard].map((one) => (one ? `shard ${one}` : 'no shard'));
+  const [was, is] = [shard, wanted.shard].map((one) => (one ? `shard ${one}` : 'not sharded'));
   throw new EngagectlError('E-RUN-CHANGED', `run ${run} of these files is ${was}; this is ${is}`, {
-    why: 'it is not finished, and what it sent would be sent again',
-    fix: `${words.goOn(run)} goes on with it; or ${words.option('fresh')} starts anew, and leaves it`,
+    why: 'that run is not finished, and its records would be resent',
+    fix: `resume it with ${words.goOn(run)}, or start a new run beside it with ${words.option('fresh')}`,
     resumes: true,
     file: other.path,
   });
 }
 
 const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {
-    why: 'some of them change what is sent, so its parts would not fit together',
-    fix: `${words.goOn(run)} goes on with its own options; ${words.option('fresh')} starts anew`,
+  new EngagectlError('E-RUN-CHANGED', `run ${run} was started with different options`, {
+    why: 'some of them change what is sent, so the parts would not match',
+    fix: `resume it with its own options: ${words.goOn(run)}; or restart with ${words.option('fresh')}`,
     resumes: true,
     file,
   });
@@ -136,7 +136,7 @@ function refuseOther(found: RunFolder, wanted: RunQuery, words: Words): void {
     throw changed(found, { what: 'host', was: host, is: wanted.host }, words);
 }
 
-/** The whole input would go to this account, where the rest of it was to go to another. */
+/** Refuses to resume with another account, which would receive the whole input. */
 function refuseOtherAccount(runs: readonly RunFolder[], wanted: RunQuery, words: Words): void {
   const files = JSON.stringify(wanted.files);
   const other = runs.find(
@@ -151,41 +151,46 @@ function refuseOtherAccount(runs: readonly RunFolder[], wanted: RunQuery, words:
     'E-RUN-CHANGED',
     `run ${run} of these files belongs to another account`,
     {
-      why: `it is account ${accountId} at ${host}; now it would be ${wanted.accountId} at ${wanted.host}, from the first record on`,
-      fix: `go on with the account it was begun for; or ${words.option('fresh')} starts a run for this one, and leaves the other`,
+      why: `it belongs to account ${accountId} at ${host}; this command uses ${wanted.accountId} at ${wanted.host} and would send everything`,
+      fix: `resume with the original account, or start a new run for this one with ${words.option('fresh')}`,
       file: other.path,
     },
   );
 }
 
-/** Something that an export was begun with is another one now. */
+/** Builds the error for an export that is resumed with a changed option, account or host. */
 export function changed(
   { path: file, header: { run } }: RunPlace,
   { what, was, is }: { readonly what: string; readonly was: unknown; readonly is: unknown },
   words: Words,
 ): EngagectlError {
-  const [before, now] = [was, is].map((value) => JSON.stringify(value) ?? 'not given');
-  return new EngagectlError('E-RUN-CHANGED', `${what} was ${before} in run ${run}, and is ${now}`, {
-    why: 'the parts of the output would not fit together',
-    fix: `${words.goOn(run)} goes on as it was begun; ${words.option('fresh')} starts again`,
-    resumes: true,
-    file,
-  });
+  const [before, now] = [was, is].map((value) => JSON.stringify(value) ?? 'not set');
+  return new EngagectlError(
+    'E-RUN-CHANGED',
+    `${what} was ${before} in run ${run}, and is ${now} now`,
+    {
+      why: 'the parts of the output would not match',
+      fix: `resume it unchanged: ${words.goOn(run)}; or restart with ${words.option('fresh')}`,
+      resumes: true,
+      file,
+    },
+  );
 }
 
-/** One that is meant must not become another because the environment names another account now. */
+/** Builds the error for a named run that belongs to another account than the current one. */
 function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
   const header = runs.find(({ header }) => header.run === meant)?.header;
   const where = header && `account ${header.accountId} at ${header.host}`;
-  return new EngagectlError('E-RUN-CHANGED', `run ${meant} belongs to ${where ?? 'nobody'}`, {
-    why: 'flags, environment or config profile name another account or region now',
-    fix: 'go on with the same ones as when it was begun',
+  return new EngagectlError('E-RUN-CHANGED', `run ${meant} belongs to ${where ?? 'no account'}`, {
+    why: 'flags, environment or config profile now select another account or region',
+    fix: 'use the account settings that the run was started with',
   });
 }
 
 /**
- * A run that cannot be read may be the one that is wanted, and what it sent must not be sent again
- * in silence. Of one that cannot be told it is said, where nobody asked to go on.
+ * Skips an unreadable run that is certainly another one. A run that may be the wanted one is an
+ * error, because its records must not be resent silently. Without `resume`, a run whose header
+ * is lost is only a warning.
  */
 function passOver(
   { path: file, why, header }: UnreadableRun,
@@ -196,17 +201,17 @@ function passOver(
   if (isOurs === false) return;
   const message = `the run folder ${file} cannot be read`;
   if (isOurs === undefined && !wanted.resume) {
-    said.warn(`${message}: ${why}; it may hold an unfinished run of this command`);
+    said.warn(`${message}: ${why}; it may contain an unfinished run of this command`);
     return;
   }
   throw new EngagectlError('E-RUN-VERSION', message, {
-    why: `${why}; starting anew might do again what that run did`,
-    fix: `go on with the version that began it; or start anew by ${words.option('fresh')}, which leaves the folder; or move it away`,
+    why: `${why}; a new run might repeat what that run did`,
+    fix: `resume with the version that started it, start a new run with ${words.option('fresh')} (keeps the folder), or move the folder away`,
     file,
   });
 }
 
-/** Members that another version does not have can be anybody's. */
+/** Compares the members that the header has; other versions may lack some. */
 function mayBeWanted(header: Readonly<Record<string, unknown>>, wanted: RunQuery): boolean {
   const names = wanted.exports
     ? (['command', 'files'] as const)

@@ -10,39 +10,39 @@ import { lockRun } from '../../files/file-lock.js';
 import type { Wording } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 
-/** What a run is, without secrets: written once, at its beginning. */
+/** Header of a run, without secrets. Written once at the start. */
 export interface RunHeader {
   readonly version: 2;
   readonly run: string;
-  /** Runs of the same command, account and files have the same key; see `runKey`. */
+  /** Equal for runs of the same command, account and files; see `runKey`. */
   readonly key: string;
   readonly command: string;
-  /** The command line without the program's name, and the folder it was typed in. */
+  /** Command line without the program name, and its working directory. */
   readonly argv: readonly string[];
   readonly cwd: string;
   /** ISO 8601. */
   readonly started: string;
   readonly accountId: string;
-  /** Host of the service; for `local` the region's name. */
+  /** Host of the service; for the embedded service the region name `local`. */
   readonly host: string;
-  /** Absolute paths of the inputs of a write, of the output of an export. */
+  /** Absolute paths: the inputs of a write, or the output of an export. */
   readonly files: readonly string[];
-  /** The part of the input or the range that it takes, like `2/8`. */
+  /** Shard of the input or range, like `2/8`. */
   readonly shard?: string | undefined;
-  /** Digest of the options that change what is sent or asked for. */
+  /** Fingerprint of the options that change what is sent or requested. */
   readonly options: string;
 }
 
-/** What tells a run from others. */
+/** Members that identify a run. */
 export type RunIdentity = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'shard'>;
 
-/** A folder (0700) that holds what is known of one unfinished run. */
+/** Folder (mode 0700) with the state of one unfinished run. */
 export interface RunFolder {
   readonly path: string;
   readonly header: RunHeader;
 }
 
-/** What is kept of it while the run is at work: a header may name many thousands of files. */
+/** Part of a run folder to keep in memory; a full header may list many thousands of files. */
 export interface RunPlace {
   readonly path: string;
   readonly header: Pick<RunHeader, 'run' | 'key'>;
@@ -52,7 +52,7 @@ const version = 2;
 const headerFile = 'run.json';
 const journalFile = 'journal.ndjson';
 
-/** The file that tells how far the run came. */
+/** Returns the path of the journal of a run. */
 export const journalPath = ({ path: folder }: RunPlace): string => path.join(folder, journalFile);
 
 export const runKey = (what: RunIdentity): string =>
@@ -64,22 +64,22 @@ export const runKey = (what: RunIdentity): string =>
     ...(what.shard === undefined ? [] : [what.shard]),
   ]);
 
-/** SHA-256 of a value's JSON, hexadecimal. */
+/** Returns the hexadecimal SHA-256 of a value's JSON. */
 export const fingerprint = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** The file that who works on a run of this key holds a lock on. */
+/** Returns the path of the lock file of a run key. */
 export const lockPath = (root: string, key: string): string => path.join(root, `.${key}.lock`);
 
-/** Makes the folder that holds the runs. */
+/** Creates the folder of runs. */
 export function makeStateFolder(root: string): void {
   for (const made of makePrivateFolder(root)) fsyncFolder(path.dirname(made));
 }
 
 /**
- * Makes a run folder under `root`, to be called while holding the run's lock. It exists for
- * others once its files are on the disk: a journal that is missing later is lost. The journal
- * begins with the header, too, so that the damage of one file does not hide the run.
+ * Creates a run folder under `root`. Call while holding the run's lock. The folder becomes visible
+ * only after its files are on disk, so a missing journal is always a loss. The journal repeats the
+ * header, so damage to one file does not hide the run.
  */
 export function createRun(
   root: string,
@@ -99,25 +99,25 @@ export function createRun(
 }
 
 /**
- * Where a run folder is made and taken apart. There is one for each key, and the next run of that
- * key uses it again: so no crash leaves a folder behind for ever.
+ * Returns the temporary folder in which a run folder is built and deleted. There is one per key and
+ * the next run of that key reuses it, so crashes leave no garbage.
  */
 const draftOf = (root: string, { key }: RunPlace['header']): string => path.join(root, `.${key}`);
 
-/** The unfinished runs under `root`, the oldest first. Throws E-CONFIG-FILE. */
+/** Lists the unfinished runs under `root`, oldest first. Throws E-CONFIG-FILE. */
 export const listRuns = (root: string, runtime: TrustRuntime): readonly RunFolder[] =>
   foldersIn(root, runtime).flatMap((folder) => ('why' in folder ? [] : [folder]));
 
-/** A run that this version cannot go on with. */
+/** A run that this version cannot resume. */
 export interface UnreadableRun {
   readonly path: string;
-  /** In a few words. */
+  /** Cause in a few words. */
   readonly why: string;
-  /** What its header says, where that is an object. */
+  /** Raw header, if it is an object. */
   readonly header?: Readonly<Record<string, unknown>>;
 }
 
-/** The runs under `root` whose header is of another version, or damaged. Throws E-CONFIG-FILE. */
+/** Lists runs under `root` whose header is damaged or of another version. Throws E-CONFIG-FILE. */
 export const listUnreadable = (root: string, runtime: TrustRuntime): readonly UnreadableRun[] =>
   foldersIn(root, runtime).flatMap((folder) => ('why' in folder ? [folder] : []));
 
@@ -136,7 +136,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Undefined for a folder that is no run: it holds none of the files of one. Throws E-CONFIG-FILE. */
+/** Reads a run folder; undefined if it contains no run files. Throws E-CONFIG-FILE. */
 function readRun(folder: string, runtime: TrustRuntime): RunFolder | UnreadableRun | undefined {
   if (!namesIn(folder).some(isOfRun)) return undefined;
   refuseUntrusted(folder, runtime);
@@ -149,10 +149,10 @@ function readRun(folder: string, runtime: TrustRuntime): RunFolder | UnreadableR
   return { path: folder, why, ...(said && { header: said }) };
 }
 
-/** A copy knows nothing of what was sent since: to go on with it could send that a second time. */
+/** Refuses a copied folder: resuming an outdated copy could resend records. */
 function ofItsName(folder: string, header: RunHeader): RunFolder | UnreadableRun {
   if (path.basename(folder) === header.run) return { path: folder, header };
-  const why = `it holds run ${header.run}, so it is a copy of its folder, or was renamed`;
+  const why = `it contains run ${header.run}, so the folder was copied or renamed`;
   return { path: folder, why, header: { ...header } };
 }
 
@@ -162,18 +162,18 @@ type Said = Readonly<Record<string, unknown>>;
 
 interface NoHeader {
   readonly why: string;
-  /** What it says all the same. */
+  /** Raw header, if it is an object. */
   readonly said?: Said;
-  /** It is whole, and of another version. */
+  /** The header is intact but of another version. */
   readonly isOther?: true;
 }
 
-/** A header whose checksum fits, or why there is none. */
+/** Reads a header and verifies its checksum and members; otherwise returns the cause. */
 function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeader {
   let said: Said;
   try {
     const value = read();
-    if (typeof value !== 'object' || value === null) throw new Error('it is no object');
+    if (typeof value !== 'object' || value === null) throw new Error('it is not an object');
     said = value as Said;
   } catch (error) {
     if (error instanceof EngagectlError && error.id === 'E-CONFIG-FILE') throw error;
@@ -184,17 +184,17 @@ function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeade
   const known = header['version'];
   if (isWhole && known === version) {
     if (isHeader(header)) return { header };
-    return { why: `${headerFile} is damaged: a member of it is not what a run has there` };
+    return { why: `${headerFile} is damaged: a member has an invalid value` };
   }
   // The first version had no checksum.
   if (!isWhole && (checksum !== undefined || known === version)) {
-    return { why: `${headerFile} is damaged: its checksum does not fit` };
+    return { why: `${headerFile} is damaged: its checksum does not match` };
   }
-  const why = `it is of version ${JSON.stringify(known)}, and this program knows ${version}`;
+  const why = `it has version ${JSON.stringify(known)}, and this program supports ${version}`;
   return { why, said, isOther: true };
 }
 
-/** A checksum proves nothing of who wrote it: the key and the id become names of files. */
+/** Validates a header. A checksum does not prove the author, and key and id become file names. */
 const isHeader = (header: unknown): header is RunHeader => {
   const { run, key, command, argv, cwd, started, accountId, host, files, shard } = header as Record<
     keyof RunHeader,
@@ -213,24 +213,24 @@ const isHeader = (header: unknown): header is RunHeader => {
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** To be called while holding the run's lock. Throws E-FILE-WRITE. */
+/** Deletes a run folder. Call while holding the run's lock. Throws E-FILE-WRITE. */
 export function removeRun({ path: folder, header }: RunPlace, words: Wording): void {
   const draft = draftOf(path.dirname(folder), header);
   try {
     rmSync(draft, { recursive: true, force: true });
     renameSync(folder, draft);
     try {
-      // A power cut must not bring it back without its journal: it would be begun once more.
+      // After a power failure it must not reappear without its journal: it would restart.
       fsyncFolder(path.dirname(folder));
     } catch (error) {
-      renameSync(draft, folder); // it would be begun once more by --resume, too
+      renameSync(draft, folder); // --resume would restart it, too
       throw error;
     }
     rmSync(draft, { recursive: true, force: true });
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `make the state folder writable; ${words.option('resume')} then finds what is left to do, if anything`,
+      fix: `make the state folder writable; ${words.option('resume')} then finishes what is left, if anything`,
       resumes: true,
       file: folder,
       cause,
@@ -238,7 +238,7 @@ export function removeRun({ path: folder, header }: RunPlace, words: Wording): v
   }
 }
 
-/** Takes a lock like that of a run in the folder, and lets go of it. Throws what stands in the way. */
+/** Acquires and releases a run lock in the folder, as a test. Throws the error of the lock. */
 export async function tryLock(folder: string, runtime: Pick<Runtime, 'token'>): Promise<void> {
   const lock = await lockRun(path.join(folder, `.doctor-${runtime.token()}.lock`));
   lock.release();

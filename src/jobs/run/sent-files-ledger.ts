@@ -15,7 +15,7 @@ import { openToAppend, fsyncFolder } from '../../files/atomic-write.js';
 import { makeStateFolder } from './run-folder.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 
-/** A write that ended with its whole input worked through. */
+/** A write that processed its whole input. */
 export interface LedgerEntry {
   readonly schemaVersion: number;
   readonly run: string;
@@ -25,45 +25,45 @@ export interface LedgerEntry {
   readonly accountId: string;
   readonly host: string;
   readonly sources: readonly LedgerSource[];
-  /** Digest of the options that change what is sent. */
+  /** Fingerprint of the options that change what is sent. */
   readonly meaning: string;
   readonly read: number;
   readonly accepted: number;
   readonly rejected: number;
   readonly unknown: number;
   readonly exitCode: number;
-  /** Kinds of records it sent that do harm when they are sent twice. */
+  /** Kinds of sent records that are not idempotent. */
   readonly once: readonly NonIdempotentKind[];
-  /** The part of the records that it sent, like `2/8`. */
+  /** Shard of the records, like `2/8`. */
   readonly shard?: string;
-  /** Of a run that sent only what had changed: where that is remembered. */
+  /** Baseline of a run that sent only changes. */
   readonly stream?: string;
 }
 
-/** An input of a run, whose decoded text is `bytes` long. */
+/** An input of a run. `bytes` is the length of the decoded text. */
 export interface LedgerSource {
   readonly name: string;
   readonly bytes: number;
-  /** Of all of it, and of its beginning; see DigestedText. */
+  /** Digests of the whole text and of its beginning; see TextDigest. */
   readonly digest: string;
   readonly head: string;
   readonly records: number;
-  /** Behind its last record, see Position; its end where that is not said. */
+  /** End of the last record, see Position; default: `bytes`. */
   readonly offset?: number;
   readonly line: number;
   readonly state?: string;
-  /** It did not end with a line end. */
+  /** The text did not end with a newline. */
   readonly endsInLine?: true;
 }
 
 const schemaVersion = 1;
 
-/** The ledger that belongs to a folder of runs. */
+/** Returns the path of the ledger of a folder of runs. */
 export const ledgerPath = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
 
 /**
- * What the runs of a folder did, as far as it is wanted: a line may name many thousands of inputs. The folder
- * of a run that was `made` just now says nothing of what is torn.
+ * Reads the wanted lines of the ledger; a line may list many thousands of inputs. `made` is the
+ * run that was just created, whose folder does not explain a torn line.
  */
 export function readLedger(
   runs: string,
@@ -71,7 +71,7 @@ export function readLedger(
   made?: string,
 ) {
   const lines: LedgerEntry[] = [];
-  /** What keeps other lines from being read, if there are any. */
+  /** Cause of lines that could not be read. */
   let damage: string | undefined;
   let text: string;
   try {
@@ -95,8 +95,8 @@ export function readLedger(
 }
 
 /**
- * Its writer was killed, or the power was cut, before the disk had it: then it is said so, or the folder
- * of its run is there, or a later line of that run. Any other line was damaged when the disk had it.
+ * Whether a line is incomplete because its writer was killed: it has the torn mark, the folder of
+ * its run exists, or a later line of that run follows. Any other bad line was damaged on disk.
  */
 function isTorn(
   line: string,
@@ -115,28 +115,28 @@ function isTorn(
 const hasOthers = (runs: string, made: string | undefined): boolean =>
   existsSync(runs) && readdirSync(runs).some((name) => !name.startsWith('.') && name !== made);
 
-/** Ends what a killed process left of its line. */
+/** Mark appended to the incomplete line of a killed process. */
 const torn = ' torn';
 
-/** The line, or why it is none. */
+/** Parses a line; returns the cause if it is invalid. */
 function parsed(line: string): LedgerEntry | string {
   const end = line.lastIndexOf(',"checksum":"');
   const json = `${line.slice(0, end)}}`;
   if (end < 0 || !line.endsWith(`,"checksum":"${checksum(json)}"}`)) return 'is damaged';
   const found = JSON.parse(json) as LedgerEntry;
   if (found.schemaVersion === schemaVersion) return found;
-  return `is of version ${found.schemaVersion}, and this program knows ${schemaVersion}`;
+  return `has version ${found.schemaVersion}, and this program supports ${schemaVersion}`;
 }
 
 const checksum = (json: string | Buffer, before = 0): string =>
   crc32(json, before).toString(16).padStart(8, '0');
 
-/** A run that ended, with its inputs one by one. */
+/** A ledger line whose inputs are iterated. */
 type EndedRun = Omit<LedgerEntry, 'schemaVersion' | 'sources'> & {
   readonly sources: Iterable<LedgerSource>;
 };
 
-/** The line as bytes, in pieces: as one text, that of many thousands of inputs would take several times their room. */
+/** Serializes a line in pieces, because one string of many inputs takes several times the memory. */
 function lineOf({ sources, ...run }: EndedRun): readonly Buffer[] {
   const head = JSON.stringify({ schemaVersion, ...run }).slice(0, -1);
   const pieces = [Buffer.from(`${head},"sources":[`)];
@@ -157,7 +157,7 @@ function lineOf({ sources, ...run }: EndedRun): readonly Buffer[] {
 
 const sourcesAtOnce = 1000;
 
-/** Adds a line, and waits until the disk has it. What is damaged stays so. Throws what stands in the way. */
+/** Appends a line and syncs it to disk. Keeps damaged lines. Throws errors of the file system. */
 export function appendLedger(
   runs: string,
   run: EndedRun,
@@ -178,7 +178,7 @@ export function appendLedger(
   }
 }
 
-/** At once, so that no other process's line can come between; what a full disk did not take, again. */
+/** Writes in one call, so lines of other processes cannot interleave; retries a short write. */
 function writeAll(descriptor: number, pieces: readonly Buffer[]): void {
   const total = pieces.reduce((sum, { length }) => sum + length, 0);
   let written = writevSync(descriptor, pieces);
@@ -187,7 +187,7 @@ function writeAll(descriptor: number, pieces: readonly Buffer[]): void {
   while (written < total) written += writeSync(descriptor, line, written);
 }
 
-/** Whether something follows its last line end. */
+/** Whether the file does not end with a newline. */
 function endsInLine(descriptor: number): boolean {
   const { size } = fstatSync(descriptor);
   const last = Buffer.alloc(1);

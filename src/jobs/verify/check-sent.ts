@@ -13,15 +13,15 @@ import type { Output } from '../../output/output.js';
 import type { EqualEvents, SentEvents, EventDays } from './sent-events.js';
 import type { Runtime } from '../../runtime.js';
 
-/** What checks need to ask the service. */
+/** Everything that the checks work with. */
 export interface CheckContext extends LookUpContext {
   readonly client: Client;
   readonly sent: SentInput;
   readonly world: JobContext;
   readonly connection: Connection;
-  /** Reads the events of the input once more. */
+  /** Reads the events of the input again. */
   readonly readAgain: () => Promise<void>;
-  /** Milliseconds in which what differs is looked at again. */
+  /** Time in which differences are checked again, in milliseconds. */
   readonly within: number;
   readonly pendingTimeout: number | undefined;
   readonly concurrency: number;
@@ -29,19 +29,19 @@ export interface CheckContext extends LookUpContext {
 
 const users = {
   what: 'users',
-  unfindable: 'users of another key than identity or objectId',
+  unfindable: 'users with another key than identity or objectId',
   compare: compareUser,
   isOpen: ({ differences }: Verdict) => differences.length > 0,
 } as const;
 
 const addresses = {
   what: 'addresses',
-  unfindable: 'numbers of rows without identity: users are not found by their number',
+  unfindable: 'phone numbers of rows without identity, since users cannot be looked up by number',
   compare: compareAddress,
   isOpen: ({ verdict }: Verdict) => verdict !== 'same',
 } as const;
 
-/** Everything that can be found out, and what cannot. */
+/** Checks all records, and yields an inconclusive verdict for those that cannot be checked. */
 export async function* checkAll(checking: CheckContext): AsyncGenerator<Verdict> {
   const { sent, readAgain } = checking;
   for (const { record, why } of sent.untold) yield inconclusive('events', [record], why);
@@ -56,21 +56,21 @@ export async function* checkAll(checking: CheckContext): AsyncGenerator<Verdict>
 
 /** A user or an address that was sent. */
 interface Sent extends Pick<Verdict, 'records'> {
-  /** Whom endpoint 5 is asked for; undefined where it cannot find them. */
+  /** Identifier to look up; undefined if the user cannot be looked up. */
   readonly identifier: Identifier | undefined;
 }
 
 interface Check<T> {
   readonly what: Verdict['what'];
-  /** What they are that cannot be looked up. */
+  /** Description of items that cannot be looked up. */
   readonly unfindable: string;
-  /** Holds a profile, as endpoint 5 gave it, against what was sent; undefined: nobody has the key. */
+  /** Compares a profile with what was sent; undefined if there is no such user. */
   readonly compare: (one: T, profile: string | undefined) => Verdict;
-  /** Another look may find something else. */
+  /** Whether another check may find another result. */
   readonly isOpen: (verdict: Verdict) => boolean;
 }
 
-/** Looks users up by endpoint 5, and again those that are not as they were sent while there is time. */
+/** Looks up users, and repeats the check of those that differ while there is time. */
 async function* checkFound<T extends Sent>(
   all: readonly T[],
   { what, unfindable, compare, isOpen }: Check<T>,
@@ -82,7 +82,7 @@ async function* checkFound<T extends Sent>(
   while (open.length > 0) {
     const others: T[] = [];
     for await (const { answer, origin } of lookUpProfiles(wanted(open), checking)) {
-      if (!answer) continue; // the failure follows
+      if (!answer) continue; // lookUpProfiles throws the failure next
       const verdict = compare(origin, answer.record?.toString());
       if (isOpen(verdict) && again.isLeft) others.push(origin);
       else yield verdict;
@@ -101,13 +101,13 @@ interface Exporting extends Pick<LookUpContext, 'counts'> {
   readonly client: Client;
   readonly world: JobContext;
   readonly connection: Connection;
-  /** Milliseconds. */
+  /** Time in which differences are checked again, in milliseconds. */
   readonly within: number;
   readonly pendingTimeout: number | undefined;
   readonly concurrency: number;
 }
 
-/** Exports the days of the events, and again those that are not whole while there is time. */
+/** Exports the days of the events, and repeats days with differences while there is time. */
 async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenerator<Verdict> {
   if (book.size === 0) return;
   const again = new RecheckBackoff(exporting.within, exporting.world.runtime);
@@ -123,7 +123,7 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
   for (const event of book.all()) yield* verdictsOf(event, book);
 }
 
-/** The days of one name, each by a cursor of its own. A name that nobody ever did has no events. */
+/** Exports the days of one event, each with its own cursor. An unknown event has no records. */
 async function exportDays(
   { name, days }: EventDays,
   book: SentEvents,
@@ -159,17 +159,17 @@ async function exportDays(
   if (result.error && !isUnknownEvent(result.error.message)) throw result.error;
 }
 
-/** How a name is answered that no user ever did (service-facts, Answers). */
+/** Whether the service does not know the event (docs/service-api.md, Undocumented behavior). */
 const isUnknownEvent = (message: string): boolean => /\bInvalid event\b/i.test(message);
 
-/** The connection stays open, and what an export says of itself is not said. */
+/** Context of an export that keeps the connection open and prints no notes. */
 const quiet = (world: JobContext, connection: Connection): JobContext => ({
   ...world,
   said: { ...world.said, note: () => undefined },
   connect: () => Promise.resolve({ ...connection, close: () => Promise.resolve() }),
 });
 
-/** Puts every event of a page into the book. */
+/** Creates an output that matches every event of a page with those sent. */
 function eventsInto(name: string, book: SentEvents): Output {
   let records = 0;
   const mark = () => ({ bytes: 0, crc: 0, records });
@@ -186,7 +186,7 @@ function eventsInto(name: string, book: SentEvents): Output {
       return Promise.resolve();
     },
     checkpoint: mark,
-    rewind: () => Promise.reject(new Error('what was compared cannot be taken back')),
+    rewind: () => Promise.reject(new Error('a comparison cannot be rewound')),
     seal: () => Promise.resolve(mark()),
     sync: () => Promise.resolve(),
     publish: () => Promise.resolve(),
@@ -194,7 +194,10 @@ function eventsInto(name: string, book: SentEvents): Output {
   };
 }
 
-/** Of equal events as many are the same as were found; the others are missing or have other properties. */
+/**
+ * Yields the verdicts of equal events. As many as were found are the same; the others are missing
+ * or have other properties.
+ */
 function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   const { sent, found } = event;
   const records = [event.record, ...(event.others ?? [])];
@@ -227,17 +230,17 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
 
 const times = (count: number): string => `{"times":${count}}`;
 
-/** Time and properties, as they were sent. */
+/** Returns time and properties as they were sent. */
 function eventText({ record }: EqualEvents): string {
   const shown = [...sentMembers(record)].filter(([key]) => key === 'ts' || key === 'evtData');
   return stringifyLossless(new Map(shown));
 }
 
-/** First and longest pause between two looks, in milliseconds. */
+/** First and maximum pause between two checks, in milliseconds. */
 const firstPause = 1000;
 const longestPause = 30_000;
 
-/** How long is looked again at what is not as it was sent, since reads may lag behind writes. */
+/** Backoff between repeated checks, since reads may lag behind writes. */
 export class RecheckBackoff {
   readonly #within: number;
   readonly #runtime: Pick<Runtime, 'sleep' | 'signal'>;
@@ -250,7 +253,7 @@ export class RecheckBackoff {
     this.#runtime = runtime;
   }
 
-  /** Whether there is time for another look. */
+  /** Whether there is time for another check. */
   get isLeft(): boolean {
     return this.#waited < this.#within;
   }

@@ -13,12 +13,12 @@ import { inconclusive, type Difference, type Verdict } from './verdict.js';
 import { foldKey, type Expected, type SentUser, type SentAddress } from './sent-records.js';
 import { limits } from '../../contract/limits.js';
 
-/** Flags of addresses: an upload does not set them, so that an exported profile may say anything. */
+/** Flags of addresses, which an upload does not set and a profile may show with any value. */
 const addressFlags = new Set(
   Object.values(channels).flatMap(({ address }) => address.map((name) => name.toLowerCase())),
 );
 
-/** Holds a profile, as endpoint 5 gave it, against what was sent; undefined: nobody has the key. */
+/** Compares a profile with what was sent; undefined if there is no such user. */
 export function compareUser(user: SentUser, profile: string | undefined): Verdict {
   const { records } = user;
   const identity = user.identifier!.value;
@@ -50,8 +50,8 @@ interface Compared {
 }
 
 /**
- * Of a record whose outcome is open all has to be told, and something: else it might count as
- * accepted because of what another record did.
+ * Decides the verdict of a user. A record of unknown outcome needs at least one key, and all keys
+ * compared, because otherwise the effect of another record could make it count as accepted.
  */
 function verdictOf({ records }: SentUser, { keys, untold, differences }: Compared) {
   const isOpen = records[0]?.row !== undefined;
@@ -62,7 +62,7 @@ function verdictOf({ records }: SentUser, { keys, untold, differences }: Compare
 
 type Said = Pick<Difference, 'sent' | 'found' | 'verdict'>;
 
-/** A difference; or that there is none, or why that cannot be told. */
+/** Returns a difference, `same`, `folded`, or why the key cannot be compared. */
 function compareKey(found: FoundUser, key: string, expected: Expected): string | Said {
   const { state, value } = expected;
   if (state === 'untold') return 'operators such as $incr and $add';
@@ -76,7 +76,7 @@ function compareKey(found: FoundUser, key: string, expected: Expected): string |
     return { sent, found: stringifyLossless(first.value), verdict: 'different' };
   }
   if (first === undefined) {
-    // The service may keep it to itself.
+    // The service may hide phone numbers.
     if (key === 'Phone') return 'phone numbers, which the profiles do not show';
     return { sent, found: 'null', verdict: 'missing' };
   }
@@ -94,7 +94,7 @@ function missingUser({ records }: SentUser, identity: string): Difference {
 
 const channelOf = { phone: 'sms', whatsapp: 'whatsapp', email: 'email' } as const;
 
-/** Holds the flag of an address, on the profile of who has it, against the status that was sent. */
+/** Compares the flag of an address, on the profile of its user, with the status that was sent. */
 export function compareAddress(address: SentAddress, profile: string | undefined): Verdict {
   const { records, value, record, isBlocked, type } = address;
   const cannot = (why: string) => inconclusive('addresses', records, `addresses ${why}`);
@@ -119,7 +119,7 @@ export function compareAddress(address: SentAddress, profile: string | undefined
 
 const statusText = (isBlocked: boolean): string => (isBlocked ? '"Unsubscribe"' : '"Resubscribe"');
 
-/** Whether the profile still has the address; numbers with or without their plus. */
+/** Whether the profile still has the address. Ignores the plus of phone numbers. */
 function shows(profile: string, { type, value }: SentAddress): boolean {
   const values = new FoundUser(profile).valuesOf(type === 'email' ? 'Email' : 'Phone');
   return values.some((one) => typeof one.value === 'string' && plain(one.value) === plain(value));
@@ -129,22 +129,22 @@ const plain = (text: string): string => text.replace(/^\+/, '');
 
 type Members = ReadonlyMap<string, LosslessJson>;
 
-/** A value of a profile that was read, under whatever spelling of its key. */
+/** A value of a profile, and whether its key came back in another spelling. */
 interface FoundValue {
   readonly value: LosslessJson;
   readonly isFolded: boolean;
 }
 
-/** Default fields that a profile shows beside profileData. */
+/** Default fields that a profile shows outside of profileData. */
 const besides: Readonly<Record<string, string>> = { Email: 'email', Name: 'name', Phone: 'phone' };
 
-/** A user profile object of endpoint 5. */
+/** A user profile from a look-up (docs/service-api.md, Look-ups). */
 class FoundUser {
   readonly #profile: Members;
   readonly #data: Members;
   readonly #folded = new Map<string, LosslessJson[]>();
 
-  /** `record`: its JSON text. */
+  /** `record` is the JSON text. */
   constructor(record: string) {
     this.#profile = membersIn(parseLossless(record));
     this.#data = membersIn(this.#profile.get('profileData'));
@@ -153,7 +153,7 @@ class FoundUser {
     }
   }
 
-  /** The values that may be meant by a key of an upload, the likeliest first. */
+  /** Returns the values that may belong to a key of an upload, most likely first. */
   valuesOf(key: string): readonly FoundValue[] {
     const exact = this.#data.get(key);
     if (exact !== undefined) return [{ value: exact, isFolded: false }];
@@ -179,7 +179,7 @@ class FoundUser {
 const membersIn = (value: LosslessJson | undefined): Members =>
   isMap(value) ? value : new Map<string, LosslessJson>();
 
-/** Whether what was found means what was sent (service-facts, Upload and Reads). */
+/** Whether a found value is equivalent to the sent one (docs/service-api.md, Look-ups). */
 function isSameValue(key: string, sent: LosslessJson, found: LosslessJson): boolean {
   if (key.toLowerCase().startsWith('msg-') && typeof sent === 'boolean') {
     return flagOf(found) === sent;
@@ -193,7 +193,7 @@ function isSameValue(key: string, sent: LosslessJson, found: LosslessJson): bool
 
 const asIs = (key: string): string => key;
 
-/** A flag of the user: the specification shows words, deployments booleans. */
+/** Parses a flag of a user: a word in the specification, a boolean in deployments. */
 function flagOf(value: LosslessJson): boolean | undefined {
   if (typeof value === 'boolean') return value;
   const word = typeof value === 'string' ? value.toLowerCase() : '';
@@ -206,13 +206,13 @@ function flagOf(value: LosslessJson): boolean | undefined {
   return meaning[word];
 }
 
-/** Epoch seconds of `$D_<epoch seconds>`. */
+/** Parses the epoch seconds of `$D_<epoch seconds>`. */
 export function parseDateValue(value: LosslessJson): string | undefined {
   const seconds = typeof value === 'string' ? /^\$D_(-?\d+)$/.exec(value)?.[1] : undefined;
   return seconds === undefined ? undefined : new LosslessNumber(seconds).canonical;
 }
 
-/** A date may come back as bare seconds, or as ISO 8601. */
+/** Parses a date that came back as seconds or ISO 8601, to epoch seconds. */
 function readDate(value: LosslessJson): string | undefined {
   if (value instanceof LosslessNumber) return value.canonical;
   if (typeof value !== 'string') return undefined;
@@ -226,7 +226,10 @@ function readDate(value: LosslessJson): string | undefined {
 const isStrings = (value: LosslessJson): value is readonly string[] =>
   isList(value) && value.every((one) => typeof one === 'string');
 
-/** A multi-value holds each string once, and the latest of too many; nothing says in which order. */
+/**
+ * Compares multi-values as sets. The service stores each string once, and the last ones beyond the
+ * limit; their order is not defined.
+ */
 function sameStrings(sent: readonly string[], found: readonly LosslessJson[]): boolean {
   const wanted = new Set([...new Set(sent)].slice(-limits.multiValueStrings));
   return found.length === wanted.size && found.every((one) => wanted.has(one as string));

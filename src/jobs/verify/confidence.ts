@@ -2,13 +2,13 @@ import { groupDigits } from '../../errors.js';
 import type { SentInput } from './sent-input.js';
 import type { VerdictTally } from './verdict.js';
 
-/** How sure a sentence is of what it says about those that were not looked at. */
+/** Confidence of statements about items outside the sample. */
 const sure = 0.95;
 
 /**
- * The largest share of all that may differ, as a sample proves it: the exact one-sided bound of
- * Clopper and Pearson. With 0 of n it is 1 - 0.05^(1/n), which the rule of three puts at 3/n. It holds
- * for a sample of a finite number, too, and is then a little high.
+ * Returns the upper bound of the share that differs, given a sample: the exact one-sided
+ * Clopper-Pearson bound. With 0 of n it is 1 - 0.05^(1/n), approximately 3/n (rule of three). For a
+ * finite population it is slightly too high.
  */
 export function upperBound({ differing, checked }: Counts): number {
   if (differing >= checked) return 1;
@@ -21,7 +21,7 @@ interface Counts {
   readonly checked: number;
 }
 
-/** The end of the stretch from 0 on in which `holds`. */
+/** Finds the largest number in 0 to 1 for which `holds`, by bisection. */
 function solve(holds: (p: number) => boolean): number {
   let [low, high] = [0, 1];
   for (let step = 0; step < 60; step += 1) {
@@ -32,7 +32,7 @@ function solve(holds: (p: number) => boolean): number {
   return (low + high) / 2;
 }
 
-/** Probability of at most k of n, each with probability p. */
+/** Returns the binomial probability of at most k of n. */
 function atMost(k: number, n: number, p: number): number {
   if (p <= 0) return 1;
   if (p >= 1) return k >= n ? 1 : 0;
@@ -45,11 +45,11 @@ function atMost(k: number, n: number, p: number): number {
   return Math.min(sum, 1);
 }
 
-/** A share as a percentage of two digits, rounded up: what is said stays true. */
+/** Formats a share as a percentage of two digits, rounded up so that the bound stays valid. */
 export function roundUpPercent(share: number): string {
   const value = 100 * share;
   const step = 10 ** (Math.floor(Math.log10(value)) - 1);
-  // A hair of binary arithmetic must not become a whole step.
+  // A rounding error of binary arithmetic must not add a step.
   const steps = Math.ceil(value / step - 1e-9);
   return `${Number((steps * step).toPrecision(3))} %`;
 }
@@ -58,23 +58,23 @@ const singular = { users: 'user', addresses: 'address', events: 'event' } as con
 
 interface Found extends Counts {
   readonly what: keyof typeof singular;
-  /** Nothing was left out. */
+  /** All items were compared. */
   readonly isWhole: boolean;
 }
 
-/** What is proved, in one sentence. */
+/** Returns what the comparison proves, in one sentence. */
 export function proofText({ what, checked, differing, isWhole }: Found): string {
   const compared = checked === 1 ? `${singular[what]} differs` : `${what} differ`;
   const seen = `${groupDigits(differing)} of ${groupDigits(checked)} ${compared}`;
   if (isWhole) return `${seen}: all were compared`;
   const most = upperBound({ differing, checked });
-  if (most === 1) return `${seen}: nothing is proved of the others`;
-  return `${seen}: fewer than ${roundUpPercent(most)} of all do, 95 % sure`;
+  if (most === 1) return `${seen}: this proves nothing about the others`;
+  return `${seen}: with 95 % confidence, fewer than ${roundUpPercent(most)} of all differ`;
 }
 
 /**
- * What is proved, for each kind of thing that was compared; and the largest share of all users, or
- * addresses, that may differ, where a sample tells it. A part of a sample is a sample of its own.
+ * Returns the proof for each kind of item, and the upper bound of differing users or addresses if
+ * they were sampled. If the check was stopped, the part that was checked is itself a sample.
  */
 export function proofOfSample(tally: VerdictTally, sent: SentInput, isDone: boolean) {
   const samples = [
@@ -88,7 +88,7 @@ export function proofOfSample(tally: VerdictTally, sent: SentInput, isDone: bool
   );
   const sampled = seen.find(({ what, isWhole }) => what !== 'events' && !(isWhole && isDone));
   return {
-    proof: proofs.length > 0 ? proofs.join('; ') : 'nothing was compared: nothing is proved',
+    proof: proofs.length > 0 ? proofs.join('; ') : 'nothing was compared, so nothing is proved',
     mostDiffer: sampled ? upperBound(tally.of(sampled.what)) : null,
   };
 }

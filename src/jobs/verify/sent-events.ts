@@ -13,49 +13,49 @@ import type { Day } from '../../contract/dates.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { TimeZone } from '../../time-zone.js';
 
-/** Events that are equal in user, name, second and properties. There may be very many: it is small. */
+/** Events equal in user, name, second and properties. Kept small, since there may be many. */
 export interface EqualEvents {
   readonly name: string;
   readonly day: Day;
-  /** Where the first of them was read. */
+  /** Record of the first one. */
   readonly record: SentRecord;
-  /** The others, where all are to be settled. */
+  /** Records of the others, kept only to settle them. */
   others?: SentRecord[];
   sent: number;
   found: number;
 }
 
-/** The days of one event's name. */
+/** Days on which an event was sent. */
 export interface EventDays {
   readonly name: string;
   readonly days: ReadonlySet<Day>;
 }
 
-/** Why an event cannot be looked for. */
+/** Cause why an event cannot be checked. */
 type Unfindable = string;
 
-/** What tells events apart, and what they are called. */
+/** Keys that identify an event. */
 interface EventKey {
   readonly name: string;
   readonly identity: string;
   readonly day: Day;
-  /** Of user, name and second alone. */
+  /** Digest of user, name and second. */
   readonly near: string;
   readonly exact: string;
 }
 
-/** Events of the service, near to one of ours, that are kept to be shown. */
+/** Maximum events of the service to keep for display, with user, name and second of a sent one. */
 const mostNear = 10_000;
 
 interface BookOptions {
   readonly zone: TimeZone;
-  /** Different events to hold; the days of others wait for another reading. Undefined: hold all. */
+  /** Maximum distinct events in memory; later days wait for the next pass. Undefined: no limit. */
   readonly most: number | undefined;
 }
 
 /**
- * Events that were sent, as a multiset. Where they are too many the earliest days are held, and the
- * others when the input is read again: a day is held whole, or not at all.
+ * Multiset of the events that were sent. If there are too many, only the earliest days are in
+ * memory, and the others follow when the input is read again. A day is never split.
  */
 export class SentEvents {
   readonly #zone: TimeZone;
@@ -63,9 +63,9 @@ export class SentEvents {
   readonly #events = new Map<string, EqualEvents>();
   readonly #done = new Set<Day>();
   readonly #waiting = new Set<Day>();
-  /** One text for each name, however often it comes. */
+  /** Interned event names. */
   readonly #names = new Map<string, string>();
-  /** Which of 2^24 kinds of near keys there are: most events of others need not be kept. */
+  /** Bloom filter of near keys (2^24 bits), to skip most events that were not sent by us. */
   readonly #kinds = new Uint8Array(2 ** 21);
   readonly #near = new Map<string, string[]>();
 
@@ -97,13 +97,13 @@ export class SentEvents {
     return undefined;
   }
 
-  /** Whether an event of that time is held at another reading. */
+  /** Whether an event of that time belongs to another pass. */
   isOfOtherDay(epochSeconds: number): boolean {
     const day = dayOf(localTime(epochSeconds, this.#zone));
     return this.#done.has(day) || this.#waiting.has(day);
   }
 
-  /** Closes the days that are held. True where others wait: the input has to be read again. */
+  /** Finishes the days in memory. Returns true if others wait for another pass. */
   turn(): boolean {
     for (const { day } of this.#events.values()) this.#done.add(day);
     this.#events.clear();
@@ -114,7 +114,7 @@ export class SentEvents {
     return !isOver;
   }
 
-  /** The latest day waits, unless it is the only one. */
+  /** Moves the latest day to a later pass, unless it is the only one. */
   #putOff(): void {
     const days = new Set([...this.#events.values()].map(({ day }) => day));
     if (days.size === 1) return;
@@ -123,7 +123,7 @@ export class SentEvents {
     for (const [key, { day }] of this.#events) if (day === latest) this.#events.delete(key);
   }
 
-  /** Those of which not as many were found as were sent. */
+  /** Returns events whose numbers sent and found differ. */
   differing(): EqualEvents[] {
     return [...this.#events.values()].filter(({ sent, found }) => sent !== found);
   }
@@ -132,7 +132,7 @@ export class SentEvents {
     return this.#events.values();
   }
 
-  /** Days to export, by name. */
+  /** Groups the days of events by name. */
   daysOf(events: Iterable<EqualEvents>): EventDays[] {
     const names = new Map<string, Set<Day>>();
     for (const { name, day } of events) {
@@ -141,7 +141,7 @@ export class SentEvents {
     return [...names].map(([name, days]) => ({ name, days }));
   }
 
-  /** Forgets what was found on these days: they are looked at again. */
+  /** Resets what was found on these days, before they are checked again. */
   forget(days: readonly EventDays[]): void {
     const again = new Map(days.map((one) => [one.name, one.days]));
     this.#near.clear();
@@ -150,7 +150,7 @@ export class SentEvents {
     }
   }
 
-  /** Takes an event of that name as endpoint 7 returned it. */
+  /** Matches an exported event with those sent. */
   find(name: string, exported: LosslessJson): void {
     if (!isMap(exported)) return;
     const [profile, ts, props = none] = ['profile', 'ts', 'event_props'].map((one) =>
@@ -170,7 +170,7 @@ export class SentEvents {
     }
   }
 
-  /** Whose it is; and the properties of an event of the same user, name and second, if one was found. */
+  /** Returns the user, and the properties of a found event with the same user, name and second. */
   wordsOf({ record }: EqualEvents): {
     readonly identity: string;
     readonly near: () => string | undefined;
@@ -182,7 +182,7 @@ export class SentEvents {
   #keyOf(members: SentMembers): EventKey | Unfindable {
     const user = userOf(members);
     const [name, ts, props = none] = ['evtName', 'ts', 'evtData'].map((one) => members.get(one));
-    if (user === undefined) return 'events of another key than identity or objectId';
+    if (user === undefined) return 'events with another key than identity or objectId';
     if (typeof name !== 'string') return 'events without a name';
     if (!(ts instanceof LosslessNumber)) return 'events without ts, whose time the service chose';
     const local = localTime(Number(ts.text), this.#zone);
@@ -207,7 +207,7 @@ const nearKey = ({ by, value }: Identifier, name: string, localTime: string): st
 
 const exactKey = (near: string, props: LosslessJson): string => digest(near + propsText(props));
 
-/** Its bit among 2^24. */
+/** Returns the bit of a near key in the Bloom filter. */
 function placeOf(near: string): readonly [byte: number, bit: number] {
   const [low, middle, high] = [near.charCodeAt(0), near.charCodeAt(1), near.charCodeAt(2)];
   return [(middle << 13) | (high << 5) | (low >> 3), 1 << (low & 7)];
@@ -216,7 +216,7 @@ function placeOf(near: string): readonly [byte: number, bit: number] {
 const textOf = (time: LosslessNumber | string): string =>
   typeof time === 'string' ? time : time.text;
 
-/** The 14 digits of endpoint 7: yyyyMMddHHmmSS in the account's zone. */
+/** Formats a time as in exports: yyyyMMddHHmmSS in the account's time zone. */
 function localTime(epochSeconds: number, zone: TimeZone): string {
   const local = new Date((epochSeconds + zone.offsetAt(epochSeconds)) * 1000);
   return local.toISOString().replaceAll(/\D/g, '').slice(0, 14);
@@ -224,7 +224,7 @@ function localTime(epochSeconds: number, zone: TimeZone): string {
 
 const propsText = (props: LosslessJson): string => canonicalJson(withoutDates(props), foldKey);
 
-/** Dates may come back as bare seconds. */
+/** Converts dates to seconds, since they may come back so. */
 function withoutDates(value: LosslessJson): LosslessJson {
   if (isList(value)) return value.map(withoutDates);
   if (isMap(value)) return new Map([...value].map(([key, one]) => [key, withoutDates(one)]));
@@ -232,6 +232,6 @@ function withoutDates(value: LosslessJson): LosslessJson {
   return seconds === undefined ? value : new LosslessNumber(seconds);
 }
 
-/** Sixteen bytes, as a string of as many characters. */
+/** Returns a 16-byte digest as a string of 16 characters. */
 const digest = (text: string): string =>
   createHash('sha256').update(text).digest().toString('latin1', 0, 16);

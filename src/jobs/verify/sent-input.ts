@@ -10,32 +10,32 @@ import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { SentEvents } from './sent-events.js';
 
-/** What is held in memory at most: distinct users or addresses, and distinct events. */
+/** Maximum distinct users or addresses, and maximum distinct events, in memory. */
 const mostKeys = 500_000;
 
 interface Reading {
   readonly mapper: Mapper;
-  /** What the records are. */
+  /** Type of write that sent the records. */
   readonly kind: 'upload' | 'subscribe';
-  /** Users or addresses of the sample. */
+  /** Sample size in users or addresses. */
   readonly size: number;
   readonly seed: number;
-  /** Take the lines of a rejects file whose outcome is unknown, and no others. */
+  /** Use only the lines of unknown outcome of a rejects file. */
   readonly settle: boolean;
   readonly limit: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** What an input says was sent. */
+/** The records of an input that were sent. */
 export class SentInput {
-  /** Records, unreadable ones included; of a rejects file those that are to be settled. */
+  /** Records read, including unreadable ones; with `settle`, only those of unknown outcome. */
   read = 0;
-  /** Records that would not be sent. */
+  /** Number of records that would not be sent. */
   rejected = 0;
   readonly users: KeySample<SentUser>;
   readonly addresses: KeySample<SentAddress>;
   readonly events: SentEvents;
-  /** Records that cannot be looked for, by why. */
+  /** Records that cannot be checked, and the cause. */
   readonly untold: { readonly record: SentRecord; readonly why: string }[] = [];
   readonly #reading: Reading;
   readonly #json = new JsonParser();
@@ -47,7 +47,7 @@ export class SentInput {
     this.addresses = new KeySample<SentAddress>(reading);
   }
 
-  /** All that is looked for. */
+  /** Yields all records to check. */
   *records(): Generator<SentRecord> {
     for (const { record } of this.untold) yield record;
     for (const user of this.users.values()) yield* user.records;
@@ -55,7 +55,7 @@ export class SentInput {
     for (const event of this.events.all()) yield* [event.record, ...(event.others ?? [])];
   }
 
-  /** Reads all of it, once. Throws E-TOO-MANY for more than can be held. */
+  /** Reads the input once. Throws E-TOO-MANY for more records than fit in memory. */
   async readAll(inputs: Inputs): Promise<void> {
     await this.#read(inputs, (rows) => {
       if (!this.#reading.settle) this.read += rows.count + rows.faults.length;
@@ -64,7 +64,7 @@ export class SentInput {
     });
   }
 
-  /** Reads the events again, of days that had to wait. */
+  /** Reads the input again for the events of days that had to wait. */
   async readEvents(inputs: Inputs): Promise<void> {
     await this.#read(inputs, (rows) => {
       const records = this.#reading.mapper.map(rows);
@@ -136,7 +136,7 @@ export class SentInput {
     return this.events.add(record, sentMembers(record));
   }
 
-  /** Told without reading the whole of it: most events of a reading are not of its days. */
+  /** Reads only `ts`, since most events of a pass belong to other days. */
   #isOfOtherDay({ json, bounds }: RecordBlock, at: number): boolean {
     const text = this.#json;
     if (!text.read(json, bounds[2 * at]!, bounds[2 * at + 1]!)) return false;
@@ -159,7 +159,7 @@ export class SentInput {
     return this.#reading.kind === 'upload' ? this.users : this.addresses;
   }
 
-  /** The line of a rejects file, if its outcome is unknown. */
+  /** Returns the line of a rejects file if its outcome is unknown. */
   #openRow({ bytes, bounds }: RowBlock, row: number): string | undefined {
     const line = bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
     return isUnknown(line) ? line : undefined;
@@ -167,9 +167,9 @@ export class SentInput {
 
   #refuseTooMany(): void {
     if (this.#sample.count <= mostKeys && this.events.size <= mostKeys) return;
-    throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} different records to compare`, {
-      why: 'they are held in memory: of events in a file, one day at a time',
-      fix: 'compare a sample of the users; give events as files, and not by a pipe',
+    throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} distinct records to compare`, {
+      why: 'distinct records are kept in memory; events of a file one day at a time',
+      fix: 'compare a sample of the users, or read events from files instead of a pipe',
     });
   }
 }
@@ -178,7 +178,7 @@ function placeOf({ source, lines }: RowBlock, row: number) {
   return { source, line: lines[row] ?? 0 };
 }
 
-/** Whether it is a line of a rejects file whose outcome is unknown. */
+/** Whether a line belongs to a rejects file and has an unknown outcome. */
 function isUnknown(line: string): boolean {
   try {
     return (JSON.parse(line) as { readonly stage?: unknown } | null)?.stage === 'unknown';
@@ -187,7 +187,7 @@ function isUnknown(line: string): boolean {
   }
 }
 
-/** What was kept of one key. */
+/** A key in the sample. */
 interface Kept<T> {
   readonly key: string;
   readonly priority: number;
@@ -195,9 +195,9 @@ interface Kept<T> {
 }
 
 /**
- * A random sample of the distinct keys of a stream, with everything that came of each: the keys whose
- * hash under the seed is smallest. A key that is in the end was in from its first record on, since the
- * bar only falls; so one pass is enough, and a key that comes often is not likelier to be in.
+ * Random sample of the distinct keys of a stream, with all records of each: the keys with the
+ * smallest seeded hash (bottom-k sampling). The threshold only falls, so a key of the final sample
+ * was in it from its first record on. One pass is enough, and frequent keys are not preferred.
  */
 export class KeySample<T> {
   readonly #size: number;
@@ -205,13 +205,13 @@ export class KeySample<T> {
   #kept = new Map<string, Kept<T>>();
   #bar = Number.POSITIVE_INFINITY;
 
-  /** `size`: keys in the end; twice as many are held on the way. */
+  /** `size` is the final number of keys; up to twice as many are kept meanwhile. */
   constructor({ size, seed }: { readonly size: number; readonly seed: number }) {
     this.#size = size;
     this.#seed = seed;
   }
 
-  /** Whether no key was left out. */
+  /** Whether the sample contains all keys. */
   get isWhole(): boolean {
     return this.#bar === Number.POSITIVE_INFINITY && this.#kept.size <= this.#size;
   }
@@ -220,12 +220,12 @@ export class KeySample<T> {
     return this.#kept.size;
   }
 
-  /** Whether a key of this hash may be in the sample; `hash` has 31 bits or more. */
+  /** Whether a key with this hash (at least 31 bits) may be in the sample. */
   wants(hash: number): boolean {
     return this.#priorityOf(hash) <= this.#bar;
   }
 
-  /** What is kept of a key that is wanted; `make` begins it. */
+  /** Returns the value of a key, created by `make` if it is new. */
   of(key: string, hash: number, make: () => T): T {
     const found = this.#kept.get(key);
     if (found) return found.value;
@@ -235,14 +235,14 @@ export class KeySample<T> {
     return made.value;
   }
 
-  /** The sample, in an order that is random as well: a part of it from the beginning is a sample, too. */
+  /** Returns the sample in random order, so each prefix is a sample as well. */
   values(): T[] {
     return this.#sorted()
       .slice(0, this.#size)
       .map(({ value }) => value);
   }
 
-  /** Keys that share the last priority stay: one of them, dropped now, might come back without its past. */
+  /** Keeps all keys of the last priority: a dropped one could return without its earlier records. */
   #lowerBar(): void {
     const sorted = this.#sorted();
     this.#bar = sorted[this.#size - 1]!.priority;
@@ -257,7 +257,7 @@ export class KeySample<T> {
     );
   }
 
-  /** The finalizer of MurmurHash3: every bit of hash and seed changes half of the bits. */
+  /** Mixes hash and seed with the finalizer of MurmurHash3. */
   #priorityOf(hash: number): number {
     let mixed = hash ^ this.#seed;
     mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);

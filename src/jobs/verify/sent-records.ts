@@ -2,14 +2,14 @@ import { isMap, parseLossless, type LosslessJson } from '../../text/lossless-jso
 import type { Identifier } from '../../mapping/identity.js';
 import type { subscriptionTypes } from '../../contract/record-fields.js';
 
-/** A record as it was sent, and where it was read. */
+/** A sent record and its place in the input. */
 export interface SentRecord {
   readonly source: string;
-  /** Physical line, 1-based. */
+  /** Line number, 1-based. */
   readonly line: number;
-  /** JSON text of the record of endpoint 1 or 2. */
+  /** JSON text of the record as sent. */
   readonly text: string;
-  /** Its line of a rejects file, where that is what was read. */
+  /** Line of the rejects file, if one was read. */
   readonly row?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export function sentMembers({ text }: SentRecord): SentMembers {
   return isMap(members) ? members : new Map<string, LosslessJson>();
 }
 
-/** Whom the record is of; undefined where endpoint 5 does not find users by its key. */
+/** Returns the user of a record; undefined if users cannot be looked up by its key. */
 export function userOf(members: SentMembers): Identifier | undefined {
   for (const by of ['identity', 'objectId'] as const) {
     const value = members.get(by);
@@ -29,24 +29,27 @@ export function userOf(members: SentMembers): Identifier | undefined {
   return undefined;
 }
 
-/** A key in the spelling that a deployment may give it back in (service-facts, Open questions). */
+/**
+ * Normalizes a key to the spelling in which a deployment may return it (docs/service-api.md,
+ * Undocumented behavior).
+ */
 export const foldKey = (key: string): string => key.toLowerCase().replaceAll(/\s+/g, '');
 
-/** What one key of a user should be by now. */
+/** Expected value of one key of a user. */
 export interface Expected {
   readonly record: SentRecord;
-  /** As it was sent. */
+  /** Value as it was sent. */
   readonly sent: LosslessJson;
-  /** What the profile should show: a value, nothing, or what cannot be told from what was sent. */
+  /** Expected state in the profile; `untold` if it depends on earlier data. */
   readonly state: 'value' | 'absent' | 'untold';
-  /** With `value`. */
+  /** Expected value, for the state `value`. */
   readonly value: LosslessJson;
 }
 
-/** Records of one user from which those are dropped, now and then, that no longer say anything. */
+/** Number of records of one user after which overwritten ones are dropped. */
 const mostRecords = 64;
 
-/** A user's records in the order of the input. The last one that has a key decides what it is. */
+/** Records of a user in input order. The last record that has a key decides its value. */
 export class SentUser {
   #records: SentRecord[] = [];
   #mostRecords = mostRecords;
@@ -60,12 +63,12 @@ export class SentUser {
     return this.#records;
   }
 
-  /** Undefined where endpoint 5 cannot find the user by what the records have. */
+  /** Identifier to look up; undefined if users cannot be looked up by the key of the records. */
   get identifier(): Identifier | undefined {
     return userOf(sentMembers(this.#records[0]!));
   }
 
-  /** What each key of profileData should be. */
+  /** Returns the expected value of each key of profileData. */
   expected(): ReadonlyMap<string, Expected> {
     const keys = new Map<string, Expected>();
     for (const record of this.#records) {
@@ -95,11 +98,11 @@ function expectation(
   const [name, operand] = operator;
   if (name === '$set') return { record, sent, value: operand, state: 'value' };
   if (name === '$delete') return { record, sent, value: null, state: 'absent' };
-  // What it comes to depends on what was there before the upload.
+  // The result depends on the value before the upload.
   return { record, sent, value: before?.value ?? null, state: 'untold' };
 }
 
-/** Of a value like `{"$incr":1}`. */
+/** Parses an operator like `{"$incr":1}`. */
 function operatorOf(
   value: LosslessJson,
 ): readonly [name: string, operand: LosslessJson] | undefined {
@@ -108,12 +111,12 @@ function operatorOf(
   return first?.[0].startsWith('$') === true ? first : undefined;
 }
 
-/** An address and what was last said of it. */
+/** Records of an address. The last one decides its status. */
 export class SentAddress {
-  /** The last one decides. */
+  /** Last record of the address. */
   #record: SentRecord;
   readonly #all: SentRecord[];
-  /** Of a row that names a user who has the address. */
+  /** User of the address, if a row has an identity. */
   #user: Identifier | undefined;
 
   constructor(record: SentRecord) {
@@ -121,7 +124,7 @@ export class SentAddress {
     this.#all = [];
   }
 
-  /** `row`: what was read, as JSON. */
+  /** `row` is the input row as JSON. */
   add(record: SentRecord, row: string): void {
     this.#record = record;
     if (record.row !== undefined || this.#all.length === 0) this.#all.push(record);
@@ -149,7 +152,7 @@ export class SentAddress {
     return this.#member('status') === 'Unsubscribe';
   }
 
-  /** Who shows it: endpoint 5 finds users by email address, and not by number. */
+  /** Identifier of the user with the address. Users can be looked up by email, not by number. */
   get identifier(): Identifier | undefined {
     return this.#user ?? (this.type === 'email' ? { by: 'email', value: this.value } : undefined);
   }

@@ -1,39 +1,39 @@
-import { groupDigits } from '../../errors.js';
+import { countOf, groupDigits } from '../../errors.js';
 import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
 import type { SentRecord } from './sent-records.js';
 import type { SettledCounts } from '../job-results.js';
 
-/** One thing that is not as it was sent. */
+/** A value that differs from what was sent. */
 export interface Difference {
   readonly source: string;
   readonly line: number;
-  /** Identity or objectId; of a subscription its address. */
+  /** Identity or objectId; for a subscription the address. */
   readonly identity: string;
-  /** Of profileData; an event's name; null where the user is missing as a whole. */
+  /** Key of profileData, or event name; null if the whole user is missing. */
   readonly key: string | null;
-  /** JSON texts. */
+  /** JSON text. */
   readonly sent: string;
   readonly found: string;
   readonly verdict: 'different' | 'missing';
 }
 
-/** What was found out about a user, about equal events, or about an address. */
+/** Result of checking a user, an address, or equal events. */
 export interface Verdict {
   readonly what: 'users' | 'addresses' | 'events';
-  /** `untold`: the service does not show what would decide it. */
+  /** `untold`: the service does not show enough to decide. */
   readonly verdict: 'same' | 'different' | 'missing' | 'untold';
-  /** So many users, events or addresses. */
+  /** Number of users, events or addresses. */
   readonly count: number;
-  /** What it is about. */
+  /** Records that were checked. */
   readonly records: readonly SentRecord[];
   readonly differences: readonly Difference[];
-  /** Values that cannot be compared, and why, by what they are. */
+  /** Descriptions of values that cannot be compared. */
   readonly untold: readonly string[];
-  /** Keys that came back in another spelling. */
+  /** Number of keys that the service returned in another spelling. */
   readonly foldedKeys: number;
 }
 
-/** Of something that nothing can be told of. */
+/** Builds the verdict of an item that cannot be checked. */
 export const inconclusive = (
   what: Verdict['what'],
   records: readonly SentRecord[],
@@ -48,7 +48,7 @@ export const inconclusive = (
   foldedKeys: 0,
 });
 
-/** The line of a difference, in the order of the contract. */
+/** Formats a difference as a line, with members in the documented order. */
 export const formatDifference = (difference: Difference): string => {
   const { source, line, identity, key, sent, found, verdict } = difference;
   const [place, who, what] = [source, identity, key].map((one) => JSON.stringify(one));
@@ -87,27 +87,27 @@ export class VerdictTally {
     return this.#byWhat.get(what) ?? { checked: 0, differing: 0 };
   }
 
-  /** For people: what could not be compared, and what came back in another spelling. */
+  /** Yields messages about values that could not be compared and about changed keys. */
   *notes(): Generator<string> {
     for (const [why, count] of this.#untold) yield `${groupDigits(count)} not compared: ${why}`;
     const { foldedKeys } = this.counts;
     if (foldedKeys > 0) {
-      yield `${groupDigits(foldedKeys)} keys came back in another spelling: lower case, without blanks`;
+      yield `${countOf(foldedKeys, 'key')} returned in another spelling: lower case, without spaces`;
     }
   }
 }
 
-/** What becomes of the records of a rejects file whose outcome was unknown. */
+/** Resolves the records of unknown outcome of a rejects file. */
 export class UnknownResolution {
   readonly counts = { accepted: 0, absent: 0, unknown: 0 } satisfies SettledCounts;
   readonly #open = new Set<SentRecord>();
 
-  /** Records that are to be settled. */
+  /** Adds the records to resolve. */
   begin(records: Iterable<SentRecord>): void {
     for (const record of records) this.#open.add(record);
   }
 
-  /** The lines to write for those that were not found, or that cannot be told. */
+  /** Yields the lines of records that were not found or could not be compared. */
   *settle({ verdict, records, untold }: Verdict): Generator<Buffer> {
     for (const record of records) {
       if (!this.#open.delete(record)) continue;
@@ -115,8 +115,8 @@ export class UnknownResolution {
         this.counts.accepted += 1;
       } else if (verdict === 'untold') {
         this.counts.unknown += 1;
-        const why = untold[0] ?? 'records without a value that could be compared';
-        yield lineOf(record, 'unknown', `it cannot be told whether it was accepted: ${why}`);
+        const why = untold[0] ?? 'records without a value to compare';
+        yield lineOf(record, 'unknown', `verify could not decide whether it was accepted: ${why}`);
       } else {
         this.counts.absent += 1;
         yield lineOf(record, 'notSent', 'verify did not find it');
@@ -124,17 +124,17 @@ export class UnknownResolution {
     }
   }
 
-  /** The lines of those that were not reached: they stay what they were. */
+  /** Yields the lines of records that were not checked and stay unknown. */
   *leave(): Generator<Buffer> {
     for (const record of this.#open) {
       this.counts.unknown += 1;
-      yield lineOf(record, 'unknown', 'verify was stopped before it was looked for');
+      yield lineOf(record, 'unknown', 'verify stopped before it was checked');
     }
     this.#open.clear();
   }
 }
 
-/** A line of a rejects file; the record and its place are those of the line before. */
+/** Builds a line of a rejects file with the record and place of the original line. */
 function lineOf({ row = '{}' }: SentRecord, stage: 'unknown' | 'notSent', error: string): Buffer {
   const before = parseLossless(row);
   const member = (name: string): string =>

@@ -24,22 +24,22 @@ import type { RetryStatus } from '../../client/retry.js';
 import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
 import type { RecordOutput } from '../record-output.js';
 
-/** Where lines go: differences, or what could not be settled. */
+/** Output for differences, or for unresolved records. */
 type LineSink = Pick<RecordOutput, 'write' | 'finish' | 'abort'>;
 
 interface VerifyRequest extends VerifyOptions {
   readonly files: readonly string[];
-  /** Undefined is stdout, unless the lines go `into` something else. */
+  /** Output path, for the result. */
   readonly output?: string | undefined;
   readonly into: () => Promise<LineSink>;
 }
 
 type VerifyHooks = JobHooks<VerifyResult>;
 
-/** Different events to hold in memory at a time. */
+/** Maximum distinct events in memory at a time. */
 const mostEvents = 100_000;
 
-const nothingOpen = 'no record of unknown outcome; a rejects file has such lines';
+const nothingOpen = 'no record of unknown outcome (expected a rejects file)';
 
 interface Verifying {
   readonly request: VerifyRequest;
@@ -51,8 +51,8 @@ interface Verifying {
 }
 
 /**
- * Reads back what an input says was sent. Throws what was in the way before anything was asked for;
- * from then on what goes wrong is part of the result.
+ * Compares an account with the records that an input sent. Throws errors that occur before the
+ * first request; later errors are part of the result.
  */
 export async function verify(
   request: VerifyRequest,
@@ -79,7 +79,7 @@ export async function verify(
       limit: request.limit,
       signal: world.runtime.signal,
     };
-    // A pipe cannot be read again, and what is to be settled is held whole.
+    // A pipe cannot be read again, and all records to settle are kept in memory.
     const isOnce = inputs.totalBytes === undefined || request.settle === true;
     const book = new SentEvents({ zone, most: isOnce ? undefined : mostEvents });
     const sent = new SentInput(reading, book);
@@ -90,7 +90,7 @@ export async function verify(
   }
 }
 
-/** Times of now are another time today, so that `ts: now` compares nothing. */
+/** Returns the options of the mapping. */
 const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
   ...options,
   retryUnknown: settle === true,
@@ -159,7 +159,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   return result;
 }
 
-/** What is read counts until the first answer; from then on what was looked at. */
+/** Reports the records read until the first answer, then the items checked. */
 function progressOf(
   { sent }: Verifying,
   { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: RetryStatus },
@@ -181,7 +181,7 @@ interface Writing {
   readonly sink: LineSink;
 }
 
-/** Counts what was found out, and writes what differs or stays open. */
+/** Counts verdicts, and writes differences or unresolved records. */
 async function writeVerdicts(
   checking: CheckContext,
   { tally, settlement, sink }: Writing,
@@ -216,10 +216,10 @@ function verdictError(
   const { different, missing, checked } = tally.counts;
   return new EngagectlError(
     'E-DIFFERENT',
-    `${tally.differing} of ${checked} are not as they were sent: ${different} different, ${missing} missing`,
+    `${tally.differing} of ${checked} differ from what was sent: ${different} different, ${missing} missing`,
     {
-      why: 'the upload rejected them, somebody changed them since, or reads still lag behind writes',
-      fix: 'the lines of the differences say which, where, and what was found',
+      why: 'the upload rejected them, they changed since, or reads still lag behind writes',
+      fix: 'see the differences for the line, key and found value of each',
     },
   );
 }
@@ -230,14 +230,14 @@ function openError(
 ): EngagectlError | undefined {
   const { absent, unknown } = counts;
   if (unknown > 0) {
-    return new EngagectlError('E-UNKNOWN', `of ${countOf(unknown, 'record')} it cannot be told`, {
-      why: 'the service does not show what would decide it',
-      fix: `${output} says why, record by record`,
+    return new EngagectlError('E-UNKNOWN', `${countOf(unknown, 'record')} could not be resolved`, {
+      why: 'the service does not show enough to decide whether they were accepted',
+      fix: `see ${output} for the cause of each`,
     });
   }
   if (absent === 0) return undefined;
   return new EngagectlError('E-DIFFERENT', `${countOf(absent, 'record')} not found`, {
     why: 'their request was not processed',
-    fix: `send them: give ${output} to the same command as before`,
+    fix: `resend them: run the original command with ${output}`,
   });
 }

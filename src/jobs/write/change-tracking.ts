@@ -14,21 +14,21 @@ import { isUserKey, type RecordKey } from '../../text/record-hash.js';
 import type { JobContext } from '../job-context.js';
 import type { WriteRequest, WriteContext } from './write-request.js';
 
-/** What a write that sends only what changed works with. */
+/** The open baseline of a write with `changed`. */
 export interface ChangeTracking {
   readonly stream: string;
   readonly memory: ChangeTracker;
-  /** Events of the stream are remembered. */
+  /** The stream has a baseline of events. */
   readonly knowsEvents: boolean;
-  /** Writes whom the input does not hold any more, where a file was asked for. */
+  /** Writes the keys missing from the input, if a file was requested. */
   writeGone(): Promise<void>;
-  /** Takes in what was accepted. That this fails is a warning: the next run does it. */
+  /** Merges accepted records into the baseline. A failure is a warning; the next run merges them. */
   close(): void;
 }
 
 /**
- * Opens what is remembered of the account, host, command and stream; undefined where everything is
- * to be sent. Throws E-USAGE, E-RUN-LOCKED, E-FILE-WRITE, E-CONFIG.
+ * Opens the baseline of an account, host, command and stream; undefined without `changed`. Throws
+ * E-USAGE, E-RUN-LOCKED, E-FILE-WRITE, E-CONFIG.
  */
 export async function openChangeTracking(
   writing: WriteContext,
@@ -57,10 +57,10 @@ export async function openChangeTracking(
       owner: owner.words,
       seed: [number(), number()],
       full: request.full === true,
-      doubt: (why) => said.note(`the memory of stream "${stream}" cannot be used: ${why}`),
+      doubt: (why) => said.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
     });
-    const all = 'so all records of the input count as new';
-    if (!memory.isKnown) said.note(`no ${what} of stream "${stream}" is remembered: ${all}`);
+    const all = 'all records of the input count as new';
+    if (!memory.isKnown) said.note(`stream "${stream}" has no baseline of ${what}s: ${all}`);
     return memory;
   };
   const memory = new ChangeTracker(open, { isRehearsal: rehearsal !== undefined });
@@ -78,7 +78,7 @@ export async function openChangeTracking(
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         said.warn(
-          `what was accepted is not taken into the memory yet: ${why}; the next run does it`,
+          `accepted records are not in the baseline of stream "${stream}" yet: ${why}; the next run adds them`,
         );
       } finally {
         lock.release();
@@ -92,20 +92,20 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
   const { option } = words;
   const alone = (['stream', 'full', 'gone'] as const).find((name) => request[name] !== undefined);
   if (!changed && alone) {
-    throw new EngagectlError('E-USAGE', `${option(alone)} goes with ${option('changed')}`, {
-      why: 'it concerns what the runs before have sent, and nothing else remembers that',
-      fix: `add ${option('changed')}, or leave it out`,
+    throw new EngagectlError('E-USAGE', `${option(alone)} requires ${option('changed')}`, {
+      why: 'it refers to the baseline, which only that option uses',
+      fix: `add ${option('changed')}, or omit ${option(alone)}`,
     });
   }
   if (changed && order === 'none') {
-    throw new EngagectlError('E-USAGE', `${option('changed')} needs the order of records`, {
-      why: 'the last record of a user that was accepted has to be the last one sent',
-      fix: `leave out ${option('order', 'none')}`,
+    throw new EngagectlError('E-USAGE', `${option('changed')} requires ordered records`, {
+      why: 'the baseline keeps the last record of a user, which must be the last one sent',
+      fix: `omit ${option('order', 'none')}`,
     });
   }
 }
 
-/** By its first numbers files know whose they are. */
+/** Derives the folder name of a baseline, and the numbers that its files begin with. */
 function ownerOf(names: readonly string[]) {
   const sum = createHash('sha256').update(JSON.stringify(names)).digest();
   return {
@@ -121,10 +121,10 @@ async function lockStream(file: string, stream: string): Promise<FileLock> {
     if (!(error instanceof EngagectlError)) throw error;
     throw new EngagectlError(
       'E-RUN-LOCKED',
-      `another process works on the memory of stream "${stream}"`,
+      `another process uses the baseline of stream "${stream}"`,
       {
-        why: 'it sends what changed of the same stream to the same account',
-        fix: 'wait until it is done; or give each source a stream of its own',
+        why: 'it sends changes of the same stream to the same account',
+        fix: 'wait until it is done, or use a separate stream for each source',
       },
     );
   }
@@ -137,14 +137,14 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-WRITE', `cannot use the folder ${file}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `make the state folder writable, or name another in ${words.stateFolder}`,
+      fix: `make the state folder writable, or set another one with ${words.stateFolder}`,
       file,
       cause,
     });
   }
 }
 
-/** The file for whom the input does not hold; it takes its name when it is whole. Throws E-FILE-WRITE. */
+/** Opens the file of missing keys, published when complete. Throws E-FILE-WRITE. */
 function openGone(name: string | undefined, { runtime: { cwd }, words }: JobContext) {
   if (name === undefined) return undefined;
   const file = path.resolve(cwd, name);
@@ -169,7 +169,7 @@ function openGone(name: string | undefined, { runtime: { cwd }, words }: JobCont
   };
 }
 
-/** A line for somebody the input does not hold: of users a bare list, of addresses type and value. */
+/** Formats a missing key: a bare list for users, `type,value` for addresses. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
   if (isUserKey({ space })) return `${escapeCsvCell(key)}\n`;
   return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;

@@ -20,38 +20,38 @@ import type { WriteContext, WriteRequest } from './write-request.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
 
-/** A write, as the ledger knows it. */
+/** Members of a ledger line that identify a write. */
 type LedgerRun = Pick<
   LedgerEntry,
   'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream'
 >;
 
 interface LedgerPlace {
-  /** The folder of runs that it belongs to. */
+  /** Folder of runs that the ledger belongs to. */
   readonly runs: string;
-  /** The run itself, where it begins now. */
+  /** Id of the run if it was just created. */
   readonly made: string | undefined;
   readonly world: JobContext;
-  /** What was sent before may be sent again. */
+  /** Allow resending what another run sent. */
   readonly again: boolean;
-  /** The events of its stream are remembered one by one: those that were accepted are not sent. */
+  /** The baseline of the stream tracks single events, so accepted ones are not resent. */
   readonly remembers: boolean;
-  /** What stands for standard input, where that has a name. */
+  /** Name of standard input in the ledger, if the run has a name. */
   readonly pipe: string | undefined;
 }
 
 interface FinishedRun {
   readonly result: WriteResult;
-  /** Of all inputs that were read to their end, by any part of the run. */
+  /** Digests of all inputs that any attempt of the run read to the end. */
   readonly digests: DigestTable;
   readonly once: ReadonlySet<NonIdempotentKind>;
-  /** Records that the run began behind. */
+  /** Records at the beginning that earlier runs sent. */
   readonly before: number;
-  /** Its folder is there, and can stay. */
+  /** The run has a folder, which can be kept. */
   readonly isKept: boolean;
 }
 
-/** Undefined for a rehearsal, and where there is no place for a ledger. */
+/** Opens the duplicate protection; undefined for a dry run, and without a state folder. */
 export function openDuplicateProtection(
   { kind, request, world, connection, rehearsal }: WriteContext,
   {
@@ -78,16 +78,16 @@ export function openDuplicateProtection(
   });
 }
 
-/** What a write asks of the ledger before it begins, and tells it at its end. */
+/** Checks a write against the ledger at its start, and records the write at its end. */
 export class DuplicateProtection {
-  /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
+  /** Thrown before records that are not idempotent are sent, because the ledger is damaged. */
   readonly refused: EngagectlError | undefined;
   readonly #isDamaged: boolean;
   readonly #run: LedgerRun;
   readonly #place: LedgerPlace;
-  /** Of runs whose records would do harm, sent again by this command. */
+  /** Runs that sent records which are not safe to resend with this command. */
   readonly #lines: readonly LedgerEntry[];
-  /** The same of runs that sent other parts, which hold some of the same records. */
+  /** The same for runs with another division into shards, which overlap with this one. */
   readonly #otherParts: readonly LedgerEntry[];
 
   constructor(run: LedgerRun, place: LedgerPlace) {
@@ -100,13 +100,13 @@ export class DuplicateProtection {
     this.#isDamaged = damage !== undefined;
     if (damage === undefined) return;
     const error = unreadable(ledgerPath(runs), damage, world);
-    world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
+    world.said.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
     if (!again) this.refused = error;
   }
 
   /**
-   * What of the inputs a run that begins now need not send; of a pipe only of one that is kept. Throws
-   * E-ALREADY-SENT, E-INPUT-CHANGED.
+   * Returns the part of the inputs that a new run need not send. For a pipe, only a journaled run has
+   * one. Throws E-ALREADY-SENT, E-INPUT-CHANGED.
    */
   async sentBefore(
     inputs: Inputs,
@@ -126,7 +126,7 @@ export class DuplicateProtection {
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
     this.#place.world.said.note(
-      `${countOf(sent.records, 'record')} sent on ${when} by run ${run}: what is behind is new`,
+      `run ${run} sent the first ${countOf(sent.records, 'record')} on ${when}; sending the rest`,
     );
     return sent;
   }
@@ -135,7 +135,7 @@ export class DuplicateProtection {
     return this.#place.pipe === undefined ? names : [this.#place.pipe];
   }
 
-  /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
+  /** Records the finished run in the ledger. Returns false if that fails and its folder must stay. */
   note({ result, digests, once: kinds, before, isKept }: FinishedRun, inputs: Inputs): boolean {
     const { run, read, rejected, unknown, exitCode } = result;
     if (before > 0 && read === before) return true;
@@ -153,7 +153,7 @@ export class DuplicateProtection {
     }
   }
 
-  /** The same command with the same content would do harm. */
+  /** Whether resending the same content with the same command is not safe. */
   #doesHarm(line: LedgerEntry): boolean {
     const same = ['accountId', 'command', 'host', 'meaning'] as const;
     const isSame = same.every((name) => line[name] === this.#run[name]);
@@ -164,9 +164,9 @@ export class DuplicateProtection {
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
     const { said, words } = this.#place.world;
-    const what = `the end of run ${run} cannot be noted in ${ledgerPath(this.#place.runs)}: ${error.message}`;
+    const what = `run ${run} cannot be recorded in ${ledgerPath(this.#place.runs)}: ${error.message}`;
     const next = mustStay
-      ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
+      ? `; its folder is kept to prevent duplicates; to record it: ${words.goOn(run)}`
       : '';
     said.warn(`${what}${next}`);
     return !mustStay;
@@ -175,12 +175,12 @@ export class DuplicateProtection {
 
 const unreadable = (file: string, damage: string, { words }: JobContext): EngagectlError =>
   new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
-    why: `${damage}; so nobody can tell whether these records, which do harm when sent twice, were sent before`,
-    fix: `put the file back as it was; or move it away, or give ${words.option('again')}, when you are sure`,
+    why: `${damage}; these records are not safe to resend, and may have been sent before`,
+    fix: `restore the file; or, if they were not sent, move it away or add ${words.option('again')}`,
     file,
   });
 
-/** The inputs of a run as the ledger has them: those that were read to their end; one by one, for there may be many. */
+/** Yields the ledger entries of inputs that were read to the end. There may be many. */
 function* ledgerSources(digests: DigestTable, names: readonly string[]): Generator<LedgerSource> {
   let before: number | undefined;
   for (const [input, name] of names.entries()) {
@@ -204,46 +204,46 @@ function* ledgerSources(digests: DigestTable, names: readonly string[]): Generat
   }
 }
 
-/** What stands for the files of a run from a pipe. */
+/** Returns the name that identifies the input of a run from a pipe. */
 export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
   `stdin (${runName})`;
 
-/** Throws E-USAGE where a name is given to a run that reads files. */
+/** Throws E-USAGE if a run that reads files has a run name. */
 export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext): void {
   if (names.length === 1 && totalBytes === undefined) return;
-  throw new EngagectlError('E-USAGE', `${words.option('runName')} is for input from one pipe`, {
-    why: 'a run from files is found by their names',
-    fix: 'leave it out, or read standard input alone',
+  throw new EngagectlError('E-USAGE', `${words.option('runName')} requires input from one pipe`, {
+    why: 'a run from files is identified by the file names',
+    fix: `omit ${words.option('runName')}, or read only standard input`,
   });
 }
 
-/** An input that is, or begins with, what another run sent. */
+/** An input that equals, or begins with, an input of another run. */
 interface SentInput extends MatchedText {
   readonly name: string;
   readonly records: number;
   readonly line: LedgerEntry;
 }
 
-/** What of the input needs not be sent, as the journal of the run would say it. */
+/** Part of the input that was sent before, as journal entries. */
 interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
   readonly line: LedgerEntry;
-  /** The input holds nothing else. */
+  /** The input contains nothing else. */
   readonly isAll: boolean;
 }
 
 interface Asked {
-  /** Runs that sent records with this meaning which do harm when sent twice. */
+  /** Runs with the same fingerprint that sent records which are not idempotent. */
   readonly lines: readonly LedgerEntry[];
   readonly resume: boolean;
   readonly words: Wording;
 }
 
 /**
- * Holds the inputs against what other runs sent: records that do harm when sent twice are not sent
- * by accident. Undefined: no input is, or begins with, one that was sent. With `resume` the first
- * inputs may be: then the run begins behind them. Throws E-ALREADY-SENT, E-INPUT-CHANGED.
+ * Compares the inputs with those of other runs, to prevent duplicates of records that are not
+ * idempotent. Undefined if no input equals, or begins with, one that was sent. With `resume`, the
+ * first inputs may; then the run starts after them. Throws E-ALREADY-SENT, E-INPUT-CHANGED.
  */
 export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefore | undefined> {
   const sent: (SentInput | undefined)[] = [];
@@ -265,7 +265,7 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   return sentOf(some, isNew < 0);
 }
 
-/** Throws E-ALREADY-SENT where one of `lines` sent other parts of the inputs. */
+/** Throws E-ALREADY-SENT if one of `lines` sent the inputs with another division into shards. */
 async function refuseOtherShards(
   inputs: Inputs,
   {
@@ -280,21 +280,17 @@ async function refuseOtherShards(
     const sent = await matched(inputs, { input, name }, known);
     if (!sent) continue;
     const { run, finished, shard: other } = sent.line;
-    const [was, is] = [other, shard].map((one) => (one ? `shard ${one}` : 'a whole'));
+    const [was, is] = [other, shard].map((one) => (one ? `as shard ${one}` : 'undivided'));
     const day = finished.slice(0, 10);
-    throw new EngagectlError(
-      'E-ALREADY-SENT',
-      `${name} was sent on ${day} as ${was}, by run ${run}`,
-      {
-        why: `as ${is} it would send some of the same records, which do harm when they are sent twice`,
-        fix: `divide it as before, or send it knowingly by ${option('again')}`,
-        file: name,
-      },
-    );
+    throw new EngagectlError('E-ALREADY-SENT', `${name} was sent ${was} on ${day} by run ${run}`, {
+      why: `sending it ${is} would duplicate some of its records`,
+      fix: `use the same shards as before, or resend it with ${option('again')}`,
+      file: name,
+    });
   }
 }
 
-/** Of a pipe: what the last run of its name sent, if it begins like that. It is not read any further. */
+/** Matches a pipe with the last run of its name, reading only as far as that run did. */
 async function pipedBefore(
   inputs: Inputs,
   { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
@@ -307,7 +303,7 @@ async function pipedBefore(
   return sentOf([{ text, isWhole: true, name, records: source.records, line }], false);
 }
 
-/** As the journal of the run would say it. */
+/** Builds the journal entries of a part that was sent before. */
 function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   const { line } = sent.at(-1)!;
   const kinds = line.once.map((of) => ({ kind: 'intent', records: [], of }) as const);
@@ -335,7 +331,7 @@ async function matched(
 ): Promise<SentInput | undefined> {
   const match = await inputs.match(input, known.texts);
   const what = match && known.of.get(match.text);
-  // Every input begins with no records at all.
+  // An empty input is a prefix of every input.
   if (!what || (what.records === 0 && !match.isWhole)) return undefined;
   return { ...match, ...what, name };
 }
@@ -346,7 +342,7 @@ const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest =>
   return { input: 0, offset: bytes, hash: digest, endsInLine, ended: { end, head } };
 };
 
-/** Its records count as accepted, whatever became of each. */
+/** Builds a journal entry that counts all sent records as accepted, whatever their outcome. */
 function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
   const records = recordsOf(sent);
   let ordinal = 0;
@@ -370,7 +366,7 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
 const recordsOf = (sent: readonly SentInput[]): number =>
   sent.reduce((sum, { records }) => sum + records, 0);
 
-const lineGoesOn = 'text was added to its last line, which had no line end, since a run sent it';
+const lineGoesOn = 'text was appended to its last line, which had no newline when it was sent';
 
 function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
   const { run, finished, once } = line;
@@ -380,24 +376,24 @@ function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): E
     'E-ALREADY-SENT',
     `${name} ${what} on ${finished.slice(0, 10)} by run ${run}`,
     {
-      why: `it holds ${records} that do harm when they are sent twice; nothing was sent now`,
+      why: `sending it again would duplicate ${records}; nothing was sent`,
       fix: isWhole
-        ? `leave it, or send it knowingly once more by ${option('again')}; ${option('resume')} sends what is added to it, and else nothing`
-        : `${option('resume')} sends what was added; ${option('again')} sends all of it once more`,
+        ? `${option('resume')} sends only records added since; ${option('again')} resends all of it`
+        : `${option('resume')} sends only what was added; ${option('again')} resends all of it`,
       resumes: true,
       file: name,
     },
   );
 }
 
-/** Behind an input that is new: the run could not begin behind both. */
+/** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
 const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
   new EngagectlError(
     'E-ALREADY-SENT',
     `${name} was sent on ${finished.slice(0, 10)} by run ${run}`,
     {
-      why: 'an input before it is new, and the run begins behind those that were sent',
-      fix: `leave it out, or name it before the new ones; ${option('again')} sends all of them`,
+      why: 'a new input comes before it, and a run can only start after inputs that were sent',
+      fix: `omit it, or list it before the new ones; ${option('again')} resends all of them`,
       file: name,
     },
   );

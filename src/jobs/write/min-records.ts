@@ -2,7 +2,7 @@ import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError, groupDigits } from '../../errors.js';
 import type { Inputs } from '../../input/inputs.js';
 
-/** Reads files until there are as many records as are expected. Throws E-EXPECTED where there are not. */
+/** Reads files until the minimum of records is reached. Throws E-EXPECTED if there are fewer. */
 export async function requireRecords(
   least: number,
   inputs: Inputs,
@@ -22,8 +22,8 @@ export async function requireRecords(
 }
 
 /**
- * Of an input that was read to its end: E-EXPECTED, which says that nothing was sent, else E-TOO-FEW.
- * `accepted`: of those that were sent; undefined: none were.
+ * Builds the error for an input with too few records: E-EXPECTED if nothing was sent (`accepted`
+ * is undefined), otherwise E-TOO-FEW.
  */
 export function tooFewRecordsError(
   records: number,
@@ -36,18 +36,18 @@ export function tooFewRecordsError(
   const [file = 'stdin'] = names;
   const what = `${groupDigits(records)} ${records === 1 ? 'record' : 'records'}`;
   const where = names.length > 1 ? `${names.length} files` : file === '-' ? 'stdin' : file;
-  const message = `${where}: ${what}, at least ${groupDigits(least)} expected`;
+  const message = `${where} has ${what}, expected at least ${groupDigits(least)}`;
   if (accepted === undefined) {
     return new EngagectlError('E-EXPECTED', message, {
-      why: 'the mapping file says so under "records"; what was read may have been cut short',
-      fix: 'ask who made the input, or correct "min" in the mapping file',
+      why: 'the mapping file requires this under "records"; the input may be truncated',
+      fix: 'check how the input was created, or correct "min" in the mapping file',
       file,
     });
   }
   const taken =
     accepted === 1 ? '1 was sent and accepted' : `${groupDigits(accepted)} were sent and accepted`;
   return new EngagectlError('E-TOO-FEW', `${message}; ${taken}`, {
-    why: 'how many a pipe holds is known at its end, and the mapping file asks for more under "records"',
-    fix: 'look at what writes into the pipe; a file with too few records is refused before anything is sent',
+    why: 'the mapping file requires more under "records", and a pipe can be counted only at its end',
+    fix: 'check the program that writes into the pipe; a file is counted before anything is sent',
   });
 }

@@ -22,40 +22,40 @@ import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { JobContext } from '../job-context.js';
 import type { RecordBlock, RejectedRow } from '../../mapping/record-block.js';
 
-/** Text that is read. Of a longer input the rest is estimated. */
+/** Maximum bytes to read. Longer inputs are extrapolated. */
 const mostBytes = 16 * 1024 * 1024;
-/** Numbers that say where records and cells are: a draft keeps them all, and of records of one byte they are most of its memory. */
+/** Maximum record and cell offsets in memory; they outweigh the text if records are tiny. */
 const mostNumbers = 8 * 1024 * 1024;
-/** Nothing is sent, so nothing can be measured: what one request is taken to last. */
+/** Assumed duration of a request, since nothing is sent that could be measured. */
 const secondsPerRequest = 1;
 
 interface PreviewRequest extends UploadOptions {
   readonly files: readonly string[];
-  /** Records to show. */
+  /** Number of records to show. */
   readonly count: number;
-  /** File for a mapping that is drafted from what is read; the preview is by that mapping. */
+  /** File for a mapping inferred from the input. The preview uses that mapping. */
   readonly writeMapping?: string;
-  /** Replace that file. */
+  /** Replace an existing mapping file. */
   readonly overwrite?: boolean;
 }
 
-/** What an upload would do, as far as its input was read. */
+/** Expected result of an upload, based on the part of the input that was read. */
 export interface Preview extends PreviewFindings {
-  /** The first input. */
+  /** Name of the first input. */
   readonly source: string;
-  /** Read, rejected ones among them. */
+  /** Records read, including rejected ones. */
   readonly records: number;
   readonly rejected: number;
-  /** The whole input was read; else its beginning was. */
+  /** The whole input was read, not just its beginning. */
   readonly complete: boolean;
-  /** Of decoded text. */
+  /** Bytes of decoded text. */
   readonly bytesRead: number;
-  /** Of the whole input; null where its size is not known. */
+  /** Estimate for the whole input; null if its size is unknown. */
   readonly estimate: Estimate | null;
   readonly first: readonly PreviewRecord[];
   readonly rejects: readonly PreviewReject[];
   readonly rejectReasons: readonly RejectReason[];
-  /** The mapping that was drafted. */
+  /** The inferred mapping. */
   readonly drafted: MappingFile | null;
   readonly exitCode: number;
 }
@@ -63,17 +63,17 @@ export interface Preview extends PreviewFindings {
 interface RejectReason {
   readonly reason: string;
   readonly count: number;
-  /** Of the first one. */
+  /** Source of the first occurrence. */
   readonly source: string;
   readonly line: number;
 }
 
 interface Estimate {
-  /** That would be sent. */
+  /** Records that would be sent. */
   readonly records: number;
   readonly requests: number;
   readonly bytes: number;
-  /** A guess: no request was made that could tell. */
+  /** Based on an assumed duration, not measured. */
   readonly seconds: number;
   readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
 }
@@ -81,8 +81,8 @@ interface Estimate {
 type PreviewWorld = Pick<JobContext, 'runtime' | 'words' | 'timezone'>;
 
 /**
- * What an upload would send; nothing is sent: no connection is made, and no file is written but
- * `writeMapping`. Throws what reading and mapping throw, and E-OUTPUT-EXISTS.
+ * Previews an upload without connecting. Writes no file but `writeMapping`. Throws errors of
+ * reading and mapping, and E-OUTPUT-EXISTS.
  */
 export async function previewUpload(
   request: PreviewRequest,
@@ -117,7 +117,7 @@ interface Reading extends PreviewWorld {
   readonly blocks: AsyncIterable<RowBlock>;
 }
 
-/** A draft, and the preview of what would be sent by it. */
+/** Infers a mapping, writes it and previews the upload with it. */
 async function draft(
   request: PreviewRequest & MappingFileOptions,
   given: UploadMapping,
@@ -133,7 +133,7 @@ async function draft(
   return { ...preview, drafted };
 }
 
-/** The first rows of an input, and whether there are more. */
+/** Reads the first rows of an input. */
 class Beginning {
   readonly inputs: Inputs;
   readonly #limit: number | undefined;
@@ -197,7 +197,7 @@ function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: Prev
   return new RequestEstimate({ records, bytes: chunkBytes, frameBytes });
 }
 
-/** Of the whole input. Null where it is a pipe that was not read to its end. */
+/** Estimates the whole input. Null for a pipe that was not read to its end. */
 function estimateOf(
   { survey, requests }: PreviewSample,
   { isAll, inputs }: Beginning,
@@ -215,7 +215,7 @@ function estimateOf(
   };
 }
 
-/** Rejects that are told one by one; the others are counted by reason. */
+/** Maximum rejects to list; the others are only counted by reason. */
 const toldRejects = 5;
 
 interface Place {
@@ -223,7 +223,7 @@ interface Place {
   readonly line: number;
 }
 
-/** A record as it would be sent, and the line on which it was read. */
+/** A record to send, and its input line. */
 interface PreviewRecord extends Place {
   /** JSON text. */
   readonly record: string;
@@ -231,7 +231,7 @@ interface PreviewRecord extends Place {
 
 type PreviewReject = Place & Omit<RejectedRow, 'row'>;
 
-/** What was read of an input so far: its first records, and figures about all of them. */
+/** Collects the first records of an input and statistics of all. */
 class PreviewSample {
   readonly survey = new FieldStatistics();
   readonly requests: RequestEstimate;
@@ -259,7 +259,7 @@ class PreviewSample {
   }
 }
 
-/** In the order of their lines. */
+/** Lists the rejects of a block by line. */
 function rejectsOf({ rows: { source, lines, faults }, rejects }: RecordBlock): PreviewReject[] {
   const unread = faults.map(
     ({ line, error }) => ({ source, line, stage: 'parse', error }) as const,
@@ -270,22 +270,22 @@ function rejectsOf({ rows: { source, lines, faults }, rejects }: RecordBlock): P
 
 interface RequestLimits {
   readonly records: number;
-  /** Of a request body. */
+  /** Maximum bytes of a request body. */
   readonly bytes: number;
-  /** Of what surrounds the records. */
+  /** Bytes around the records. */
   readonly frameBytes: number;
 }
 
 /**
- * How many requests records would make: full ones, events and profiles apart. Records that wait
- * for an earlier one of their key are taken as if they did not, and can make a few more.
+ * Estimates the number of requests: full batches, separate for events and profiles. Ignores
+ * per-key ordering, which can add a few requests.
  */
 class RequestEstimate {
   requests = 0;
-  /** Of all bodies. */
+  /** Bytes of all request bodies. */
   bytes = 0;
   readonly #limits: RequestLimits;
-  /** Of the request being filled, for profiles and for events. */
+  /** Size of the open request, for profiles and for events. */
   readonly #records = [0, 0];
   readonly #bytes = [0, 0];
 

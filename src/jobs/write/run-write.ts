@@ -28,8 +28,8 @@ import type { Connection, JobContext } from '../job-context.js';
 import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
 
 /**
- * Does a write from its input to its result. Throws what was in the way before anything was sent;
- * from then on what goes wrong is part of the result.
+ * Runs a write from input to result. Throws errors that occur before the first request; later
+ * errors are part of the result.
  */
 export async function runWrite(
   kind: WriteKind,
@@ -45,7 +45,7 @@ export async function runWrite(
   let connection: Connection | undefined;
   try {
     sayFormats(inputs, world);
-    // What is remembered belongs to an account.
+    // A baseline belongs to an account.
     if (rehearsal !== 'check' || request.changed) connection = await world.connect();
     const mapped = kind.mapper(connection?.zone ?? timeZone(world.timezone));
     const whole = request.retryUnknown ? mapped : holdBackUnknown(mapped);
@@ -74,16 +74,16 @@ export async function runWrite(
   }
 }
 
-/** Of what has no name that tells: a wrong guess is seen at once. */
+/** Reports a format that was detected from the content, so that a wrong guess is noticed. */
 function sayFormats({ guessed }: Inputs, { said, words }: JobContext): void {
   if (!guessed) return;
   const { name, format, others } = guessed;
   const more = others > 0 ? ` and ${groupDigits(others)} more` : '';
   const other = words.option('inputFormat');
-  said.note(`${name}${more}: read as ${format}, by its content; ${other} says otherwise`);
+  said.note(`${name}${more}: detected as ${format} from the content (override with ${other})`);
 }
 
-/** What remembers is loaded where it is asked for. */
+/** Opens the baseline. The module is loaded only if an option needs it. */
 async function openRemembered(writing: WriteContext): Promise<ChangeTracking | undefined> {
   const { changed, stream, full, gone } = writing.request;
   if ([changed, stream, full, gone].every((asked) => asked === undefined)) return undefined;
@@ -133,13 +133,13 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };
   } finally {
-    await tally?.rejects.close(); // open already where the run was refused or declined
+    await tally?.rejects.close(); // still open if the run was refused or declined
     remembered?.close();
     run.close({ keep: unfinished ?? (!done && isResumable(run)) });
   }
 }
 
-/** Last of all: nobody is asked about what would be refused anyway. */
+/** Asks for confirmation, after all other checks. */
 async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const { kind, hooks, request, world, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
@@ -151,23 +151,23 @@ async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   await hooks.confirm?.({ piped, identities });
 }
 
-/** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
+/** Verifies that the text read by earlier attempts is unchanged. Throws E-INPUT-CHANGED. */
 async function verify({ inputs, kind }: WriteContext, earlier: ResumeState): Promise<void> {
   const { digests, watermark } = earlier;
   if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
   const digest = digests.get(0);
-  // Of a demerge, all identities have to be seen again to tell duplicates.
+  // A demerge must read all identities again to find duplicates.
   if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);
 }
 
-/** Runs from files are kept, and those from a pipe that have a name: its producer is run again. */
+/** Opens a journaled run for files and for named pipes, whose producer can be run again. */
 async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
   const { kind, request, world, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal !== undefined) return unjournaledRun(world);
   const isPiped = inputs.totalBytes === undefined;
   if (isPiped && request.runName === undefined) {
     const how = world.words.option('runName', '<name>');
-    const note = `input from a pipe is resumed only by ${how}: starting afresh`;
+    const note = `input from a pipe can be resumed only with ${how}; starting from scratch`;
     if (request.resume) world.said.note(note);
     return unjournaledRun(world);
   }

@@ -46,7 +46,7 @@ interface Parts {
   readonly memory: ChangeTracker | undefined;
 }
 
-/** Reads the input to its end, and sends what is to be sent. */
+/** Reads the input to its end and sends its records. */
 export async function sendInput(
   writing: WriteContext,
   parts: Parts,
@@ -106,7 +106,7 @@ export async function sendInput(
   };
 }
 
-/** What is settled is told, and not what was read: of the bytes the same share. */
+/** Reports records with an outcome, and the same share of the bytes. */
 function progressOf(
   { inputs, rehearsal }: WriteContext,
   { counts }: Tally,
@@ -121,16 +121,16 @@ function progressOf(
   return { read, records, rejected, bytes, totalBytes, inFlight: budget.inFlight, waiting };
 }
 
-/** What is odd about it; `mapper`, where all of it was read. */
+/** Prints warnings about the input; `mapper` is set if all of it was read. */
 function warnOfInput({ inputs, world: { said } }: WriteContext, mapper: Mapper | undefined): void {
   for (const warning of inputs.warnings) said.warn(warning);
   const unseen = mapper?.unseen?.() ?? [];
   if (unseen.length === 0) return;
   const names = unseen.map((name) => JSON.stringify(name)).join(', ');
-  said.warn(`no record has what was named: column ${names}`);
+  said.warn(`no record has the column ${names}`);
 }
 
-/** Of a pipe the number of records is known at its end only. */
+/** Builds the error for a pipe with too few records, whose number is known only at the end. */
 function shortOf(
   { kind, request, inputs }: WriteContext,
   { counts, hasSent }: Tally,
@@ -145,7 +145,7 @@ function shortOf(
   return tooFewRecordsError(records, minRecords, { names, accepted });
 }
 
-/** Counts the outcomes; its rejects file is made with the first reject. */
+/** Opens the outcome counts. The rejects file is created with the first reject. */
 export async function openTally(
   { kind, request, world, hooks, rehearsal, inputs }: WriteContext,
   { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
@@ -167,7 +167,7 @@ export async function openTally(
     rejects,
     sourceRecord,
     keys: kind.keys,
-    // With a name, its producer is run again.
+    // The producer of a named pipe can be run again.
     listNotSent:
       inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
   });
@@ -187,7 +187,7 @@ export async function openTally(
   return tally;
 }
 
-/** What `write` is to do; records go nowhere where only a check is made. */
+/** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(
   { kind, request, world, hooks, rehearsal, inputs, connection, slots }: WriteContext,
   { mapper, earlier, tally, ledger, memory }: Parts,
@@ -196,7 +196,7 @@ function jobOf(
   const { limit, maxRejects } = request;
   const { name } = kind;
   const defaults = writeEndpoints[name];
-  // Of a demerge, all identities have to be seen again to tell duplicates.
+  // A demerge must read all identities again to find duplicates.
   const from = kind.seen ? undefined : earlier?.watermark;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
   return {
@@ -239,7 +239,7 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
   }
 }
 
-/** Records whose outcome is unknown may be sent again, knowingly. */
+/** Clears the intents with `retryUnknown`, so that records of unknown outcome are resent. */
 const toldOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
   retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
 
@@ -252,7 +252,7 @@ interface EndedWrite {
   readonly words: Wording;
 }
 
-/** The most serious thing that can be said of a write that ended; undefined when all went well. */
+/** Returns the most serious error of a finished write; undefined if there was none. */
 function writeError(
   tally: Tally,
   { stopped, job, rehearsal, words }: EndedWrite,
@@ -267,10 +267,10 @@ function writeError(
 
   if (stopped?.exitCode === worst) return stopped;
   if (worst === exitCodes.unknown) {
-    const again = `sending that file with ${words.option('retryUnknown')} sends them again`;
+    const again = `${words.option('retryUnknown')} resends them from that file`;
     const message = `the outcome of ${groupDigits(unknown)} of ${groupDigits(read)} records is unknown`;
     return new EngagectlError('E-UNKNOWN', message, {
-      why: stopped?.message ?? 'no answer told whether the service processed them',
+      why: stopped?.message ?? 'no response confirmed whether the service processed them',
       resumes: rejects.missing > 0 && stopped?.details.resumes,
       fix: rejects.missing > 0 ? stopped?.details.fix : `${words.lookUp(rejects.path)}; ${again}`,
       cause: stopped,
@@ -280,7 +280,7 @@ function writeError(
     return new EngagectlError('E-REJECTED', `${fractionOf(rejected, read, 'records')} rejected`, {
       why: describeRejects(tally.samples),
       fix: rehearsal
-        ? `correct them in the input; ${rejects.path} says where and why`
+        ? `correct them in the input; ${rejects.path} lists each with its error`
         : words.correct(job, rejects.path),
     });
   }
@@ -288,9 +288,8 @@ function writeError(
 }
 
 /**
- * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
- * be read now, and may be readable later. A run that its rejects ended before anything was sent has
- * nothing to go on with.
+ * Whether a run can be resumed: its journal has an outcome, an intent or a rejects file, or cannot
+ * be read at the moment. False for a run that its rejects ended before anything was sent.
  */
 export function isResumable({ kept }: OpenRun<WriteEntry>): boolean {
   if (!kept) return false;

@@ -16,10 +16,10 @@ import type { UploadOptions } from '../job-options.js';
 import type { WriteHooks, WriteRequest, InputWarning, Remarks } from './write-request.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 
-/** What surrounds the records in a request body. */
+/** Text before and after the records of a request body. */
 export const uploadFrame = ['{"d":[', ']}'] as const;
 
-/** Creates or updates user profiles; or adds events. Throws like `performWrite`, and E-USAGE. */
+/** Creates or updates user profiles, or adds events. Throws like `runWrite`, and E-USAGE. */
 export async function upload(
   request: WriteRequest & UploadOptions,
   world: JobContext,
@@ -44,8 +44,8 @@ export async function upload(
 }
 
 /**
- * How rows become records; the zone is the account's. `drafted` stands for the mapping file. Throws
- * E-USAGE, E-FILE-READ.
+ * Builds the mapping of rows to records, without the time zone. `drafted` replaces the mapping
+ * file. Throws E-USAGE, E-FILE-READ.
  */
 export async function uploadMapping(
   options: UploadOptions,
@@ -57,9 +57,9 @@ export async function uploadMapping(
 ): Promise<Omit<UploadMapping, 'zone'>> {
   const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
   if (type !== 'event' && ts !== undefined) {
-    throw new EngagectlError('E-USAGE', `${words.option('ts')} is for events`, {
-      why: 'it says when something happened, and a profile has no such time',
-      fix: `add ${words.option('type', 'event')}, or leave it out`,
+    throw new EngagectlError('E-USAGE', `${words.option('ts')} requires events`, {
+      why: 'a profile has no time',
+      fix: `add ${words.option('type', 'event')}, or omit ${words.option('ts')}`,
     });
   }
   if (type === 'event' && options.recoverQuotes) throw noRecovery('events', words);
@@ -75,8 +75,8 @@ export async function uploadMapping(
 }
 
 /**
- * The mapping without the time of `ts: now`, which is another one in every part of a run, and
- * without the consent to send records of unknown outcome again, which may be given later.
+ * Returns the mapping for the fingerprint of a run: without the current time, which differs on
+ * resume, and without `retryUnknown`, which may be added on resume.
  */
 const meaningOf = ({
   map,
@@ -94,7 +94,7 @@ const meaningOf = ({
   drop: [...drop],
   only: only && [...only],
   tsNow: tsNow !== undefined,
-  // how many records are too few decides nothing about any of them
+  // minRecords does not change what is sent
   expected: expected && {
     required: [...expected.required],
     isExact: expected.isExact,
@@ -103,10 +103,9 @@ const meaningOf = ({
 });
 
 /**
- * What is to be said in every run of what the service takes and was hardly meant so: only the first block is looked
- * at, so that no record costs more for it. And in a check, what a preview would call a likely mistake that the service
- * refuses: a survey takes far longer than all else of a check, so that of long inputs it gets ever fewer
- * blocks: the first, second, fourth, eighth …
+ * Warns of likely mistakes. Every run checks only its first block, so there is no cost per record.
+ * A check (`--check`) also reports mistakes that the service would reject; since field statistics
+ * are slow, it samples the first, second, fourth, eighth … block.
  */
 function inputWarnings(
   mapping: UploadMapping,
@@ -130,15 +129,15 @@ function inputWarnings(
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
-/** What a spreadsheet made of long numbers: of identities, one user of many. */
+/** Long numbers that a spreadsheet shortened, which merges users if they are identities. */
 const ofValues = 'shortened-number';
 
-/** Mistakes in the names of members; those of a CSV are seen in its header. */
+/** Mistakes in member names. For CSV, the header check finds them. */
 const ofNames = new Set(['field-spelling', 'outside-data', 'event-as-profile']);
 
 function doubtsOf(block: RecordBlock, mapping: UploadMapping): readonly InputWarning[] {
   const { source, cells, bytes } = block.rows;
-  // Of names the header told. To begin a survey costs 3 ms.
+  // The header check covers names. Field statistics cost 3 ms to start.
   if (cells && !/\d[eE][+-]?\d/.test(bytes.toString('latin1'))) return [];
   const survey = new FieldStatistics();
   survey.add(block);
@@ -159,7 +158,7 @@ const refusalsOf = (
       if (code === null) return [];
       const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
       const where = line === null ? '' : `, first on line ${line}`;
-      const text = `${name}${what}${where}; the service refuses it with ${code}: ${fix}`;
+      const text = `${name}${what}${where}; the service rejects it with ${code}: ${fix}`;
       const isOfPerson = column !== null && isPersonalColumn(column, [mapping.identity]);
       return [{ text, personal: isOfPerson ? quotedIn(what) : [] }];
     },

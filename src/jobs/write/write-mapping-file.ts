@@ -9,14 +9,14 @@ import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Wording, JobContext } from '../job-context.js';
 
-/** Where a drafted mapping file goes. */
+/** Path of the mapping file to write. */
 export interface MappingFileOptions {
   readonly writeMapping: string;
-  /** Replace what is there. */
+  /** Replace an existing file. */
   readonly overwrite?: boolean;
 }
 
-/** Refuses what stands in its way. Throws E-OUTPUT-EXISTS, E-USAGE, E-FILE-WRITE. */
+/** Resolves and checks the path of a mapping file. Throws E-OUTPUT-EXISTS, E-USAGE, E-FILE-WRITE. */
 export async function mappingFileTarget(
   { writeMapping, overwrite }: MappingFileOptions,
   { runtime, words }: Pick<JobContext, 'runtime' | 'words'>,
@@ -25,8 +25,8 @@ export async function mappingFileTarget(
     words.option(name === 'output' ? 'writeMapping' : name, value);
   const target = await resolveTarget(writeMapping, { cwd: runtime.cwd, option });
   if (target.kind !== 'file') {
-    throw new EngagectlError('E-USAGE', `${writeMapping} is no place for a mapping file`, {
-      why: 'the preview goes there, or it is no regular file',
+    throw new EngagectlError('E-USAGE', `${writeMapping} cannot be the mapping file`, {
+      why: 'it is standard output, which shows the preview, or not a regular file',
       fix: `name a file: ${option('writeMapping', 'mapping.json')}`,
     });
   }
@@ -34,7 +34,7 @@ export async function mappingFileTarget(
   return target;
 }
 
-/** Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
+/** Writes the mapping file atomically. Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
 export async function writeMappingFile(
   drafted: MappingFile,
   target: FileTarget,
@@ -51,7 +51,7 @@ export async function writeMappingFile(
   }
 }
 
-/** What is drafted from these rows. Throws E-COLUMN-MISSING, E-USAGE. */
+/** Infers a mapping from rows. Throws E-COLUMN-MISSING, E-USAGE. */
 export function inferFromRows(
   rows: readonly RowBlock[],
   { headers, first }: Inputs,
@@ -61,24 +61,24 @@ export function inferFromRows(
   const [table] = headers;
   const other = headers.find(({ header }) => header !== table?.header);
   if (other) {
-    throw new EngagectlError('E-USAGE', `${first} and ${other.source} have other columns`, {
-      why: 'a mapping file that names all columns fits one kind of file',
-      fix: 'draft one for each of them',
+    throw new EngagectlError('E-USAGE', `${first} and ${other.source} have different columns`, {
+      why: 'a mapping file fits files with the same columns only',
+      fix: 'create one mapping file for each of them',
     });
   }
   const sampled = sampleRows(rows, table?.header ?? [], given.zone);
   if (sampled === undefined) {
-    throw new EngagectlError('E-USAGE', `${first} has no columns that could be mapped`, {
-      why: 'it holds records of the service or of an export, which are sent as they are',
-      fix: `leave out ${option('writeMapping')}`,
+    throw new EngagectlError('E-USAGE', `${first} has no columns to map`, {
+      why: 'it contains records in the format of the service or of an export, which are sent unchanged',
+      fix: `omit ${option('writeMapping')}`,
     });
   }
   const drafted = inferMapping(sampled, given);
   if (drafted) return drafted;
   const names = sampled.columns.map(({ name }) => JSON.stringify(name)).join(', ');
   throw new EngagectlError('E-COLUMN-MISSING', `${first}: no column looks like an identity`, {
-    why: `columns are ${names || 'not there'}; an identity has a value in every row, and another one in each`,
-    fix: `name it: ${option('identity', '<column>')}`,
+    why: `columns: ${names || 'none'}; an identity has a unique value in every row`,
+    fix: `choose a column: ${option('identity', '<column>')}`,
     file: first,
   });
 }

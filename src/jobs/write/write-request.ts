@@ -7,66 +7,66 @@ import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';
 import type { Connection, JobContext } from '../job-context.js';
 
-/** What makes one write different from the others. */
+/** Definition of a kind of write: upload, subscribe or demerge. */
 export interface WriteKind {
   readonly name: WriteEndpoint;
-  /** Column name of a bare list, where one is taken. */
+  /** Column name of a bare list, if lists are accepted. */
   readonly listColumn?: string | undefined;
-  /** All that decides what is sent, for a run that is resumed. */
+  /** Options that decide what is sent; fingerprinted to verify a resumed run. */
   readonly meaning: unknown;
-  /** What surrounds the records in a request body. */
+  /** Text before and after the records of a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: TimeZone): Mapper;
-  /** Columns that say who a record is of. */
+  /** Columns that identify the user of a record. */
   readonly keys?: readonly string[];
-  /** Of a whole input; fewer are not what was expected. */
+  /** Minimum records of the whole input. */
   readonly minRecords?: number | undefined;
-  /** Looks at what is mapped, for what is to be said of it. */
+  /** Creates the checks for warnings about mapped records. */
   remarks?(headers: readonly (readonly string[])[], isCheck: boolean): Remarks;
-  /** Identities that occurred, of which none is sent twice. */
+  /** Identities seen so far, to send each only once. */
   readonly seen?: IdentitySet;
-  /** What is about to be done, found by reading the input once more. */
+  /** Counts the identities of the input, for the confirmation. Reads the input once more. */
   survey?(inputs: Inputs, mapper: Mapper): Promise<IdentityCount>;
 }
 
-/** What is said of an input. */
+/** A warning about an input. */
 export interface InputWarning {
   readonly text: string;
-  /** Identities and addresses in it. */
+  /** Identities and addresses in the text, for masking. */
   readonly personal: readonly string[];
 }
 
 export interface Remarks {
-  /** What is to be said of a block at once. */
+  /** Returns warnings about a block, to be printed immediately. */
   look(block: RecordBlock): readonly InputWarning[];
-  /** What all of them together show, a sentence for each kind. */
+  /** Returns warnings about all blocks, one for each kind. */
   found(): readonly InputWarning[];
 }
 
-/** What the command line may ask for besides. */
+/** Options of a write including those of the command line. */
 export interface WriteRequest extends WriteOptions {
   readonly files: readonly string[];
-  /** The unfinished run that is meant, and no other. */
+  /** Id of the only run to resume. */
   readonly run?: string | undefined;
-  /** False: keep nothing to resume from. */
+  /** False keeps no journal; the run cannot be resumed. */
   readonly journal: boolean;
 }
 
-/** Who asked for a write, and wants to be asked and told. */
+/** Callbacks of a write. */
 export interface WriteHooks extends JobHooks<WriteResult> {
-  /** Last chance to refuse, before the first request. */
+  /** Called before the first request. Throws to cancel. */
   confirm?(about: ConfirmPrompt): Promise<void>;
-  /** More is read when it resolves. */
+  /** Awaited before each further block of input. */
   readonly ready?: () => Promise<void>;
 }
 
 export interface ConfirmPrompt {
-  /** The input can be read only once. */
+  /** The input is a pipe and can be read only once. */
   readonly piped: boolean;
   readonly identities: IdentityCount | undefined;
 }
 
-/** What a write is to do, and with what. */
+/** Everything a running write works with. */
 export interface WriteContext {
   readonly kind: WriteKind;
   readonly request: WriteRequest;
@@ -75,6 +75,6 @@ export interface WriteContext {
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
   readonly connection: Connection | undefined;
-  /** Most requests in flight. */
+  /** Maximum requests in flight. */
   readonly slots: number;
 }

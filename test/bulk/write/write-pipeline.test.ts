@@ -787,7 +787,7 @@ describe('--check, --dry-run and --limit', () => {
   });
 
   it.each([
-    ['--check', 'correct them in the input; users.csv.rejects.ndjson says where and why'],
+    ['--check', 'correct them in the input; users.csv.rejects.ndjson lists each with its error'],
     ['--strict', 'correct the input, or allow more with --max-rejects'],
   ])('a check with rejects (%s) proposes nothing that goes on from there', async (flag, fix) => {
     const world = makeWorld();

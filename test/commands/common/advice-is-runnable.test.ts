@@ -131,8 +131,8 @@ it('-o=file is -o file, and a word behind -- stays what it is', async () => {
 });
 
 it.each([
-  ['u', 'identity\nu1\n', 'u: read as csv, by its content; --input-format says otherwise\n'],
-  ['u', '{"identity":"u1"}\n', 'u: read as ndjson, by its content; '],
+  ['u', 'identity\nu1\n', 'u: detected as csv from the content (override with --input-format)\n'],
+  ['u', '{"identity":"u1"}\n', 'u: detected as ndjson from the content (override '],
   ['u', '', undefined],
   ['u.csv', 'identity\nu1\n', undefined],
 ])('says how a file is read whose name does not tell: %s', async (name, text, note) => {

@@ -37,7 +37,7 @@ it('a check says what the service is known to refuse, as a preview does', async 
   const { code, stderr } = await world.run(['upload', 'a.ndjson', '--check']);
   expect([code, stderr]).toEqual([
     0,
-    expect.stringMatching(/"a": .*line 1; the service refuses it with 512/),
+    expect.stringMatching(/"a": .*line 1; the service rejects it with 512/),
   ]);
 });
 

@@ -95,10 +95,10 @@ it.each([
 
 it.each([
   [['--style', 'hash'], 'openssl rand'],
-  [['--style', 'slug', '--key-file', 'cuid.key'], 'takes no key'],
+  [['--style', 'slug', '--key-file', 'cuid.key'], 'cannot be combined with --key-file'],
   [['--key-file', 'users.csv'], 'shorter than 16'],
   [['--key-file', 'none'], 'there is no such file'],
-  [['-o', 'out.ndjson'], 'lines of a table'],
+  [['-o', 'out.ndjson'], 'contains table rows'],
 ])('refuses %j', async (flags, says) => {
   const { code, stderr } = await derive(makeWorld(), 'id\nann\n', ['--from', 'id', ...flags]);
   expect(code).toBe(2);

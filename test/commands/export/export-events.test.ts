@@ -244,9 +244,9 @@ describe('engagectl export-events', () => {
   it.each([
     [
       ['--event', unexportableEvents[0], '--event', 'A', '--event', unexportableEvents[1]],
-      /cannot be exported: Notification Sent, Notification Bounce\n/,
+      /cannot export Notification Sent, Notification Bounce\n/,
     ],
-    [['--event', 'A', '--event', 'A'], /given twice/],
+    [['--event', 'A', '--event', 'A'], /--event A occurs twice/],
     [['--event', 'A', '--batch-size', '22'], /from 23 to 5000/],
     [['--event', 'A', '--batch-size', '5001'], /from 23 to 5000/],
     [['--event', 'A', '--no-split', '-o', '{day}.csv'], /--no-split/],

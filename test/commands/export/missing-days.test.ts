@@ -115,12 +115,15 @@ describe('--missing', () => {
   });
 
   it.each([
-    [['-o', 'all.ndjson', '--missing'], '--missing needs a file a day'],
-    [['--missing'], '--missing needs a file a day'],
-    [['-o', '{day}.ndjson', '--refresh', '2d'], '--refresh goes with --missing'],
-    [['-o', 'all.ndjson', '--min-records', '2'], '--min-records needs a file a day'],
-    [['-o', '{day}.ndjson', '--missing', '--overwrite'], '--missing leaves alone what is there'],
-    [['-o', '{day}.ndjson', '--missing', '--no-split'], '--no-split has no days'],
+    [['-o', 'all.ndjson', '--missing'], '--missing requires one file per day'],
+    [['--missing'], '--missing requires one file per day'],
+    [['-o', '{day}.ndjson', '--refresh', '2d'], '--refresh requires --missing'],
+    [['-o', 'all.ndjson', '--min-records', '2'], '--min-records requires one file per day'],
+    [
+      ['-o', '{day}.ndjson', '--missing', '--overwrite'],
+      '--missing cannot be combined with --overwrite',
+    ],
+    [['-o', '{day}.ndjson', '--missing', '--no-split'], '--no-split cannot write one file per day'],
     [['-o', '{day}.ndjson', '--missing', '--refresh', '0d'], 'number of days like 3d'],
     [['-o', '{day}.ndjson', '--missing', '--min-records', '0'], 'whole number from 1 on'],
   ])('is refused with %j', async (flags, message) => {

@@ -172,7 +172,7 @@ it('a user whose line cannot be read is told from one that is not there', async 
   const { code, stderr } = await world.run(['get-profile', '--input', 'ids.csv']);
   expect([code, stderr]).toEqual([
     3,
-    expect.stringContaining('why: 1 could not be read, 1 unknown to the service\n'),
+    expect.stringContaining('why: 1 parse error, 1 unknown to the service\n'),
   ]);
 });
 
@@ -360,6 +360,6 @@ describe('--rejects x.csv', () => {
     const { world } = await serve();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
     const { code, stderr } = await world.run(['upload', 'users.ndjson', '--rejects', 'bad.csv']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('the input is no CSV')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('the input is not CSV')]);
   });
 });

@@ -210,7 +210,7 @@ describe('the least number of records', () => {
       const { code, stderr } = await upload(world, 'u.csv', ...rehearsal);
       expect([code, stderr]).toEqual([
         8,
-        expect.stringContaining('E-EXPECTED: u.csv: 2 records, at least 3 expected'),
+        expect.stringContaining('E-EXPECTED: u.csv has 2 records, expected at least 3'),
       ]);
     }
     expect(service.requests()).toEqual([]);
@@ -224,14 +224,17 @@ describe('the least number of records', () => {
       world.run(['upload', '-', '--mapping', 'm.json', ...argv], { stdin: text });
     const short = 'identity,Name\na1,A\nb2,B\n';
     const { code, stdout, stderr } = await piped(short, '--json');
-    const few = 'stdin: 2 records, at least 3 expected';
+    const few = 'stdin has 2 records, expected at least 3';
     expect([code, stderr]).toEqual([
       3,
       expect.stringContaining(`"E-TOO-FEW","message":"${few}; 2 were sent and accepted"`),
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ accepted: 2, exitCode: 3 });
     expect(service.requests()).toHaveLength(1);
-    const nothingSent = [8, expect.stringMatching(/E-EXPECTED: stdin: [02] records, at least 3/)];
+    const nothingSent = [
+      8,
+      expect.stringMatching(/E-EXPECTED: stdin has [02] records, expected at least 3/),
+    ];
     for (const [text, ...argv] of [
       [short, '--check'],
       ['identity,Name\n'],

@@ -206,7 +206,7 @@ describe('--shard', () => {
     for (const more of [['--shard', '1/3'], ['--shard', '1/3', '--resume'], [], ['--resume']]) {
       const { code, stderr } = await send(...more);
       expect(code).toBe(8);
-      expect(stderr).toMatch(/E-ALREADY-SENT.*as shard \d\/2, by run/);
+      expect(stderr).toMatch(/E-ALREADY-SENT.*as shard \d\/2 on \S+ by run/);
     }
     expect((await send('--shard', '1/2', '--resume')).summary.accepted).toBe(0);
     expect((await send('--again')).summary.accepted).toBe(4);

@@ -211,14 +211,14 @@ describe('upload --preview --write-mapping', () => {
       { 'u.csv': 'id,a\nu,1\n', 'v.csv': 'id,b\nu,1\n' },
       ['v.csv', '--preview'],
       2,
-      'u.csv and v.csv have other columns',
+      'u.csv and v.csv have different columns',
     ],
     [
       'records of the service',
       { 'u.csv': '{"type":"profile","identity":"u","profileData":{}}\n' },
       ['--input-format', 'ndjson', '--preview'],
       2,
-      'u.csv has no columns that could be mapped',
+      'u.csv has no columns to map',
     ],
     ['no preview', { 'u.csv': 'id\nu\n' }, [], 2, '--write-mapping is for --preview'],
     [
