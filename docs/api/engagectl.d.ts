@@ -98,9 +98,8 @@ declare class EngagectlError extends Error {
 
 type OutputFormat = 'ndjson' | 'csv' | 'json';
 
-/** Formats of the write commands' input. `list` is one bare value a line. */
-declare const inputFormats: readonly ['csv', 'tsv', 'ndjson', 'json', 'list'];
-type InputFormat = (typeof inputFormats)[number];
+/** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
+type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 
 /** How an input is read. */
 interface ReadingOptions {
@@ -134,75 +133,81 @@ interface ReadOptions extends ReadingOptions {
   /** Take the first records only. */
   readonly limit?: number;
 }
-/** What upload, subscribe and demerge have in common. */
+/** Options that upload, subscribe and demerge share. */
 interface WriteOptions extends ReadOptions {
   /** Records per request; default: the service's maximum. */
   readonly chunkSize?: number;
   /** Bytes per request; default 4 MiB. */
   readonly chunkBytes?: number;
-  /** Most requests in flight. */
+  /** Maximum requests in flight. */
   readonly concurrency?: number;
-  /** Only the records whose key falls to this process; `concurrency` is that of all together. */
+  /** Send only the records of this shard. `concurrency` is the limit of all shards together. */
   readonly shard?: Shard | undefined;
-  /** `key`, the default: records of one key arrive in input order. */
+  /** `key` (default): records of one key arrive in input order. */
   readonly order?: 'key' | 'none';
   /** File that rejected records are written to. */
   readonly rejects?: string;
-  /** Stop when more than that were rejected. */
+  /** Stop when more records than this are rejected. */
   readonly maxRejects?: RejectLimit;
-  /** Send records of a rejects file whose outcome is unknown again. */
+  /** Resend records of unknown outcome from a rejects file. */
   readonly retryUnknown?: boolean;
-  /** Go on with the unfinished run of the same job, if there is one. */
+  /** Resume the unfinished run of the same job, if there is one. */
   readonly resume?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
-  /** Of input from a pipe: the name by which another process can go on with the run. */
+  /** Name of a run whose input is a pipe; another process can resume the run by this name. */
   readonly runName?: string;
-  /** Send records that do harm when sent twice once more, though another run sent the same. */
+  /** Resend records that are not idempotent although another run sent them. */
   readonly again?: boolean;
-  /** Send only what is not as the account last accepted it from us. */
+  /** Send only records that changed since they were last accepted. */
   readonly changed?: boolean;
-  /** Where that is remembered; sources of other columns of the same users have others. Default `default`. */
+  /**
+   * Name of the baseline for `changed`; default `default`. Use one for each source that sends other
+   * columns of the same users.
+   */
   readonly stream?: string;
-  /** With `changed`: send everything, and remember it. */
+  /** With `changed`: send all records and rebuild the baseline. */
   readonly full?: boolean;
-  /** With `changed`: file for the users or addresses remembered that the input does not hold. */
+  /** With `changed`: file for users or addresses of the baseline that are not in the input. */
   readonly gone?: string;
-  /** Change nothing: `check` sends nothing; `dryRun` lets the service check, where it can. */
+  /** Change nothing. `check` sends nothing; `dryRun` lets the service validate, if it can. */
   readonly rehearsal?: Rehearsal | undefined;
 }
-/** What every job can be given. */
+/** Options of every job. */
 interface JobOptions {
-  /** Stops the job, for whatever reason. What is in flight may finish. */
+  /** Stops the job. Requests in flight may finish. */
   readonly signal?: AbortSignal;
 }
-/** Names input columns throughout. */
+/** Options of an upload. Column names are those of the input. */
 interface UploadOptions extends WriteOptions {
-  /** What flat rows are; default: profiles. */
+  /** Type of flat rows; default `profile`. */
   readonly type?: 'profile' | 'event';
   /** Column of the identity; default `identity`. */
   readonly identity?: string;
-  /** Key by the objectId in this column. */
+  /** Column of the objectId, to identify users by it. */
   readonly objectId?: string;
-  /** `column=key` each: send a column under another name. */
+  /** Renamed columns, each as `column=key`. */
   readonly map?: readonly string[];
-  /** `column:type` each, of string, integer, number, boolean, date, json, `phone:+91`; else strings. */
+  /**
+   * Column types, each as `column:type`: string (default), integer, number, boolean, date, json or
+   * `phone:+91`.
+   */
   readonly types?: readonly string[];
   /** Columns that are not sent. */
   readonly drop?: readonly string[];
-  /** The only columns that are sent. */
+  /** Columns that are sent; default: all. */
   readonly only?: readonly string[];
-  /** Path of a JSON file with all of this, and with what is expected of the input. */
+  /** Path of a JSON file with these options and with checks of the input. */
   readonly mapping?: string;
-  /** What an empty cell is sent as; default: it is left out. */
+  /** How an empty cell is sent; default `omit`. */
   readonly empty?: 'omit' | 'null' | 'string';
-  /** Of events whose row has no evtName. */
+  /** Name of events whose row has no evtName. */
   readonly eventName?: string;
-  /** The time of events whose row has no ts. */
+  /** Time of events whose row has no ts. */
   readonly ts?: 'now';
 }
 interface SubscribeOptions extends WriteOptions {
-  /** Where the input does not say. */
+  /** Type of rows that do not state one. */
   readonly type?: 'phone' | 'whatsapp' | 'email';
   readonly status?: 'Unsubscribe' | 'Resubscribe';
 }
@@ -210,9 +215,9 @@ interface DemergeOptions extends WriteOptions {
   /** Column of the identity; default `identity`. */
   readonly identity?: string;
 }
-/** Nothing is to be changed: records are read and checked here, or by the service as well. */
+/** How a run without changes validates records: locally, or by the service as well. */
 type Rehearsal = 'check' | 'dryRun';
-/** A percentage is judged from 1000 records on, and at the end. */
+/** Limit of rejected records. A percentage is checked after 1000 records and at the end. */
 type RejectLimit =
   | {
       readonly records: number;
@@ -220,7 +225,7 @@ type RejectLimit =
   | {
       readonly percent: number;
     };
-/** What an export asks the service for. */
+/** What an export requests from the service. */
 interface ExportOptions {
   /**
    * First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week,
@@ -228,90 +233,90 @@ interface ExportOptions {
    */
   readonly from: string;
   readonly to: string;
-  /** Records per page; of profiles a multiple of 23. Default 4991. */
+  /** Records per page; for profiles a multiple of 23. Default 4991. */
   readonly batchSize?: number;
-  /** End after so many records: of one document, by one request at a time. Default: all. */
+  /** Maximum records. Needs a single output file and one request at a time. Default: all. */
   readonly limit?: number;
-  /** With app fields: versions, make and model of devices. */
+  /** Include app fields: versions, make and model of devices. */
   readonly app?: boolean;
-  /** False: without the summaries of users' events. */
+  /** False omits the event summaries of users. */
   readonly eventSummaries?: boolean;
-  /** False: without custom profile properties. */
+  /** False omits custom profile properties. */
   readonly profileProperties?: boolean;
-  /** Milliseconds of the first pause while the data is not ready; default 2000. */
+  /** First pause while the data is not ready, in milliseconds; default 2000. */
   readonly pollInterval?: number;
-  /** Longest time to wait for it, in milliseconds; default 30 minutes. */
+  /** Maximum time to wait for the data, in milliseconds; default 30 minutes. */
   readonly pendingTimeout?: number;
 }
 interface ProfileExportOptions extends ExportOptions {
-  /** The event that the users did. */
+  /** Event that the users performed. */
   readonly event: string;
 }
 interface EventExportOptions extends ExportOptions {
   readonly event: string | readonly string[];
-  /** False: one cursor for the whole range, not one a day. */
+  /** False uses one cursor for the whole range instead of one per day. */
   readonly split?: boolean;
-  /** Most requests in flight; default 3. */
+  /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
-  /** Only every n-th slice; `concurrency` is that of all shards together. */
+  /** Export only every n-th slice. `concurrency` is the limit of all shards together. */
   readonly shard?: Shard | undefined;
-  /** Adds `event_name` and `ts_utc` to each record; always so with several events. */
+  /** Add `event_name` and `ts_utc` to each record; always on with several events. */
   readonly withEventName?: boolean;
 }
 /** How records are written to a file. */
 interface FileOptions {
-  /** Else by the extension of the file's name, else NDJSON. */
+  /** Default: by the file extension, otherwise NDJSON. */
   readonly format?: OutputFormat;
-  /** Of a CSV; default: all. */
+  /** Columns of a CSV; default: all. */
   readonly columns?: readonly string[];
-  /** Cells of a CSV that a spreadsheet would run: default `keep`. */
+  /** CSV cells that a spreadsheet would run as formulas; default `keep`. */
   readonly csvFormulas?: 'keep' | 'escape';
-  /** Begin a CSV with a byte order mark. */
+  /** Start a CSV with a byte order mark. */
   readonly bom?: boolean;
   /** Replace an existing file. */
   readonly overwrite?: boolean;
-  /** Set the partial file of an earlier run aside, and start again. */
+  /** Set the partial file of an earlier run aside and restart. */
   readonly fresh?: boolean;
-  /** Go on with an export to this file that did not finish, if there is one. */
+  /** Resume the unfinished export to this file, if there is one. */
   readonly resume?: boolean;
 }
-/** How files of one day each are written: `{day}` stands in the name. */
+/** How one file per day is written; the name contains `{day}`. */
 interface DayFileOptions extends FileOptions {
-  /** Fetch only the days that have no file. The last day must be over. */
+  /** Fetch only days that have no file. The last day must be over. */
   readonly missing?: boolean;
-  /** So many days at the end of the range are fetched again, and replaced when they are whole. */
+  /** Number of days at the end of the range to fetch again. Complete files replace the old ones. */
   readonly refresh?: number;
-  /** A day with fewer is not put in place, and counts as missing. */
+  /** Minimum records of a day. A day with fewer is not published and counts as missing. */
   readonly minRecords?: number;
 }
 interface LookUpOptions extends ReadOptions {
-  /** What the source identifies users by, where it does not say. */
+  /** Identifier of sources that do not name one. */
   readonly by?: 'identity' | 'email' | 'objectId';
-  /** Most requests in flight; default 3. */
+  /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
-  /** Add what the subscription flags mean for SMS, WhatsApp and email. */
+  /** Add whether the user is reachable by SMS, WhatsApp and email. */
   readonly reachability?: boolean;
 }
-/** What was sent, as the options of the write say it, and how it is looked for. */
+/** Options of the write that sent the input, and how to look for its records. */
 interface VerifyOptions extends Omit<
   UploadOptions,
   Exclude<keyof WriteOptions, keyof ReadOptions>
 > {
-  /** The input is one of `subscribe`: addresses are compared by the flags of who has them. */
+  /** Set for the input of a `subscribe`. Compares the flags of the users who have the addresses. */
   readonly subscriptions?: SubscribeOptions | undefined;
-  /** Users or addresses to look up; default 300. */
+  /** Number of users or addresses to look up; default 300. */
   readonly sample?: number;
-  /** The same seed takes the same sample. */
+  /** Seed of the sample. */
   readonly seed?: number;
-  /** Look all of them up. */
+  /** Look up all of them. */
   readonly all?: boolean;
-  /** The input is a rejects file: its records of unknown outcome are looked up, all of them. */
+  /** Look up all records of unknown outcome in a rejects file. */
   readonly settle?: boolean;
-  /** Milliseconds in which what differs is looked at again; default 0. */
+  /** Time in which differences are checked again, in milliseconds; default 0. */
   readonly within?: number;
-  /** Longest time to wait for a day of events that is not ready, in milliseconds; default 30 minutes. */
+  /** Maximum time to wait until a day of events is ready, in milliseconds; default 30 minutes. */
   readonly pendingTimeout?: number;
-  /** Most requests in flight; default 3. */
+  /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
 }
 
@@ -381,89 +386,92 @@ declare function nodeRuntime(
   onStatusRequest?: Runtime['onStatusRequest'],
 ): Runtime;
 
-/** What every run comes to. */
+/** Result of every run. */
 interface RunResult {
-  /** Names the run. */
+  /** Run id. */
   readonly run: string;
-  /** Null where only a check was made, without an account. */
+  /** Null for a check without an account. */
   readonly accountId: string | null;
   readonly requests: number;
   readonly retries: number;
   readonly seconds: number;
-  /** What the command line would exit with; 0: everything is done and accounted for. */
+  /** Exit code of the command line; 0 if all work is done and accounted for. */
   readonly exitCode: ExitCode;
-  /** The most serious thing to be said of the run; undefined when all went well. */
+  /** Most serious error of the run; undefined if there was none. */
   readonly error: EngagectlError | undefined;
-  /** What was done is kept, and the same job with `resume` goes on. */
+  /** The run can be continued by the same job with `resume`. */
   readonly unfinished: boolean;
 }
-/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged. */
+/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged */
 interface WriteResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
   readonly rejected: number;
-  /** May have been processed, and do harm when sent twice. */
+  /** Records that may have been processed and are not idempotent. */
   readonly unknown: number;
   readonly notSent: number;
-  /** Accepted by an earlier part of the same run. */
+  /** Records that an earlier attempt of the same run committed. */
   readonly resumed: number;
   readonly duplicates: number;
-  /** Not sent, since the account accepted them as they are before. */
+  /** Records not sent because they did not change since they were last accepted. */
   readonly unchanged: number;
-  /** Of a write that sends only what changed. */
+  /** Set for a write with `changed`. */
   readonly plan?: ChangeCounts;
-  /** Of a shard: records that others account for, which are not among those read. */
+  /** Set for a shard: records of other shards, not included in `read`. */
   readonly otherShards?: number;
   readonly bytesSent: number;
-  /** Null when there was nothing to write into one. */
+  /** Null if no record was rejected. */
   readonly rejectsFile: string | null;
-  /** The whole input was worked through. */
+  /** The whole input was processed. */
   readonly done: boolean;
-  /** What ended the run before its input did. */
+  /** Error that ended the run before the end of the input. */
   readonly stopped: EngagectlError | undefined;
 }
-/** Records of an input against what the account accepted before. */
+/** Records of an input compared to the baseline. */
 interface ChangeCounts {
   readonly new: number;
   readonly changed: number;
   readonly unchanged: number;
-  /** Users or addresses remembered that the input does not hold. */
+  /** Users or addresses of the baseline that are not in the input. */
   readonly gone: number;
 }
-/** Where a job stands. */
+/** Progress of a running job. */
 interface JobProgress {
-  /** Of the input. */
+  /** Records read from the input. */
   readonly read: number;
-  /** That have their outcome, or were received. */
+  /** Records that have an outcome; for an export, records received. */
   readonly records: number;
   readonly rejected: number;
-  /** Of the input, as far as it is settled; of an export, what was received. */
+  /** Bytes of the input that have an outcome; for an export, bytes received. */
   readonly bytes: number;
-  /** Undefined where nobody knows: exports, and input that is no file. */
+  /** Undefined if unknown: for exports and for input that is not a file. */
   readonly totalBytes: number | undefined;
   readonly inFlight: number;
-  /** Of an export, cursors followed to their end, and how many there are. */
+  /** Cursors of an export: finished, and total. */
   readonly slices?: readonly [done: number, all: number];
-  /** What is waited for, where requests fail: `connection refused, try 3, next in 4 s` and where; or that data is not ready. */
+  /**
+   * Cause of a pause: data that is not ready, or failing requests, like
+   * `connection refused, try 3, next in 4 s` and the host.
+   */
   readonly waiting: string | undefined;
 }
 /** A record that was not accepted. */
 interface RejectedRecord {
-  /** The file; `stdin` for records that come from none. */
+  /** Input file, or `stdin`. */
   readonly source: string;
-  /** Where the record begins, 1-based. */
+  /** First line of the record, 1-based. */
   readonly line: number;
   readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
-  /** Of the service. */
+  /** Error code of the service. */
   readonly code?: number | undefined;
   readonly error: string;
-  /** JSON text of what was read. */
+  /** JSON text of the input record. */
   readonly record?: string;
-  /** In its place: bytes that are no UTF-8. */
+  /** Set instead of `record` for bytes that are not UTF-8. */
   readonly recordBase64?: string;
 }
 interface ExportResult extends RunResult {
-  /** First and last day, YYYY-MM-DD, and the zone they are days of. */
+  /** First and last day, YYYY-MM-DD, in `timezone`. */
   readonly from: string;
   readonly to: string;
   readonly timezone: string;
@@ -471,26 +479,26 @@ interface ExportResult extends RunResult {
   readonly pages: number;
   readonly pendingSeconds: number;
   readonly bytes: number;
-  /** Null where the records did not go to a file. */
+  /** Null if the records were not written to a file. */
   readonly output: string | null;
-  /** Only of an export that leaves out days that are there, or that are too short. */
+  /** Set for an export with `missing` or `minRecords`. */
   readonly days?: DayCounts;
 }
 /**
- * Files of one day each, with `{event}` in the name of one event's day. Those that are neither present,
- * fetched, refreshed nor short could not be fetched.
+ * Counts of day files (one per event and day if the name contains `{event}`). Files that are not
+ * present, fetched, refreshed or short could not be fetched.
  */
 interface DayCounts {
   readonly wanted: number;
-  /** There already, and left alone. */
+  /** Existing files that were kept. */
   readonly present: number;
   readonly fetched: number;
-  /** There already, and replaced. */
+  /** Existing files that were replaced. */
   readonly refreshed: number;
-  /** Fewer records than a day must have: not put in place. */
+  /** Files with fewer records than the minimum; not published. */
   readonly short: number;
 }
-/** checked = same + different + missing; users, addresses or events, not records. */
+/** checked = same + different + missing; counts users, addresses and events, not records. */
 interface VerifyResult extends RunResult {
   readonly read: number;
   /** Records that would not be sent. */
@@ -499,63 +507,63 @@ interface VerifyResult extends RunResult {
   readonly same: number;
   readonly different: number;
   readonly missing: number;
-  /** What the service does not show well enough to tell. */
+  /** Items that could not be compared because the service does not show enough of them. */
   readonly untold: number;
-  /** Keys that came back in another spelling. */
+  /** Keys that the service returned in another spelling. */
   readonly foldedKeys: number;
-  /** Of the sample; the same one takes it again. */
+  /** Seed of the sample, to repeat it. */
   readonly seed: number;
-  /** What is proved, in one sentence. */
+  /** What the comparison proves, in one sentence. */
   readonly proof: string;
-  /** The largest share of all that may differ, 95 % sure; null where all were looked at. */
+  /** Upper bound of the share that differs, with 95 % confidence; null if all were compared. */
   readonly mostDiffer: number | null;
-  /** Only with `settle`. */
+  /** Set with `settle`. */
   readonly settled?: SettledCounts;
-  /** Null where differences did not go to a file. */
+  /** Null if the differences were not written to a file. */
   readonly output: string | null;
 }
-/** What became of the records whose outcome was unknown. */
+/** Counts of resolved records of unknown outcome. */
 interface SettledCounts {
-  /** Found: they were accepted. */
+  /** Records found: they were accepted. */
   readonly accepted: number;
-  /** Not found: they can be sent. */
+  /** Records not found: they can be sent. */
   readonly absent: number;
   readonly unknown: number;
 }
 
-/** Everything needed to talk to one account of the service. */
+/** Access to one account of the service. */
 interface ConnectOptions {
-  /** https, or http to this machine. */
+  /** Base URL: https, or http for localhost. */
   readonly baseUrl: string;
   readonly accountId: string;
   readonly passcode: string;
-  /** Of the authentication headers; default `X-Service`. */
+  /** Prefix of the authentication headers; default `X-Service`. */
   readonly headerPrefix?: string;
-  /** IANA name, for relative dates and times without an offset; default UTC. */
+  /** Time zone (IANA name) for relative dates and times without an offset; default UTC. */
   readonly timezone?: string;
   readonly retry?: {
-    /** Attempts of one request, not counting 429s; default 8. */
+    /** Maximum attempts per request, not counting 429s; default 8. */
     readonly maxAttempts?: number;
-    /** Longest time one request may spend in retries, in milliseconds; default 10 minutes. */
+    /** Maximum time one request may spend in retries, in milliseconds; default 10 minutes. */
     readonly retryForMs?: number;
-    /** First back-off, in milliseconds; default 500. */
+    /** First backoff, in milliseconds; default 500. */
     readonly retryBaseMs?: number;
   };
   readonly fetchLimits?: {
-    /** Of a whole request that writes, of silence in one that reads; default 60 seconds. */
+    /** Timeout of a whole write request; for reads, of inactivity. Default 60 seconds. */
     readonly timeoutMs?: number;
-    /** Most requests in flight, of all jobs together; default 15. */
+    /** Maximum requests in flight of all jobs together; default 15. */
     readonly maxInFlight?: number;
   };
   /**
-   * Folder for the journals of runs from files and to files, so that another process can go on with
-   * them. The command line shares it when it is its state folder. Default: nothing is kept.
+   * Folder for journals of runs from or to files, so that another process can resume them. May be
+   * the state folder of the command line. Default: no journals.
    */
   readonly stateFolder?: string;
-  /** Is told what the command line would show: each request with `verbose`. */
+  /** Receives the messages of the command line, and each request as `verbose`. */
   readonly log?: (kind: 'note' | 'warning' | 'verbose', text: string) => void;
 }
-/** Records: files by their paths, bytes of a file, or objects. */
+/** Input records: paths of files, a stream of a file's bytes, or objects. */
 type Source = string | readonly string[] | Readable | Iterable<object> | AsyncIterable<object>;
 /** One account of the service. */
 interface Account extends AsyncDisposable {
@@ -563,62 +571,65 @@ interface Account extends AsyncDisposable {
   upload(source: Source, options?: UploadOptions & JobOptions): WriteRun;
   /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
   subscribe(source: Source, options?: SubscribeOptions & JobOptions): WriteRun;
-  /** Demerges profiles by identity. Nobody is asked. */
+  /** Demerges profiles by identity, without confirmation. */
   demerge(source: Source, options?: DemergeOptions & JobOptions): WriteRun;
-  /** Profiles of users who did an event in a range of days. */
+  /** Exports the profiles of users who performed an event in a range of days. */
   exportProfiles(query: ProfileExportOptions & JobOptions): Export;
-  /** Events of a range of days, in the order of the names given, then of days. */
+  /** Exports the events of a range of days, in the order of the given names, then by day. */
   exportEvents(query: EventExportOptions & JobOptions): Export<DayFileOptions>;
-  /** Reads back what an upload of this source sent, with the same options, and compares. */
+  /** Compares the account with what an upload of this source with the same options sent. */
   verify(source: Source, options?: VerifyOptions & JobOptions): VerifyRun;
-  /** Undefined where nobody has the identifier. */
+  /** Looks up one user; undefined if there is none. */
   getProfile(
     user: UserIdentifier,
     options?: Pick<LookUpOptions, 'reachability'> & JobOptions,
   ): Promise<JsonObject | undefined>;
-  /** In the order asked for. Records of a source name the user by `identity`, `email` or `objectId`. */
+  /** Looks up users in input order, by `identity`, `email` or `objectId` of each record. */
   getProfiles(source: Source, options?: LookUpOptions & JobOptions): AsyncGenerator<LookedUpUser>;
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
-/** A run under way. `result` rejects only where nothing was begun; what goes wrong later is part of it. */
+/**
+ * A running job. `result` rejects only for errors before the first request; later errors are part
+ * of the result.
+ */
 interface Run<Result> {
   readonly result: Promise<Result>;
   progress(): JobProgress;
 }
 interface WriteRun extends Run<WriteResult> {
   /**
-   * The records that are not accepted, as they are found; once. To be asked for at once where there
-   * may be more than 10,000. Whoever reads them slowly slows the run down.
+   * Yields rejected records as they occur. Can be read once; start immediately if there may be more
+   * than 10,000. A slow reader slows down the run.
    */
   rejects(): AsyncGenerator<RejectedRecord>;
 }
 interface VerifyRun extends Run<VerifyResult> {
   /**
-   * What is not as it was sent; once. With `settle`: what was not found or cannot be told, as the lines
-   * of a rejects file.
+   * Yields the differences. Can be read once. With `settle`, yields lines of a rejects file instead,
+   * for records that were not found or could not be compared.
    */
   differences(): AsyncGenerator<VerifyDifference | RejectedRecord>;
 }
-/** One value that is not as it was sent. */
+/** A value that differs from what was sent. */
 interface VerifyDifference {
   readonly source: string;
   readonly line: number;
-  /** Identity or objectId; of a subscription its address. */
+  /** Identity or objectId; for a subscription the address. */
   readonly identity: string;
-  /** Of profileData; an event's name; null where the user is missing as a whole. */
+  /** Key of profileData, or event name; null if the whole user is missing. */
   readonly key: string | null;
   readonly sent: unknown;
   readonly found: unknown;
   readonly verdict: 'different' | 'missing';
 }
 type JsonObject = Record<string, unknown>;
-/** Its records, parsed; each loop asks the service anew. */
+/** An export. Iterating yields parsed records; each loop sends new requests. */
 interface Export<Options extends FileOptions = FileOptions> extends AsyncIterable<JsonObject> {
   records(): AsyncGenerator<JsonObject>;
-  /** JSON text of each record as the service wrote it: no number changes. */
+  /** Yields the JSON text of each record as received, so numbers keep their spelling. */
   texts(): AsyncGenerator<string>;
-  /** Writes a file, in the format of its name's extension: `.ndjson`, `.csv`, `.json`, each also `.gz`. */
+  /** Writes a file in the format of its extension: `.ndjson`, `.csv` or `.json`, each also `.gz`. */
   toFile(path: string, options?: Options): Run<ExportResult>;
 }
 type UserIdentifier =
@@ -634,7 +645,7 @@ type UserIdentifier =
 interface LookedUpUser {
   readonly by: 'identity' | 'email' | 'objectId';
   readonly value: string;
-  /** Undefined where nobody has the identifier. */
+  /** Undefined if there is no such user. */
   readonly profile: JsonObject | undefined;
 }
 
@@ -642,8 +653,8 @@ interface LookedUpUser {
 declare function main(argv: readonly string[], outside: Runtime): Promise<ExitCode>;
 
 /**
- * An account of the service. Nothing is sent yet. Throws E-BASE-URL for an address that the passcode
- * must not be sent to.
+ * Connects to one account of the service. Sends nothing yet. Throws E-BASE-URL for an address that
+ * must not receive the passcode.
  */
 declare const connect: (options: ConnectOptions) => Account;
 

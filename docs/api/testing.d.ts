@@ -177,86 +177,89 @@ interface LoggedRequest {
   fault: number | null;
 }
 
-/** All of them may be left out. Times are in milliseconds. */
+/** Options of the test service. All are optional. Times are in milliseconds. */
 interface TestServiceOptions {
-  /** Upload records, or paths of files of them (NDJSON or JSON, also .gz); also what an export made. */
+  /** Upload or export records, or paths of NDJSON or JSON files of them (may be gzipped). */
   readonly seed?: readonly (string | object)[];
-  /** True, the default: nothing touches the disk. False: a temporary folder, for millions of users. */
+  /** Keep all data in memory (default). False uses a temporary folder, for millions of users. */
   readonly memory?: boolean;
-  /** 0, the default, takes any free port of 127.0.0.1. */
+  /** Port on 127.0.0.1. 0 (default) takes any free port. */
   readonly port?: number;
-  /** Default `X-Service`; of several, each is taken. */
+  /** Accepted prefixes of the authentication headers; default `X-Service`. */
   readonly headerPrefix?: string | readonly string[];
   readonly accountId?: string;
-  /** Made for this service when it is missing. */
+  /** Generated if missing. */
   readonly passcode?: string;
-  /** True: TLS, with a certificate made for this service: `caFile`. */
+  /** Serve TLS with a generated certificate, see `caFile`. */
   readonly tls?: boolean;
-  /** IANA name of the account's time zone; default UTC. */
+  /** Time zone of the account, an IANA name; default UTC. */
   readonly timezone?: string;
-  /** Every answer waits so long, after the request was processed. */
+  /** Delay of every response after its request was processed. */
   readonly latencyMs?: number;
   /** Seconds after which reads see a write. */
   readonly lagSeconds?: number;
   /** Polls before a cursor is ready. */
   readonly pendingPolls?: number;
-  /** Requests in flight: 429 beyond. Default 15 uploads, 3 of each other endpoint. */
+  /** Maximum requests in flight; more get 429. Default: 15 uploads, 3 for each other endpoint. */
   readonly maxConcurrent?: {
     readonly upload: number;
     readonly other: number;
   };
-  /** How it plays what deployments do differently. */
+  /** Behavior in which deployments differ. */
   readonly variants?: Partial<Variants>;
-  /** Account and key of the calling system; without it no calls are routed. */
+  /** Account and key of the calling system. Without them, no calls are routed. */
   readonly calls?: CallingOptions;
   /**
-   * Is told of each request of the API when all of it has arrived, and waited for: what it does is done before the
-   * request is, and a promise holds the request as long as a test wants it. What it throws is the text of a 500.
+   * Called for each API request after it has fully arrived, and awaited before the request is
+   * processed, so a test can delay a request. If it throws, the response is a 500 with that text.
    */
   readonly onRequest?: (request: TestRequest) => void | Promise<void>;
 }
-/** A request that the service saw. `body`: its JSON, or its text where it is none. */
+/** A request that the service received. `body` is the parsed JSON, or the text if it is not JSON. */
 type TestRequest = Omit<LoggedRequest, 'body'> & {
   readonly body: unknown;
 };
 interface TestClock {
   now(): Date;
-  /** Stops at this instant: a text is ISO 8601 with an offset, a number epoch seconds. */
+  /** Stops the clock at an instant: ISO 8601 with an offset, or epoch seconds. */
   set(instant: Date | string | number): void;
-  /** Moves it, stopped or not. */
+  /** Moves the clock forward, stopped or not. */
   advance(seconds: number): void;
-  /** Lets it run with the world's clock again. */
+  /** Returns to the system clock. */
   release(): void;
 }
-/** A service of its own: nothing of it is shared with others in the same process. */
+/** A running test service. Shares no state with other services in the same process. */
 interface TestService {
   readonly url: string;
   readonly accountId: string;
   readonly passcode: string;
-  /** The certificate to trust, as NODE_EXTRA_CA_CERTS and others take it; undefined without TLS. */
+  /** Path of the certificate to trust, for NODE_EXTRA_CA_CERTS; undefined without TLS. */
   readonly caFile: string | undefined;
-  /** For a program under test: ENGAGECTL_BASE_URL, _ACCOUNT_ID, _PASSCODE, _HEADER_PREFIX; with TLS NODE_EXTRA_CA_CERTS; with calls their account and key. */
+  /**
+   * Environment of a program under test: ENGAGECTL_BASE_URL, _ACCOUNT_ID, _PASSCODE,
+   * _HEADER_PREFIX; NODE_EXTRA_CA_CERTS with TLS; the calling account and key with `calls`.
+   */
   readonly env: Readonly<Record<string, string>>;
-  /** The latest 1000 requests of the API, oldest first: after the id `since`, of one endpoint or of all. */
+  /** Returns the latest 1000 API requests, oldest first, after the id `since`. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
-  /** Back to the seed: data, calls, faults, requests seen and the clock. Snapshots stay. */
+  /** Resets data, calls, faults, the request log and the clock to the seed. Keeps snapshots. */
   reset(): Promise<void>;
-  /** Keeps the data as it is now, under a name of letters, digits, - and _. */
+  /** Saves the data under a name of letters, digits, - and _. */
   snapshot(name: string): void;
-  /** Makes the data what it was then; throws when there is no such snapshot. */
+  /** Restores the data of a snapshot; throws if the snapshot does not exist. */
   restore(name: string): void;
   /**
-   * Has something happen to requests. Rejects with what is wrong with a rule, and where. Its `seen` and
-   * `played` go on counting.
+   * Adds a fault rule. Rejects with the location and cause of an error in the rule. The counters
+   * `seen` and `played` of the returned rule stay current.
    */
   fault(rule: FaultRuleInput): Promise<ActiveRule>;
-  /** Deletes one rule, or all of them. */
+  /** Deletes one rule, or all rules. */
   clearFaults(rule?: ActiveRule): void;
   readonly clock: TestClock;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
-/** Starts the local service in this process; it is ready when this resolves (contract §10). */
+/** Starts the local service in this process. The service is ready when the promise resolves. */
 declare function startService(options?: TestServiceOptions): Promise<TestService>;
 
 export { startService };

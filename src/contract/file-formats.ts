@@ -10,24 +10,24 @@ interface InputFormatFacts {
 }
 
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
-export const inputFormats = {
+export type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
+
+const inputFormats: Readonly<Record<InputFormat, InputFormatFacts>> = {
   csv: { extensions: ['csv'], label: 'CSV', delimiter: ',' },
   tsv: { extensions: ['tsv'], label: 'TSV', delimiter: '\t' },
   ndjson: { extensions: ['ndjson', 'jsonl'], label: 'NDJSON' },
   json: { extensions: ['json'], label: 'JSON' },
   list: { extensions: [], delimiter: '' },
-} as const satisfies Readonly<Record<string, InputFormatFacts>>;
-export type InputFormat = keyof typeof inputFormats;
+};
 export const inputFormatNames = Object.keys(inputFormats) as InputFormat[];
-
-const factsOf = (format: InputFormat): InputFormatFacts => inputFormats[format];
 
 /** Default delimiter of a format; empty for a list. Undefined for JSON formats, which have no cells. */
 export const defaultDelimiter = (format: InputFormat): string | undefined =>
-  factsOf(format).delimiter;
+  inputFormats[format].delimiter;
 
 /** Whether a format has rows with a header row. */
-export const isTableFormat = (format: InputFormat): boolean => Boolean(factsOf(format).delimiter);
+export const isTableFormat = (format: InputFormat): boolean =>
+  Boolean(inputFormats[format].delimiter);
 
 interface Compression {
   /** File name extension, without the period. */
@@ -59,7 +59,7 @@ const compressedExtensions = compressionEntries.map(([, { extension }]) => `.${e
 
 /** Formats and compressions of inputs, for help texts. */
 export const inputFormatsText = `${joinWords(
-  inputFormatNames.flatMap((format) => factsOf(format).label ?? []),
+  inputFormatNames.flatMap((format) => inputFormats[format].label ?? []),
 )}, each also ${joinWords(compressedExtensions)}`;
 
 /** The parts of a file name: `users`, `.ndjson` and `gzip` of `users.ndjson.gz`. */
@@ -91,7 +91,7 @@ export function parseFileName(name: string): FileNameParts {
 /** The input format that a file name stands for; undefined if its extension is not a known one. */
 export function inputFormatOfName(name: string): InputFormat | undefined {
   const extension = parseFileName(name).extension.slice(1).toLowerCase();
-  return inputFormatNames.find((format) => factsOf(format).extensions.includes(extension));
+  return inputFormatNames.find((format) => inputFormats[format].extensions.includes(extension));
 }
 
 /** Whether a file name stands for a table: CSV or TSV, also compressed. */

@@ -279,7 +279,7 @@ async function survive(
     }
   }
   // Null: killed, or aborted by itself as a call between its own threads failed.
-  const stays = /cannot remove the run folder|cannot be noted/.test(first.stderr);
+  const stays = /cannot remove the run folder|cannot be recorded/.test(first.stderr);
   if (code !== null && !stays) expect([6, 9], first.stderr).toContain(code);
   // Killed when the run was done and forgotten: there is nothing left to go on with.
   if (code === null && stdout !== '' && !unfinished(world)) {

@@ -91,7 +91,7 @@ it.each([
   ['no network', ['ann_1'], { ENGAGECTL_BASE_URL: 'http://127.0.0.1:9' }, 5, 'NO_NETWORK'],
   ['no microphone', ['ann_1', '--microphone', 'denied'], {}, 3, 'MIC_DENIED (5001)'],
   ['a call to oneself', ['bob_1'], {}, 2, 'SELF_CALL'],
-  ['a receiver that is no cuid', ['a-b_cd'], {}, 2, '--to "a-b_cd" is no cuid'],
+  ['a receiver that is no cuid', ['a-b_cd'], {}, 2, '--to "a-b_cd" is not a valid cuid'],
   ['half a pair', ['ann_1'], { ENGAGECTL_CALL_API_KEY: '' }, 2, 'ENGAGECTL_CALL_ACCOUNT_ID is set'],
 ])('refuses to call, and says why: %s', async (_, [to = '', ...flags], env, exitCode, says) => {
   const { run } = await callingWorld();
@@ -226,7 +226,7 @@ it('a second listener of one cuid takes the place of the first, which says so', 
   const first = await listen('ann_1');
   const second = await listen('ann_1');
   expect(await first.ended()).toBe(3);
-  expect(first.stderr).toContain('ann_1 gets no more calls here: CUID_ELSEWHERE');
+  expect(first.stderr).toContain('ann_1 receives no more calls here: CUID_ELSEWHERE');
   second.signal('SIGINT');
   await second.ended();
 });

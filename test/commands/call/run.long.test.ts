@@ -119,7 +119,7 @@ it('a missed call shows its buttons, one of them is clicked once, and the listen
   expect(listener.lines.at(-1)).toMatchObject({ callId, actionId: 'later' });
   const again = run(['missed', 'click', callId, 'later']);
   expect(await again.ended()).toBe(3);
-  expect(again.stderr).toContain('clicked before');
+  expect(again.stderr).toContain('was already clicked');
   const log = run(['log', '--since', '1h']);
   expect(await log.ended()).toBe(0);
   expect(log.lines).toMatchObject([{ callId, status: 'missed', callContext: 'Order 25' }]);
