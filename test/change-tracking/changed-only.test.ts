@@ -354,7 +354,7 @@ describe('a memory in doubt', () => {
     ['empty', () => Buffer.of()],
     ['flipped in an entry', (bytes: Buffer) => flipped(bytes, 100)],
     ['flipped in its count', (bytes: Buffer) => flipped(bytes, 24)],
-    ['of a newer version', newer, 'it is of version 2, this program knows 1'],
+    ['of a newer version', newer, 'it has version 2, and this program supports 1'],
     ['of another owner', (bytes: Buffer) => flipped(bytes, 16)],
     [
       'something else',
@@ -391,7 +391,10 @@ describe('a memory in doubt', () => {
     rmSync(file);
     writeFileSync(file.replace('.base', '.log'), '');
     const { summary, stderr } = await run(...upload);
-    expect([summary.accepted, stderr]).toEqual([50, expect.stringContaining('belongs to nothing')]);
+    expect([summary.accepted, stderr]).toEqual([
+      50,
+      expect.stringContaining('the change log has no baseline'),
+    ]);
     expect((await run(...upload)).summary.unchanged).toBe(50);
   });
 
@@ -404,7 +407,7 @@ describe('a memory in doubt', () => {
       mkdirSync(file);
       writeFileSync(world.path('u.csv'), csv([['somebody new', 'Rome']]));
       const { code, stderr } = await run(...upload);
-      expect([code, stderr]).toEqual([9, expect.stringContaining('cannot be kept')]);
+      expect([code, stderr]).toEqual([9, expect.stringContaining('cannot save accepted records')]);
       expect(stderr).toMatch(/"why":"EISDIR: illegal operation on a directory, (read|open)/);
     },
   );

@@ -4,33 +4,33 @@ import { hashWords } from '../../text/record-hash.js';
 import { FileDraft } from '../../files/atomic-write.js';
 
 /**
- * A file of entries of 16 bytes, as four numbers: the low and high half of a key's hash, and of its
- * record's. They are signed, since V8 keeps such numbers without a place in the heap for each.
+ * Numbers in an entry: the low and high half of the key's hash, then of the record's hash. They are
+ * signed, because V8 keeps signed 32-bit numbers without allocating a heap object for each.
  */
 export const entryWords = hashWords;
 export const entryBytes = 4 * entryWords;
 
-/** Numbers of 32 bits before the entries. */
+/** Numbers in the file header. */
 const headWords = 10;
 export const headBytes = 4 * headWords;
 
-/** Also tells whether the machine that wrote it orders bytes as this one does. */
+/** File signature. It also differs if the file was written with another byte order. */
 const magic = 0x45_4d_45_31;
 const version = 1;
 
-/** What a file of entries says of itself. */
+/** Contents of the file header. */
 export interface BaselineHeader {
-  /** Of the hashes. */
+  /** Seed of the hashes. */
   readonly seed: readonly [low: number, high: number];
-  /** Whose it is: digest of account, host, stream and kind. */
+  /** Digest of account, host, stream and kind. */
   readonly owner: readonly [low: number, high: number];
   readonly count: number;
   /** CRC-32 of all entries. */
-  readonly sum: number;
+  readonly checksum: number;
 }
 
-export function headOf({ seed, owner, count, sum }: BaselineHeader): Buffer {
-  const words = Uint32Array.of(magic, version, ...seed, ...owner, count, sum, 0, 0);
+export function encodeHeader({ seed, owner, count, checksum }: BaselineHeader): Buffer {
+  const words = Uint32Array.of(magic, version, ...seed, ...owner, count, checksum, 0, 0);
   const bytes = Buffer.from(words.buffer);
   words[headWords - 1] = crc32(bytes.subarray(0, headBytes - 4));
   return bytes;
@@ -38,30 +38,33 @@ export function headOf({ seed, owner, count, sum }: BaselineHeader): Buffer {
 
 const chunkEntries = 16_384;
 
-/** Why a file is not what it should be, in a few words. */
+/** A baseline file that cannot be trusted; the message gives the reason. */
 export class CorruptBaseline extends Error {}
 
-/** Entries in the order of their keys. */
+/** Reads a file of entries, sorted by key. */
 export class BaselineFile {
   readonly head: BaselineHeader;
   readonly #file: number;
 
-  /** Throws DoubtfulFile, or what the file system says. */
+  /** Throws CorruptBaseline or a file system error. */
   constructor(path: string) {
     this.#file = openSync(path, 'r');
     try {
       this.head = readHead(this.#file);
       const length = headBytes + entryBytes * this.head.count;
-      if (fstatSync(this.#file).size !== length) throw new CorruptBaseline('it is cut');
+      if (fstatSync(this.#file).size !== length) throw new CorruptBaseline('it is truncated');
     } catch (error) {
       this.close();
       throw error;
     }
   }
 
-  /** All entries in order, some at a time; each array is only lent. Throws DoubtfulFile, at the end of them. */
+  /**
+   * Yields all entries in order. The array is reused for the next chunk. Throws CorruptBaseline after
+   * the last chunk if the checksum differs.
+   */
   *chunks(): Generator<Int32Array> {
-    const { count, sum } = this.head;
+    const { count, checksum } = this.head;
     const chunk = new Int32Array(entryWords * chunkEntries);
     let read = 0;
     for (let index = 0; index < count; index += chunkEntries) {
@@ -70,13 +73,13 @@ export class BaselineFile {
       read = crc32(bytesOf(words), read);
       yield words;
     }
-    if (read !== sum) throw new CorruptBaseline('its checksum does not fit');
+    if (read !== checksum) throw new CorruptBaseline('its checksum does not match');
   }
 
-  /** Fills `words` with the entries from this one on. Throws DoubtfulFile. */
+  /** Fills `words` with entries, starting at `index`. Throws CorruptBaseline. */
   read(words: Int32Array, index: number): void {
-    if (!filled(this.#file, words, headBytes + entryBytes * index))
-      throw new CorruptBaseline('it is cut');
+    if (!readWords(this.#file, words, headBytes + entryBytes * index))
+      throw new CorruptBaseline('it is truncated');
   }
 
   close(): void {
@@ -89,21 +92,27 @@ export const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32A
 
 function readHead(file: number): BaselineHeader {
   const words = new Uint32Array(headWords);
-  if (!filled(file, words, 0)) throw new CorruptBaseline('it is cut');
+  if (!readWords(file, words, 0)) throw new CorruptBaseline('it is truncated');
   if (words[0] !== magic)
-    throw new CorruptBaseline('it is none of ours, or of another kind of machine');
-  const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, sum = 0] = words;
-  // First: of another version the rest may be laid out otherwise.
+    throw new CorruptBaseline(
+      'it is not a baseline file, or was written on another kind of machine',
+    );
+  const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, checksum = 0] = words;
+  // Checked before the checksum: another version may have another layout.
   if (is !== version)
-    throw new CorruptBaseline(`it is of version ${is}, this program knows ${version}`);
+    throw new CorruptBaseline(`it has version ${is}, and this program supports ${version}`);
   if (words[headWords - 1] !== crc32(bytesOf(words).subarray(0, headBytes - 4))) {
-    throw new CorruptBaseline('its checksum does not fit');
+    throw new CorruptBaseline('its checksum does not match');
   }
-  return { seed: [seed0, seed1], owner: [owner0, owner1], count, sum };
+  return { seed: [seed0, seed1], owner: [owner0, owner1], count, checksum };
 }
 
-/** Reads words from a place of a file on; false where it ends before. */
-export function filled(file: number, words: Int32Array | Uint32Array, position: number): boolean {
+/** Fills `words` from a position in the file. Returns false if the file is too short. */
+export function readWords(
+  file: number,
+  words: Int32Array | Uint32Array,
+  position: number,
+): boolean {
   const bytes = bytesOf(words);
   for (let at = 0; at < bytes.length;) {
     const read = readSync(file, bytes, at, bytes.length - at, position + at);
@@ -113,35 +122,35 @@ export function filled(file: number, words: Int32Array | Uint32Array, position: 
   return true;
 }
 
-const roomEntries = 65_536;
+const bufferedEntries = 65_536;
 
-/** Writes a file of entries, which takes its name when it is whole. */
+/** Writes a file of entries. The file gets its name when it is complete. */
 export class BaselineWriter {
   readonly #draft: FileDraft;
-  readonly #room = new Int32Array(entryWords * roomEntries);
+  readonly #buffer = new Int32Array(entryWords * bufferedEntries);
   #filled = 0;
   #count = 0;
-  #sum = 0;
+  #checksum = 0;
 
   constructor(path: string) {
     this.#draft = new FileDraft(path);
     this.#draft.write(Buffer.alloc(headBytes));
   }
 
-  /** The entry at `words[at]`; in the order of the keys. */
+  /** Adds the entry at `words[at]`. Entries must come in the order of their keys. */
   add(words: Int32Array, at: number): void {
-    if (this.#filled === this.#room.length) this.#flush();
+    if (this.#filled === this.#buffer.length) this.#flush();
     for (let word = 0; word < entryWords; word += 1) {
-      this.#room[this.#filled + word] = words[at + word]!;
+      this.#buffer[this.#filled + word] = words[at + word]!;
     }
     this.#filled += entryWords;
     this.#count += 1;
   }
 
-  /** Puts it in its place, synced. */
+  /** Syncs the file and renames it into place. */
   finish(about: Pick<BaselineHeader, 'seed' | 'owner'>): void {
     this.#flush();
-    const head = headOf({ ...about, count: this.#count, sum: this.#sum });
+    const head = encodeHeader({ ...about, count: this.#count, checksum: this.#checksum });
     this.#draft.write(head, 0);
     this.#draft.commit();
   }
@@ -151,30 +160,30 @@ export class BaselineWriter {
   }
 
   #flush(): void {
-    const bytes = bytesOf(this.#room.subarray(0, this.#filled));
-    this.#sum = crc32(bytes, this.#sum);
+    const bytes = bytesOf(this.#buffer.subarray(0, this.#filled));
+    this.#checksum = crc32(bytes, this.#checksum);
     this.#draft.write(bytes);
     this.#filled = 0;
   }
 }
 
-/** Entries of one bucket, on average: one read. */
+/** Average entries in a bucket. A lookup reads one bucket. */
 const bucketEntries = 64;
 
 /**
- * Entries that stay in their file. A key is looked for in the bucket that its first bits name: hashes
- * lie evenly. Only where buckets begin is in memory.
+ * Looks up entries in their file. The first bits of a key select a bucket, because hashes are
+ * distributed evenly; only the start of each bucket is in memory.
  */
 export class BaselineIndex implements BaselineLookup {
   readonly #file: BaselineFile;
   readonly #shift: number;
-  /** Index of the first entry of each bucket, and the end of the last one. */
+  /** Index of the first entry of each bucket, followed by the number of entries. */
   readonly #starts: Uint32Array;
   readonly #seen: Bits;
   readonly #sent: Bits;
   #bucket = new Int32Array(0);
 
-  /** Throws DoubtfulFile, or what the file system says. */
+  /** Throws CorruptBaseline or a file system error. */
   constructor(file: BaselineFile) {
     this.#file = file;
     const { count } = file.head;
@@ -189,8 +198,8 @@ export class BaselineIndex implements BaselineLookup {
     }
   }
 
-  compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array {
-    return ofEach(entries, (entry, index) => this.#compareOne(entry, mayRest[index] === 1));
+  compare(entries: Int32Array, skippable: Uint8Array): Uint8Array {
+    return mapEntries(entries, (entry, index) => this.#compareOne(entry, skippable[index] === 1));
   }
 
   get seen(): number {
@@ -198,7 +207,7 @@ export class BaselineIndex implements BaselineLookup {
   }
 
   has(entries: Int32Array): Uint8Array {
-    return ofEach(entries, (entry) => (this.#find(entry) ? 1 : 0));
+    return mapEntries(entries, (entry) => (this.#find(entry) ? 1 : 0));
   }
 
   isMissed(entry: Int32Array): boolean {
@@ -218,18 +227,18 @@ export class BaselineIndex implements BaselineLookup {
     }
   }
 
-  #compareOne(entry: Int32Array, mayRest: boolean): number {
+  #compareOne(entry: Int32Array, isSkippable: boolean): number {
     const place = this.#find(entry);
     if (!place) return matchKind.unknown;
     const { index, words, at } = place;
     this.#seen.set(index);
     const isSame = words[at + 2] === entry[2] && words[at + 3] === entry[3];
-    if (isSame && mayRest && !this.#sent.has(index)) return matchKind.same;
+    if (isSame && isSkippable && !this.#sent.has(index)) return matchKind.same;
     this.#sent.set(index);
     return matchKind.changed;
   }
 
-  /** The entry with this key: its index, and where it is in what was read. */
+  /** Finds the entry with this key: its index in the file, and its position in the words read. */
   #find(entry: Int32Array) {
     const bucket = entry[1]! >>> this.#shift;
     const first = this.#starts[bucket]!;
@@ -250,20 +259,20 @@ export class BaselineIndex implements BaselineLookup {
   }
 }
 
-function ofEach(
+function mapEntries(
   entries: Int32Array,
-  what: (entry: Int32Array, index: number) => number,
+  map: (entry: Int32Array, index: number) => number,
 ): Uint8Array {
   const all = new Uint8Array(entries.length / entryWords);
   for (let index = 0; index < all.length; index += 1) {
-    all[index] = what(entries.subarray(entryWords * index, entryWords * (index + 1)), index);
+    all[index] = map(entries.subarray(entryWords * index, entryWords * (index + 1)), index);
   }
   return all;
 }
 
-/** A set of small whole numbers, a bit each. */
+/** A set of integers from 0, one bit each. */
 class Bits {
-  /** How many are in it. */
+  /** Numbers in the set. */
   count = 0;
   readonly #bytes: Uint8Array;
 
@@ -282,21 +291,22 @@ class Bits {
   }
 }
 
-/** What is found of an entry whose record is to be sent. */
+/** Result of comparing a record with the baseline. */
 export const matchKind = { unknown: 0, changed: 1, same: 2 } as const;
 
-/** Entries with which others are compared. */
+/** The entries of a baseline, for lookups. */
 export interface BaselineLookup {
   /**
-   * What is found of each entry, as numbers of `found`. What is the same counts as changed where
-   * `mayRest` is 0, and where another record of its key was changed before. Lent until the next call.
+   * Compares each entry with the baseline; returns numbers of `matchKind`. An equal entry counts as
+   * changed if its `skippable` is 0, or if an earlier record of its key was changed. The array is
+   * reused by the next call.
    */
-  compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array;
-  /** How many were met by others. */
+  compare(entries: Int32Array, skippable: Uint8Array): Uint8Array;
+  /** Keys of the baseline that were compared so far. */
   readonly seen: number;
-  /** 1 for each entry whose key is known. Lent likewise. */
+  /** Returns 1 for each entry whose key is in the baseline. The array is reused by the next call. */
   has(entries: Int32Array): Uint8Array;
-  /** The key of this entry is known, and was met by no other so far. */
+  /** Whether the key is in the baseline and was not compared so far; true once for each key. */
   isMissed(entry: Int32Array): boolean;
   close(): void;
 }

@@ -14,19 +14,19 @@ import {
 import { createInterface } from 'node:readline';
 import { keyNamespaces, keyOfRecord, type RecordKey } from '../../text/record-hash.js';
 
-/** Entries that are kept in memory: 66 MB. More of them stay on the disk. */
-const residentMost = 5_000_000;
+/** Maximum entries kept in memory (66 MB). A larger baseline stays on disk. */
+const residentMaximum = 5_000_000;
 
-/** What a memory is, and whose. */
-type About = Pick<BaselineHeader, 'seed' | 'owner'>;
+/** Header members that identify a baseline. */
+type BaselineIdentity = Pick<BaselineHeader, 'seed' | 'owner'>;
 
-/** What is remembered. */
-interface Base {
+/** An opened baseline. */
+interface OpenBaseline {
   readonly head: BaselineHeader;
   readonly entries: BaselineLookup;
 }
 
-/** The files of a memory: its base, a log of what was done since, and the names of its keys. */
+/** The files of a baseline: the sorted base, a log of later changes, and the names of the keys. */
 export class BaselineStore {
   readonly names: KeyFile;
   readonly #base: string;
@@ -42,44 +42,44 @@ export class BaselineStore {
   }
 
   /**
-   * What is remembered, with what a run that was killed left; undefined for nothing. What cannot be
-   * trusted goes, and `doubt` is told why.
+   * Opens the baseline, after merging the log of a killed run; undefined if there is none. Damaged
+   * files are deleted, and `onDamage` receives the reason.
    */
-  open(owner: BaselineHeader['owner'], doubt: (why: string) => void): Base | undefined {
+  open(owner: BaselineHeader['owner'], onDamage: (why: string) => void): OpenBaseline | undefined {
     const hasLog = existsSync(this.#log);
     try {
       if (!existsSync(this.#base)) {
-        // Without its seed nothing can be told of a log.
-        if (hasLog) throw new CorruptBaseline('what the last run accepted belongs to nothing');
+        // The hashes of a log are meaningless without the seed in the base.
+        if (hasLog) throw new CorruptBaseline('the change log has no baseline');
         return undefined;
       }
       if (hasLog) this.fold(owner);
       const file = this.#openBase(owner);
-      return { head: file.head, entries: knownEntries(file) };
+      return { head: file.head, entries: loadEntries(file) };
     } catch (error) {
       if (!(error instanceof CorruptBaseline)) throw error;
-      doubt(error.message);
+      onDamage(error.message);
       for (const file of [this.#base, this.#log, this.#names]) rmSync(file, { force: true });
       return undefined;
     }
   }
 
-  /** A new log, for which there has to be a base: it says by what the hashes are made. */
-  startLog(about: About): ChangeLog {
-    if (!existsSync(this.#base)) this.#writeEmptyBase(about);
+  /** Creates the log, and first an empty base if there is none, which stores the seed. */
+  startLog(identity: BaselineIdentity): ChangeLog {
+    if (!existsSync(this.#base)) this.#writeEmptyBase(identity);
     return new ChangeLog(this.#log);
   }
 
-  #writeEmptyBase(about: About): void {
+  #writeEmptyBase(identity: BaselineIdentity): void {
     const writer = new BaselineWriter(this.#base);
     try {
-      writer.finish(about);
+      writer.finish(identity);
     } finally {
       writer.close();
     }
   }
 
-  /** Takes the log into the base. Throws DoubtfulFile, or what the file system says. */
+  /** Merges the log into the base. Throws CorruptBaseline or a file system error. */
   fold(owner: BaselineHeader['owner']): void {
     const base = this.#openBase(owner);
     try {
@@ -98,10 +98,10 @@ export class BaselineStore {
   }
 }
 
-/** Takes over the file. Throws DoubtfulFile, or what the file system says. */
-function knownEntries(file: BaselineFile): BaselineLookup {
+/** Loads or indexes the entries, and owns the file from here on. Throws CorruptBaseline or a file system error. */
+function loadEntries(file: BaselineFile): BaselineLookup {
   try {
-    if (file.head.count > residentMost) return new BaselineIndex(file);
+    if (file.head.count > residentMaximum) return new BaselineIndex(file);
     const table = new BaselineTable(file.head.count);
     for (const chunk of file.chunks()) table.add(chunk);
     file.close();
@@ -112,7 +112,7 @@ function knownEntries(file: BaselineFile): BaselineLookup {
   }
 }
 
-/** Keys that were accepted for the first time, a line each: a hash does not tell whose it is. */
+/** The accepted keys in plain text, one per line, because a hash cannot be turned back into its key. */
 class KeyFile {
   readonly #path: string;
   #file: number | undefined;
@@ -121,14 +121,14 @@ class KeyFile {
     this.#path = path;
   }
 
-  /** Lines as `nameLine` makes them. */
+  /** Appends lines of `keyLine`. */
   add(lines: string): void {
     if (lines === '') return;
     this.#file ??= openToAppend(this.#path);
     writeAll(this.#file, Buffer.from(lines, 'latin1'));
   }
 
-  /** Those that can be read; what a kill left of a line is passed over. */
+  /** Yields the keys, skipping a line that a kill cut off. */
   async *all(): AsyncGenerator<RecordKey> {
     if (!existsSync(this.#path)) return;
     const input = createReadStream(this.#path);
@@ -156,7 +156,7 @@ class KeyFile {
 const head = Buffer.from('{"identity":"');
 const [quote, backslash] = [0x22, 0x5c];
 
-/** A line for the record `json[start, end)`; its bytes as characters. */
+/** Formats the key of the record `json[start, end)` as a line, as a latin1 string of its UTF-8 bytes. */
 export function keyLine(json: Buffer, start: number, end: number): string {
   if (json.compare(head, 0, head.length, start, start + head.length) === 0) {
     const from = start + head.length;

@@ -8,27 +8,27 @@ import {
   CorruptBaseline,
   entryBytes,
   entryWords,
-  filled,
+  readWords,
   BaselineWriter,
   type BaselineFile,
 } from './baseline-file.js';
 
 const syncData = promisify(fdatasync);
 
-/** Numbers before the entries of a block: what it is, how many follow, their checksum, and its own. */
+/** Numbers before the entries of a block: signature, count, checksum of the entries, checksum of the header. */
 const blockWords = 4;
 const magic = 0x4d_45_42_31;
 
 /**
- * What a run did to a memory, in the order in which it was done: blocks of entries. An entry whose
- * record is 0 is a doubt: a record with this key is about to be sent, and nobody knows any more
- * what the service has. Doubts are synced before their request goes out.
+ * Append-only log of the changes that a run makes to a baseline, in blocks of entries. An entry with
+ * record hash 0 is an intent: a record with this key is about to be sent, so the state at the
+ * service is unknown until an entry with its hash follows. Intents are synced before the request.
  */
 export class ChangeLog {
   readonly path: string;
   readonly #file: number;
 
-  /** A new one. */
+  /** Creates the log. Throws if it exists. */
   constructor(file: string) {
     this.path = file;
     this.#file = openSync(file, 'wx', 0o600);
@@ -40,7 +40,7 @@ export class ChangeLog {
     }
   }
 
-  /** The entries count once they are written: what is lost of those that were accepted is a doubt. */
+  /** Appends a block. A power cut may lose unsynced entries; then their keys stay unknown. */
   write(entries: Int32Array): void {
     const count = entries.length / entryWords;
     const payload = bytesOf(entries);
@@ -60,13 +60,12 @@ export class ChangeLog {
 }
 
 /**
- * The blocks of a log, each only lent. What a kill left of the last one is passed over: the end of
- * it is missing, or was never written. Throws DoubtfulFile for any other damage, which is not looked
- * for where it is known that there is none.
+ * Yields the blocks of a log. The array is reused for the next block. A block that a kill cut off at
+ * the end is skipped. Throws CorruptBaseline for other damage, unless the log `isVerified`.
  */
 export function* readBlocks(
   file: string,
-  { isKnown = false }: { readonly isKnown?: boolean } = {},
+  { isVerified = false }: { readonly isVerified?: boolean } = {},
 ): Generator<Int32Array> {
   const descriptor = openSync(file, 'r');
   try {
@@ -74,18 +73,18 @@ export function* readBlocks(
     let room = new Int32Array(entryWords * 1024);
     for (let at = 0; at < size;) {
       const head = new Uint32Array(blockWords);
-      if (!filled(descriptor, head, at)) return;
+      if (!readWords(descriptor, head, at)) return;
       const [, count = 0, sum] = head;
       const isHead = head[0] === magic && head[3] === crc32(bytesOf(head.subarray(0, 3)));
-      if (!isHead && isEmpty(descriptor, at, size)) return;
-      if (!isHead) throw new CorruptBaseline('a line of what was accepted is damaged');
+      if (!isHead && isZeroFilled(descriptor, at, size)) return;
+      if (!isHead) throw new CorruptBaseline('a block of the change log is damaged');
       at += 4 * blockWords;
       if (at + entryBytes * count > size) return;
       if (room.length < entryWords * count) room = new Int32Array(entryWords * count);
       const entries = room.subarray(0, entryWords * count);
-      filled(descriptor, entries, at);
-      const isWhole = isKnown || crc32(bytesOf(entries)) === sum;
-      if (!isWhole) throw new CorruptBaseline('a line of what was accepted is damaged');
+      readWords(descriptor, entries, at);
+      const isWhole = isVerified || crc32(bytesOf(entries)) === sum;
+      if (!isWhole) throw new CorruptBaseline('a block of the change log is damaged');
       yield entries;
       at += entryBytes * count;
     }
@@ -94,8 +93,8 @@ export function* readBlocks(
   }
 }
 
-/** Zeros only: the file was made longer, and the disk never had the rest. */
-function isEmpty(descriptor: number, from: number, size: number): boolean {
+/** Whether the rest is zeros: the file was extended, and its data never reached the disk. */
+function isZeroFilled(descriptor: number, from: number, size: number): boolean {
   const bytes = Buffer.alloc(64 * 1024);
   for (let at = from; at < size;) {
     const read = readSync(descriptor, bytes, 0, bytes.length, at);
@@ -106,32 +105,32 @@ function isEmpty(descriptor: number, from: number, size: number): boolean {
   return true;
 }
 
-/** Entries of a log that are sorted at once: 16 MB, and 8 for their order. */
-const sortedMost = 1_000_000;
-/** Places of a log's entries that fit beside 32 bits of hash into the 53 of a number. */
-const places = 2 ** 21;
+/** Maximum entries sorted at once: 16 MB, and 8 MB for their order. */
+const sortedMaximum = 1_000_000;
+/** Maximum index of an entry that fits beside 32 bits of hash into the 53 bits of a number. */
+const indexes = 2 ** 21;
 
-interface Folding {
+interface Compaction {
   readonly path: string;
   readonly log: string;
   readonly base: BaselineFile;
 }
 
 /**
- * Writes a base anew with what a log says: of each key its last entry, and none for a doubt. The log
- * is read once for each part of the hashes that is sorted in memory.
+ * Merges a log into a base: the last entry of each key wins, and an intent removes the key. The log
+ * is read once for each range of hashes that is sorted in memory.
  */
-export function compact({ path, log, base }: Folding, most = sortedMost): void {
+export function compact({ path, log, base }: Compaction, maximum = sortedMaximum): void {
   const writer = new BaselineWriter(path);
   try {
     const rest = new Cursor(base);
     const count = countOf(log);
-    const parts = Math.ceil(count / most) || 1;
-    // Hashes lie evenly. One place for all parts: what each part left would stay in memory for a while.
+    const parts = Math.ceil(count / maximum) || 1;
+    // Hashes are distributed evenly. The buffer is shared, because garbage of each part would add up.
     const entries = new Entries(count / parts);
     for (let part = 0; part < parts; part += 1) {
       entries.clear();
-      take(log, entries, [startOf(part, parts), startOf(part + 1, parts)]);
+      collect(log, entries, [startOf(part, parts), startOf(part + 1, parts)]);
       merge(rest, entries, writer);
     }
     rest.copyTo(writer);
@@ -149,8 +148,8 @@ function countOf(log: string): number {
   return count;
 }
 
-function take(log: string, entries: Entries, [from, to]: readonly [number, number]): void {
-  for (const block of readBlocks(log, { isKnown: true })) {
+function collect(log: string, entries: Entries, [from, to]: readonly [number, number]): void {
+  for (const block of readBlocks(log, { isVerified: true })) {
     for (let at = 0; at < block.length; at += entryWords) {
       const high = block[at + 1]! >>> 0;
       if (high >= from && high < to) entries.add(block, at);
@@ -158,17 +157,17 @@ function take(log: string, entries: Entries, [from, to]: readonly [number, numbe
   }
 }
 
-/** The entries of a log whose keys lie in a range, to be had in the order of their keys. */
+/** The entries of a log in one range of keys, sorted on request. */
 class Entries {
   words: Int32Array;
   #order: Float64Array;
   #count = 0;
 
-  /** `room` is how many there are, about. */
-  constructor(room: number) {
-    const most = Math.ceil(1.02 * room) + 1024;
-    this.words = new Int32Array(entryWords * most);
-    this.#order = new Float64Array(most);
+  /** `expected` is an estimate of their number. */
+  constructor(expected: number) {
+    const capacity = Math.ceil(1.02 * expected) + 1024;
+    this.words = new Int32Array(entryWords * capacity);
+    this.#order = new Float64Array(capacity);
   }
 
   clear(): void {
@@ -187,21 +186,21 @@ class Entries {
     this.#count += 1;
   }
 
-  /** Where the last entry of each key is. */
+  /** Yields the position of the last entry of each key, in key order. */
   *sorted(): Generator<number> {
-    if (this.#count > places) throw new RangeError(`${this.#count} entries are too many`);
-    // By the high half of the key and the place, in one number.
+    if (this.#count > indexes) throw new RangeError(`${this.#count} entries are too many`);
+    // Sort key: the high half of the hash and the index, in one number.
     const order = this.#order.subarray(0, this.#count);
     for (let index = 0; index < order.length; index += 1) {
-      order[index] = (this.words[entryWords * index + 1]! >>> 0) * places + index;
+      order[index] = (this.words[entryWords * index + 1]! >>> 0) * indexes + index;
     }
     order.sort();
     for (let first = 0, next = 0; first < order.length; first = next) {
-      const high = Math.floor(order[first]! / places);
-      const base = high * places;
+      const high = Math.floor(order[first]! / indexes);
+      const base = high * indexes;
       const at = entryWords * (order[first]! - base);
       let isOneKey = true;
-      for (next = first + 1; next < order.length && order[next]! - base < places; next += 1) {
+      for (next = first + 1; next < order.length && order[next]! - base < indexes; next += 1) {
         const other = entryWords * (order[next]! - base);
         isOneKey &&= this.words[other] === this.words[at];
       }
@@ -210,7 +209,7 @@ class Entries {
     }
   }
 
-  /** Of several keys with the same high half. */
+  /** Positions of the last entry of each of several keys with the same high half. */
   #lastOfEach(order: Float64Array, base: number): readonly number[] {
     const lasts = new Map<number, number>();
     for (const number of order) {
@@ -221,7 +220,7 @@ class Entries {
   }
 }
 
-/** Goes through a base from its first entry to its last. */
+/** Iterates over a base in key order. */
 class Cursor {
   readonly #chunks: Generator<Int32Array>;
   words: Int32Array = new Int32Array(0);
@@ -252,7 +251,7 @@ class Cursor {
   }
 }
 
-/** Writes the entries, and those of the base up to them whose keys are others. */
+/** Writes the entries, and the base's entries before them whose keys are not replaced. */
 function merge(base: Cursor, entries: Entries, writer: BaselineWriter): void {
   const { words } = entries;
   for (const at of entries.sorted()) {
@@ -262,8 +261,8 @@ function merge(base: Cursor, entries: Entries, writer: BaselineWriter): void {
       base.next();
     }
     if (!base.isAtEnd && order === 0) base.next();
-    const isDoubt = words[at + 2] === 0 && words[at + 3] === 0;
-    if (!isDoubt) writer.add(words, at);
+    const isIntent = words[at + 2] === 0 && words[at + 3] === 0;
+    if (!isIntent) writer.add(words, at);
   }
 }
 

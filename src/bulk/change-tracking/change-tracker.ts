@@ -19,7 +19,7 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeLog } from './change-log.js';
 import type { Batch } from '../write/batch.js';
 
-/** What of an input is new, changed, as it was, and not in it any more. */
+/** Records of an input compared with the baseline. */
 export interface ChangeCounts {
   new: number;
   changed: number;
@@ -29,28 +29,28 @@ export interface ChangeCounts {
 
 interface BaselineOptions {
   readonly folder: string;
-  /** What its records are, also the name of its files. */
+  /** Kind of its records, and the name of its files. */
   readonly kind: keyof typeof recordKinds;
   readonly owner: BaselineHeader['owner'];
   readonly seed: BaselineHeader['seed'];
-  /** Everything is sent. */
+  /** Send everything (`--full`). */
   readonly full: boolean;
-  /** Says why nothing is known any more. */
-  readonly doubt: (why: string) => void;
+  /** Receives the reason if the files are damaged and were deleted. */
+  readonly onDamage: (why: string) => void;
 }
 
-/** Records as they are sent: texts of `json`. */
-interface Texts {
+/** Records as they are sent: `bounds` delimits the JSON text of each in `json`. */
+interface RecordTexts {
   readonly json: Buffer;
   readonly count: number;
   readonly bounds: Int32Array;
 }
 
 /**
- * What an account last accepted from us, of one kind of record and one stream: 16 bytes for each
- * key. A key whose record is about to be sent is in doubt, on the disk, before the request goes
- * out, until its acceptance is committed: so whatever the memory says was accepted, was, and was
- * the last. It is written to a log, which is folded into the base at the end, or by the next run.
+ * The records that an account last accepted, for one kind of record and one stream: 16 bytes per
+ * key. Before a request goes out, an intent on disk marks its keys as unknown until the acceptance
+ * is committed, so an entry of the baseline is always the last accepted record of its key. Changes
+ * go to a log, which is merged into the base at the end of the run or by the next run.
  */
 export class Baseline {
   readonly plan: ChangeCounts = { new: 0, changed: 0, unchanged: 0, gone: 0 };
@@ -59,134 +59,138 @@ export class Baseline {
   readonly #seed: BaselineHeader['seed'];
   readonly #hashes: RecordHasher;
   readonly #syncs = new GroupCommit(async () => this.#log?.sync());
-  /** What earlier runs remembered; `count` of them. */
-  #known: BaselineLookup | undefined;
+  /** The baseline of earlier runs, with `count` entries. */
+  #base: BaselineLookup | undefined;
   readonly #count: number;
   #log: ChangeLog | undefined;
 
-  /** To be opened under the lock of its folder. Throws E-FILE-WRITE. */
+  /** Requires the lock of the folder. Throws E-FILE-WRITE. */
   constructor(options: BaselineOptions) {
-    const { folder, kind, owner, doubt } = options;
+    const { folder, kind, owner, onDamage } = options;
     this.#options = options;
     this.#files = new BaselineStore(folder, kind);
-    const base = withDiskErrors(folder, () => this.#files.open(owner, doubt));
-    this.#known = base?.entries;
+    const base = withDiskErrors(folder, () => this.#files.open(owner, onDamage));
+    this.#base = base?.entries;
     this.#count = base?.head.count ?? 0;
     this.#seed = base?.head.seed ?? options.seed;
     this.#hashes = new RecordHasher(this.#seed);
   }
 
-  /** Something is remembered. */
-  get isKnown(): boolean {
-    return this.#known !== undefined;
+  /** Whether earlier runs left a baseline. */
+  get exists(): boolean {
+    return this.#base !== undefined;
   }
 
-  /** 1 for each record that this account accepted as it is, and nothing else of its key since. */
-  unchanged({ idempotent, ...texts }: Texts & Pick<RecordBlock, 'idempotent'>): Uint8Array {
+  /** Returns 1 for each record that equals the last accepted one of its key, and counts all in `plan`. */
+  unchanged({ idempotent, ...texts }: RecordTexts & Pick<RecordBlock, 'idempotent'>): Uint8Array {
     const { plan } = this;
     const isUnchanged = new Uint8Array(texts.count);
-    if (!this.#known) {
+    if (!this.#base) {
       plan.new += texts.count;
       return isUnchanged;
     }
     const { kind, full } = this.#options;
     const isEvent = kind === 'event';
-    const mayRest = isEvent ? new Uint8Array(texts.count).fill(1) : idempotent;
-    const all = this.#known.compare(this.#hashesOf(texts), mayRest);
+    const skippable = isEvent ? new Uint8Array(texts.count).fill(1) : idempotent;
+    const all = this.#base.compare(this.#hashesOf(texts), skippable);
     for (let index = 0; index < all.length; index += 1) {
-      const how = all[index];
-      if (how === matchKind.unknown) plan.new += 1;
-      else if (how === matchKind.changed) plan.changed += 1;
+      const match = all[index];
+      if (match === matchKind.unknown) plan.new += 1;
+      else if (match === matchKind.changed) plan.changed += 1;
       else {
         plan.unchanged += 1;
         isUnchanged[index] = full ? 0 : 1;
       }
     }
-    plan.gone = isEvent ? 0 : this.#count - this.#known.seen;
+    plan.gone = isEvent ? 0 : this.#count - this.#base.seen;
     return isUnchanged;
   }
 
-  /** Resolves when the disk knows that these records are about to be sent. Throws E-FILE-WRITE. */
-  async intend(texts: Texts): Promise<void> {
-    if (this.#options.kind === 'event') return; // what was accepted stays so, whatever is sent again
-    const doubts = this.#hashesOf(texts).slice();
-    for (let at = 0; at < doubts.length; at += entryWords) doubts[at + 2] = doubts[at + 3] = 0;
-    return onDiskLater(this.#options.folder, async () => {
-      this.#opened().write(doubts);
+  /** Resolves when the intent to send these records is on disk. Throws E-FILE-WRITE. */
+  async intend(texts: RecordTexts): Promise<void> {
+    if (this.#options.kind === 'event') return; // a later event does not replace an earlier one
+    const intents = this.#hashesOf(texts).slice();
+    for (let at = 0; at < intents.length; at += entryWords) intents[at + 2] = intents[at + 3] = 0;
+    return withAsyncDiskErrors(this.#options.folder, async () => {
+      this.#openLog().write(intents);
       await this.#syncs.commit();
     });
   }
 
-  /** What `remember` takes when the acceptance of these records is committed. */
-  entriesOf(texts: Texts, positions?: readonly number[]): Accepted {
+  /** Prepares the entries of accepted records for `add`. */
+  entriesOf(texts: RecordTexts, positions?: readonly number[]): Accepted {
     const hashes = this.#hashesOf(texts);
     const entries = positions ? picked(hashes, positions) : hashes.slice();
     return { entries, names: this.#newNames(texts, entries, positions) };
   }
 
-  /** Notes what was accepted. Throws E-FILE-WRITE. */
-  remember({ entries, names }: Accepted): void {
+  /** Adds accepted records. Call it after the acceptance is committed. Throws E-FILE-WRITE. */
+  add({ entries, names }: Accepted): void {
     withDiskErrors(this.#options.folder, () => {
-      this.#opened().write(entries);
+      this.#openLog().write(entries);
       this.#files.names.add(names);
     });
   }
 
-  /** Keys that are remembered, and that no record so far had. */
+  /** Yields the keys of the baseline that no record had so far. */
   async *gone(): AsyncGenerator<RecordKey> {
-    if (!this.#known) return;
+    if (!this.#base) return;
     for await (const name of this.#files.names.all()) {
       const key = this.#hashes.ofKey(name.key, keyNamespaces[name.space]);
-      if (this.#known.isMissed(Int32Array.of(...key, 0, 0))) yield name;
+      if (this.#base.isMissed(Int32Array.of(...key, 0, 0))) yield name;
     }
   }
 
-  /** Folds what was noted into the base; what throws here, the next run does. */
+  /** Merges the log into the base. If this throws, the next run merges it. */
   close(): void {
     this.#files.names.close();
-    this.#known?.close();
-    this.#known = undefined;
+    this.#base?.close();
+    this.#base = undefined;
     if (!this.#log) return;
     this.#log.close();
     this.#files.fold(this.#options.owner);
   }
 
-  /** Lines for keys that are not in the base. */
-  #newNames({ json, bounds }: Texts, entries: Int32Array, positions?: readonly number[]): string {
+  /** Returns the lines of keys that are not in the base. */
+  #newNames(
+    { json, bounds }: RecordTexts,
+    entries: Int32Array,
+    positions?: readonly number[],
+  ): string {
     if (this.#options.kind === 'event') return '';
     let names = '';
-    const known = this.#known?.has(entries);
+    const isKnown = this.#base?.has(entries);
     for (let index = 0; index < entries.length / entryWords; index += 1) {
-      if (known?.[index] === 1) continue;
+      if (isKnown?.[index] === 1) continue;
       const position = positions ? positions[index]! : index;
       names += keyLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
     }
     return names;
   }
 
-  #hashesOf(texts: Texts): Int32Array {
+  #hashesOf(texts: RecordTexts): Int32Array {
     const { json, count, bounds } = texts;
     const kinds = new Uint8Array(count).fill(recordKinds[this.#options.kind]);
-    const lent = this.#hashes.ofRecords(json, { count, bounds, kinds });
-    let hashes = lent;
+    const borrowed = this.#hashes.ofRecords(json, { count, bounds, kinds });
+    let hashes = borrowed;
     for (let index = 0, at = 0; index < count; index += 1, at += hashWords) {
       if (hashes[at] !== 0 || hashes[at + 1] !== 0) continue;
-      // The key was not found at once: to look for it takes the memory that the hashes are lent from.
-      if (hashes === lent) hashes = lent.slice();
+      // The key was not found in the first pass. Hashing it overwrites the borrowed memory.
+      if (hashes === borrowed) hashes = borrowed.slice();
       const { space, key } = nameOf(texts, index);
       [hashes[at], hashes[at + 1]] = this.#hashes.ofKey(key, keyNamespaces[space]);
     }
     return hashes;
   }
 
-  #opened(): ChangeLog {
+  #openLog(): ChangeLog {
     const { owner } = this.#options;
     this.#log ??= this.#files.startLog({ seed: this.#seed, owner });
     return this.#log;
   }
 }
 
-/** What was accepted: entries, and lines for the keys that are new. */
+/** Entries of accepted records, and the lines of their new keys. */
 export interface Accepted {
   readonly entries: Int32Array;
   readonly names: string;
@@ -201,42 +205,39 @@ function picked(hashes: Int32Array, positions: readonly number[]): Int32Array {
   return entries;
 }
 
-const nameOf = ({ json, bounds }: Texts, position: number): RecordKey =>
+const nameOf = ({ json, bounds }: RecordTexts, position: number): RecordKey =>
   keyOfRecord(json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]));
 
-/** Opens what is remembered of one kind of record; called at most once for each. */
-type OpenMemory = (holdsEvents: boolean) => Baseline;
+/** Opens the baseline of events or of other records. Called at most once for each. */
+type OpenBaseline = (holdsEvents: boolean) => Baseline;
 
-/**
- * What an account last accepted of a stream: of users or addresses, and of events apart from them,
- * each opened when the input first holds one.
- */
+/** The baselines of a stream: events have their own. Each is opened at its first record. */
 export class ChangeTracker {
-  readonly #open: OpenMemory;
+  readonly #open: OpenBaseline;
   readonly #opened = new Map<boolean, Baseline>();
   readonly #isRehearsal: boolean;
 
-  constructor(open: OpenMemory, { isRehearsal }: { readonly isRehearsal: boolean }) {
+  constructor(open: OpenBaseline, { isRehearsal }: { readonly isRehearsal: boolean }) {
     this.#open = open;
     this.#isRehearsal = isRehearsal;
   }
 
   get plan(): ChangeCounts {
     const plan: ChangeCounts = { new: 0, changed: 0, unchanged: 0, gone: 0 };
-    for (const memory of this.#opened.values()) {
+    for (const baseline of this.#opened.values()) {
       for (const name of ['new', 'changed', 'unchanged', 'gone'] as const) {
-        plan[name] += memory.plan[name];
+        plan[name] += baseline.plan[name];
       }
     }
     return plan;
   }
 
-  /** Whether any are remembered. */
-  knows(holdsEvents: boolean): boolean {
-    return this.#of(holdsEvents).isKnown;
+  /** Whether earlier runs left a baseline. */
+  hasBaseline(holdsEvents: boolean): boolean {
+    return this.#of(holdsEvents).exists;
   }
 
-  /** 1 for each record of the block that need not be sent. */
+  /** Returns 1 for each record of the block that need not be sent. */
   unchanged(block: RecordBlock): Uint8Array {
     const kinds = block.kinds.subarray(0, block.count);
     const hasEvents = kinds.includes(1);
@@ -250,27 +251,27 @@ export class ChangeTracker {
     return isUnchanged;
   }
 
-  /** Must resolve before the first byte of the batch goes out. */
+  /** Resolves when the batch may be sent. */
   async intend(batch: Batch): Promise<void> {
     if (!this.#isRehearsal) await this.#of(batch.holdsEvents).intend(textsOf(batch));
   }
 
-  /** These records were accepted, all by default: to be called once that is committed. */
+  /** Prepares accepted records (default: all). Call the result after the acceptance is committed. */
   accepted(batch: Batch, positions?: readonly number[]): () => void {
     if (this.#isRehearsal) return () => undefined;
-    const memory = this.#of(batch.holdsEvents);
-    const accepted: Accepted = memory.entriesOf(textsOf(batch), positions);
-    return () => memory.remember(accepted);
+    const baseline = this.#of(batch.holdsEvents);
+    const accepted: Accepted = baseline.entriesOf(textsOf(batch), positions);
+    return () => baseline.add(accepted);
   }
 
-  /** Keys that no record so far had; of events there are none. */
+  /** Yields the keys that no record had so far. Events have none. */
   async *gone(): AsyncGenerator<RecordKey> {
-    const memory = this.#opened.get(false);
-    if (memory) yield* memory.gone();
+    const baseline = this.#opened.get(false);
+    if (baseline) yield* baseline.gone();
   }
 
   close(): void {
-    for (const memory of this.#opened.values()) memory.close();
+    for (const baseline of this.#opened.values()) baseline.close();
   }
 
   #of(holdsEvents: boolean): Baseline {
@@ -297,30 +298,31 @@ function partOf({ json, bounds, idempotent }: RecordBlock, indexes: readonly num
   };
 }
 
-/** Work on the files of a memory. Throws E-FILE-WRITE for what the file system says. */
+/** Runs file operations; file system errors become E-FILE-WRITE. */
 function withDiskErrors<T>(folder: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    throw notKept(folder, cause);
+    throw diskError(folder, cause);
   }
 }
 
-/** The same for work that takes its time. */
-const onDiskLater = async (folder: string, work: () => Promise<void>): Promise<void> =>
+/** The same for asynchronous operations. */
+const withAsyncDiskErrors = async (folder: string, work: () => Promise<void>): Promise<void> =>
   work().catch((cause: unknown) => {
-    throw notKept(folder, cause);
+    throw diskError(folder, cause);
   });
 
-function notKept(folder: string, cause: unknown): unknown {
-  if (cause instanceof EngagectlError || !isOfFiles(cause)) return cause;
-  return new EngagectlError('E-FILE-WRITE', `what was accepted cannot be kept in ${folder}`, {
+function diskError(folder: string, cause: unknown): unknown {
+  if (cause instanceof EngagectlError || !isFileSystemError(cause)) return cause;
+  return new EngagectlError('E-FILE-WRITE', `cannot save accepted records in ${folder}`, {
     why: cause.message,
-    fix: 'free space, or mend the disk; the same command with --resume goes on',
+    fix: 'free disk space, then rerun the same command with --resume',
     resumes: true,
     file: folder,
     cause,
   });
 }
 
-const isOfFiles = (cause: unknown): cause is Error => cause instanceof Error && 'syscall' in cause;
+const isFileSystemError = (cause: unknown): cause is Error =>
+  cause instanceof Error && 'syscall' in cause;

@@ -57,17 +57,17 @@ export async function openChangeTracking(
       owner: owner.words,
       seed: [number(), number()],
       full: request.full === true,
-      doubt: (why) => said.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
+      onDamage: (why) => said.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
     });
     const all = 'all records of the input count as new';
-    if (!memory.isKnown) said.note(`stream "${stream}" has no baseline of ${what}s: ${all}`);
+    if (!memory.exists) said.note(`stream "${stream}" has no baseline of ${what}s: ${all}`);
     return memory;
   };
   const memory = new ChangeTracker(open, { isRehearsal: rehearsal !== undefined });
   return {
     stream,
     memory,
-    knowsEvents: existsSync(path.join(folder, 'event.base')) && memory.knows(true),
+    knowsEvents: existsSync(path.join(folder, 'event.base')) && memory.hasBaseline(true),
     writeGone: async () => {
       if (gone) await gone.write(memory);
     },
