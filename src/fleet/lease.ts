@@ -57,8 +57,8 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
   opened: (rows) => log.opened(rows),
   record: (...outcome) => log.record(...outcome),
   skipped: (...rows) => log.skipped(...rows),
-  get once() {
-    return log.once;
+  get nonIdempotent() {
+    return log.nonIdempotent;
   },
   intend: async (ordinals, kind) => {
     assertHeld();

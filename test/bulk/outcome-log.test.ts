@@ -28,7 +28,7 @@ function begin(files: { readonly journal: string; readonly rejects: string }) {
     rejects,
     digests: () => [],
     start,
-    once: new Set(),
+    nonIdempotent: new Set(),
   });
   tally.log.opened(rows);
   return { journal, tally };

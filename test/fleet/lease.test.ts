@@ -79,7 +79,7 @@ function outcomes(lease: Lease) {
     rejects: new RejectsFile(rejectsFile, rejectsFile, { option: unnamedOption }),
     digests: () => [],
     start: { input: 0, offset: 0, line: 1, ordinal: 0 },
-    once: new Set(),
+    nonIdempotent: new Set(),
   });
   const rows = jsonRows(['{"n":0}', '{"n":1}']);
   log.opened(rows);

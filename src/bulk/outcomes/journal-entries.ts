@@ -4,91 +4,92 @@ import { OrdinalSet, type Ranges } from './ordinal-set.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
 import type { FileCheckpoint } from '../../output/checkpoint-file.js';
 
-/** What the earlier parts of a run came to, as its journal tells. */
-export type ResumeState = ReturnType<typeof nothingYet>;
+/** State of a run, rebuilt from its journal. */
+export type ResumeState = ReturnType<typeof emptyState>;
 
-const nothingYet = () => ({
+const emptyState = () => ({
   counts: zeroCommitted(),
   settled: new OrdinalSet(),
-  /** Sent, as far as is known, and without an outcome. */
+  /** Records that may have been sent, without an outcome. */
   intended: new OrdinalSet(),
-  /** Kinds of records that were sent, or may have been, and must not be sent twice. */
-  once: new Set<NonIdempotentKind>(),
+  /** Kinds of non-idempotent records that may have been sent. */
+  nonIdempotent: new Set<NonIdempotentKind>(),
   watermark: { input: 0, offset: 0, line: 1, ordinal: 0 } as Position,
-  /** By input. */
+  /** Digest of the consumed text of each input, by index of the input. */
   digests: new Map<number, TextDigest>(),
-  /** The rejects file once it was begun, and what is known to stand in it. */
+  /** Absolute path of the rejects file, if one was created. */
   rejectsFile: undefined as string | undefined,
+  /** Synced length and checksum of the rejects file. */
   rejects: { bytes: 0, crc: 0 } as FileCheckpoint,
-  /** It ended because too much was rejected. */
-  isRefused: false,
+  /** Whether the run ended because of too many rejects. */
+  hitRejectLimit: false,
 });
 
-/** Outcomes that were settled together. */
+/** Outcomes committed together. */
 interface Settlement {
   readonly settled: Ranges;
   readonly counts: CommittedCounts;
-  /** The rejects file, once all of this stands in it. */
+  /** Mark of the rejects file, which contains the rejects of these outcomes. */
   readonly rejects: FileCheckpoint;
-  /** All records before it are settled. */
+  /** Position before which every record has an outcome. */
   readonly watermark: Position;
-  /** Of each input read since the last settlement. */
+  /** Digest of each input read since the last entry. */
   readonly digests: readonly TextDigest[];
 }
 
-/** What the journal of a write can say. */
+/** The entry types of a write's journal; each applies one entry to the state. */
 export const writeEntries = {
-  settlement(parts: ResumeState, entry: Settlement): void {
-    parts.settled.add(entry.settled);
-    parts.intended.delete(entry.settled);
-    for (const how of Object.keys(parts.counts) as (keyof CommittedCounts)[]) {
-      parts.counts[how] += entry.counts[how];
+  settlement(state: ResumeState, entry: Settlement): void {
+    state.settled.add(entry.settled);
+    state.intended.delete(entry.settled);
+    for (const outcome of Object.keys(state.counts) as (keyof CommittedCounts)[]) {
+      state.counts[outcome] += entry.counts[outcome];
     }
-    for (const digest of entry.digests) parts.digests.set(digest.input, digest);
-    parts.watermark = entry.watermark;
-    parts.rejects = entry.rejects;
-    parts.isRefused = false;
+    for (const digest of entry.digests) state.digests.set(digest.input, digest);
+    state.watermark = entry.watermark;
+    state.rejects = entry.rejects;
+    state.hitRejectLimit = false;
   },
-  /** The run ended because too much was rejected: mostly its input is corrected then, and sent anew. */
-  refused(parts: ResumeState, _entry: object): void {
-    parts.isRefused = true;
+  /** The run ended because of too many rejects. Users usually correct the input and start a new run. */
+  refused(state: ResumeState, _entry: object): void {
+    state.hitRejectLimit = true;
   },
-  /** Records that are about to be sent and must not be sent twice. */
+  /** Non-idempotent records that are about to be sent. */
   intent(
-    parts: ResumeState,
+    state: ResumeState,
     { records, of }: { readonly records: Ranges; readonly of: NonIdempotentKind },
   ): void {
-    parts.intended.add(records);
-    parts.once.add(of);
+    state.intended.add(records);
+    state.nonIdempotent.add(of);
   },
-  /** Records of an intent that provably were not processed: they may be sent after all. */
-  unsent(parts: ResumeState, { records }: { readonly records: Ranges }): void {
-    parts.intended.delete(records);
+  /** Retracts the intent of records that were provably not processed. */
+  unsent(state: ResumeState, { records }: { readonly records: Ranges }): void {
+    state.intended.delete(records);
   },
-  /** The absolute path of the rejects file, which is about to be created. */
-  rejectsBegun(parts: ResumeState, { file }: { readonly file: string }): void {
-    parts.rejectsFile = file;
+  /** Absolute path of the rejects file that is about to be created. */
+  rejectsBegun(state: ResumeState, { file }: { readonly file: string }): void {
+    state.rejectsFile = file;
   },
 };
 
 export type WriteEntry = EntryOf<typeof writeEntries>;
 
-/** Replays the journal of a write. */
+/** Rebuilds the state of a run from its journal entries. */
 export const replayWrite = (entries: readonly WriteEntry[]): ResumeState =>
-  replay(writeEntries, entries, nothingYet());
+  replay(writeEntries, entries, emptyState());
 
-/** Something of it may have reached the service, so that it matters whether a run goes on or begins anew. */
+/** Whether records may have reached the service, so that a new run could resend them. */
 export const hasSent = ({ counts, intended }: ResumeState): boolean =>
   counts.accepted + counts.unknown > 0 || !intended.isEmpty;
 
 /** Nothing of it was sent; or it ended by its rejects, and to send all of it again does no harm. */
-export const mayRestart = (parts: ResumeState): boolean =>
-  !hasSent(parts) || (parts.isRefused && parts.once.size === 0);
+export const mayRestart = (state: ResumeState): boolean =>
+  !hasSent(state) || (state.hitRejectLimit && state.nonIdempotent.size === 0);
 
-/** False for the first part of a run: it need not look up each of its records. */
+/** Whether an earlier attempt committed anything, so that each record must be looked up. */
 export const hasCommitted = ({ settled, intended }: ResumeState): boolean =>
   !settled.isEmpty || !intended.isEmpty;
 
-/** Of a shard: records before the watermark, behind which reading goes on, that others account for. */
+/** Number of records of other shards before the watermark. */
 export const otherShardsBefore = ({ watermark, settled }: ResumeState): number =>
   watermark.ordinal - settled.countBefore(watermark.ordinal);

@@ -1,18 +1,18 @@
 import type { RowBlock, RowParseError } from '../../input/row-block.js';
 
-/** Ordinals of records as sorted, disjoint ranges `[first, last]`, both inclusive. */
+/** Record ordinals as sorted, disjoint ranges `[first, last]`, both inclusive. */
 export type Ranges = readonly (readonly [first: number, last: number])[];
 
-/** The ranges that hold exactly these ordinals, which may come in any order. */
+/** Converts ordinals in any order to ranges. */
 export function toRanges(ordinals: readonly number[]): Ranges {
   const set = new OrdinalSet();
   for (const ordinal of ordinals) set.addRun(ordinal, 1);
   return set.take();
 }
 
-/** A set of ordinals in memory per range, not per ordinal. */
+/** A set of ordinals that stores ranges, so that a run of neighbors takes constant memory. */
 export class OrdinalSet {
-  /** Sorted, disjoint, and never touching each other. */
+  /** Sorted, disjoint and not adjacent. */
   #ranges: (readonly [first: number, last: number])[] = [];
 
   get isEmpty(): boolean {
@@ -24,7 +24,7 @@ export class OrdinalSet {
     return range !== undefined && range[0] <= ordinal;
   }
 
-  /** How many of them come before the ordinal. */
+  /** Counts the members before the ordinal. */
   countBefore(ordinal: number): number {
     const before = this.#ranges.slice(0, this.#indexFrom(ordinal - 1) + 1);
     return before.reduce(
@@ -37,7 +37,7 @@ export class OrdinalSet {
     for (const [first, last] of ranges) this.addRun(first, last - first + 1);
   }
 
-  /** Adds `count` ordinals from `first` on. */
+  /** Adds `count` ordinals, starting at `first`. */
   addRun(first: number, count: number): void {
     const last = first + count - 1;
     const from = this.#indexFrom(first - 1);
@@ -60,14 +60,14 @@ export class OrdinalSet {
     }
   }
 
-  /** Empties the set; what was in it. */
+  /** Empties the set and returns its ranges. */
   take(): Ranges {
     const ranges = this.#ranges;
     this.#ranges = [];
     return ranges;
   }
 
-  /** Index of the first range that ends at the ordinal or after it. */
+  /** Index of the first range that ends at or after the ordinal. */
   #indexFrom(ordinal: number): number {
     let low = 0;
     let high = this.#ranges.length;
@@ -79,7 +79,7 @@ export class OrdinalSet {
     return low;
   }
 
-  /** Index, from `index` on, of the first range that starts after the ordinal. */
+  /** Index of the first range, from `index`, that starts after the ordinal. */
   #indexAfter(index: number, ordinal: number): number {
     let after = index;
     while (after < this.#ranges.length && (this.#ranges[after]?.[0] ?? 0) <= ordinal) after += 1;
@@ -87,14 +87,14 @@ export class OrdinalSet {
   }
 }
 
-/** A record's place among all of the run, the unreadable ones counted; see RowBlock.first. */
+/** Returns the ordinal of a row in the run, counting unreadable records; see RowBlock.first. */
 export function ordinalOfRow({ first, bounds, faults }: RowBlock, row: number): number {
   if (faults.length === 0) return first + row;
   const start = bounds[2 * row] ?? 0;
   return first + row + countBefore(faults.length, (index) => (faults[index]?.at ?? 0) < start);
 }
 
-/** The ordinals of neighbouring rows: one run, unless an unreadable record lies between them. */
+/** Returns the ordinals of neighboring rows as runs: one, unless an unreadable record lies between. */
 export function ordinalRuns(rows: RowBlock, row: number, count: number) {
   if (rows.faults.length === 0) return [{ first: rows.first + row, count }];
   return Array.from({ length: count }, (_, n) => ({
@@ -103,18 +103,19 @@ export function ordinalRuns(rows: RowBlock, row: number, count: number) {
   }));
 }
 
+/** Returns the ordinal of an unreadable record in the run. */
 export function ordinalOfFault(
   { first, bounds, count, faults }: RowBlock,
   fault: RowParseError,
 ): number {
   const { at } = fault;
   const rows = countBefore(count, (row) => (bounds[2 * row] ?? 0) < at);
-  // Several faults may stand at one place: an overlong record's block holds no text.
+  // Faults can share a position: the block of an overlong record has no text.
   const from = countBefore(faults.length, (index) => (faults[index]?.at ?? 0) < at);
   return first + rows + faults.indexOf(fault, from);
 }
 
-/** How many of `count` sorted items come before some place: the first ones do, the rest does not. */
+/** Counts the leading items for which `isBefore` is true, by binary search. */
 function countBefore(count: number, isBefore: (index: number) => boolean): number {
   let low = 0;
   let high = count;

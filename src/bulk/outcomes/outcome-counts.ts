@@ -1,7 +1,7 @@
-/** Records that do harm when sent twice; `other` are demerges, and profiles with operators. */
+/** Kinds of non-idempotent records; `other` are demerges and profiles with operators. */
 export type NonIdempotentKind = 'event' | 'other';
 
-/** How records ended; one that was not sent is not settled. */
+/** Counts of outcomes that the journal commits. Records that were not sent have none. */
 export type CommittedCounts = ReturnType<typeof zeroCommitted>;
 
 export const zeroCommitted = () => ({
@@ -9,21 +9,21 @@ export const zeroCommitted = () => ({
   rejected: 0,
   unknown: 0,
   duplicates: 0,
-  /** The account accepted them as they are in an earlier run: they were not sent. */
+  /** Not sent, because an earlier run sent the same. */
   unchanged: 0,
 });
 
-/** Every record read is counted in exactly one of the others, `read` aside. */
+/** Counts of all outcomes. Each record read is counted once besides `read`. */
 export interface OutcomeCounts extends CommittedCounts {
   read: number;
   notSent: number;
-  /** Accepted by an earlier part of the same run. */
+  /** Accepted in an earlier attempt of the same run. */
   resumed: number;
-  /** Of a shard: what other shards account for. They are not among those read. */
+  /** Records of other shards; not included in `read`. */
   otherShards?: number;
 }
 
-/** In the order in which a summary shows them. */
+/** Zero counts, in the order of the summary. */
 export const zeroCounts = (): OutcomeCounts => ({
   read: 0,
   accepted: 0,
@@ -35,14 +35,14 @@ export const zeroCounts = (): OutcomeCounts => ({
   unchanged: 0,
 });
 
-/** Throws when a record is missing or was counted twice: that would be a defect of ours. */
+/** Throws a defect if a record has no outcome or two. */
 export function assertBalanced(counts: OutcomeCounts): void {
   if (finishedCount(counts) !== counts.read) {
-    throw new Error(`the tally does not balance: ${JSON.stringify(counts)}`);
+    throw new Error(`the counts do not add up: ${JSON.stringify(counts)}`);
   }
 }
 
-/** Records that have their outcome. */
+/** Counts the records that have an outcome. */
 export function finishedCount(counts: OutcomeCounts): number {
   const { accepted, rejected, unknown, notSent, resumed, duplicates, unchanged } = counts;
   return accepted + rejected + unknown + notSent + resumed + duplicates + unchanged;

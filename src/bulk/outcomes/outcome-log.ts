@@ -6,30 +6,31 @@ import type { RejectsFile } from '../../output/rejects-file.js';
 import type { WriteEntry } from './journal-entries.js';
 
 /**
- * Where the outcomes of a run are committed, so that another process can go on after any crash.
- * What a commit throws stops the run: then nothing more may be sent.
+ * Commits the outcomes of a run, so that another process can resume it after a crash. If a commit
+ * throws, the run stops and sends nothing more.
  */
 export interface OutcomeLog {
+  /** Registers a block that was read. */
   opened(rows: RowBlock): void;
-  /** Notes the outcome of one record or of neighbours; on the disk when the next `commit` resolves. */
-  record(rows: RowBlock, ordinal: number, how: keyof CommittedCounts, count?: number): void;
-  /** Records that an earlier part of the run settled, or that another shard accounts for. */
+  /** Records the outcome of `count` neighbors (default: 1). The next `commit` puts it on disk. */
+  record(rows: RowBlock, ordinal: number, outcome: keyof CommittedCounts, count?: number): void;
+  /** Skips records that have an outcome from an earlier attempt, or belong to another shard. */
   skipped(rows: RowBlock, count?: number): void;
-  /** Must resolve before the first byte of records that may not be sent twice goes out. */
+  /** Commits the intent to send non-idempotent records. Await it before the request. */
   intend(ordinals: readonly number[], kind: NonIdempotentKind): Promise<void>;
-  /** Kinds of records that were intended so far, by earlier parts of the run, too. */
-  readonly once: ReadonlySet<NonIdempotentKind>;
-  /** Takes an intent back: these records provably were not processed. */
+  /** Kinds of non-idempotent records intended so far, including earlier attempts. */
+  readonly nonIdempotent: ReadonlySet<NonIdempotentKind>;
+  /** Retracts an intent, because the records were provably not processed. */
   retractIntent(ordinals: readonly number[]): Promise<void>;
-  /** Writes what was noted, so that it outlives the process; false when that has to wait for `commit`. */
+  /** Writes recorded outcomes, so that they survive `kill -9`. Returns false if they must wait for `commit`. */
   write(): boolean;
-  /** Resolves when what was noted so far is on the disk; shared with whoever asks meanwhile. */
+  /** Resolves when all outcomes recorded so far are on disk. Concurrent calls share one sync. */
   commit(): Promise<void>;
 }
 
-/** Keeps nothing but the rejects: of a run that cannot be resumed. */
+/** Writes only the rejects, for runs without a journal. */
 export class MemoryOutcomes implements OutcomeLog {
-  readonly once = new Set<NonIdempotentKind>();
+  readonly nonIdempotent = new Set<NonIdempotentKind>();
   readonly #rejects: RejectsFile;
   readonly #commits: GroupCommit;
 
@@ -42,7 +43,7 @@ export class MemoryOutcomes implements OutcomeLog {
   record(): void {}
   skipped(): void {}
   async intend(_ordinals: readonly number[], kind: NonIdempotentKind): Promise<void> {
-    this.once.add(kind);
+    this.nonIdempotent.add(kind);
   }
 
   async retractIntent(): Promise<void> {}
@@ -56,63 +57,63 @@ export class MemoryOutcomes implements OutcomeLog {
   }
 }
 
-interface Kept {
+interface JournaledOutcomesOptions {
   readonly journal: Journal<WriteEntry>;
   readonly rejects: RejectsFile;
   readonly digests: () => readonly TextDigest[];
-  /** Where this part of the run begins. */
+  /** Position at which this attempt starts reading. */
   readonly start: Position;
-  /** Kinds of records that earlier parts intended. */
-  readonly once: ReadonlySet<NonIdempotentKind>;
+  /** Kinds of non-idempotent records that earlier attempts intended. */
+  readonly nonIdempotent: ReadonlySet<NonIdempotentKind>;
 }
 
-type Settled = Extract<WriteEntry, { kind: 'settlement' }>;
+type Settlement = Extract<WriteEntry, { kind: 'settlement' }>;
 
 /** Commits outcomes to the journal of a run. */
 export class JournaledOutcomes implements OutcomeLog {
-  readonly once: Set<NonIdempotentKind>;
-  readonly #kept: Kept;
+  readonly nonIdempotent: Set<NonIdempotentKind>;
+  readonly #options: JournaledOutcomesOptions;
   readonly #watermark: HighWaterMark;
   readonly #ordinals = new OrdinalSet();
   readonly #commits = new GroupCommit(() => this.#commit());
   #counts = zeroCommitted();
-  /** Outcomes were taken whose rejects are on their way to the disk: no others may come before them. */
-  #isAhead = false;
+  /** Rejects of a settlement are being synced; no later settlement may be written before it. */
+  #isSyncingRejects = false;
 
-  constructor(kept: Kept) {
-    this.#kept = kept;
-    this.#watermark = new HighWaterMark(kept.start);
-    this.once = new Set(kept.once);
+  constructor(options: JournaledOutcomesOptions) {
+    this.#options = options;
+    this.#watermark = new HighWaterMark(options.start);
+    this.nonIdempotent = new Set(options.nonIdempotent);
   }
 
   opened(rows: RowBlock): void {
     this.#watermark.opened(rows);
   }
 
-  record(rows: RowBlock, ordinal: number, how: keyof CommittedCounts, count = 1): void {
-    this.#watermark.settled(rows, count);
+  record(rows: RowBlock, ordinal: number, outcome: keyof CommittedCounts, count = 1): void {
+    this.#watermark.completed(rows, count);
     this.#ordinals.addRun(ordinal, count);
-    this.#counts[how] += count;
+    this.#counts[outcome] += count;
   }
 
   skipped(rows: RowBlock, count = 1): void {
-    this.#watermark.settled(rows, count);
+    this.#watermark.completed(rows, count);
   }
 
   async intend(ordinals: readonly number[], kind: NonIdempotentKind): Promise<void> {
-    this.once.add(kind);
-    this.#kept.journal.write({ kind: 'intent', records: toRanges(ordinals), of: kind });
+    this.nonIdempotent.add(kind);
+    this.#options.journal.write({ kind: 'intent', records: toRanges(ordinals), of: kind });
     return this.commit();
   }
 
   async retractIntent(ordinals: readonly number[]): Promise<void> {
-    this.#kept.journal.write({ kind: 'unsent', records: toRanges(ordinals) });
+    this.#options.journal.write({ kind: 'unsent', records: toRanges(ordinals) });
     return this.commit();
   }
 
   write(): boolean {
-    // What the journal says of the rejects must stand in the file, also after a power cut.
-    if (this.#isAhead || !this.#kept.rejects.isSynced) return false;
+    // A journal entry must never cover rejects that a power cut can lose.
+    if (this.#isSyncingRejects || !this.#options.rejects.isSynced) return false;
     this.#write(this.#settlement());
     return true;
   }
@@ -122,30 +123,30 @@ export class JournaledOutcomes implements OutcomeLog {
   }
 
   async #commit(): Promise<void> {
-    const { journal, rejects } = this.#kept;
-    // A rejects file is announced, so that what a crash leaves of it is known to be of this run.
+    const { journal, rejects } = this.#options;
+    // Announced first, so that a resumed run recognizes the file that a crash leaves behind.
     if (rejects.makeWay()) {
       await journal.append({ kind: 'rejectsBegun', file: rejects.file });
     }
-    // Taken at once with the lines of these outcomes, so that the mark counts no others.
+    // Taken together with the lines of these outcomes, so that the mark covers no others.
     const settlement = this.#settlement();
     if (!rejects.isSynced) {
-      this.#isAhead = true;
+      this.#isSyncingRejects = true;
       await rejects.sync();
-      this.#isAhead = false;
+      this.#isSyncingRejects = false;
     }
     this.#write(settlement);
     await journal.sync();
   }
 
-  /** With the rejects file's mark, which is what is synced of it by now. */
-  #write(settlement: Omit<Settled, 'rejects'> | undefined): void {
-    const { journal, rejects } = this.#kept;
+  /** Writes a settlement with the mark of the synced rejects file. */
+  #write(settlement: Omit<Settlement, 'rejects'> | undefined): void {
+    const { journal, rejects } = this.#options;
     if (settlement) journal.write({ ...settlement, rejects: rejects.mark });
   }
 
-  /** Of what was noted since the last one; none when that is nothing. */
-  #settlement(): Omit<Settled, 'rejects'> | undefined {
+  /** Takes the outcomes recorded since the last settlement; undefined if there are none. */
+  #settlement(): Omit<Settlement, 'rejects'> | undefined {
     if (this.#ordinals.isEmpty) return undefined;
     const counts = this.#counts;
     this.#counts = zeroCommitted();
@@ -154,7 +155,7 @@ export class JournaledOutcomes implements OutcomeLog {
       settled: this.#ordinals.take(),
       counts,
       watermark: this.#watermark.position,
-      digests: this.#kept.digests(),
+      digests: this.#options.digests(),
     };
   }
 }
@@ -164,10 +165,10 @@ interface OpenBlock {
   readonly end: Position;
 }
 
-/** The place up to which every record is settled, known to the block. */
+/** Tracks the position before which every record has an outcome, by whole blocks. */
 class HighWaterMark {
   #position: Position;
-  /** Blocks that are read, in order; the first ones may be settled, when one before is not. */
+  /** Blocks in reading order, from the first one with a record without an outcome. */
   readonly #open: OpenBlock[] = [];
   readonly #byBlock = new Map<RowBlock, OpenBlock>();
 
@@ -185,12 +186,12 @@ class HighWaterMark {
     if (open.left > 0) this.#byBlock.set(block, open);
   }
 
-  settled(block: RowBlock, count = 1): void {
+  completed(block: RowBlock, count = 1): void {
     const open = this.#byBlock.get(block);
     if (!open) return;
     open.left -= count;
     if (open.left > 0) return;
-    // A settled block behind an unsettled one does not stay in memory.
+    // Frees the block, even if an earlier one is still open.
     this.#byBlock.delete(block);
     for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
       this.#position = first.end;

@@ -1,24 +1,24 @@
 import { personalValues } from './personal-data.js';
 import type { Reject } from '../../output/rejects-file.js';
 
-/** Rejects that are told one by one; the rest is counted by kind. */
-const rejectsKept = 10;
+/** Rejects kept for display; the others are only counted. */
+const firstRejects = 10;
 const samplesOfKind = 3;
-/** Rejects whose reasons are compared. */
-const mostCompared = 5000;
-/** Characters of a sample's record. */
+/** Maximum rejects whose reasons are compared. */
+const comparedMaximum = 5000;
+/** Maximum characters of a sample's record. */
 const sampleLength = 400;
 
-/** A reject to be told. */
+/** A reject to display. */
 export interface FirstReject {
   readonly source: string;
   readonly line: number;
-  /** Like `service 515` or `parse`. */
+  /** Stage and code, e.g. `service 515` or `parse`. */
   readonly kind: string;
-  /** Of the service. */
+  /** Error code of the service. */
   readonly code?: number | undefined;
   readonly error: string;
-  /** What identifies people in the record, the longest first. */
+  /** Values that identify people in the record, the longest first. */
   readonly personal: readonly string[];
 }
 
@@ -29,43 +29,43 @@ interface RejectSample extends Pick<Reject, 'source' | 'line' | 'error' | 'recor
 /** Rejects of one kind. */
 export interface RejectKind {
   count: number;
-  /** The first few; `record` is the beginning of its JSON text. */
+  /** The first few; `record` is the start of the JSON text. */
   readonly samples: RejectSample[];
 }
 
-/** What is told of a run's rejects, in memory that does not grow with them. */
+/** Counts the rejects of a run by kind and keeps a few of each, in constant memory. */
 export class RejectSamples {
   readonly first: FirstReject[] = [];
-  /** By kind: `service 515`, `parse`, … */
+  /** Rejects by kind: `service 515`, `parse`, … */
   readonly kinds = new Map<string, RejectKind>();
-  /** All were rejected for the same reason, as far as a few thousand tell. */
+  /** Whether the first few thousand were all rejected for the same reason. */
   areAlike = true;
   readonly #keys: readonly string[];
   #compared = 0;
   #reason = '';
 
-  /** Columns that the user named as those that say who a record is of. */
+  /** `keys` are the columns that the user named as the record's key. */
   constructor(keys: readonly string[] = []) {
     this.#keys = keys;
   }
 
   add({ source, line, stage, code, error, record }: Reject): void {
     const name = code === undefined ? stage : `${stage} ${code}`;
-    if (this.areAlike && this.#compared < mostCompared) this.#compare(`${name} ${error}`);
+    if (this.areAlike && this.#compared < comparedMaximum) this.#compare(`${name} ${error}`);
     const kind = this.kinds.get(name) ?? { count: 0, samples: [] };
     kind.count += 1;
     this.kinds.set(name, kind);
     const isOfKind = kind.samples.length < samplesOfKind;
-    const isFirst = this.first.length < rejectsKept;
+    const isFirst = this.first.length < firstRejects;
     if (!isFirst && !isOfKind) return;
     const personal = personalValues(record ?? '', this.#keys);
     if (isFirst) this.first.push({ source, line, kind: name, code, error, personal });
     if (!isOfKind) return;
-    const sample = record === undefined ? {} : { record: beginningOf(record) };
+    const sample = record === undefined ? {} : { record: startOf(record) };
     kind.samples.push({ source, line, error, personal, ...sample });
   }
 
-  /** Values and numbers differ from record to record; a column that is named first does not. */
+  /** Compares reasons without quoted values and numbers, except for the name of the column at the start. */
   #compare(text: string): void {
     const [, head = '', rest = ''] =
       /^(\S+(?: \d+)? (?:columns? "(?:[^"\\]|\\.)*": )?)([^]*)$/.exec(text) ?? [];
@@ -76,30 +76,33 @@ export class RejectSamples {
   }
 }
 
-/** A copy: a part of a string would keep the whole of it. */
-const beginningOf = (text: string): string =>
+/** Copies the start, because a substring keeps the whole string in memory. */
+const startOf = (text: string): string =>
   text.length <= sampleLength ? text : `${Buffer.from(text.slice(0, sampleLength)).toString()}…`;
 
 /**
- * Words of the service about one record, with its line in place of its number in the request, and
- * with the column they speak of and its value: people know neither the request nor its numbers.
- * `record` is JSON text of what was read.
+ * Makes an error of the service useful to the reader: replaces the record number, which refers to
+ * the request, with the line in the file, and adds the column in question and its value. `record`
+ * is the JSON text of the record as read.
  */
 export function locateServiceError(error: string, line: number, record: string): string {
   const number = /\brecord number\s*:\s*\d+/i;
-  const [words, own] = [error.replace(number, `record: line ${line}`), error.replace(number, '')];
+  const located = error.replace(number, `record: line ${line}`);
+  const withoutNumber = error.replace(number, '');
   const values = valuesOf(record);
   const named =
-    values.find(([name]) => speaksOf(own, name)) ??
-    values.find(([name]) => name === 'value' && /\b(?:email|phone|whatsapp)\b/i.test(own));
-  if (!named) return words;
+    values.find(([name]) => mentions(withoutNumber, name)) ??
+    values.find(
+      ([name]) => name === 'value' && /\b(?:email|phone|whatsapp)\b/i.test(withoutNumber),
+    );
+  if (!named) return located;
   const [name, value] = named;
-  const shown = shortened(JSON.stringify(value));
-  if (words.includes(shown)) return words;
-  return `${words} (column ${JSON.stringify(name)}: ${shown})`;
+  const quoted = shortened(JSON.stringify(value));
+  if (located.includes(quoted)) return located;
+  return `${located} (column ${JSON.stringify(name)}: ${quoted})`;
 }
 
-/** Members of the record and of the data within it that are no objects. */
+/** Lists the scalar members of the record and of its profileData or evtData. */
 function valuesOf(record: string): readonly (readonly [name: string, value: unknown])[] {
   let read: unknown;
   try {
@@ -117,8 +120,8 @@ function valuesOf(record: string): readonly (readonly [name: string, value: unkn
   return [...inner, ...members].filter(([, value]) => typeof value !== 'object');
 }
 
-/** As a whole word. Names of the record itself are words of every sentence. */
-function speaksOf(words: string, name: string): boolean {
+/** Whether the text contains the name as a whole word. Names that are common English words do not count. */
+function mentions(words: string, name: string): boolean {
   if (name.length < 2 || /^(?:type|status|record|profile|event|value)$/i.test(name)) return false;
   const at = words.indexOf(name);
   if (at < 0) return false;

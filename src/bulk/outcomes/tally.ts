@@ -11,25 +11,25 @@ import { MemoryOutcomes, type OutcomeLog } from './outcome-log.js';
 import type { RowBlock, RowParseError } from '../../input/row-block.js';
 import type { Reject, RejectsFile, RejectStage } from '../../output/rejects-file.js';
 
-/** Bytes of unparsable text kept in a reject line. */
+/** Maximum bytes of unparsable text in a reject line. */
 const rawBytesMaximum = 64 * 1024;
 
 interface TallyOptions {
   readonly rejects: RejectsFile;
-  /** JSON text of what was read. */
+  /** Returns the record as read, as JSON text. */
   readonly sourceRecord: (rows: RowBlock, row: number) => string;
-  /** Records that were not sent are listed only where they cannot be read again. */
+  /** Write records that were not sent to the rejects file, because the input is a pipe. */
   readonly listNotSent: boolean;
-  /** Columns that the user named as those that say who a record is of. */
+  /** Columns that the user named as the record's key. */
   readonly keys?: readonly string[] | undefined;
 }
 
-/** Takes every record's outcome, once: counts it, logs it, lists it, and lets go of its memory. */
+/** Receives the outcome of every record once: counts it, logs it, writes rejects, and frees its memory. */
 export class Tally {
   readonly counts: OutcomeCounts = zeroCounts();
   readonly samples: RejectSamples;
   readonly rejects: RejectsFile;
-  /** Another one is set for the rest of a run that keeps a journal. */
+  /** Replaced by the journal when the run starts sending. */
   log: OutcomeLog;
   readonly #options: TallyOptions;
 
@@ -40,16 +40,22 @@ export class Tally {
     this.#options = options;
   }
 
-  /** Neighbouring rows, one by default, that were accepted, or need not be sent. */
-  accept(rows: RowBlock, row: number, count = 1, how: 'accepted' | 'unchanged' = 'accepted'): void {
-    for (const run of ordinalRuns(rows, row, count)) this.#end(rows, run.first, how, run.count);
+  /** Ends neighboring rows (default: one) as accepted, or as unchanged and not sent. */
+  accept(
+    rows: RowBlock,
+    row: number,
+    count = 1,
+    outcome: 'accepted' | 'unchanged' = 'accepted',
+  ): void {
+    for (const run of ordinalRuns(rows, row, count)) this.#end(rows, run.first, outcome, run.count);
   }
 
+  /** Ends a row that repeats an identity of a demerge. */
   duplicate(rows: RowBlock, row: number): void {
     this.#end(rows, ordinalOfRow(rows, row), 'duplicates');
   }
 
-  /** A record that could not be read at all. */
+  /** Ends a record that could not be parsed. */
   parseError(rows: RowBlock, fault: RowParseError): void {
     const { line, column, error, raw } = fault;
     const where = column === undefined ? error : `${error} (column ${column})`;
@@ -64,40 +70,41 @@ export class Tally {
     this.#end(rows, ordinalOfFault(rows, fault), 'rejected');
   }
 
-  /** A row that ended without being accepted. */
+  /** Ends a row that was not accepted. */
   reject(
     rows: RowBlock,
     row: number,
     { stage, code, error }: { stage: RejectStage; code?: number | undefined; error: string },
   ): void {
-    const how = stage === 'notSent' || stage === 'unknown' ? stage : 'rejected';
-    if (how !== 'notSent' || this.#options.listNotSent) {
+    const outcome = stage === 'notSent' || stage === 'unknown' ? stage : 'rejected';
+    if (outcome !== 'notSent' || this.#options.listNotSent) {
       const record = this.#options.sourceRecord(rows, row);
       const line = rows.lines[row] ?? 0;
-      const words = stage === 'service' ? locateServiceError(error, line, record) : error;
-      this.#list({ source: rows.source, line, stage, code, error: words, record });
+      const located = stage === 'service' ? locateServiceError(error, line, record) : error;
+      this.#list({ source: rows.source, line, stage, code, error: located, record });
     }
-    this.#end(rows, ordinalOfRow(rows, row), how);
+    this.#end(rows, ordinalOfRow(rows, row), outcome);
   }
 
-  /** Records that another shard accounts for. */
+  /** Skips records of other shards. */
   otherShard(rows: RowBlock, count: number): void {
     this.counts.otherShards = (this.counts.otherShards ?? 0) + count;
     this.log.skipped(rows, count);
     rows.memory?.letGo(count);
   }
 
+  /** Ends a row that was not sent. */
   notSent(rows: RowBlock, row: number, error: string): void {
     this.reject(rows, row, { stage: 'notSent', error });
   }
 
-  /** Records of a file that was not read to its end because the run stopped. */
+  /** Counts records that were not read because the run stopped. */
   notRead(count: number): void {
     this.counts.read += count;
     this.counts.notSent += count;
   }
 
-  /** Starts with the figures of the run's earlier parts. */
+  /** Starts with the counts of earlier attempts. */
   resume({ accepted: resumed, ...others }: CommittedCounts): void {
     const { rejected, unknown, duplicates, unchanged } = others;
     this.counts.read = resumed + rejected + unknown + duplicates + unchanged;
@@ -114,7 +121,7 @@ export class Tally {
     }
   }
 
-  /** The service took some records, or may have. */
+  /** Whether the service accepted records, or may have. */
   get hasSent(): boolean {
     return this.counts.accepted + this.counts.resumed + this.counts.unknown > 0;
   }
@@ -128,14 +135,19 @@ export class Tally {
     this.samples.add(reject);
   }
 
-  #end(rows: RowBlock, ordinal: number, how: keyof CommittedCounts | 'notSent', count = 1): void {
-    this.counts[how] += count;
-    if (how !== 'notSent') this.log.record(rows, ordinal, how, count);
+  #end(
+    rows: RowBlock,
+    ordinal: number,
+    outcome: keyof CommittedCounts | 'notSent',
+    count = 1,
+  ): void {
+    this.counts[outcome] += count;
+    if (outcome !== 'notSent') this.log.record(rows, ordinal, outcome, count);
     rows.memory?.letGo(count);
   }
 }
 
-/** What a CSV line, once it is corrected, can be cut into cells by. */
+/** Returns header and delimiters of the CSV, so that a corrected line can be split into cells. */
 function cellsOf({ cells }: RowBlock): Partial<Reject> {
   if (!cells?.markers || cells.markers.delimiter.length === 0) return {};
   const { delimiter, quote, escape } = cells.markers;
@@ -147,7 +159,7 @@ function cellsOf({ cells }: RowBlock): Partial<Reject> {
   };
 }
 
-/** As text where it is UTF-8, apart from a character that was cut at the end; else as base64. */
+/** Returns UTF-8 as text, ignoring a character cut off at the end, and other bytes as base64. */
 function rawText(raw: Buffer): Pick<Reject, 'record' | 'recordBase64'> {
   const text = raw.subarray(0, rawBytesMaximum);
   const lengths = raw.length < rawBytesMaximum ? [0] : [0, 1, 2, 3];

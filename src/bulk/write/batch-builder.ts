@@ -4,53 +4,53 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 import type { SendQueue } from './send-queue.js';
 import type { WriteJob } from './write-job.js';
 
-/** Kinds of records that never share a request, as in RecordBlock.kinds. */
+/** Record kinds of RecordBlock.kinds, which never share a request. */
 const kinds = { profile: 0, event: 1 } as const;
 
-type FillerJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'option' | 'warn'>;
-/** Where batches go. */
+type BuilderJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'option' | 'warn'>;
+/** Receives full batches. */
 type BatchSink = Pick<
   SendQueue,
-  'takeBatch' | 'submit' | 'open' | 'nextSettled' | 'idle' | 'isStopped' | 'onSettled'
+  'takeBatch' | 'submit' | 'open' | 'nextCompleted' | 'idle' | 'isStopped' | 'onCompleted'
 >;
 
 /**
- * Puts records into batches and hands full ones to the sender. Profiles and events never share
- * a batch; of records whose key is still under way, only the first is in one.
+ * Collects records in batches and submits full ones. Profiles and events never share a batch, and a
+ * record is held back while an earlier one of its key is in flight.
  */
 export class BatchBuilder {
-  readonly #job: FillerJob;
+  readonly #job: BuilderJob;
   readonly #sender: BatchSink;
-  readonly #window = new PerKeyOrder();
+  readonly #order = new PerKeyOrder();
   readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
   #warned = false;
 
-  constructor(job: FillerJob, sender: BatchSink) {
+  constructor(job: BuilderJob, sender: BatchSink) {
     this.#job = job;
     this.#sender = sender;
-    sender.onSettled = (batch) => {
-      if (batch.keys[0] !== noKey) this.#window.settle(batch.keys, batch.size);
+    sender.onCompleted = (batch) => {
+      if (batch.keys[0] !== noKey) this.#order.release(batch.keys, batch.size);
     };
   }
 
-  /** False: wait for `makeRoom` before the next record. */
+  /** If false, await `makeRoom` before adding records. */
   get hasRoom(): boolean {
-    return this.#full.length === 0 && !this.#window.hasReady && !this.#window.isFull;
+    return this.#full.length === 0 && !this.#order.hasReady && !this.#order.isFull;
   }
 
-  /** Takes records `from` to `to` while there is room; returns the first one not taken. */
+  /** Adds records `from` to `to` while there is room. Returns the first index not added. */
   add(block: RecordBlock, from: number, to: number): number {
     let next = from;
     while (next < to && this.hasRoom) {
       const end = this.#addRun(block, next, to);
-      if (end === next) this.#window.hold(batchRecord(block, next));
+      if (end === next) this.#order.hold(batchRecord(block, next));
       next = Math.max(end, next + 1);
     }
     return next;
   }
 
-  /** Adds the longest run that can go into one batch as it is; returns its end. */
+  /** Adds the longest run that fits the current batch unchanged. Returns its end. */
   #addRun(block: RecordBlock, from: number, to: number): number {
     const kind = block.kinds[from] ?? kinds.profile;
     const batch = this.#batchFor(
@@ -59,61 +59,61 @@ export class BatchBuilder {
     );
     const room = this.#job.request.records - batch.size;
     const bytes = this.#job.request.bytes - batch.bytesWith(0);
-    const neighbours = endOfNeighbours(block, from, Math.min(to, from + room), bytes);
-    const ordered = this.#job.order === 'key' && kind !== kinds.event; // events have no order
-    const end = ordered ? this.#window.admit(block.keys, from, neighbours) : neighbours;
+    const neighbors = endOfNeighbors(block, from, Math.min(to, from + room), bytes);
+    const ordered = this.#job.order === 'key' && kind !== kinds.event; // events are not ordered
+    const end = ordered ? this.#order.admit(block.keys, from, neighbors) : neighbors;
     if (end > from) batch.addRun(block, from, end, ordered);
     if (batch.size === this.#job.request.records) this.#seal(kind, batch);
     return end;
   }
 
-  /** Submits what is full, and waits while the window is. Returns at once when the run stops. */
+  /** Submits full batches, and waits while too many records are held. Returns at once if the run stops. */
   makeRoom(): Promise<void> {
-    return this.#submitUntil(() => !this.#window.isFull);
+    return this.#submitUntil(() => !this.#order.isFull);
   }
 
-  /** Submits everything that is left, held records included, and waits until it is settled. */
+  /** Submits all remaining records, and waits until each has its outcome. */
   async finish(): Promise<void> {
-    await this.#submitUntil(() => this.#window.heldCount === 0 && this.#filling.size === 0);
+    await this.#submitUntil(() => this.#order.heldCount === 0 && this.#filling.size === 0);
     await this.#sender.idle();
   }
 
-  /** Submits full batches and, until it is `enough`, others as well. */
-  async #submitUntil(enough: () => boolean): Promise<void> {
+  /** Submits full batches, then partial ones until `isDone`. */
+  async #submitUntil(isDone: () => boolean): Promise<void> {
     while (!this.#sender.isStopped) {
       this.#putReady();
       if (this.#full.length > 0) await this.#submitFull();
-      else if (enough()) return;
+      else if (isDone()) return;
       else await this.#submitRestOrWait();
     }
   }
 
-  /** Submits whatever there is, as slots become free, until more input is heard. */
-  async submitAll(heard: AbortSignal): Promise<void> {
+  /** Submits partial batches while slots are free, until the signal reports more input. */
+  async submitAll(moreInput: AbortSignal): Promise<void> {
     const more = new Promise<void>((resolve) => {
-      heard.addEventListener('abort', () => resolve(), { once: true });
+      moreInput.addEventListener('abort', () => resolve(), { once: true });
     });
-    while (!heard.aborted && !this.#sender.isStopped) {
+    while (!moreInput.aborted && !this.#sender.isStopped) {
       this.#putReady();
       const [first] = this.#filling;
       const isFree = this.#sender.open < this.#job.budget.most;
       if (isFree && first) this.#seal(...first);
       if (this.#full.length > 0) await this.#submitFull();
-      else if (this.#sender.open > 0) await Promise.race([this.#sender.nextSettled(), more]);
+      else if (this.#sender.open > 0) await Promise.race([this.#sender.nextCompleted(), more]);
       else return;
     }
   }
 
-  /** The records that were taken and never submitted, for the tally of a run that stopped. */
+  /** Removes and yields the records that were never submitted, when a run stops. */
   *drain(): Generator<BatchRecord> {
     for (const batch of [...this.#full.splice(0), ...this.#filling.values()]) {
       for (const position of batch.positions()) yield batch.record(position);
     }
     this.#filling.clear();
-    yield* this.#window.drain();
+    yield* this.#order.drain();
   }
 
-  /** The batch being filled, with room for one more record of so many bytes. */
+  /** Returns the batch being filled, with room for a record of `bytes` bytes. */
   #batchFor(kind: number, bytes: number): Batch {
     const filling = this.#filling.get(kind);
     if (filling && filling.bytesWith(bytes) <= this.#job.request.bytes) return filling;
@@ -129,9 +129,9 @@ export class BatchBuilder {
     this.#filling.delete(kind);
   }
 
-  /** Only records with an order are ever held, and those are no events. */
+  /** Adds released records to the profile batch. Events are never held. */
   #putReady(): void {
-    for (const record of this.#window.takeReady()) {
+    for (const record of this.#order.takeReady()) {
       const batch = this.#batchFor(kinds.profile, record.end - record.start);
       batch.add(record);
       if (batch.size === this.#job.request.records) this.#seal(kinds.profile, batch);
@@ -152,41 +152,41 @@ export class BatchBuilder {
    */
   async #submitRestOrWait(): Promise<void> {
     this.#warnOfHotKeys();
-    if (this.#window.heldCount > 0 && this.#sender.open > 0) return this.#sender.nextSettled();
+    if (this.#order.heldCount > 0 && this.#sender.open > 0) return this.#sender.nextCompleted();
     for (const [kind, batch] of this.#filling) this.#seal(kind, batch);
     await this.#submitFull();
   }
 
   #warnOfHotKeys(): void {
-    if (this.#warned || this.#window.heldCount < manyHeld) return;
+    if (this.#warned || this.#order.heldCount < manyHeld) return;
     this.#warned = true;
     this.#job.warn(
-      `slow input: ${this.#window.heldCount} records wait for earlier ones of the same key; ` +
+      `slow input: ${this.#order.heldCount} records wait for earlier ones of the same key; ` +
         `each key has one record in flight at a time (${this.#job.option('order', 'none')} opts out)`,
     );
   }
 }
 
-/** End of the records of one kind, at least one, that lie one byte apart and are not longer together. */
-function endOfNeighbours(
+/** Returns the end of the records of one kind, at least one, that are adjacent and fit in `bytes`. */
+function endOfNeighbors(
   { kinds, bounds }: RecordBlock,
   from: number,
   to: number,
   bytes: number,
 ): number {
   const kind = kinds[from];
-  const mostEnd = (bounds[2 * from] ?? 0) + bytes;
+  const maximumEnd = (bounds[2 * from] ?? 0) + bytes;
   let end = from + 1;
   while (
     end < to &&
     kinds[end] === kind &&
     bounds[2 * end] === (bounds[2 * end - 1] ?? 0) + 1 &&
-    (bounds[2 * end + 1] ?? 0) <= mostEnd
+    (bounds[2 * end + 1] ?? 0) <= maximumEnd
   ) {
     end += 1;
   }
   return end;
 }
 
-/** Records held back from which on it is worth saying: they take up to as many round trips. */
+/** Held records that trigger a warning: they can need as many round trips. */
 const manyHeld = 1000;

@@ -10,102 +10,106 @@ import type { RequestTotals, WriteJob } from './write-job.js';
 import type { ConcurrencyLimiter } from '../adaptive-concurrency.js';
 import type { OutcomeLog } from '../outcomes/outcome-log.js';
 
-/** Positions of records that the service did not process, and asks for again. */
-type Again = readonly number[];
+/** Positions of records that the service did not process and asks to resend. */
+type Retryable = readonly number[];
 
-const noRefusals: RejectedPositions = new Map();
+const noRejections: RejectedPositions = new Map();
 
-/** Sends a batch until each of its records has one outcome in the tally, if not on the disk yet. */
+/** Sends a batch, with retries and splits, until each record has an outcome in the tally. */
 export class BatchSender {
   readonly traffic: RequestTotals = { requests: 0, retries: 0, bytesSent: 0 };
   readonly #slots: CommitBackpressure;
   readonly #job: WriteJob;
-  readonly #halt: RunStop;
+  readonly #stop: RunStop;
 
-  constructor(job: WriteJob, halt: RunStop) {
+  constructor(job: WriteJob, stop: RunStop) {
     this.#job = job;
-    this.#halt = halt;
+    this.#stop = stop;
     const { tally, budget } = job;
-    this.#slots = new CommitBackpressure({ log: () => tally.log, budget, halt });
+    this.#slots = new CommitBackpressure({ log: () => tally.log, budget, stop });
   }
 
-  async settle(batch: Batch): Promise<BatchState> {
-    const fate = newBatchState(this.#job.runtime.monotonic());
-    await this.#send(batch, fate);
-    return fate;
+  async complete(batch: Batch): Promise<BatchState> {
+    const state = newBatchState(this.#job.runtime.monotonic());
+    await this.#send(batch, state);
+    return state;
   }
 
-  async #send(batch: Batch, fate: BatchState): Promise<void> {
+  async #send(batch: Batch, state: BatchState): Promise<void> {
     for (;;) {
-      const attempt = await this.#attempt(batch, fate);
+      const attempt = await this.#attempt(batch, state);
       if (attempt === undefined) return this.#notSent(batch, 'the run stopped');
-      if (attempt.ok) return this.#settleRest(batch, attempt.answer, fate);
-      const again = await this.#afterFailure(batch, attempt.failure, fate);
-      if (!again) return;
+      if (attempt.ok) return this.#completeRest(batch, attempt.answer, state);
+      const mustResend = await this.#afterFailure(batch, attempt.failure, state);
+      if (!mustResend) return;
       this.traffic.retries += 1;
     }
   }
 
-  /** One request and what its answer settles; undefined when the run stopped before it. */
-  async #attempt(batch: Batch, fate: BatchState): Promise<Attempt<Again | Mismatch> | undefined> {
-    fate.synced = undefined;
+  /** Sends one request and records its outcomes; undefined if the run stopped before it. */
+  async #attempt(
+    batch: Batch,
+    state: BatchState,
+  ): Promise<Attempt<Retryable | Mismatch> | undefined> {
+    state.synced = undefined;
     const { budget, send } = this.#job;
     const body = batch.body();
     const ticket = await budget.acquire();
     try {
-      if (!this.#halt.error && !fate.intended) {
-        fate.intended = true;
-        await this.#halt.guard(async () => {
+      if (!this.#stop.error && !state.intended) {
+        state.intended = true;
+        await this.#stop.guard(async () => {
           await writeIntents(batch, this.#job);
-          await this.#job.memory?.intend(batch);
+          await this.#job.changes?.intend(batch);
         });
       }
-      if (this.#halt.error) return undefined;
+      if (this.#stop.error) return undefined;
       this.traffic.requests += 1;
-      const asked = { once: !batch.isIdempotent, of: batchLocation(batch) };
-      const attempt = await send?.(body, this.#halt.abortSignal, asked);
+      const request = { once: !batch.isIdempotent, of: batchLocation(batch) };
+      const attempt = await send?.(body, this.#stop.abortSignal, request);
       if (attempt === undefined) return undefined;
       if (attempt.ok || attempt.failure.sent) this.traffic.bytesSent += body.length;
       if (attempt.ok) this.#job.waits.answered();
-      if (attempt.ok) return { ok: true, answer: this.#book(batch, attempt.answer, fate) };
+      if (attempt.ok)
+        return { ok: true, answer: this.#recordOutcomes(batch, attempt.answer, state) };
       if (isThrottled(attempt.failure)) budget.throttled(ticket);
       return attempt;
     } catch (error) {
-      if (!this.#halt.abortSignal.aborted) throw error;
+      if (!this.#stop.abortSignal.aborted) throw error;
       this.traffic.bytesSent += body.length;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
-      if (!fate.synced) budget.release(); // else it goes with the outcomes
+      if (!state.synced) budget.release(); // otherwise CommitBackpressure releases it
     }
   }
 
-  /** True when the batch is to be sent again; else its records have their outcomes. */
-  async #afterFailure(batch: Batch, failure: Failure, fate: BatchState): Promise<boolean> {
+  /** Returns true if the batch must be resent; otherwise its records have their outcomes. */
+  async #afterFailure(batch: Batch, failure: Failure, state: BatchState): Promise<boolean> {
     const { policy, runtime, waits, endpoint } = this.#job;
-    if (!isThrottled(failure)) fate.attempts += 1;
+    if (!isThrottled(failure)) state.attempts += 1;
     const decision = retryDecision({
       failure,
-      attempt: Math.max(fate.attempts, 1),
-      elapsedMs: runtime.monotonic() - fate.since,
+      attempt: Math.max(state.attempts, 1),
+      elapsedMs: runtime.monotonic() - state.since,
       work: batch.isIdempotent ? 'idempotent' : 'notIdempotent',
       policy,
       random: runtime.random,
     });
     switch (decision.action) {
       case 'wait':
-        waits.began({ what: endpoint, failure, attempts: fate.attempts, ms: decision.ms });
-        if (await this.#halt.sleep(decision.ms)) return true;
+        waits.began({ what: endpoint, failure, attempts: state.attempts, ms: decision.ms });
+        if (await this.#stop.sleep(decision.ms)) return true;
         await this.#notSent(batch, 'the run stopped before the next attempt');
         return false;
       case 'split':
-        await this.#refused(batch, failure, fate);
+        await this.#refused(batch, failure, state);
         return false;
       case 'unknown':
-        await this.#unknown(batch, failure.message, fate);
+        await this.#unknown(batch, failure.message, state);
         return false;
       case 'stop':
       case 'giveUp':
-        this.#halt.stopAt(requestError(failure, { what: endpoint, attempts: fate.attempts }));
+        this.#stop.stopAt(requestError(failure, { what: endpoint, attempts: state.attempts }));
         await this.#notSent(batch, failure.message);
         return false;
       default:
@@ -113,212 +117,216 @@ export class BatchSender {
     }
   }
 
-  /** Counts what an answer settles, and gives the request's slot back; in doubt it settles nothing. */
-  #book(batch: Batch, answer: WriteResponse | undefined, fate: BatchState): Again | Mismatch {
+  /** Records the outcomes in a response and releases the request's slot. A mismatch records nothing. */
+  #recordOutcomes(
+    batch: Batch,
+    answer: WriteResponse | undefined,
+    state: BatchState,
+  ): Retryable | Mismatch {
     this.#job.budget.succeeded();
-    const refusals = answer === undefined ? noRefusals : matchResponse(answer, batch);
-    if ('why' in refusals) return refusals;
-    const again = refusals.size > 0 ? this.#bookEach(batch, refusals, fate) : [];
-    if (refusals.size === 0) this.#accept(batch, fate);
-    fate.synced = this.#slots.leave({ mayLag: batch.isIdempotent && !batch.isLarge });
-    return again;
+    const rejections = answer === undefined ? noRejections : matchResponse(answer, batch);
+    if ('why' in rejections) return rejections;
+    const retryable = rejections.size > 0 ? this.#recordEach(batch, rejections, state) : [];
+    if (rejections.size === 0) this.#accept(batch, state);
+    state.synced = this.#slots.release({ mayReleaseEarly: batch.isIdempotent && !batch.isLarge });
+    return retryable;
   }
 
-  #bookEach(batch: Batch, refusals: RejectedPositions, fate: BatchState): Again {
-    const again: number[] = [];
+  #recordEach(batch: Batch, rejections: RejectedPositions, state: BatchState): Retryable {
+    const retryable: number[] = [];
     const accepted: number[] = [];
     for (const position of batch.positions()) {
-      const refusal = refusals.get(position);
-      if (!refusal) {
+      const rejection = rejections.get(position);
+      if (!rejection) {
         this.#job.tally.accept(...batch.source(position));
         accepted.push(position);
-      } else if (refusal.again && this.#mayRepeat(fate)) again.push(position);
+      } else if (rejection.isRetryable && this.#hasAttemptsLeft(state)) retryable.push(position);
       else {
-        const { code, error } = refusal;
-        this.#turnDown(batch, [position], { stage: 'service', code, error });
+        const { code, error } = rejection;
+        this.#reject(batch, [position], { stage: 'service', code, error });
       }
     }
-    if (accepted.length > 0) this.#remember(batch, fate, accepted);
-    return again;
+    if (accepted.length > 0) this.#trackChanges(batch, state, accepted);
+    return retryable;
   }
 
-  async #settleRest(batch: Batch, rest: Again | Mismatch, fate: BatchState): Promise<void> {
-    if ('why' in rest) return this.#doesNotAddUp(batch, rest.why, fate);
-    if (rest.length > 0) await this.#sendAgain(batch.pick(rest), fate);
+  async #completeRest(batch: Batch, rest: Retryable | Mismatch, state: BatchState): Promise<void> {
+    if ('why' in rest) return this.#handleMismatch(batch, rest.why, state);
+    if (rest.length > 0) await this.#resend(batch.pick(rest), state);
   }
 
-  #mayRepeat({ attempts }: BatchState): boolean {
+  #hasAttemptsLeft({ attempts }: BatchState): boolean {
     return attempts + 1 < this.#job.policy.maxAttempts;
   }
 
-  /** Records with code 555: the service did not process them, and asks for another try. */
-  async #sendAgain(again: Batch, fate: BatchState): Promise<void> {
-    fate.attempts += 1;
+  /** Resends records with code 555, which the service did not process. */
+  async #resend(batch: Batch, state: BatchState): Promise<void> {
+    state.attempts += 1;
     this.traffic.retries += 1;
     const { policy, runtime } = this.#job;
-    const ms = backoffDelay({ attempt: fate.attempts, policy, random: runtime.random });
-    if (await this.#halt.sleep(ms)) return this.#send(again, fate);
-    return this.#notSent(again, 'the run stopped before the next attempt');
+    const ms = backoffDelay({ attempt: state.attempts, policy, random: runtime.random });
+    if (await this.#stop.sleep(ms)) return this.#send(batch, state);
+    return this.#notSent(batch, 'the run stopped before the next attempt');
   }
 
-  /** The answer's counts are wrong: find the record it lies about, or call the batch unknown. */
-  async #doesNotAddUp(batch: Batch, why: string, fate: BatchState): Promise<void> {
-    const { log, endpoint, shown } = this.#job;
-    log(`${endpoint}: the answer does not add up: ${shown(why)}`);
+  /** Handles wrong counts in a response: bisects idempotent records; others become unknown. */
+  async #handleMismatch(batch: Batch, why: string, state: BatchState): Promise<void> {
+    const { log, endpoint, redact } = this.#job;
+    log(`${endpoint}: the answer does not add up: ${redact(why)}`);
     const error = `the service's answer does not add up: ${why}`;
-    if (!batch.isIdempotent) return this.#unknown(batch, error, fate);
-    if (batch.size > 1) return this.#sendHalves(batch, fate);
-    this.#markUnknown(batch, batch.positions(), { error, fate });
+    if (!batch.isIdempotent) return this.#unknown(batch, error, state);
+    if (batch.size > 1) return this.#sendHalves(batch, state);
+    this.#markUnknown(batch, batch.positions(), { error, state });
   }
 
-  /** The service refused the batch as a whole: find the guilty records. */
-  async #refused(batch: Batch, failure: Failure, fate: BatchState): Promise<void> {
-    if (batch.size > 1) return this.#sendHalves(batch, fate);
-    fate.refused += 1;
+  /** Bisects a batch that the service refused as a whole, to find the offending records. */
+  async #refused(batch: Batch, failure: Failure, state: BatchState): Promise<void> {
+    if (batch.size > 1) return this.#sendHalves(batch, state);
+    state.refused += 1;
     const code = failure.kind === 'refused' ? failure.status : undefined;
-    this.#turnDown(batch, [0], { stage: 'service', code, error: failure.message });
+    this.#reject(batch, [0], { stage: 'service', code, error: failure.message });
   }
 
-  /** One half after the other; a half that is refused has had its second try already. */
-  async #sendHalves(batch: Batch, fate: BatchState): Promise<void> {
+  /** Sends the halves in order. A refusal of a half counts as its second attempt. */
+  async #sendHalves(batch: Batch, state: BatchState): Promise<void> {
     const positions = batch.positions();
     const middle = positions.length >> 1;
     for (const half of [positions.slice(0, middle), positions.slice(middle)]) {
-      fate.attempts = 1;
-      await this.#send(batch.pick(half), fate);
+      state.attempts = 1;
+      await this.#send(batch.pick(half), state);
     }
   }
 
-  /** Records that may have been processed: the convergent ones are sent again, the others not. */
-  async #unknown(batch: Batch, error: string, fate: BatchState): Promise<void> {
-    this.#markUnknown(batch, oncePositions(batch), { error, fate });
+  /** Handles an ambiguous failure: resends idempotent records; the others become unknown. */
+  async #unknown(batch: Batch, error: string, state: BatchState): Promise<void> {
+    this.#markUnknown(batch, nonIdempotentPositions(batch), { error, state });
     const rest = batch.positions().filter((position) => batch.isIdempotentAt(position));
-    if (rest.length > 0) await this.#send(batch.pick(rest), fate);
+    if (rest.length > 0) await this.#send(batch.pick(rest), state);
   }
 
   #markUnknown(
     batch: Batch,
     positions: readonly number[],
-    { error, fate }: { readonly error: string; readonly fate: BatchState },
+    { error, state }: { readonly error: string; readonly state: BatchState },
   ): void {
-    fate.unknown += positions.length;
-    this.#turnDown(batch, positions, { stage: 'unknown', error });
+    state.unknown += positions.length;
+    this.#reject(batch, positions, { stage: 'unknown', error });
   }
 
-  /** Records that provably were not processed, or that may safely be sent again. */
+  /** Ends records as not sent: they were provably not processed, or are idempotent. */
   async #notSent(batch: Batch, why: string): Promise<void> {
-    this.#turnDown(batch, batch.positions(), { stage: 'notSent', error: `not sent: ${why}` });
-    const once = nonIdempotentOrdinals(batch);
-    if (once.length > 0)
-      await this.#halt.guard(async () => this.#job.tally.log.retractIntent(once));
+    this.#reject(batch, batch.positions(), { stage: 'notSent', error: `not sent: ${why}` });
+    const ordinals = nonIdempotentOrdinals(batch);
+    if (ordinals.length > 0)
+      await this.#stop.guard(async () => this.#job.tally.log.retractIntent(ordinals));
   }
 
-  #accept(batch: Batch, fate: BatchState): void {
-    const { attempts } = fate;
-    this.#remember(batch, fate);
+  #accept(batch: Batch, state: BatchState): void {
+    const { attempts } = state;
+    this.#trackChanges(batch, state);
     for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
-    if (attempts === 0) batch.giveBody(); // else it may still be on its way out of an old socket
+    if (attempts === 0) batch.releaseBody(); // after a failure, an old socket may still read it
   }
 
-  #remember(batch: Batch, { remembers }: BatchState, positions?: readonly number[]): void {
-    const { memory } = this.#job;
-    if (memory) remembers.push(memory.accepted(batch, positions));
+  #trackChanges(batch: Batch, { afterCommit }: BatchState, positions?: readonly number[]): void {
+    const { changes } = this.#job;
+    if (changes) afterCommit.push(changes.accepted(batch, positions));
   }
 
-  /** The words of the service have been judged: from here on they are for people. */
-  #turnDown(batch: Batch, positions: readonly number[], why: Parameters<Tally['reject']>[2]) {
-    const { tally, shown } = this.#job;
+  /** Ends records as not accepted, with the error redacted for display. */
+  #reject(batch: Batch, positions: readonly number[], why: Parameters<Tally['reject']>[2]) {
+    const { tally, redact } = this.#job;
     const { stage, code } = why;
-    const error = shown(why.error);
-    const isPlain = code !== undefined && shown(String(code)) === String(code);
-    const told = isPlain ? { stage, code, error } : { stage, error };
-    for (const position of positions) tally.reject(...batch.source(position), told);
+    const error = redact(why.error);
+    const isPlain = code !== undefined && redact(String(code)) === String(code);
+    const reject = isPlain ? { stage, code, error } : { stage, error };
+    for (const position of positions) tally.reject(...batch.source(position), reject);
   }
 }
 
-/** What became of one batch so far, over all its attempts and halves. */
+/** State of a batch over all its attempts and halves. */
 export type BatchState = ReturnType<typeof newBatchState>;
 
-/** Of a batch that nothing was done with; `since` are monotonic milliseconds. */
+/** State of a new batch; `since` is in monotonic milliseconds. */
 const newBatchState = (since: number) => ({
   since,
   /** Failed attempts; 429 does not count. */
   attempts: 0,
   unknown: 0,
   refused: 0,
-  /** Its records that must not be sent twice are written down as about to be sent. */
+  /** Whether the intent to send its records was committed. */
   intended: false,
-  /** Resolves when all outcomes are on the disk; undefined: nobody has asked for that yet. */
+  /** Resolves when all outcomes are on disk; undefined before the first commit. */
   synced: undefined as Promise<void> | undefined,
-  /** Called once all outcomes are on the disk. */
-  remembers: [] as (() => void)[],
+  /** Functions to call when all outcomes are on disk. */
+  afterCommit: [] as (() => void)[],
 });
 
 /**
- * Writes down which records of a batch must not be sent twice: before the first byte of them goes
- * out, and not before there is a slot for it, so that a crash leaves no others unknown than those in
- * flight. What it throws stops the run; then the batch ends as not sent.
+ * Commits the intent to send the non-idempotent records of a batch. Call it after acquiring a slot
+ * and before the request, so that a crash leaves only records in flight unknown. If it throws, the
+ * run stops and the batch ends as not sent.
  */
 export async function writeIntents(
   batch: Batch,
-  { onceRefused, tally }: Pick<WriteJob, 'onceRefused' | 'tally'>,
+  { duplicateError, tally }: Pick<WriteJob, 'duplicateError' | 'tally'>,
 ): Promise<void> {
-  const once = nonIdempotentOrdinals(batch);
-  if (once.length === 0) return;
-  if (onceRefused) throw onceRefused;
-  await tally.log.intend(once, batch.holdsEvents ? 'event' : 'other');
+  const ordinals = nonIdempotentOrdinals(batch);
+  if (ordinals.length === 0) return;
+  if (duplicateError) throw duplicateError;
+  await tally.log.intend(ordinals, batch.holdsEvents ? 'event' : 'other');
 }
 
-const oncePositions = (batch: Batch): number[] =>
+const nonIdempotentPositions = (batch: Batch): number[] =>
   batch.positions().filter((position) => !batch.isIdempotentAt(position));
 
-/** Ordinals of the records that must not be sent twice. */
+/** Returns the ordinals of the non-idempotent records. */
 const nonIdempotentOrdinals = (batch: Batch): number[] =>
   batch.isIdempotent
     ? []
-    : oncePositions(batch).map((position) => ordinalOfRow(...batch.source(position)));
+    : nonIdempotentPositions(batch).map((position) => ordinalOfRow(...batch.source(position)));
 
-interface Parts {
-  /** Where the outcomes are committed. */
+interface BackpressureOptions {
+  /** Returns the log that commits the outcomes. */
   readonly log: () => Pick<OutcomeLog, 'write' | 'commit'>;
   readonly budget: Pick<ConcurrencyLimiter, 'most' | 'release'>;
-  readonly halt: Pick<RunStop, 'attempt' | 'guard'>;
+  readonly stop: Pick<RunStop, 'attempt' | 'guard'>;
 }
 
 /**
- * Gives the slots of answered requests back.
+ * Releases the slots of answered requests.
  *
- * What is written outlives the process, what is synced a power cut as well. A request keeps its
- * slot until its outcomes are written: after `kill -9` no others are sent again than were in
- * flight. The disk is not waited for where records converge; only their keys stay taken until they
- * are synced, so that no record overtakes an earlier one of the same key after a power cut. That
- * sends up to twice as many requests again as may be in flight, beside those that were. Other
- * records keep their slot until they are synced: what is lost of them is unknown for good. Large
- * requests do, too: their text is kept until then.
+ * Written outcomes survive `kill -9`; synced outcomes also survive a power cut. A request keeps its
+ * slot until its outcomes are written, so that after `kill -9` only requests in flight are resent.
+ * Idempotent records do not wait for the disk. Only their keys stay held until the sync, so that no
+ * record overtakes an earlier one of its key after a power cut, which can resend up to twice the
+ * concurrency limit besides the requests in flight. Non-idempotent records keep their slot until the
+ * sync, because a lost outcome stays unknown forever. Large requests do as well, because their text
+ * stays in memory until then.
  */
 export class CommitBackpressure {
-  readonly #parts: Parts;
-  /** Requests that are written and not synced, and have given their slots back. */
+  readonly #options: BackpressureOptions;
+  /** Requests with a released slot whose outcomes are written but not synced. */
   #unsynced = 0;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(options: BackpressureOptions) {
+    this.#options = options;
   }
 
   /**
-   * Gives back the slot of a request whose outcomes were noted; resolves when they are on the
-   * disk. What cannot be written down stops the run instead, before the slot is free.
+   * Releases the slot of a request whose outcomes were recorded. Resolves when they are on disk. If
+   * they cannot be written, the run stops before the slot is free.
    */
-  async leave({ mayLag }: { readonly mayLag: boolean }): Promise<void> {
-    const { log, budget, halt } = this.#parts;
-    const isWritten = halt.attempt(() => log().write());
-    const lags = isWritten && mayLag && this.#unsynced < 2 * budget.most;
-    if (lags) {
+  async release({ mayReleaseEarly }: { readonly mayReleaseEarly: boolean }): Promise<void> {
+    const { log, budget, stop } = this.#options;
+    const isWritten = stop.attempt(() => log().write());
+    const isEarly = isWritten && mayReleaseEarly && this.#unsynced < 2 * budget.most;
+    if (isEarly) {
       this.#unsynced += 1;
       budget.release();
     }
-    await halt.guard(async () => log().commit());
-    if (lags) this.#unsynced -= 1;
+    await stop.guard(async () => log().commit());
+    if (isEarly) this.#unsynced -= 1;
     else budget.release();
   }
 }

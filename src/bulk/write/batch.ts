@@ -9,29 +9,29 @@ export interface BodyFrame {
   readonly close: Buffer;
 }
 
-/** What a request body is made of, and the most bytes of one that holds several records. */
+/** Frame of a request body, and the maximum bytes of a body with several records. */
 interface BodyShape {
   readonly frame: BodyFrame;
   readonly bytes: number;
 }
 
-/** The key of a record that has no order; hashes of keys are never negative. */
+/** Key of a record without an order. Key hashes are never negative. */
 export const noKey = -1;
 
 /** One record on its way into a batch. */
 export interface BatchRecord {
-  /** Where it was read, for the account of how it ended. */
+  /** Block and row it was read from, for its outcome. */
   readonly rows: RowBlock;
   readonly row: number;
   readonly key: number;
   readonly idempotent: boolean;
-  /** Its JSON text is `json[start, end)`: only lent, and copied by whoever keeps it. */
+  /** JSON text at `json[start, end)`. The buffer is reused, so copy what must be kept. */
   readonly json: Buffer;
   readonly start: number;
   readonly end: number;
 }
 
-/** Record `index` of a block. */
+/** Returns record `index` of a block. */
 export const batchRecord = (block: RecordBlock, index: number): BatchRecord => ({
   rows: block.rows,
   row: block.row[index] ?? 0,
@@ -42,27 +42,27 @@ export const batchRecord = (block: RecordBlock, index: number): BatchRecord => (
   end: block.bounds[2 * index + 1] ?? 0,
 });
 
-const largeBody = 1 << 21;
+const largeBodyBytes = 1 << 21;
 const noBody: Buffer = Buffer.alloc(0);
 
 /**
- * The records of one request, and its body, which grows while the batch is filled. Its memory
- * is used again: per-record objects that live as long as a request would end as old garbage.
+ * The records of one request, and its body, which grows while the batch is filled. The memory is
+ * reused, because objects per record would live as long as a request and end in the old generation.
  */
 export class Batch {
   readonly #frame: BodyFrame;
-  readonly #most: number;
-  /** Free body buffers, used as a stack: the last is likeliest in the processor's cache. */
+  readonly #maximumBytes: number;
+  /** Free body buffers, used as a stack: the last one is most likely in the CPU cache. */
   readonly #spare: Buffer[];
-  /** Per record: the block it was read in, and its row there. */
+  /** Block and row of each record. */
   readonly #blocks: RowBlock[] = [];
   #rows = new Int32Array(16);
-  /** Of the records in their order; longer than they are. */
+  /** Key of each record; the array has spare room at the end. */
   keys = new Int32Array(16);
-  /** Per record: its start in the body, and whether it is idempotent. */
+  /** Start in the body and idempotence of each record. */
   #starts = new Int32Array(16);
   #idempotent = new Uint8Array(16);
-  /** Its records are events: they share no request with others. */
+  /** Whether the records are events, which share no request with others. */
   holdsEvents = false;
   #size = 0;
   #body: Buffer = noBody;
@@ -70,12 +70,12 @@ export class Batch {
 
   constructor({ frame, bytes }: BodyShape, spare: Buffer[]) {
     this.#frame = frame;
-    this.#most = bytes;
+    this.#maximumBytes = bytes;
     this.#spare = spare;
     this.clear();
   }
 
-  /** Makes the batch an empty one. */
+  /** Empties the batch. */
   clear(): void {
     this.#size = 0;
     this.holdsEvents = false;
@@ -84,8 +84,8 @@ export class Batch {
     this.#end = this.#frame.open.copy(this.#body);
   }
 
-  /** The records will not be looked at nor sent again, though their keys and sources may be asked for. */
-  giveBody(): void {
+  /** Releases the body. Keys and sources of the records stay available. */
+  releaseBody(): void {
     this.#spare.push(this.#body);
     this.#body = noBody;
   }
@@ -94,17 +94,17 @@ export class Batch {
     return this.#size;
   }
 
-  /** True when sending the whole batch twice ends in the same state. */
+  /** Whether sending the batch twice has the same effect as sending it once. */
   get isIdempotent(): boolean {
     return !this.#idempotent.subarray(0, this.#size).includes(0);
   }
 
-  /** Too much memory to keep many like it until the disk has their outcomes. */
+  /** Whether the body is too large to keep many like it until their outcomes are on disk. */
   get isLarge(): boolean {
-    return this.#end > largeBody;
+    return this.#end > largeBodyBytes;
   }
 
-  /** Bytes of the body with `more` bytes of another record. */
+  /** Returns the body's size if a record of `more` bytes is added. */
   bytesWith(more: number): number {
     return this.#end + more + 1 + this.#frame.close.length;
   }
@@ -119,7 +119,7 @@ export class Batch {
     this.#size += 1;
   }
 
-  /** Adds neighbours of a block, whose texts lie one byte apart: there a comma comes to stand. */
+  /** Adds neighbors of a block. Their texts are one byte apart, which becomes the comma. */
   addRun(block: RecordBlock, from: number, to: number, ordered: boolean): void {
     const { rows, row, json, bounds, keys, idempotent } = block;
     const start = bounds[2 * from] ?? 0;
@@ -140,7 +140,7 @@ export class Batch {
     this.#size += to - from;
   }
 
-  /** Copies the text of so many records behind the others. */
+  /** Appends the text of `records` records. */
   #appendText(records: number, { json, start, end }: Pick<BatchRecord, 'json' | 'start' | 'end'>) {
     this.#reserve(records, end - start);
     if (this.#size > 0) {
@@ -150,14 +150,14 @@ export class Batch {
     this.#end += json.copy(this.#body, this.#end, start, end);
   }
 
-  /** The request body, until the batch is cleared. */
+  /** Returns the request body; valid until the batch is cleared. */
   body(): Buffer {
     const { close } = this.#frame;
     close.copy(this.#body, this.#end);
     return this.#body.subarray(0, this.#end + close.length);
   }
 
-  /** Where the text of each record begins and ends in the body. */
+  /** Returns start and end of each record's text in the body. */
   bounds(): Int32Array {
     const bounds = new Int32Array(2 * this.#size);
     for (let position = 0; position < this.#size; position += 1) {
@@ -171,7 +171,7 @@ export class Batch {
     return this.#idempotent[position] === 1;
   }
 
-  /** Where the records were read, in their order: most follow each other, and are accounted for together. */
+  /** Yields the sources of the records as runs of neighboring rows. */
   *runs(): Generator<{ rows: RowBlock; row: number; count: number }> {
     for (let first = 0, end = 0; first < this.#size; first = end) {
       const [rows, row] = this.source(first);
@@ -186,10 +186,10 @@ export class Batch {
     }
   }
 
-  /** Where the record was read. */
+  /** Returns the block and row of a record. */
   source(position: number): [rows: RowBlock, row: number] {
     const rows = this.#blocks[position];
-    if (!rows) throw new RangeError(`there is no record ${position}`);
+    if (!rows) throw new RangeError(`record ${position} does not exist`);
     return [rows, this.#rows[position] ?? 0];
   }
 
@@ -210,9 +210,9 @@ export class Batch {
     return position === this.#size - 1 ? this.#end : (this.#starts[position + 1] ?? 0) - 1;
   }
 
-  /** Another batch with the records at these positions. */
+  /** Copies the records at these positions to another batch. */
   pick(positions: readonly number[]): Batch {
-    const picked = new Batch({ frame: this.#frame, bytes: this.#most }, this.#spare);
+    const picked = new Batch({ frame: this.#frame, bytes: this.#maximumBytes }, this.#spare);
     picked.holdsEvents = this.holdsEvents;
     for (const position of positions) picked.add(this.record(position));
     return picked;
@@ -222,13 +222,14 @@ export class Batch {
     return Array.from({ length: this.#size }, (_, position) => position);
   }
 
-  /** Makes room for more records of so many bytes together, commas included. */
+  /** Reserves memory for more records with `bytes` bytes in total, commas included. */
   #reserve(records: number, bytes: number): void {
     const needed = this.bytesWith(bytes);
     if (needed > this.#body.length) {
-      // What a large body outgrows would be much garbage: from a quarter on it takes all it may need.
-      const usual = needed > this.#most / 4 ? this.#most : 2 * this.#body.length;
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, usual));
+      // Doubling a large body leaves much garbage, so from a quarter on it gets the maximum.
+      const preferred =
+        needed > this.#maximumBytes / 4 ? this.#maximumBytes : 2 * this.#body.length;
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, preferred));
       this.#body.copy(larger, 0, 0, this.#end);
       this.#body = larger;
     }
@@ -242,22 +243,23 @@ export class Batch {
   }
 }
 
+/** Copies the numbers to a larger array. */
 function grown<T extends Int32Array | Uint8Array>(numbers: T, larger: T): T {
   larger.set(numbers);
   return larger;
 }
 
-/** Where its records were read, like `users.csv:2-1001 (1000 records)`: for a log. */
+/** Formats the lines of the records for a log, e.g. `users.csv:2-1001 (1000 records)`. */
 export function batchLocation(batch: Batch): string {
   const { size } = batch;
-  const [source, from] = placeAt(batch, 0);
-  const [lastSource, to] = placeAt(batch, size - 1);
+  const [source, from] = locationAt(batch, 0);
+  const [lastSource, to] = locationAt(batch, size - 1);
   if (size === 1) return `${source}:${from}`;
   const end = source === lastSource ? String(to) : `${lastSource}:${to}`;
   return `${source}:${from}-${end} (${size} records)`;
 }
 
-function placeAt(batch: Batch, position: number): readonly [source: string, line: number] {
+function locationAt(batch: Batch, position: number): readonly [source: string, line: number] {
   const [rows, row] = batch.source(position);
   return [rows.source, rows.lines[row] ?? 0];
 }

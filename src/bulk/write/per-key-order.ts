@@ -1,33 +1,30 @@
 import type { BatchRecord } from './batch.js';
 import type { RowBlock } from '../../input/row-block.js';
 
-/** Bytes that held records may keep in memory before reading pauses. */
+/** Maximum bytes of held records; beyond it, reading pauses. */
 const heldBytesMaximum = 32 * 1024 * 1024;
 
 /**
- * Keeps records of one key in input order at any concurrency: a record is held back while an
- * earlier one of its key is in a batch that is not settled. All other records pass at once, so
- * batches stay full (architecture, decision 5).
+ * Keeps the records of each key in input order at any concurrency: holds a record back while an
+ * earlier one of its key is in flight. All other records pass, so batches stay full (architecture,
+ * decision 5).
  */
 export class PerKeyOrder {
-  /** Keys of records that passed and are not settled. */
-  readonly #busy = new Int();
+  /** Keys of records in flight. */
+  readonly #inFlight = new KeySet();
   readonly #held = new Map<number, BatchRecord[]>();
   readonly #ready: BatchRecord[] = [];
-  /** Held records of each block of rows: a block stays in memory until none of its rows is held. */
+  /** Number of held records of each block. A block stays in memory while one of its rows is held. */
   readonly #heldPerBlock = new Map<RowBlock, number>();
   #heldBytes = 0;
   #heldCount = 0;
 
-  /**
-   * Records with the keys `keys[from, to)` may go into a batch now, up to the one whose index is
-   * returned: that one is to be held.
-   */
+  /** Admits records with the keys `keys[from, to)` until one must be held; returns its index, or `to`. */
   admit(keys: Int32Array, from: number, to: number): number {
-    return this.#busy.addRun(keys, from, to);
+    return this.#inFlight.addRun(keys, from, to);
   }
 
-  /** Keeps a copy of the record until its key is settled. */
+  /** Holds a copy of the record until its key is released. */
   hold(record: BatchRecord): void {
     const json = Buffer.from(record.json.subarray(record.start, record.end));
     const held = { ...record, json, start: 0, end: json.length };
@@ -37,14 +34,14 @@ export class PerKeyOrder {
     this.#count(held, 1);
   }
 
-  /** The records with the first `count` of these keys are settled. */
-  settle(keys: Int32Array, count: number): void {
-    if (this.#held.size === 0) return this.#busy.deleteAll(keys, count);
+  /** Releases the first `count` keys, whose records have their outcomes. */
+  release(keys: Int32Array, count: number): void {
+    if (this.#held.size === 0) return this.#inFlight.deleteAll(keys, count);
     const free = keys.subarray(0, count).filter((key) => !this.#readyNext(key));
-    this.#busy.deleteAll(free, free.length);
+    this.#inFlight.deleteAll(free, free.length);
   }
 
-  /** The next held record of the key becomes ready, so that the key stays busy; false: there is none. */
+  /** Makes the next held record of the key ready and keeps the key in flight; false if there is none. */
   #readyNext(key: number): boolean {
     const queue = this.#held.get(key);
     const next = queue?.shift();
@@ -54,7 +51,7 @@ export class PerKeyOrder {
     return true;
   }
 
-  /** Held records whose turn has come; they pass before any new input. */
+  /** Removes and yields the records that are ready. They go before new input. */
   *takeReady(): Generator<BatchRecord> {
     for (let record = this.#ready.shift(); record; record = this.#ready.shift()) {
       this.#count(record, -1);
@@ -71,12 +68,12 @@ export class PerKeyOrder {
     return this.#ready.length > 0;
   }
 
-  /** True when reading on would hold too much in memory. */
+  /** Whether held records use too much memory to read on. */
   get isFull(): boolean {
     return this.#heldBytes > heldBytesMaximum;
   }
 
-  /** Takes out everything that was never passed on, for the account of a run that stops. */
+  /** Removes and yields all held records, when a run stops. */
   *drain(): Generator<BatchRecord> {
     yield* this.takeReady();
     for (const queue of this.#held.values()) yield* queue;
@@ -97,15 +94,15 @@ export class PerKeyOrder {
 const free = -1;
 
 /**
- * A set of 31-bit keys. Open addressing, linear probing: a key stands in the slot that its low bits
- * name, or behind it, and no free slot lies between. At most half of the slots are taken. A Set of
- * tens of thousands of numbers, most of them short-lived, leaves its old tables behind as garbage.
+ * A set of 31-bit keys with open addressing and linear probing. The low bits of a key select its
+ * slot, and at most half of the slots are used. A JavaScript Set of tens of thousands of short-lived
+ * numbers would leave its old tables behind as garbage.
  */
-export class Int {
+export class KeySet {
   #slots = new Int32Array(16 * 1024).fill(free);
   #size = 0;
 
-  /** Adds `keys[from, to)` up to the first one that is there already; returns its index, or `to`. */
+  /** Adds `keys[from, to)` up to the first duplicate; returns its index, or `to`. */
   addRun(keys: Int32Array, from: number, to: number): number {
     this.#reserve(to - from);
     let index = from;
@@ -118,17 +115,17 @@ export class Int {
     return index;
   }
 
-  /** Deletes those of the first `count` keys that are there. */
+  /** Deletes the first `count` keys, ignoring absent ones. */
   deleteAll(keys: Int32Array, count: number): void {
     for (let index = 0; index < count; index += 1) {
       const at = this.#find(keys[index]!);
       if (this.#slots[at] === free) continue;
-      this.#close(at);
+      this.#closeGap(at);
       this.#size -= 1;
     }
   }
 
-  /** Where the key is, or would be. */
+  /** Finds the slot of the key, or the free slot for it. */
   #find(key: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -137,8 +134,8 @@ export class Int {
     return at;
   }
 
-  /** Moves the keys behind the gap forward, so that each is still found from its own slot on. */
-  #close(start: number): void {
+  /** Frees a slot and moves later keys into the gap, so that probing still finds them. */
+  #closeGap(start: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
     let gap = start;

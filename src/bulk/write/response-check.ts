@@ -4,34 +4,34 @@ import { keyParts } from '../../text/record-hash.js';
 import type { WriteResponse } from '../../contract/response-schemas.js';
 import type { Batch } from './batch.js';
 
-/** A record that an answer does not accept. */
-interface Refusal {
-  /** Code 555: the service asks for it again. */
-  readonly again: boolean;
+/** A record that a response does not accept. */
+interface Rejection {
+  /** Code 555: the service asks to resend the record. */
+  readonly isRetryable: boolean;
   readonly code: number | undefined;
   readonly error: string;
 }
 
-/** By position; all other records were accepted. */
-export type RejectedPositions = ReadonlyMap<number, Refusal>;
+/** Rejections by position in the batch. All other records were accepted. */
+export type RejectedPositions = ReadonlyMap<number, Rejection>;
 
-/** The answer does not account for every record: it settles nothing. */
+/** A response that does not account for every record and proves nothing. */
 export interface Mismatch {
   readonly why: string;
 }
 
 /**
- * Holds an answer of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
- * account for every record, the status must not contradict them, and each entry must belong to exactly one record
- * (specification, Errors 1; service-facts, Answers).
+ * Validates a response of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
+ * account for every record, the status must not contradict them, and each entry must match exactly
+ * one record (docs/service-api.md, Errors 1).
  */
 export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPositions | Mismatch {
   const { processed, status } = answer;
   const entries = answer.unprocessed ?? [];
   if (status === 'fail' && processed === 0 && entries.length === 0) {
-    const error = toText(answer['error']) ?? 'the service refused all records and gave no reason';
-    const refusal = { again: false, code: numberOf(answer['code']), error };
-    return new Map(batch.positions().map((position) => [position, refusal]));
+    const error = toText(answer['error']) ?? 'the service rejected all records without a reason';
+    const rejection = { isRetryable: false, code: numberOf(answer['code']), error };
+    return new Map(batch.positions().map((position) => [position, rejection]));
   }
   if (processed + entries.length !== batch.size) {
     const counts = `processed ${processed} and ${entries.length} unprocessed`;
@@ -40,22 +40,22 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
   if (status === 'fail' && entries.length === 0) {
     return { why: `status "fail", though all ${batch.size} records were processed` };
   }
-  const refusals = new Map<number, Refusal>();
+  const rejections = new Map<number, Rejection>();
   const find = recordFinder(batch);
   for (const entry of entries) {
     const error = toText(entry.error) ?? 'no reason given';
     const position = find(error, entry.record);
-    if (position === undefined) return { why: `"${error}" names no record sent` };
-    if (refusals.has(position)) {
+    if (position === undefined) return { why: `"${error}" does not match a record of the request` };
+    if (rejections.has(position)) {
       return { why: `record ${position + 1} of the request is named twice` };
     }
     const { code } = entry;
-    refusals.set(position, { again: code === recordCodes.serverError, code, error });
+    rejections.set(position, { isRetryable: code === recordCodes.serverError, code, error });
   }
-  return refusals;
+  return rejections;
 }
 
-/** By the record number in the message, else by identity or value where that is unambiguous. */
+/** Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. */
 function recordFinder(batch: Batch) {
   let positions: Map<string, number | 'several'> | undefined;
   return (error: string, echo: unknown): number | undefined => {
@@ -71,7 +71,7 @@ function recordFinder(batch: Batch) {
   };
 }
 
-/** Event records are left out: many of them may carry the same identity. */
+/** Maps names to positions. Events are left out, because many of them can have the same identity. */
 function positionsByName(batch: Batch): Map<string, number | 'several'> {
   const positions = new Map<string, number | 'several'>();
   for (let position = 0; position < batch.size; position += 1) {
@@ -83,7 +83,7 @@ function positionsByName(batch: Batch): Map<string, number | 'several'> {
   return positions;
 }
 
-/** What names a record: its identifier, or its subscription type and value, a phone's plus aside. */
+/** Returns the identifier of a record, or subscription type and value without a leading plus. */
 function nameOf(record: unknown): string | undefined {
   if (!isObject(record)) return undefined;
   const part = keyParts.find((name) => (record[name] ?? undefined) !== undefined);

@@ -4,148 +4,149 @@ import { checkRejectLimit, type RunStop } from './stop-conditions.js';
 import type { BatchState, BatchSender } from './batch-sender.js';
 import type { WriteJob } from './write-job.js';
 
-/** Whole batches in a row that end all unknown, or all refused, before the run stops. */
+/** Consecutive batches that end entirely unknown, or entirely refused, before the run stops. */
 const unknownBatchesMaximum = 3;
 const refusedBatchesMaximum = 2;
 
-/** Batches that stand ready, so that the next body is there when an answer arrives. */
+/** Batches prepared in advance, so that the next body is ready when a response arrives. */
 const readyBatches = 2;
 
-/** Bytes of large bodies under way at once: the text of their records is kept beside them. */
-const mostLargeBytes = 16 * 1024 * 1024;
+/** Maximum bytes of large bodies in flight, because the text of their records stays in memory. */
+const largeBytesMaximum = 16 * 1024 * 1024;
 
-type SenderJob = Pick<
+type QueueJob = Pick<
   WriteJob,
   'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
 >;
-type SenderHalt = Pick<RunStop, 'error' | 'guard' | 'stopAt'>;
-/** Sees each batch to its end. */
-type BatchSettler = Pick<BatchSender, 'settle'>;
+type QueueStop = Pick<RunStop, 'error' | 'guard' | 'stopAt'>;
+/** Sends a batch until each record has its outcome. */
+type Sender = Pick<BatchSender, 'complete'>;
 
-/** Keeps as many batches under way as may be in flight, and a few ready to go. */
+/** Keeps the allowed number of batches in flight, and a few ready. */
 export class SendQueue {
-  /** Called when every record of a batch has its outcome. */
-  onSettled: (batch: Batch) => void = () => undefined;
-  readonly #halt: SenderHalt;
-  readonly #job: SenderJob;
-  readonly #settler: BatchSettler;
+  /** Called when the outcome of every record of a batch is committed. */
+  onCompleted: (batch: Batch) => void = () => undefined;
+  readonly #stop: QueueStop;
+  readonly #job: QueueJob;
+  readonly #sender: Sender;
   #open = 0;
-  /** Bytes of large bodies that are submitted and not settled. */
+  /** Bytes of large bodies submitted and not completed. */
   #largeBytes = 0;
-  /** Batches without an answer to each of their records. */
+  /** Batches with a record that has no outcome yet. */
   #unanswered = 0;
-  /** Who waits for the next batch to be answered or settled. */
-  #waiting: (() => void)[] = [];
-  /** Settled batches, to be filled again. */
+  /** Callers of `nextCompleted`. */
+  #waiters: (() => void)[] = [];
+  /** Completed batches, for reuse. */
   readonly #free: Batch[] = [];
   readonly #spareBodies: Buffer[] = [];
   #unknownInARow = 0;
   #refusedInARow = 0;
 
-  constructor(job: SenderJob, { halt, settler }: { halt: SenderHalt; settler: BatchSettler }) {
+  constructor(job: QueueJob, { stop, sender }: { stop: QueueStop; sender: Sender }) {
     this.#job = job;
-    this.#halt = halt;
-    this.#settler = settler;
+    this.#stop = stop;
+    this.#sender = sender;
   }
 
-  /** Nothing more is to be sent. */
+  /** Whether the run stopped and nothing more is sent. */
   get isStopped(): boolean {
-    return this.#halt.error !== undefined;
+    return this.#stop.error !== undefined;
   }
 
-  /** Batches submitted and not settled. */
+  /** Number of batches submitted and not completed. */
   get open(): number {
     return this.#open;
   }
 
-  /** An empty batch. */
+  /** Returns an empty batch. */
   takeBatch(): Batch {
     const batch = this.#free.pop();
     batch?.clear();
     return batch ?? new Batch(this.#job.request, this.#spareBodies);
   }
 
-  /** Takes a batch when there is room for it; false when the run stopped meanwhile. */
+  /** Submits a batch when there is room for it. Returns false if the run stopped. */
   async submit(batch: Batch): Promise<boolean> {
     const most = this.#job.budget.most + readyBatches;
-    while (this.#unanswered >= most && !this.#halt.error) await this.nextSettled();
-    while (this.#isTooMuch(batch) && !this.#halt.error) await this.nextSettled();
-    if (this.#halt.error) return false;
-    void this.#settle(batch);
+    while (this.#unanswered >= most && !this.#stop.error) await this.nextCompleted();
+    while (this.#isTooMuch(batch) && !this.#stop.error) await this.nextCompleted();
+    if (this.#stop.error) return false;
+    void this.#complete(batch);
     return true;
   }
 
   #isTooMuch(batch: Batch): boolean {
-    return this.#largeBytes > 0 && this.#largeBytes + largeBytesOf(batch) > mostLargeBytes;
+    return this.#largeBytes > 0 && this.#largeBytes + largeBytesOf(batch) > largeBytesMaximum;
   }
 
+  /** Resolves when all submitted batches are completed. */
   async idle(): Promise<void> {
-    while (this.#open > 0) await this.nextSettled();
+    while (this.#open > 0) await this.nextCompleted();
   }
 
-  async #settle(batch: Batch): Promise<void> {
+  async #complete(batch: Batch): Promise<void> {
     const largeBytes = largeBytesOf(batch);
     this.#open += 1;
     this.#largeBytes += largeBytes;
-    const fate = await this.#answers(batch);
-    await this.#halt.guard(async () => {
+    const state = await this.#send(batch);
+    await this.#stop.guard(async () => {
       const { log } = this.#job.tally;
-      await (fate?.synced ?? log.commit());
-      if (!fate || fate.remembers.length === 0) return;
-      await log.commit(); // throws where the one before did
-      for (const remember of fate.remembers) remember();
+      await (state?.synced ?? log.commit());
+      if (!state || state.afterCommit.length === 0) return;
+      await log.commit(); // throws if the first commit failed
+      for (const run of state.afterCommit) run();
     });
-    this.onSettled(batch);
-    // After a failed attempt the body may still be on its way out of an old socket.
-    if (fate?.attempts === 0) this.#free.push(batch);
+    this.onCompleted(batch);
+    // After a failed attempt, an old socket may still read the body.
+    if (state?.attempts === 0) this.#free.push(batch);
     this.#open -= 1;
     this.#largeBytes -= largeBytes;
     this.#wake();
   }
 
-  /** Undefined when the run stopped by a defect. */
-  async #answers(batch: Batch): Promise<BatchState | undefined> {
+  /** Sends a batch; undefined if a defect stopped the run. */
+  async #send(batch: Batch): Promise<BatchState | undefined> {
     this.#unanswered += 1;
-    let fate: BatchState | undefined;
-    await this.#halt.guard(async () => {
-      fate = await this.#settler.settle(batch);
-      this.#judge(batch, fate); // before the disk is waited for: until then others are sent
+    let state: BatchState | undefined;
+    await this.#stop.guard(async () => {
+      state = await this.#sender.complete(batch);
+      this.#checkLimits(batch, state); // before waiting for the disk, because other batches are sent meanwhile
     });
     this.#unanswered -= 1;
     this.#wake();
-    return fate;
+    return state;
   }
 
-  /** Waits for a batch to be answered or settled. */
-  async nextSettled(): Promise<void> {
+  /** Resolves when the next batch gets its outcomes or completes. */
+  async nextCompleted(): Promise<void> {
     return new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
+      this.#waiters.push(resolve);
     });
   }
 
   #wake(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    for (const resolve of this.#waiters.splice(0)) resolve();
   }
 
-  /** Stops a run with too many rejects, or whose every batch goes wrong in the same way. */
-  #judge({ size }: Batch, { unknown, refused }: BatchState): void {
-    this.#halt.stopAt(checkRejectLimit(this.#job, 'running'));
+  /** Stops a run with too many rejects, or with several consecutive failed batches. */
+  #checkLimits({ size }: Batch, { unknown, refused }: BatchState): void {
+    this.#stop.stopAt(checkRejectLimit(this.#job, 'running'));
     this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
     this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
     if (this.#unknownInARow >= unknownBatchesMaximum) {
-      this.#stop('three batches in a row ended with unknown outcomes');
+      this.#stopWith('three consecutive batches ended with unknown outcomes');
     }
     if (this.#refusedInARow >= refusedBatchesMaximum) {
-      this.#stop('two whole batches in a row were refused, to the last record');
+      this.#stopWith('every record of two consecutive batches was refused');
     }
   }
 
-  #stop(what: string): void {
+  #stopWith(what: string): void {
     const { endpoint, tally, option } = this.#job;
     const few = option('limit', '10');
-    const fix = `see the reasons in ${tally.rejects.path}, and try a few records with ${few}`;
-    const why = 'the records behind them would probably have fared no better';
-    this.#halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { why, fix }));
+    const fix = `read the reasons in ${tally.rejects.path}, then try a few records with ${few}`;
+    const why = 'the remaining records would probably fail in the same way';
+    this.#stop.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { why, fix }));
   }
 }
 

@@ -3,10 +3,10 @@ import type { Runtime } from '../../runtime.js';
 import type { Tally } from '../outcomes/tally.js';
 import type { WriteJob } from './write-job.js';
 
-/** Milliseconds that requests in flight get to finish after an interrupt. */
+/** Grace period for requests in flight after an interrupt, in milliseconds. */
 const graceMilliseconds = 10_000;
 
-/** Whether a run stops early, why, and how far: first nothing more is sent, then all is given up. */
+/** Stops a run early in two stages: first it sends nothing more, then it aborts requests in flight. */
 export class RunStop {
   readonly #runtime: Pick<Runtime, 'signal' | 'sleep'>;
   readonly #stop = new AbortController();
@@ -20,7 +20,7 @@ export class RunStop {
     else runtime.signal.addEventListener('abort', this.#interrupted, { once: true });
   }
 
-  /** The first thing that stopped the run. */
+  /** The first error that stopped the run. */
   get error(): EngagectlError | undefined {
     return this.#error;
   }
@@ -30,18 +30,19 @@ export class RunStop {
     return this.#stop.signal;
   }
 
-  /** Aborted when requests in flight are given up, too. */
+  /** Aborted when requests in flight are aborted, too. */
   get abortSignal(): AbortSignal {
     return this.#giveUp.signal;
   }
 
+  /** Stops the run with an error. Later errors are ignored. */
   stopAt(error: EngagectlError | undefined): void {
     if (error === undefined || this.#error) return;
     this.#error = error;
     this.#stop.abort(error);
   }
 
-  /** Runs a part of the work; what it throws stops the run instead of passing through. */
+  /** Runs a part of the work. An error stops the run instead of propagating. */
   async guard(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -50,7 +51,7 @@ export class RunStop {
     }
   }
 
-  /** The same for work that waits for nothing; false when it threw. */
+  /** The same for synchronous work; returns false if it threw. */
   attempt(work: () => boolean): boolean {
     try {
       return work();
@@ -60,7 +61,7 @@ export class RunStop {
     }
   }
 
-  /** Waits; false when the run stopped meanwhile. */
+  /** Waits; returns false if the run stopped. */
   async sleep(milliseconds: number): Promise<boolean> {
     try {
       await this.#runtime.sleep(milliseconds, this.drainSignal);
@@ -71,7 +72,7 @@ export class RunStop {
     }
   }
 
-  /** Ends the watch over the run. Throws what was a defect of ours. */
+  /** Removes the listeners. Throws a defect that stopped the run. */
   close(): void {
     this.#runtime.signal.removeEventListener('abort', this.#interrupted);
     this.#giveUp.abort();
@@ -81,7 +82,9 @@ export class RunStop {
   #stopBy(error: unknown): void {
     if (error instanceof EngagectlError) return this.stopAt(error);
     this.#defect ??= error;
-    this.stopAt(new EngagectlError('E-INTERRUPTED', 'stopped by a defect', { cause: error }));
+    this.stopAt(
+      new EngagectlError('E-INTERRUPTED', 'stopped by a defect in engagectl', { cause: error }),
+    );
   }
 
   readonly #interrupted = (): void => {
@@ -89,18 +92,18 @@ export class RunStop {
     this.stopAt(interruptionError(signal.reason));
     sleep(graceMilliseconds, this.abortSignal).then(
       () => this.#giveUp.abort(signal.reason),
-      () => undefined, // everything settled in time
+      () => undefined, // all requests finished in time
     );
   };
 }
 
-/** Records of which one at least has to be another case than the others. */
-const alikeAtMost = 5000;
+/** Rejects with the same reason, and no success, that stop a run. */
+const alikeMaximum = 5000;
 
-/** Records from which on a percentage of rejects means something. */
-const judgedFrom = 1000;
+/** Minimum records before a percentage of rejects is evaluated. */
+const percentageMinimum = 1000;
 
-/** The error to stop with when more records were rejected than are allowed. */
+/** Returns the error if more records were rejected than `--max-rejects` allows. */
 export function checkRejectLimit(
   {
     maxRejects,
@@ -118,35 +121,35 @@ export function checkRejectLimit(
   }
   const limit =
     'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);
-  const judged = 'records' in maxRejects || read >= judgedFrom || when === 'end';
-  if (!judged || rejected <= limit) return undefined;
+  const isDue = 'records' in maxRejects || read >= percentageMinimum || when === 'end';
+  if (!isDue || rejected <= limit) return undefined;
   const allowed =
     'records' in maxRejects ? groupDigits(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
   const of = when === 'end' ? 'of' : 'of the first';
   return new EngagectlError('E-REJECTED', `${fractionOf(rejected, read, 'records', of)} rejected`, {
-    why: `at most ${allowed} may be (${higher}, ${option('strict')})`,
+    why: `the limit is ${allowed} (${higher}, ${option('strict')})`,
     fix: rehearsal
-      ? `correct the input, or allow more with ${higher}`
-      : `correct the input and run the same command again; or go on by ${option('resume')} with a higher ${higher}`,
+      ? `correct the input, or raise the limit with ${higher}`
+      : `correct the input and rerun the same command; or resume with ${option('resume')} and a higher ${higher}`,
     resumes: !rehearsal,
   });
 }
 
-/** What is wrong with all of the first thousands is wrong with the rest, too. */
+/** Returns the error if all of the first thousands of records were rejected for the same reason. */
 function allRejectedAlike(
   { counts, samples }: Tally,
   option: WriteJob['option'],
 ): EngagectlError | undefined {
   const { read, rejected, accepted, resumed, unknown, duplicates, unchanged } = counts;
-  if (rejected < alikeAtMost || !samples.areAlike) return undefined;
+  if (rejected < alikeMaximum || !samples.areAlike) return undefined;
   if (accepted + resumed + unknown + duplicates + unchanged > 0) return undefined;
-  // Records that are under way may be taken yet, unless the service refused all others.
+  // Records in flight may still be accepted, unless the service rejected all others.
   if (read > rejected && !samples.first[0]?.kind.startsWith('service')) return undefined;
   const what = `each of the first ${groupDigits(rejected)} records was rejected, for the same reason`;
   return new EngagectlError('E-REJECTED', what, {
     why: samples.first[0]?.error,
     personal: samples.first[0]?.personal,
-    fix: `correct what they have in common and run the same command again; ${option('maxRejects', '100%')} sends the rest all the same`,
+    fix: `correct what they have in common and rerun the same command; ${option('maxRejects', '100%')} sends the rest anyway`,
   });
 }

@@ -13,21 +13,21 @@ import type { BodyFrame } from './batch.js';
 import type { IdentitySet } from './deduplication.js';
 import type { ResumeState } from '../outcomes/journal-entries.js';
 
-/** Stop when more records than this were rejected; a percentage is judged from 1000 records on. */
+/** Maximum rejected records, as a number or as a percentage (evaluated from 1000 records on). */
 export type RejectLimit = { readonly records: number } | { readonly percent: number };
 
-/** Nothing is to be changed: records are read and checked here, or by the service as well. */
+/** Dry run: `check` validates locally; `dryRun` also lets the service validate. */
 export type DryRunMode = 'check' | 'dryRun';
 
-/** One run of upload, subscribe or demerge. */
+/** Options of one run of upload, subscribe or demerge. */
 export interface WriteJob {
   readonly rows: AsyncIterable<RowBlock>;
   readonly map: (rows: RowBlock) => RecordBlock;
-  /** Of a demerge: a record whose identity was told before is a duplicate, and is not sent again. */
-  readonly toldOnce?: IdentitySet | undefined;
+  /** Identities of a demerge seen so far; a repeated one is a duplicate and not sent. */
+  readonly identities?: IdentitySet | undefined;
   /**
-   * One attempt; an answer without content means that every record was accepted. Undefined:
-   * nothing is sent, the records are only read and checked.
+   * Sends one attempt. A response without content accepts every record. Undefined for `--check`,
+   * which sends nothing.
    */
   readonly send:
     | ((
@@ -36,11 +36,11 @@ export interface WriteJob {
         options: { readonly once: boolean; readonly of: string },
       ) => Promise<Attempt<WriteResponse | undefined>>)
     | undefined;
-  /** Makes words of the service fit for messages and files. */
-  readonly shown: Redact;
-  /** The endpoint as messages name it, e.g. `POST /1/upload`. */
+  /** Redacts secrets in texts of the service before they are shown or written. */
+  readonly redact: Redact;
+  /** Endpoint in messages, e.g. `POST /1/upload`. */
   readonly endpoint: string;
-  /** How a request is made up, and how much one holds. */
+  /** Body frame and limits of a request. */
   readonly request: { readonly frame: BodyFrame; readonly records: number; readonly bytes: number };
   readonly order: 'key' | 'none';
   readonly maxRejects?: RejectLimit | undefined;
@@ -49,15 +49,15 @@ export interface WriteJob {
   readonly budget: ConcurrencyLimiter;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
-  /** What the account accepted before: what is as it was is not sent. */
-  readonly memory?: ChangeFilter | undefined;
-  /** Thrown before records go out that must not be sent twice: they may have been, in another run. */
-  readonly onceRefused?: EngagectlError | undefined;
-  /** What earlier parts of the run settled, and what they may have sent and must not be repeated. */
+  /** Change tracking, which skips unchanged records. */
+  readonly changes?: ChangeFilter | undefined;
+  /** Thrown before non-idempotent records are sent, because another run may have sent them. */
+  readonly duplicateError?: EngagectlError | undefined;
+  /** Records with an outcome from earlier attempts, and records those attempts may have sent. */
   readonly earlier?: Pick<ResumeState, 'settled' | 'intended'> | undefined;
   /**
-   * The input is a pipe. It may trickle, and must not wait for a batch to be full; it cannot be
-   * read again, so what is left unread when the run stops is not counted.
+   * Whether the input is a pipe. A slow pipe must not wait until a batch is full, and unread records
+   * are not counted when the run stops, because a pipe cannot be read again.
    */
   readonly piped: boolean;
   readonly option: OptionName;
@@ -66,10 +66,10 @@ export interface WriteJob {
   readonly warn: (text: string) => void;
 }
 
-/** What an account accepted from us, in earlier runs and in this one. */
+/** The part of change tracking that the pipeline uses. */
 export type ChangeFilter = Pick<ChangeTracker, 'unchanged' | 'intend' | 'accepted'>;
 
-/** What the requests of a run came to. */
+/** Request totals of a run. */
 export interface RequestTotals {
   requests: number;
   retries: number;

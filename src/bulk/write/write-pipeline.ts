@@ -12,93 +12,93 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 import type { RequestTotals, WriteJob } from './write-job.js';
 
 export interface PipelineResult extends RequestTotals {
-  /** The whole input was worked through. */
+  /** Whether the whole input was processed. */
   readonly done: boolean;
-  /** Why the run ended before its input did, or failed at its end. */
+  /** Error that stopped the run early, or failed it at the end. */
   readonly stopped: EngagectlError | undefined;
 }
 
 interface Parts {
   readonly job: WriteJob;
-  readonly halt: RunStop;
-  readonly sender: SendQueue;
-  readonly filler: BatchBuilder;
+  readonly stop: RunStop;
+  readonly builder: BatchBuilder;
 }
 
 /**
- * Sends the records of all rows in batches. Every row ends in the tally as exactly one
- * outcome, also when the run stops early. Rejects only for defects.
+ * Sends the records of all rows in batches. Every row gets exactly one outcome in the tally, even if
+ * the run stops early. The promise rejects only for defects.
  */
 export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
-  const halt = new RunStop(job.runtime);
-  const settler = new BatchSender(job, halt);
-  const sender = new SendQueue(job, { halt, settler });
-  const parts = { job, halt, sender, filler: new BatchBuilder(job, sender) };
+  const stop = new RunStop(job.runtime);
+  const sender = new BatchSender(job, stop);
+  const queue = new SendQueue(job, { stop, sender });
+  const parts = { job, stop, builder: new BatchBuilder(job, queue) };
   const { tally } = job;
   const input = new PeekableIterator(job.rows);
-  await halt.guard(() => sendAll(input, parts));
-  await sender.idle();
-  await halt.guard(async () => {
-    for (const { rows, row } of parts.filler.drain()) tally.notSent(rows, row, stoppedBefore);
+  await stop.guard(() => sendAll(input, parts));
+  await queue.idle();
+  await stop.guard(async () => {
+    for (const { rows, row } of parts.builder.drain()) tally.notSent(rows, row, stoppedBefore);
     await tally.close();
   });
-  await halt.guard(async () => {
-    if (halt.error && !job.piped) await countUnread(input, job);
+  await stop.guard(async () => {
+    if (stop.error && !job.piped) await countUnread(input, job);
   });
-  halt.close();
+  stop.close();
   tally.assertBalanced();
-  const { error } = halt;
+  const { error } = stop;
   const stopped = error ?? checkRejectLimit(job, 'end');
-  return { ...settler.traffic, done: error === undefined, stopped };
+  return { ...sender.traffic, done: error === undefined, stopped };
 }
 
 const stoppedBefore = 'not sent: the run stopped';
 
 async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise<void> {
-  const { job, halt, filler } = parts;
+  const { job, stop, builder } = parts;
   const next = async () => {
-    const rows = input.take(halt.drainSignal);
+    const rows = input.take(stop.drainSignal);
     if (!job.piped) return rows;
-    return whileIdle(rows, job.runtime, async (heard) => filler.submitAll(heard));
+    return whileIdle(rows, job.runtime, async (moreInput) => builder.submitAll(moreInput));
   };
   for (let rows = await next(); rows; rows = await next()) await feed(rows, parts);
-  await filler.finish();
+  await builder.finish();
 }
 
-/** One block: its faults and rejects to the tally, its records to the filler. */
-async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void> {
-  const { tally, toldOnce } = job;
+/** Processes one block: rejects go to the tally, records to the builder. */
+async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void> {
+  const { tally, identities } = job;
   tally.log.opened(rows);
   const mapped = job.map(rows);
-  const block = job.memory ? { ...mapped, unchanged: job.memory.unchanged(mapped) } : mapped;
+  const block = job.changes ? { ...mapped, unchanged: job.changes.unchanged(mapped) } : mapped;
   if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
-  // A disk that does not take it stops the run; then the block's records end as not sent.
-  const commit = async () => halt.guard(async () => tally.log.commit());
-  if (await turnDownUnsendable(block, job, commit)) await commit();
+  // A disk error stops the run, and the records of the block end as not sent.
+  const commit = async () => stop.guard(async () => tally.log.commit());
+  if (await rejectInvalid(block, job, commit)) await commit();
   let next = 0;
-  while (next < block.count && !halt.error) {
-    next = fill(block, next, { job, filler });
-    await filler.makeRoom();
+  while (next < block.count && !stop.error) {
+    next = addToBatches(block, next, { job, builder });
+    await builder.makeRoom();
   }
   for (; next < block.count; next += 1) {
     const row = block.row[next] ?? 0;
-    if (isSettled(job, rows, ordinalOfRow(rows, row))) continue;
+    if (hasOutcome(job, rows, ordinalOfRow(rows, row))) continue;
     tally.counts.read += 1;
     tally.notSent(rows, row, stoppedBefore);
   }
-  halt.stopAt(checkRejectLimit(job, 'running') ?? (toldOnce && tooManyIdentities(toldOnce)));
+  stop.stopAt(checkRejectLimit(job, 'running') ?? (identities && tooManyIdentities(identities)));
 }
 
-/** Work on a reject; see Breaks. */
+/** Cost of a reject; see Breaks. */
 const rejectUnits = 1024;
-/** Characters of the rejects file that wait to be written. */
-const mostWaiting = 1024 * 1024;
+/** Maximum unwritten characters of the rejects file. */
+const waitingMaximum = 1024 * 1024;
 
 /**
- * Records that cannot be read or break a local rule; true when there were any. All of a block may be such, and the line
- * of each may name thousands of columns: `commit` is called where many wait.
+ * Rejects records that cannot be parsed or violate a local rule; returns whether there were any. A
+ * whole block can be invalid, and each reject can name thousands of columns, so `commit` is called
+ * when many characters are waiting.
  */
-async function turnDownUnsendable(
+async function rejectInvalid(
   { rows, rejects, faults }: RecordBlock,
   job: WriteJob,
   commit: () => Promise<void>,
@@ -107,66 +107,66 @@ async function turnDownUnsendable(
   const before = tally.counts.read;
   const breaks = new Breaks();
   for (const fault of faults) {
-    if (isSettled(job, rows, ordinalOfFault(rows, fault))) continue;
+    if (hasOutcome(job, rows, ordinalOfFault(rows, fault))) continue;
     tally.counts.read += 1;
     tally.parseError(rows, fault);
-    if (tally.rejects.waiting > mostWaiting) await commit();
+    if (tally.rejects.waiting > waitingMaximum) await commit();
     if (breaks.areDue(rejectUnits)) await breaks.take();
   }
   for (const { row, ...reject } of rejects) {
-    if (isSettled(job, rows, ordinalOfRow(rows, row))) continue;
+    if (hasOutcome(job, rows, ordinalOfRow(rows, row))) continue;
     tally.counts.read += 1;
     tally.reject(rows, row, reject);
-    if (tally.rejects.waiting > mostWaiting) await commit();
+    if (tally.rejects.waiting > waitingMaximum) await commit();
     if (breaks.areDue(rejectUnits)) await breaks.take();
   }
   return tally.counts.read > before;
 }
 
-/** Gives records to the filler until it wants to make room; returns the next index. */
-function fill(
+/** Adds records to batches while the builder has room. Returns the next index. */
+function addToBatches(
   block: RecordBlock,
   from: number,
-  { job, filler }: Pick<Parts, 'job' | 'filler'>,
+  { job, builder }: Pick<Parts, 'job' | 'builder'>,
 ): number {
   let index = from;
-  while (index < block.count && filler.hasRoom) {
+  while (index < block.count && builder.hasRoom) {
     if (block.unchanged?.[index] === 1) {
-      index = passUnchanged(block, index, job);
+      index = skipUnchanged(block, index, job);
       continue;
     }
-    const next = filler.add(block, index, endOfSendable(job, block, index));
+    const next = builder.add(block, index, endOfSendable(job, block, index));
     job.tally.counts.read += next - index;
     index = next === index ? index + 1 : next;
   }
   return index;
 }
 
-/** Records from `index` on that need not be sent, and whose rows are neighbours; returns their end. */
-function passUnchanged({ rows, row, ...block }: RecordBlock, from: number, job: WriteJob): number {
+/** Ends unchanged records in neighboring rows, starting at `from`. Returns their end. */
+function skipUnchanged({ rows, row, ...block }: RecordBlock, from: number, job: WriteJob): number {
   const first = row[from]!;
-  if (isSettled(job, rows, ordinalOfRow(rows, first))) return from + 1;
+  if (hasOutcome(job, rows, ordinalOfRow(rows, first))) return from + 1;
   let end = from + 1;
   const isNext = () => block.unchanged?.[end] === 1 && row[end] === first + end - from;
-  // Of a run that is gone on with, each may have its outcome.
+  // In a resumed run, each record may already have its outcome.
   while (!job.earlier && end < block.count && isNext()) end += 1;
   job.tally.counts.read += end - from;
   job.tally.accept(rows, first, end - from, 'unchanged');
   return end;
 }
 
-/** End of the records from `index` on that are to be sent: `index` when that one has its outcome. */
+/** Returns the end of the records to send, starting at `index`; `index` itself if that record got its outcome. */
 function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number {
-  const { tally, toldOnce, send, earlier } = job;
+  const { tally, identities, send, earlier } = job;
   const { rows, unchanged, count } = block;
-  if (send && !toldOnce && !earlier) {
+  if (send && !identities && !earlier) {
     const end = unchanged?.indexOf(1, index) ?? -1;
     return end < 0 ? count : end;
   }
   const row = block.row[index] ?? 0;
-  const isNew = toldOnce === undefined || addIdentity(toldOnce, block, index);
+  const isNew = identities === undefined || addIdentity(identities, block, index);
   const ordinal = ordinalOfRow(rows, row);
-  if (isSettled(job, rows, ordinal)) return index;
+  if (hasOutcome(job, rows, ordinal)) return index;
   const wasSent = earlier?.intended.has(ordinal) === true;
   if (isNew && send && !wasSent) return index + 1;
   tally.counts.read += 1;
@@ -177,16 +177,16 @@ function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number
 }
 
 const killedBefore =
-  'the run was killed after this record was sent and before its outcome was known';
+  'the run was killed after sending this record and before its outcome was known';
 
-/** True for a record that an earlier part of the run settled. */
-function isSettled({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number): boolean {
+/** Whether an earlier attempt recorded an outcome for the record. */
+function hasOutcome({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number): boolean {
   if (earlier?.settled.has(ordinal) !== true) return false;
   tally.log.skipped(rows);
   return true;
 }
 
-/** A run that stops accounts for the rest of its files as not sent; an interrupted one just ends. */
+/** Counts the rest of the files as not sent when a run stops, unless it is interrupted. */
 async function countUnread(
   input: PeekableIterator<RowBlock>,
   { tally, runtime, earlier, map }: WriteJob,
@@ -204,7 +204,7 @@ async function countUnread(
 const ordinalsIn = ({ first, count, faults }: RowBlock): number[] =>
   Array.from({ length: count + faults.length }, (_, n) => first + n);
 
-/** Of the records that a shard accounts for. */
+/** Ordinals of the records of this shard. */
 const ordinalsOf = ({ rows, row, count, rejects, faults }: RecordBlock): number[] => [
   ...Array.from(row.subarray(0, count), (at) => ordinalOfRow(rows, at)),
   ...rejects.map((reject) => ordinalOfRow(rows, reject.row)),

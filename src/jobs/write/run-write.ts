@@ -126,8 +126,13 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     if (done && ledger) {
       const digests = inputs.ended;
       digests.fillUp(earlier?.digests.values() ?? []);
-      const { once } = tally.log;
-      const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
+      const { nonIdempotent } = tally.log;
+      const end = {
+        result: ending.result,
+        digests,
+        once: nonIdempotent,
+        before: sent?.records ?? 0,
+      };
       done = ledger.note({ ...end, isKept }, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;

@@ -181,7 +181,7 @@ export async function openTally(
     rejects,
     digests: () => inputs.takeDigests(),
     start: earlier.watermark,
-    once: earlier.once,
+    nonIdempotent: earlier.nonIdempotent,
   });
   tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
   return tally;
@@ -202,12 +202,12 @@ function jobOf(
   return {
     rows: limit === undefined ? rows : limitRecords(rows, limit - (from?.ordinal ?? 0)),
     map: (block) => mapper.map(block),
-    toldOnce: kind.seen,
+    identities: kind.seen,
     send:
       client &&
-      ((body, signal, asked) =>
-        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...asked })),
-    shown: client?.shown ?? ((words) => words),
+      ((body, signal, attempt) =>
+        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...attempt })),
+    redact: client?.shown ?? ((text) => text),
     endpoint: `POST ${endpointPaths[name]}`,
     request: {
       frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
@@ -222,8 +222,8 @@ function jobOf(
     policy: connection?.policy ?? noRetries,
     runtime: world.runtime,
     earlier: earlier && hasCommitted(earlier) ? toldOf(earlier, request) : undefined,
-    memory,
-    onceRefused: ledger?.refused,
+    changes: memory,
+    duplicateError: ledger?.refused,
     piped: inputs.totalBytes === undefined,
     option: world.words.option,
     waits: retryStatusOf(connection, world),
@@ -295,7 +295,7 @@ export function isResumable({ kept }: OpenRun<WriteEntry>): boolean {
   if (!kept) return false;
   try {
     const earlier = replayWrite(kept.read());
-    if (earlier.isRefused && !hasSent(earlier)) return false;
+    if (earlier.hitRejectLimit && !hasSent(earlier)) return false;
     return hasCommitted(earlier) || earlier.rejectsFile !== undefined;
   } catch {
     return true;

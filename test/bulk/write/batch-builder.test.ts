@@ -18,7 +18,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
   const sink = {
     open: 0,
     isStopped: false,
-    onSettled: (_: Batch) => undefined as void,
+    onCompleted: (_: Batch) => undefined as void,
     takeBatch: () => new Batch(job.request, []),
     submit: async (batch: Batch) => {
       submitted.push(batch);
@@ -28,7 +28,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
       sink.open += 1;
       return true;
     },
-    nextSettled: async () => settle(),
+    nextCompleted: async () => settle(),
     idle: async () => {
       while (sink.open > 0) settle();
     },
@@ -38,7 +38,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
     if (!batch) return;
     events.push('settled');
     sink.open -= 1;
-    sink.onSettled(batch);
+    sink.onCompleted(batch);
   };
   const filler = new BatchBuilder(job, sink);
   const feed = async (...records: readonly TestRecord[]) => {

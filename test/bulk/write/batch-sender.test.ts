@@ -9,34 +9,34 @@ import { deferred, jobOf, recordBlock } from '../../support/builders/record-bloc
 /** A sender whose batches are answered when they are told to. */
 function stage(most = 2) {
   const job = jobOf({ most });
-  const halt = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
+  const stop = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
   const answers: ReturnType<typeof deferred<Partial<BatchState>>>[] = [];
   const settler = {
-    settle: async (): Promise<BatchState> => {
+    complete: async (): Promise<BatchState> => {
       const answer = deferred<Partial<BatchState>>();
       answers.push(answer);
-      const fate = {
+      const state = {
         attempts: 0,
         since: 0,
         unknown: 0,
         refused: 0,
         intended: false,
         synced: undefined,
-        remembers: [],
+        afterCommit: [],
       };
-      return { ...fate, ...(await answer.promise) };
+      return { ...state, ...(await answer.promise) };
     },
   };
-  const sender = new SendQueue(job, { halt, settler });
+  const sender = new SendQueue(job, { stop, sender: settler });
   const settled: Batch[] = [];
-  sender.onSettled = (batch) => void settled.push(batch);
+  sender.onCompleted = (batch) => void settled.push(batch);
   const batchOf = (records = 1): Batch => {
     const batch = sender.takeBatch();
     const block = recordBlock(Array.from({ length: records }, (_, n) => ({ text: `${n}` })));
     batch.addRun(block, 0, records, false);
     return batch;
   };
-  return { sender, answers, settled, batchOf, halt };
+  return { sender, answers, settled, batchOf, stop };
 }
 
 it('takes as many batches as may be in flight and two more, and waits with the next', async () => {
@@ -79,37 +79,37 @@ it('fills settled batches again, but for those whose body may still be on its wa
 it.each([
   ['three batches in a row that end all unknown', { unknown: 1 }, 3, 1],
   ['two whole batches in a row that are refused', { refused: 2 }, 2, 2],
-])('%s stop the run', async (_name, fate, batches, size) => {
-  const { sender, answers, batchOf, halt } = stage();
+])('%s stop the run', async (_name, state, batches, size) => {
+  const { sender, answers, batchOf, stop } = stage();
   for (let n = 0; n < batches; n += 1) {
-    expect(halt.error).toBe(undefined);
+    expect(stop.error).toBe(undefined);
     await sender.submit(batchOf(size));
-    answers[n]?.resolve(fate);
+    answers[n]?.resolve(state);
     await sender.idle();
   }
-  expect(halt.error).toMatchObject({ id: 'E-ANSWER' });
+  expect(stop.error).toMatchObject({ id: 'E-ANSWER' });
   expect([sender.isStopped, await sender.submit(batchOf())]).toEqual([true, false]);
 });
 
 it.each([
   ['two batches of a single record that are refused', { refused: 1 }, 1],
   ['batches of which a part is unknown', { unknown: 1 }, 2],
-])('%s do not stop the run', async (_name, fate, size) => {
-  const { sender, answers, batchOf, halt } = stage();
+])('%s do not stop the run', async (_name, state, size) => {
+  const { sender, answers, batchOf, stop } = stage();
   for (let n = 0; n < 4; n += 1) {
     await sender.submit(batchOf(size));
-    answers[n]?.resolve(fate);
+    answers[n]?.resolve(state);
     await sender.idle();
   }
-  expect([halt.error, sender.isStopped]).toEqual([undefined, false]);
+  expect([stop.error, sender.isStopped]).toEqual([undefined, false]);
 });
 
 it('one whole batch that is refused, and one that is not, do not stop the run', async () => {
-  const { sender, answers, batchOf, halt } = stage();
+  const { sender, answers, batchOf, stop } = stage();
   for (const [n, refused] of [2, 0, 2].entries()) {
     await sender.submit(batchOf(2));
     answers[n]?.resolve({ refused });
     await sender.idle();
   }
-  expect(halt.error).toBe(undefined);
+  expect(stop.error).toBe(undefined);
 });

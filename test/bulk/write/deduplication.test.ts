@@ -79,9 +79,9 @@ describe('more identities than duplicates are found among', () => {
 
   it('is limited to five million identities', () => {
     const set = new IdentitySet(() => 0.5);
-    expect(set.most).toBe(5_000_000);
-    const [enough, more] = [set.most, set.most + 1].map((size) =>
-      tooManyIdentities({ most: set.most, size }),
+    expect(set.maximum).toBe(5_000_000);
+    const [enough, more] = [set.maximum, set.maximum + 1].map((size) =>
+      tooManyIdentities({ maximum: set.maximum, size }),
     );
     expect(enough).toBe(undefined);
     expect(more).toMatchObject({
@@ -119,9 +119,9 @@ describe('more identities than duplicates are found among', () => {
         yield block.rows;
       })(),
       map: () => block,
-      toldOnce: new IdentitySet(() => 0.5, most),
+      identities: new IdentitySet(() => 0.5, most),
       send: undefined,
-      shown: (words) => words,
+      redact: (text) => text,
       policy: { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 },
       runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
       piped: false,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Int } from '../../../src/bulk/write/per-key-order.js';
+import { KeySet } from '../../../src/bulk/write/per-key-order.js';
 
 /** Few different keys, many of them with the same slot, so that keys are moved and found again. */
 const key = fc.oneof(
@@ -12,7 +12,7 @@ const key = fc.oneof(
 it('tells like a Set which keys are in it', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), key), { maxLength: 400 }), (steps) => {
-      const keys = new Int();
+      const keys = new KeySet();
       const oracle = new Set<number>();
       for (const [adds, value] of steps) {
         if (adds) {
@@ -31,7 +31,7 @@ it('tells like a Set which keys are in it', () => {
 it('finds all other keys of a slot when one of them is gone', () => {
   const sameSlot = Int32Array.from({ length: 8 }, (_, n) => n * 65_536 + 7);
   for (const gone of sameSlot) {
-    const keys = new Int();
+    const keys = new KeySet();
     keys.addRun(sameSlot, 0, sameSlot.length);
     keys.deleteAll(Int32Array.of(gone), 1);
     // The others first: the one that is gone would close its gap.
@@ -44,7 +44,7 @@ it('finds all other keys of a slot when one of them is gone', () => {
 });
 
 it('takes and gives back many at once, as far as they are new', () => {
-  const keys = new Int();
+  const keys = new KeySet();
   const many = Int32Array.from(
     { length: 100_000 },
     (_, n) => Math.imul(n, 2_654_435_761) & 0x7fff_ffff,
@@ -57,4 +57,4 @@ it('takes and gives back many at once, as far as they are new', () => {
 });
 
 /** True when the key is new. */
-const add = (keys: Int, key: number): boolean => keys.addRun(Int32Array.of(key), 0, 1) === 1;
+const add = (keys: KeySet, key: number): boolean => keys.addRun(Int32Array.of(key), 0, 1) === 1;

@@ -4,15 +4,15 @@ import { PerKeyOrder } from '../../../src/bulk/write/per-key-order.js';
 import { recordBlock } from '../../support/builders/record-blocks.js';
 
 const block = recordBlock([1, 2, 1, 1, 3].map((key, n) => ({ text: `"${n}"`, key })));
-const settle = (window: PerKeyOrder, ...keys: number[]) =>
-  window.settle(Int32Array.from(keys), keys.length);
+const release = (window: PerKeyOrder, ...keys: number[]) =>
+  window.release(Int32Array.from(keys), keys.length);
 const ready = (window: PerKeyOrder) => [...window.takeReady()].map(({ row }) => row);
 
 it('admits records up to one whose key is under way', () => {
   const window = new PerKeyOrder();
   expect(window.admit(block.keys, 0, 5)).toBe(2);
   expect(window.admit(block.keys, 2, 5)).toBe(2);
-  settle(window, 1, 2);
+  release(window, 1, 2);
   expect(window.admit(block.keys, 2, 5)).toBe(3);
 });
 
@@ -21,15 +21,15 @@ it('lets the held ones of a key pass one by one, in their order', () => {
   window.admit(block.keys, 0, 2);
   for (const index of [2, 3]) window.hold(batchRecord(block, index));
   expect([window.heldCount, window.hasReady]).toEqual([2, false]);
-  settle(window, 2);
+  release(window, 2);
   expect(window.hasReady).toBe(false);
-  settle(window, 1);
+  release(window, 1);
   expect(window.hasReady).toBe(true);
   expect([ready(window), window.heldCount]).toEqual([[2], 1]);
   expect(window.admit(block.keys, 3, 4)).toBe(3); // the key is taken by the one that passed
-  settle(window, 1);
+  release(window, 1);
   expect(ready(window)).toEqual([3]);
-  settle(window, 1);
+  release(window, 1);
   expect(window.admit(block.keys, 3, 4)).toBe(4);
 });
 
@@ -39,7 +39,7 @@ it('copies what it holds: the text was only lent', () => {
   window.admit(lent.keys, 0, 1);
   window.hold(batchRecord(lent, 0));
   lent.json.fill(0);
-  settle(window, 7);
+  release(window, 7);
   const [record] = window.takeReady();
   expect(record?.json.toString()).toBe('"a"');
 });

@@ -25,17 +25,17 @@ function stage({ canWrite = true, most = 2 } = {}) {
       return commit.promise;
     },
   };
-  const halt = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
-  const slots = new CommitBackpressure({ log: () => log, budget, halt });
-  return { slots, events, commits, halt };
+  const stop = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
+  const slots = new CommitBackpressure({ log: () => log, budget, stop });
+  return { slots, events, commits, stop };
 }
-const converging = { mayLag: true };
-const once = { mayLag: false };
+const idempotent = { mayReleaseEarly: true };
+const nonIdempotent = { mayReleaseEarly: false };
 
-it('frees the slot of records that converge once they are written, and tells when they are synced', async () => {
+it('frees the slot of records that are idempotent once they are written, and resolves when they are synced', async () => {
   const { slots, events, commits } = stage();
   let synced = 0;
-  for (let n = 0; n < 2; n += 1) void slots.leave(converging).then(() => (synced += 1));
+  for (let n = 0; n < 2; n += 1) void slots.release(idempotent).then(() => (synced += 1));
   expect(events).toEqual(['write', 'free', 'commit', 'write', 'free', 'commit']);
   await turn();
   expect(synced).toBe(0);
@@ -44,9 +44,9 @@ it('frees the slot of records that converge once they are written, and tells whe
   expect(synced).toBe(2);
 });
 
-it('frees the slot of records that must not be sent twice only when they are synced', async () => {
+it('frees the slot of non-idempotent records only when they are synced', async () => {
   const { slots, events, commits } = stage();
-  void slots.leave(once);
+  void slots.release(nonIdempotent);
   expect(events).toEqual(['write', 'commit']);
   commits[0]?.resolve();
   await turn();
@@ -55,33 +55,33 @@ it('frees the slot of records that must not be sent twice only when they are syn
 
 it('has at most twice as many written and not synced as may be in flight', async () => {
   const { slots, events, commits } = stage({ most: 1 });
-  for (let n = 0; n < 3; n += 1) void slots.leave(converging);
+  for (let n = 0; n < 3; n += 1) void slots.release(idempotent);
   expect(events.filter((event) => event === 'free')).toHaveLength(2);
   for (const commit of commits) commit.resolve();
   await turn();
   expect(events.filter((event) => event === 'free')).toHaveLength(3);
 });
 
-it('has room for as many again once they are synced', async () => {
+it('has room for as many more once they are synced', async () => {
   const { slots, events, commits } = stage({ most: 1 });
-  for (let n = 0; n < 2; n += 1) void slots.leave(converging);
+  for (let n = 0; n < 2; n += 1) void slots.release(idempotent);
   for (const commit of commits) commit.resolve();
   await turn();
-  for (let n = 0; n < 2; n += 1) void slots.leave(converging);
+  for (let n = 0; n < 2; n += 1) void slots.release(idempotent);
   expect(events.filter((event) => event === 'free')).toHaveLength(4);
   for (const commit of commits) commit.resolve();
 });
 
-it('waits for the disk where writing has to', () => {
+it('waits for the disk if writing has to', () => {
   const { slots, events } = stage({ canWrite: false });
-  void slots.leave(converging);
+  void slots.release(idempotent);
   expect(events).toEqual(['write', 'commit']);
 });
 
-it('a commit that fails stops the run before the slot is free', async () => {
-  const { slots, events, commits, halt } = stage();
-  void slots.leave(once);
+it('stops the run if a commit fails, before the slot is free', async () => {
+  const { slots, events, commits, stop } = stage();
+  void slots.release(nonIdempotent);
   commits[0]?.reject(new EngagectlError('E-FILE-WRITE', 'disk full'));
   await turn();
-  expect([halt.error?.message, events]).toEqual(['disk full', ['write', 'commit', 'free']]);
+  expect([stop.error?.message, events]).toEqual(['disk full', ['write', 'commit', 'free']]);
 });

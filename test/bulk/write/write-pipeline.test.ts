@@ -396,7 +396,7 @@ describe('answers that do not add up', () => {
       const argv = ['upload', profiles(served.world, 100), ...events, ...one];
       const { code, summary, stderr } = await run(served.world, argv);
       expect([code, stderr]).toEqual([6, expect.stringContaining('"id":"E-UNKNOWN"')]);
-      expect(stderr).toContain('three batches in a row ended with unknown outcomes');
+      expect(stderr).toContain('three consecutive batches ended with unknown outcomes');
       // The next request may be on its way when the third answer is judged.
       expect([3, 4]).toContain(summary.unknown);
       expect(summary.notSent).toBe(100 - summary.unknown);
@@ -404,7 +404,7 @@ describe('answers that do not add up', () => {
   );
 
   it.each([
-    ['no reason', {}, { error: 'the service refused all records and gave no reason' }],
+    ['no reason', {}, { error: 'the service rejected all records without a reason' }],
     ['a reason and a code', { code: 555, error: 'quota' }, { code: 555, error: 'quota' }],
   ])('rejects the whole batch, with %s, when nothing was processed', async (_, reason, told) => {
     await using served = await serve([
@@ -788,7 +788,7 @@ describe('--check, --dry-run and --limit', () => {
 
   it.each([
     ['--check', 'correct them in the input; users.csv.rejects.ndjson lists each with its error'],
-    ['--strict', 'correct the input, or allow more with --max-rejects'],
+    ['--strict', 'correct the input, or raise the limit with --max-rejects'],
   ])('a check with rejects (%s) proposes nothing that goes on from there', async (flag, fix) => {
     const world = makeWorld();
     writeFileSync(world.path('users.csv'), 'identity,A\na,1\n,2\n');
