@@ -225,7 +225,7 @@ describe('a run that its rejects ended', () => {
     // What the run came to counts all of the file, its error what was read of it.
     expect(stopped.stderr).toMatch(/ of 41 (?:users|events); 1 rejected; /);
     expect(stopped.stderr).toMatch(
-      /: 1 of the first \d+ records was rejected\n.*at most 0 may be \(/,
+      /: 1 of the first \d+ records was rejected\n.*the limit is 0 \(/,
     );
     expect(service.requests()).not.toEqual([]);
     writeFileSync(world.path('long.csv'), long('1700000000'));
