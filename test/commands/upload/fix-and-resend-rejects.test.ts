@@ -200,7 +200,7 @@ describe('a run that its rejects ended', () => {
     writeFileSync(world.path('users.csv'), bad);
     const { code, stderr } = await world.run(strict);
     expect([code, stderr.includes('unfinished')]).toEqual([3, false]);
-    expect(stderr).toContain('run the same command again');
+    expect(stderr).toContain('rerun the same command');
     writeFileSync(world.path('users.csv'), good);
     expect((await world.run(strict)).code).toBe(0);
   });
