@@ -207,7 +207,7 @@ function jobOf(
       client &&
       ((body, signal, asked) =>
         client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...asked })),
-    shown: client?.shown ?? ((words) => words),
+    shown: client?.redact ?? ((words) => words),
     endpoint: `POST ${endpointPaths[name]}`,
     request: {
       frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
