@@ -1,7 +1,7 @@
 /**
- * The budget of one process: who waits is let in in turn. A 429 cuts the limit by 0.7,
- * once per burst: answers to requests sent before the last cut do not cut again. Successes grow
- * it back slowly.
+ * Adaptive concurrency limit (AIMD) of one process, with a fair queue. A 429 multiplies the limit
+ * by 0.7, once per burst: responses to requests sent before the last cut do not cut again. Each
+ * success adds a tenth.
  */
 export class AimdLimiter implements ConcurrencyLimiter {
   readonly most: number;
@@ -55,18 +55,18 @@ export class AimdLimiter implements ConcurrencyLimiter {
   }
 }
 
-/** Who may have a request in flight. A slot is a place among those. */
+/** Limits the requests in flight. */
 export interface ConcurrencyLimiter {
-  /** Most slots there ever are. */
+  /** Upper bound of the limit. */
   readonly most: number;
-  /** Slots there are now, and how many are taken. */
+  /** Current limit, and requests in flight. */
   readonly limit: number;
   readonly inFlight: number;
-  /** Waits for a slot; the ticket tells `throttled` to which burst the request belongs. */
+  /** Waits for a slot. Pass the returned ticket to `throttled`, which cuts once per burst. */
   acquire(): Promise<number>;
   release(): void;
-  /** A request came through. */
+  /** Reports a successful request. */
   succeeded(): void;
-  /** A request was turned down because there are too many. */
+  /** Reports a 429. */
   throttled(ticket: number): void;
 }

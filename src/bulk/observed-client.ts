@@ -9,7 +9,7 @@ import type { Client } from '../client/client.js';
 import type { ReadBody } from '../client/transport.js';
 import type { Runtime } from '../runtime.js';
 
-/** The same client, with somebody watching. A page's request lasts until its body has arrived. */
+/** Wraps a client with an observer. The request of a page lasts until its body has arrived. */
 function observed(client: Client, observer: RequestObserver): Client {
   const noted = async <T>(
     request: () => Promise<Attempt<T>>,
@@ -36,13 +36,13 @@ function observed(client: Client, observer: RequestObserver): Client {
       ),
     profile: (...request) => noted(() => client.profile(...request)),
     checkCursor: (cursor) => client.checkCursor(cursor),
-    shown: client.shown,
+    redact: client.redact,
     silence: client.silence,
     close: () => client.close(),
   };
 }
 
-/** A reader that leaves the body is no failure of the request. */
+/** Errors thrown by the reader of a body do not count as failures of the request. */
 function notedBody(read: ReadBody, ended: Ended): ReadBody {
   return async (take) => {
     let isTaking = false;
@@ -62,18 +62,18 @@ function notedBody(read: ReadBody, ended: Ended): ReadBody {
   };
 }
 
-/** Of a request that was aborted by the caller. */
+/** Failure of a request that the caller aborted. */
 const givenUp: Failure = { kind: 'connection', sent: true, message: 'given up' };
 
 interface Watch {
-  /** Nobody asks for it: then nothing is noted. */
+  /** Record the history; if false, the client is returned unchanged. */
   readonly isWanted: boolean;
-  /** Records that came through so far. */
+  /** Returns the number of successful records so far. */
   readonly records: () => number;
   readonly runtime: Runtime;
 }
 
-/** The client, if any, with its requests noted from now on, and what they came to. */
+/** Wraps the client, if any, to record its requests; `history` returns the figures. */
 export function watched<C extends Client | undefined>(
   client: C,
   { isWanted, records, runtime }: Watch,

@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 
-/** Items whose next one can be waited for, and be left, without being taken. */
+/** Async iterator whose next item can be awaited without consuming it. */
 export class PeekableIterator<T> {
   readonly #items: AsyncIterator<T>;
   #next: Promise<IteratorResult<T>> | undefined;
@@ -9,24 +9,24 @@ export class PeekableIterator<T> {
     this.#items = items[Symbol.asyncIterator]();
   }
 
-  /** Resolves when the next item can be taken, or when there is none any more. */
+  /** Resolves when the next item is available, or at the end. */
   async ready(): Promise<void> {
     this.#next ??= this.#items.next();
     await this.#next;
   }
 
-  /** The next item; undefined at the end, or as soon as `signal` is aborted: then it stays. */
+  /** Consumes the next item. Undefined at the end, or when `signal` aborts, which consumes nothing. */
   async take(signal?: AbortSignal): Promise<T | undefined> {
     if (signal?.aborted) return undefined;
     this.#next ??= this.#items.next();
     const step = signal ? await orAborted(this.#next, signal) : await this.#next;
     if (step === undefined) return undefined;
-    if (step.done === true) return undefined; // and again
+    if (step.done === true) return undefined; // stays at the end
     this.#next = undefined;
     return step.value;
   }
 
-  /** All that can be taken. */
+  /** Yields items until the end or until `signal` aborts. */
   async *until(signal: AbortSignal): AsyncGenerator<T> {
     for (let item = await this.take(signal); item !== undefined; item = await this.take(signal)) {
       yield item;
@@ -35,8 +35,8 @@ export class PeekableIterator<T> {
 }
 
 /**
- * Undefined when the signal is aborted first. Promise.race with one promise of the signal would
- * keep every item for as long as that promise lives.
+ * Returns undefined if the signal aborts first. Promise.race with one promise of the signal would
+ * retain every item for as long as that promise lives.
  */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
@@ -46,12 +46,12 @@ async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T
   });
 }
 
-/** Milliseconds without input after which what was read is not kept waiting. */
+/** Milliseconds without input after which `whileIdle` flushes. */
 const momentMs = 1000;
 
 /**
- * Waits for input. When it lets itself be waited for longer than a moment, `work` is called once;
- * its signal is aborted when the input is there, which is then given out as soon as work is done.
+ * Awaits `input`. If it takes longer than a second, calls `work` once, with a signal that aborts
+ * when the input arrives. Resolves after both.
  */
 export async function whileIdle<T>(
   input: Promise<T>,
@@ -61,7 +61,7 @@ export async function whileIdle<T>(
   const heard = new AbortController();
   const silent = sleep(momentMs, heard.signal).then(
     async () => work(heard.signal),
-    () => undefined, // heard in time
+    () => undefined, // the input arrived in time
   );
   try {
     return await input;

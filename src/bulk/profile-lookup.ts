@@ -7,18 +7,18 @@ import type { Identifier } from '../mapping/identity.js';
 import type { Runtime } from '../runtime.js';
 import type { ConcurrencyLimiter } from './adaptive-concurrency.js';
 
-/** Lookups that may be finished ahead of the one whose turn it is, for each one in flight. */
+/** Maximum lookups queued or finished ahead of the next one to yield, per slot. */
 const aheadPerRequest = 16;
 
-/** A user that is looked up, and whatever the caller wants to find again beside the result. */
+/** A user to look up, and the caller's own data. */
 export interface LookupItem<T> {
   readonly identifier: Identifier;
-  /** Where it was asked for, as a log says it. */
+  /** Source and line, for the request log. */
   readonly place?: string;
   readonly origin: T;
 }
 
-/** `record` is undefined when no user matches; without it the run stopped before an answer came. */
+/** `record` is undefined if no user matches; `answer` if the run stopped first. */
 export interface LookupAnswer<T> extends LookupItem<T> {
   readonly answer: { readonly record: Buffer | undefined } | undefined;
 }
@@ -30,11 +30,10 @@ export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
 }
 
 /**
- * Looks users up, several at a time, and gives them out in the order asked for; one that is still
- * looked for, or waits for its turn, is asked for once, however often it was named. Waits for
- * neither a slow input nor a slow answer when the other is there. When a lookup fails for good,
- * what was taken and not given out yet comes without an answer, and then the failure is thrown;
- * a failure of the input is thrown when all that came before it was given out.
+ * Looks up users concurrently and yields them in input order. A user that occurs again while an
+ * earlier lookup is pending is requested once. Neither a slow input nor a slow response blocks the
+ * other. After a permanent failure, yields the pending items without an answer, then throws. A
+ * failure of the input is thrown after everything before it.
  */
 export async function* lookUpProfiles<T>(
   wanted: AsyncIterable<LookupItem<T>>,
@@ -75,13 +74,13 @@ export async function* lookUpProfiles<T>(
   if (failure !== undefined) throw failure;
 }
 
-/** A user who is asked for again while the first answer is awaited. */
+/** Whether both identify the same user. */
 const isSame = (one: Identifier, other: Identifier): boolean =>
   one.by === other.by && one.value === other.value;
 
 const isInput = () => 'input' as const;
 
-/** Which of the two is there first; an input that failed is there, too. */
+/** Waits for the first of the two. A failed input counts as ready. */
 async function turnOf(
   answer: Promise<unknown> | undefined,
   input: Promise<unknown> | undefined,
@@ -90,13 +89,13 @@ async function turnOf(
   return Promise.race(turns.filter((turn) => turn !== undefined));
 }
 
-/** A promise whose failure is dealt with when its turn comes. */
+/** Marks the promise's failure as handled; the consumer still sees it when it awaits. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
-/** A slot is kept while a request waits for its next attempt: an outage draws no crowd. */
+/** Creates the lookup. A request keeps its slot between attempts, so that an outage causes no stampede. */
 function finder(
   { client, policy, runtime, budget, waits, counts }: LookUpContext,
   signal: AbortSignal,

@@ -3,31 +3,31 @@ import { isThrottled } from '../client/retry.js';
 import type { Failure } from '../client/failure.js';
 import type { Runtime } from '../runtime.js';
 
-/** What happened in one stretch of a run's time; all are equally long. */
+/** Figures of one time bucket; all buckets of a run are equally long. */
 export type TimeBucket = { -readonly [Figure in keyof typeof nothing]: number };
 
-/** A run over time, from its first request's beginning to its end. */
+/** Figures of a run over time. */
 export type HistoryFigures = ReturnType<RequestHistory['figures']>;
 
-/** Stretches kept; when a run outlives them, two become one. */
-const mostStretches = 120;
-const shortestStretchMs = 50;
-/** In the end they are also joined while there are many and few requests ended in each. */
-const manyStretches = 24;
+/** Maximum buckets; when a run outlives them, pairs are merged. */
+const maxBuckets = 120;
+const shortestBucketMs = 50;
+/** At the end, buckets are also merged while they are many and hold few requests each. */
+const manyBuckets = 24;
 const fewRequests = 5;
 
-/** Notes how a run's requests go, in memory that does not grow with the run. */
+/** Records the requests of a run in bounded memory. */
 export class RequestHistory implements RequestObserver {
   readonly #monotonic: Runtime['monotonic'];
-  /** Records that came through so far; asked whenever a request begins or ends. */
+  /** Returns the number of successful records; called when a request starts or ends. */
   readonly #records: () => number;
   readonly #started: number;
-  /** In microseconds. Percentiles are one percent too high at most. */
+  /** Microseconds. Percentiles are at most one percent too high. */
   readonly #latencies = createHistogram({ figures: 2 });
-  /** Failed attempts by what they failed with, e.g. `HTTP 503`. */
+  /** Failed attempts by cause, e.g. `HTTP 503`. */
   readonly #failures = new Map<string, number>();
   #stretches: TimeBucket[] = [];
-  #stretchMs = shortestStretchMs;
+  #stretchMs = shortestBucketMs;
   #counted: number;
   #inFlight = 0;
 
@@ -46,12 +46,12 @@ export class RequestHistory implements RequestObserver {
     return (failure) => this.#ended(this.#monotonic() - since, failure);
   }
 
-  /** To be called once, when the run has ended. */
+  /** Returns the figures. Call once, after the run. */
   figures() {
     this.#now();
     const all = this.#stretches.reduce(joined);
     const { requests, mostInFlight, throttled } = all;
-    const fewest = Math.max(manyStretches, requests / fewRequests);
+    const fewest = Math.max(manyBuckets, requests / fewRequests);
     while (this.#stretches.length > fewest) this.#halve();
     return {
       stretchMs: this.#stretchMs,
@@ -83,10 +83,10 @@ export class RequestHistory implements RequestObserver {
     this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
   }
 
-  /** The present stretch, with the records that came through since the last look. */
+  /** Returns the current bucket, updated with the records since the last call. */
   #now(): TimeBucket {
     const elapsed = this.#monotonic() - this.#started;
-    while (elapsed >= mostStretches * this.#stretchMs) this.#halve();
+    while (elapsed >= maxBuckets * this.#stretchMs) this.#halve();
     const index = Math.floor(elapsed / this.#stretchMs);
     while (this.#stretches.length <= index) {
       this.#stretches.push({ ...nothing, mostInFlight: this.#inFlight });
@@ -109,16 +109,16 @@ export class RequestHistory implements RequestObserver {
 }
 
 const nothing = {
-  /** That came through in it. */
+  /** Successful records. */
   records: 0,
-  /** That ended in it, failed ones among them. */
+  /** Requests that ended, including failed ones. */
   requests: 0,
-  /** Of those together. */
+  /** Sum of their durations. */
   latencyMs: 0,
   slowestMs: 0,
   mostInFlight: 0,
   throttled: 0,
-  /** Otherwise than by 429. */
+  /** Failures other than 429. */
   failed: 0,
 };
 
@@ -132,15 +132,15 @@ const joined = (one: TimeBucket, other: TimeBucket): TimeBucket => ({
   failed: one.failed + other.failed,
 });
 
-/** Few different ones: the messages of failures would be too many. */
+/** Returns a category, since messages of failures would be too many. */
 function nameOf(failure: Failure): string {
   if (failure.kind === 'unreadable') return 'unreadable answer';
   if (failure.kind !== 'refused') return failure.message === 'given up' ? 'given up' : failure.kind;
-  // A longer one is no status, and might be anything.
+  // A longer one is not an HTTP status and could be arbitrary text.
   return failure.status < 1000 ? `HTTP ${failure.status}` : 'a code of its own';
 }
 
-/** Is told of every request when it begins, and by what it returned then when it has ended. */
+/** `began` is called when a request starts; the function it returns, when the request ends. */
 export interface RequestObserver {
   began(): Ended;
 }

@@ -7,15 +7,15 @@ import { openTransport } from './transport.js';
 export type CallingClient = Awaited<ReturnType<typeof createCallingClient>>;
 
 /**
- * What a calling system tells over HTTP (calling.md §6). One attempt per call. The account is that of the
- * calling system; its API key stands for the passcode.
+ * HTTP client of a calling system. One attempt per call. `passcode` is the API key of the calling
+ * system's account.
  */
 export async function createCallingClient(options: ClientOptions) {
-  const shown = redactor(options.passcode);
-  const transport = await openTransport({ ...options, headers: requestHeaders(options), shown });
-  const { ask, accept } = openResponses(transport, { shown, now: options.now });
+  const redact = redactor(options.passcode);
+  const transport = await openTransport({ ...options, headers: requestHeaders(options), redact });
+  const { ask, accept } = openResponses(transport, { redact, now: options.now });
   return {
-    /** Calls placed from this time on, in milliseconds since 1970, oldest first. */
+    /** Lists the calls placed since a time (epoch milliseconds), oldest first. */
     list: (since: number, signal: AbortSignal) =>
       toAttempt(async () => {
         const endpoint = '/call/v1/calls';

@@ -10,7 +10,7 @@ import type { ReadBody } from './transport.js';
 export type ReadKind = 'profiles' | 'events';
 export type IdentifierKind = 'identity' | 'email' | 'objectId';
 
-/** First step of a bulk read (specification, endpoints 3 and 6). */
+/** First step of a bulk read (docs/service-api.md, "Reads"). */
 export interface CursorQuery {
   readonly kind: ReadKind;
   readonly eventName: string;
@@ -23,55 +23,55 @@ export interface CursorQuery {
   readonly profile?: false;
 }
 
-/** A page's body, still to arrive. Reading it may fail: that is the attempt's failure, thrown. */
+/** Body of a page that is still arriving. Throws RequestFailure while it is read. */
 export interface PageBody {
-  /** Bytes, when the answer said. */
+  /** Content-Length in bytes, if sent. */
   readonly length: number | undefined;
   readonly read: ReadBody;
 }
 
 /**
- * One function per endpoint, one attempt per call: who calls decides with `retry.ts` about
- * the next. Every function takes a signal, and rejects with its reason when it is aborted.
+ * HTTP client of the service: one function per endpoint, one attempt per call. Callers retry with
+ * `retry.ts`. Every function rejects with the reason of its signal when it aborts.
  */
 export interface Client {
-  /** Endpoints 1, 2 and 8; `body` is the whole request body. Some answers count nothing. */
+  /** Sends a write; `body` is the complete request body. Undefined if the response has no counts. */
   write(
     to: WriteEndpoint,
     body: Buffer,
     signal: AbortSignal,
     options?: {
       readonly dryRun?: boolean;
-      /** It must not be sent again, and so does not take the risk of a connection that was used. */
+      /** Not safe to resend: uses a new connection, which cannot be closed by an idle timeout. */
       readonly once?: boolean;
-      /** What it is for, as a log says it. */
+      /** Purpose, for the request log. */
       readonly of?: string | undefined;
     },
   ): Promise<Attempt<WriteResponse | undefined>>;
-  /** Endpoints 3 and 6: the cursor, exactly as received. */
+  /** Opens a cursor; returns it exactly as received. */
   openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
-  /** Endpoints 4 and 7: HTTP 200 answers, whatever their body says. */
+  /** Requests a page; succeeds for every HTTP 200, whatever its body. */
   page(
     kind: ReadKind,
     cursor: string,
     signal: AbortSignal,
     of?: string,
   ): Promise<Attempt<PageBody>>;
-  /** Endpoint 5: the record's text as the service wrote it; undefined when no user matches. */
+  /** Looks up a user; returns the record's JSON text as received, undefined if no user matches. */
   profile(
     by: IdentifierKind,
     value: string,
     signal: AbortSignal,
     of?: string,
   ): Promise<Attempt<Buffer | undefined>>;
-  /** Throws E-CURSOR for one that cannot go into a URL, or holds the passcode: cursors are journalled. */
+  /** Throws E-CURSOR for a cursor that is invalid in a URL or contains the passcode (cursors are journaled). */
   checkCursor(cursor: string): void;
-  /** Makes words of the service fit for messages and files. */
-  readonly shown: Redact;
-  /** Of the service. */
+  /** Redacts text of the service for messages and files. */
+  readonly redact: Redact;
+  /** Time without a byte from the service. */
   readonly silence: Pick<StallTimer, 'ms' | 'limitMs'>;
   close(): Promise<void>;
 }
 
-/** Of the HTTP client that is used. */
+/** Version of the HTTP client. */
 export const undiciVersion: string = manifest.version;

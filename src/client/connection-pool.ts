@@ -7,23 +7,23 @@ import type { buildConnector, Dispatcher } from 'undici';
 
 type Env = Readonly<Record<string, string>>;
 
-/** Longest wait for a connection: a dead host should not cost the whole `--timeout`. */
+/** Connect timeout: a dead host should not cost the whole `--timeout`. */
 const connectMilliseconds = 10_000;
 
 /**
- * Connections to one service, by way of the proxy that the environment names; loopback is never
- * proxied. Throws E-CONFIG when the environment would make the connection unsafe.
+ * Opens connection pools to one service, through the proxy of the environment except for loopback.
+ * Throws E-CONFIG if the environment makes connections unsafe.
  */
 export async function openConnectionPools(
   base: URL,
   { maxInFlight, timeoutMs, env }: { maxInFlight: number; timeoutMs: number; env: Env },
 ) {
   const options = {
-    // undici gives a socket its next request only after a turn of the event loop: with spare
-    // connections none stands idle meanwhile.
+    // undici gives a socket its next request only after a turn of the event loop. Spare connections
+    // use that time.
     connections: 2 * maxInFlight,
     connect: connectorWithin(Math.min(connectMilliseconds, timeoutMs)),
-    // The transport has its own, exact limits.
+    // The transport has its own timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
@@ -31,9 +31,9 @@ export async function openConnectionPools(
   const kept = open(options);
   let unused: Dispatcher | undefined;
   return {
-    /** Its connections serve one request after the other. */
+    /** Pool with keep-alive. */
     kept,
-    /** Makes a connection for each request. */
+    /** Pool with a new connection per request. */
     unused: () => (unused ??= open({ ...options, pipelining: 0 })),
     destroy: async () => void (await Promise.all([kept.destroy(), unused?.destroy()])),
   };
@@ -41,7 +41,7 @@ export async function openConnectionPools(
 
 type Open = (options: Pool.Options & { connect: buildConnector.connector }) => Dispatcher;
 
-/** The proxies' part of undici is loaded where there is one. */
+/** Loads undici's proxy agent only if a proxy is set. */
 async function opener(base: URL, env: Env): Promise<Open> {
   const toBase: Open = (options) => new Pool(base.origin, options);
   if (base.protocol === 'https:') refuseUncheckedCertificates(env);
@@ -52,7 +52,7 @@ async function opener(base: URL, env: Env): Promise<Open> {
   return (options) => new EnvHttpProxyAgent({ ...options, ...proxies });
 }
 
-/** Explicit empty values: undici would look into `process.env` for missing ones. */
+/** Returns explicit empty values, since undici reads `process.env` for missing ones. */
 function proxyVariables(env: Env) {
   const proxies = {
     httpProxy: env['http_proxy'] ?? env['HTTP_PROXY'] ?? '',
@@ -64,10 +64,14 @@ function proxyVariables(env: Env) {
     ['HTTPS_PROXY', proxies.httpsProxy],
   ] as const) {
     if (url !== '' && !/^https?:$/.test(protocolOf(url))) {
-      throw new EngagectlError('E-CONFIG', `the environment variable ${name} is no http(s) URL`, {
-        why: 'requests would go through the proxy that it names',
-        fix: `set it like ${name}=http://proxy.example:3128, or unset it`,
-      });
+      throw new EngagectlError(
+        'E-CONFIG',
+        `the environment variable ${name} is not an http(s) URL`,
+        {
+          why: 'requests would go through the proxy that it names',
+          fix: `set it like ${name}=http://proxy.example:3128, or unset it`,
+        },
+      );
     }
   }
   return proxies;
@@ -75,7 +79,7 @@ function proxyVariables(env: Env) {
 
 const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).protocol : '');
 
-/** On loopback, too: another user of the machine may have taken the port. */
+/** Applies to loopback, too: another user of the machine may own the port. */
 function refuseUncheckedCertificates(env: Env): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
@@ -84,10 +88,10 @@ function refuseUncheckedCertificates(env: Env): void {
   });
 }
 
-/** Most bytes of one read: of Node's own, 64 KB, what is done for each takes a quarter of an export's time. */
+/** Bytes per read. With Node's 64 KB, the cost per read takes a quarter of an export's time. */
 const blockBytes = 512 * 1024;
 
-/** Opens connections, each within `timeout` milliseconds, that read at a time what has arrived by then. */
+/** Creates a connector with a connect timeout in milliseconds and large reads. */
 const connectorWithin =
   (timeout: number): buildConnector.connector =>
   (options, callback) => {
@@ -99,7 +103,7 @@ const connectorWithin =
     const socket: Socket = connectorOf({ timeout, onread })(options, callback);
   };
 
-/** Memory to read into, used once: small answers lie in a block one behind the other. */
+/** Read buffers: consecutive small responses share a block, and no byte is reused. */
 function blocksFor(push: (bytes: Buffer) => boolean) {
   let room = Buffer.alloc(0);
   return {
@@ -117,21 +121,21 @@ function blocksFor(push: (bytes: Buffer) => boolean) {
 
 type Push = (bytes: Buffer) => boolean;
 
-/** Bytes in which a `100 Continue` ends. */
+/** Maximum length of a `100 Continue`, bytes. */
 const longest = 4096;
 const interim = /^HTTP\/1\.[01] 100[ \r\n][^]*?\r?\n\r?\n/;
 
 /**
- * Hands on what comes from a socket, but for a `100 Continue` before an answer. Some servers send
- * it unasked, as they may, and undici would give the request up.
+ * Passes on the bytes of a socket without a `100 Continue` before a response. Servers may send it
+ * unasked, and undici would fail the request.
  */
 function dropContinueResponses(socket: () => Socket, push: Push): Push {
   let asked = 0;
-  /** The beginning of an answer as long as it may be a `100 Continue`. */
+  /** Start of a response that may still be a `100 Continue`. */
   let held: Buffer | undefined;
   return (bytes) => {
     const { bytesWritten } = socket();
-    if (bytesWritten !== asked) held = Buffer.alloc(0); // after a request comes its answer
+    if (bytesWritten !== asked) held = Buffer.alloc(0); // a new request: its response is next
     asked = bytesWritten;
     if (held === undefined) return push(bytes);
     let answer = held.length === 0 ? bytes : Buffer.concat([held, bytes]);

@@ -2,70 +2,69 @@ import { EngagectlError } from '../errors.js';
 import type { Redact } from '../redact.js';
 
 /**
- * Why one attempt of a request gave no usable answer. `sent` tells whether the service may have
- * processed it: false only where that is provably impossible (name lookup, connection refused,
- * connect timeout, TLS).
+ * Failure of one attempt of a request. `sent`: the service may have processed it. False only if
+ * that is provably impossible (name lookup, connection refused, connect timeout, TLS).
  */
 export type Failure =
   | { readonly kind: 'connection' | 'timeout'; readonly sent: boolean; readonly message: string }
-  /** HTTP 200 with a body that is cut, empty, unparsable or of no known shape. */
+  /** HTTP 200 with a body that is truncated, empty, malformed or of unknown shape. */
   | { readonly kind: 'unreadable'; readonly sent: true; readonly message: string }
   /**
-   * The service said no. `status` is the body's `code` where the body is
-   * `{"status":"fail","code":n}` without `processed`, else the HTTP status.
+   * The service refused the request. `status` is the `code` of a body
+   * `{"status":"fail","code":n}` without `processed`, otherwise the HTTP status.
    */
   | {
       readonly kind: 'refused';
       readonly sent: true;
       readonly status: number;
       readonly message: string;
-      /** It knows no event of that name. */
+      /** The event does not exist in the account. */
       readonly namesEvent?: true;
-      /** Its words speak of a cursor. */
+      /** The message mentions a cursor. */
       readonly namesCursor?: true;
-      /** From `Retry-After`, in milliseconds; a date is measured against the answer's `Date`. */
+      /** `Retry-After` in milliseconds; a date is relative to the response's `Date`. */
       readonly retryAfterMs?: number;
-      /** By which the service finds the request in its own log. */
+      /** Id of the request in the service's log. */
       readonly requestId?: string;
     };
 
-/** Carries a failure out of a function that returns its answer plainly, e.g. while a page is read. */
+/** Carries a failure as an exception, e.g. while a page is read. */
 export class RequestFailure extends Error {
   readonly failure: Failure;
 
   constructor(failure: Failure, options?: ErrorOptions) {
     super(failure.message, options);
-    this.name = 'FailureError';
+    this.name = 'RequestFailure';
     this.failure = failure;
   }
 }
 
 /**
- * The failure in whatever breaks a connection or its answer off, HTTP that is none included.
- * Undefined: a request that is wrong in itself, which is a defect of ours.
+ * Converts an error of a connection or of malformed HTTP to a failure. Undefined for an invalid
+ * request, which is a defect of this program.
  */
 export function connectionFailure(
   error: unknown,
   sent: boolean,
-  shown: Redact,
+  redact: Redact,
 ): Failure | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'UND_ERR_INVALID_ARG') return undefined;
   const kind = code === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'connection';
-  return { kind, sent, message: shown(messageOf(error) || code || 'it broke off') };
+  return { kind, sent, message: redact(messageOf(error) || code || 'connection lost') };
 }
 
-/** Several addresses may have been tried: then the first one's words stand for all. */
+/** Returns the message; for several addresses, that of the first. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0]);
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What came of one attempt of a request. */
+/** Outcome of one attempt of a request. */
 export type Attempt<T> =
   { readonly ok: true; readonly answer: T } | { readonly ok: false; readonly failure: Failure };
 
-/** The outcome of `work` as a value; throws what is not the attempt's failure, such as an abort. */
+/** Returns the outcome of `work` as a value. Throws everything else, such as an abort. */
 export async function toAttempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
   try {
     return { ok: true, answer: await work() };
@@ -76,7 +75,7 @@ export async function toAttempt<T>(work: () => Promise<T>): Promise<Attempt<T>> 
 }
 
 /**
- * The error that ends a command after a request's last failure: E-CREDENTIALS, E-ANSWER or
+ * Builds the error of a request that failed for good: E-CREDENTIALS, E-USAGE, E-ANSWER or
  * E-UNAVAILABLE. `what` names the request, e.g. `POST /1/upload`.
  */
 export function requestError(
@@ -115,8 +114,8 @@ const advice = {
   },
   refusedRequest: {
     id: 'E-ANSWER',
-    why: 'the service refuses this request as it is',
-    fix: `correct what its answer names; if it names nothing, ${checkBaseUrl}`,
+    why: 'the service considers the request invalid',
+    fix: `correct what the response names; if it names nothing, ${checkBaseUrl}`,
   },
   wrongCredentials: {
     id: 'E-CREDENTIALS',
@@ -125,22 +124,22 @@ const advice = {
   },
   redirected: {
     id: 'E-ANSWER',
-    why: 'redirects are not followed, as they would take the passcode to another address',
+    why: 'redirects are not followed, because they would send the passcode to another address',
     fix: checkBaseUrl,
   },
   notThisService: {
     id: 'E-ANSWER',
-    why: 'the service does not answer as it should: perhaps something else listens at this address',
+    why: 'this is not a response of the service; another program may be listening at this address',
     fix: checkBaseUrl,
   },
   unavailable: {
     id: 'E-UNAVAILABLE',
-    why: 'the service failed, throttled or did not answer in time',
-    fix: 'run the same command again later; --max-attempts and --retry-for give it more time',
+    why: 'the service failed, throttled or timed out',
+    fix: 'rerun the same command later; --max-attempts and --retry-for allow more time',
   },
   unreachable: {
     id: 'E-UNAVAILABLE',
-    why: 'no connection to the service could be made',
-    fix: 'check the base URL (engagectl config show) and the network; or run the same command again later',
+    why: 'the service cannot be reached',
+    fix: 'check the base URL (engagectl config show) and the network, or rerun the same command later',
   },
 } as const;

@@ -20,30 +20,30 @@ import { isUtf8 } from 'node:buffer';
 import { requestCodes } from '../contract/error-codes.js';
 import { rawMember } from '../text/raw-json.js';
 
-export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown'> {
+export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'redact'> {
   readonly accountId: string;
   readonly passcode: string;
-  /** Of the authentication headers, e.g. `X-Service`. */
+  /** Prefix of the authentication headers, e.g. `X-Service`. */
   readonly headerPrefix: string;
-  /** Wall clock, for a `Retry-After` date in an answer without `Date`. */
+  /** Wall clock, for a `Retry-After` date in a response without `Date`. */
   readonly now: () => number;
 }
 
 /**
- * The eight endpoints of one account. Nothing is sent yet.
- * Throws E-CONFIG when account id, passcode, prefix or the proxy variables cannot be used; E-WEBASSEMBLY.
+ * Creates the HTTP client of one account without connecting. Throws E-CONFIG for an unusable
+ * account id, passcode, header prefix or proxy variable; E-WEBASSEMBLY.
  */
 export async function createClient(options: ClientOptions): Promise<Client> {
   const headers = requestHeaders(options);
-  const shown = redactor(options.passcode);
+  const redact = redactor(options.passcode);
   const isSecret = containsSecret(options.passcode);
   const checkCursor = (cursor: string): void => {
-    if (!cursorPattern.test(cursor)) throw badCursor('that cannot go into a URL');
-    if (isSecret(cursor)) throw badCursor('that holds the passcode');
+    if (!cursorPattern.test(cursor)) throw badCursor('that is invalid in a URL');
+    if (isSecret(cursor)) throw badCursor('that contains the passcode');
   };
-  reserveMemory(); // undici reads HTTP by WebAssembly: without room for it nothing is sent
-  const transport = await openTransport({ ...options, headers, shown });
-  const { ask, accept, stream } = openResponses(transport, { shown, now: options.now });
+  reserveMemory(); // undici parses HTTP in WebAssembly: fail before anything is sent
+  const transport = await openTransport({ ...options, headers, redact });
+  const { ask, accept, stream } = openResponses(transport, { redact, now: options.now });
   return {
     write: (to, body, signal, { dryRun = false, once = false, of } = {}) =>
       toAttempt(async () => {
@@ -71,7 +71,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
     page: (kind, cursor, signal, of) =>
       toAttempt(() => {
         checkCursor(cursor);
-        // It arrives percent-encoded: encoding it again would make the service refuse it.
+        // Cursors arrive percent-encoded; the service refuses a cursor that is encoded twice.
         return stream(read(endpointPaths[kind], `?cursor=${cursor}`, of), signal);
       }),
     profile: (by, value, signal, of) =>
@@ -83,7 +83,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
         );
       }),
     checkCursor,
-    shown,
+    redact,
     silence: transport.silence,
     close: () => transport.close(),
   };
@@ -97,7 +97,7 @@ const read = (endpoint: string, query: string, of: string | undefined): HttpRequ
   of,
 });
 
-/** First step of a bulk read (specification, endpoints 3 and 6). */
+/** Builds the request that opens a cursor (docs/service-api.md, "Reads"). */
 function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery): HttpRequest {
   const { app, events, profile } = flags;
   const parameters = Object.entries({ batch_size: batchSize, app, events, profile })
@@ -109,28 +109,28 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   return { method: 'POST', endpoint: endpointPaths[kind], query, body, limit: 'silence', of };
 }
 
-/** As received. */
+/** Returns the cursor as received. */
 async function cursorOf(answer: Response): Promise<string> {
   const { cursor } = await parseBody(answer, (shapes) => shapes.cursorResponse);
   if (cursorPattern.test(cursor)) return cursor;
-  throw invalidResponse({ ...answer, text: cursor }, 'a cursor that cannot go into a URL');
+  throw invalidResponse({ ...answer, text: cursor }, 'a cursor that is invalid in a URL');
 }
 
 const badCursor = (what: string): EngagectlError =>
   new EngagectlError('E-CURSOR', `the service sent a cursor ${what}`, {
-    why: 'no service has a reason to; a proxy between it and you might',
+    why: 'a proxy between the service and this machine may have changed the response',
     fix: 'check the base URL: engagectl config show',
   });
 
-/** Throws E-CONFIG for what no header can carry. */
+/** Builds the headers of every request. Throws E-CONFIG for values that a header cannot contain. */
 export function requestHeaders({
   headerPrefix,
   accountId,
   passcode,
 }: Pick<ClientOptions, 'headerPrefix' | 'accountId' | 'passcode'>) {
   if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(headerPrefix)) {
-    throw new EngagectlError('E-CONFIG', 'the header prefix cannot begin the name of a header', {
-      why: 'only letters, digits and some signs may stand there, no blank and no colon',
+    throw new EngagectlError('E-CONFIG', 'the header prefix is not valid in a header name', {
+      why: 'header names consist of letters, digits and some punctuation, without spaces and colons',
       fix: 'correct the header prefix: engagectl config show',
     });
   }
@@ -146,12 +146,12 @@ export function requestHeaders({
 function headerValue(what: string, value: string): string {
   if (/^[\u0020-\u007E\u00A0-\u00FF]+$/.test(value) && value.trim() === value) return value;
   throw new EngagectlError('E-CONFIG', `the ${what} cannot be sent in a header`, {
-    why: 'it is empty, or holds a line end, a space at its edge or a character beyond Latin-1',
+    why: 'it is empty, or has a line break, a leading or trailing space, or a character outside Latin-1',
     fix: 'copy it again from the settings of the account',
   });
 }
 
-/** Statuses that say nothing about the user asked for. */
+/** Statuses that do not mean "no such user". */
 const notAboutTheUser: ReadonlySet<number> = new Set([
   requestCodes.pending,
   401,
@@ -161,12 +161,12 @@ const notAboutTheUser: ReadonlySet<number> = new Set([
   413,
   429,
 ]);
-/** Seen as passing: it may be gone at the second try. */
+/** Transient error that a retry may resolve. */
 const malformed = /malformed request/i;
 
 /**
- * The record of an answer of endpoint 5, as the service wrote it; undefined when no user matches.
- * How that is said is open (service-facts, Reads): a `fail` body, no `record`, or null.
+ * Returns the record of a profile response as received; undefined if no user matches. The service
+ * does not document that case: a `fail` body, no `record`, and null all mean it.
  */
 async function parseProfileResponse(
   answer: Response,
@@ -174,16 +174,17 @@ async function parseProfileResponse(
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) return undefined;
   const { json, body } = await accept(answer);
-  // Decoding would change what is no UTF-8, in silence; exports refuse it, too.
+  // Decoding would silently replace invalid UTF-8; exports refuse it, too.
   if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');
-  if (!isSuccessBody(json)) throw invalidResponse(answer, json === undefined ? 'no JSON' : unknown);
+  if (!isSuccessBody(json))
+    throw invalidResponse(answer, json === undefined ? 'invalid JSON' : unknown);
   const { record } = json;
   if (record === undefined || record === null) return undefined;
   if (typeof record === 'object' && !Array.isArray(record)) return rawMember(body, 'record');
   throw invalidResponse(answer, unknown);
 }
 
-const unknown = 'JSON of no known shape';
+const unknown = 'JSON of unknown shape';
 
 async function deniesUser(answer: Response): Promise<boolean> {
   const fail = await failOf(answer.json);

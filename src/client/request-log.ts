@@ -5,33 +5,33 @@ interface SeenHeaders {
   readonly received: HttpHeaders;
 }
 
-/** A request that has ended, for a log: without its query and its body, which name people. */
+/** A completed request for the log, without query and body, which contain personal data. */
 export interface RequestLogEntry {
   readonly method: string;
   /** Host and path, like `eu1.api.example.com/1/upload`. */
   readonly url: string;
-  /** What it was for, like `users.csv:2-1001 (1,000 records)`. */
+  /** Purpose, like `users.csv:2-1001 (1,000 records)`. */
   readonly of: string | undefined;
-  /** Undefined where no answer came. */
+  /** Undefined without a response. */
   readonly status: number | undefined;
-  /** Why there is no answer, or not all of it. */
+  /** Why the response is missing or incomplete. */
   readonly failure: string | undefined;
-  /** Of the bodies. */
+  /** Lengths of the bodies. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly ms: number;
-  /** Of request and answer, without secrets. */
+  /** Headers of request and response, without secrets. */
   readonly headers: () => SeenHeaders;
 }
 
-/** Tells of a request in a line. */
+/** Formats a request as one line. */
 export function formatRequest({ method, url, of, status, ...seen }: RequestLogEntry): string {
   const what = of === undefined ? `${method} ${url}` : `${method} ${url}, ${of}`;
   const came = seen.failure ?? `${status}, ${seen.receivedBytes} bytes`;
   return `${what}: ${came}, ${seen.ms} ms`;
 }
 
-/** Its headers and sizes, a line each; `>` was sent, `<` was received. */
+/** Formats headers and sizes, one per line; `>` marks sent ones, `<` received ones. */
 export function formatHeaders(
   { method, url, status, ...seen }: RequestLogEntry,
   { sent, received }: SeenHeaders,
@@ -45,8 +45,8 @@ export function formatHeaders(
 }
 
 /**
- * Gives the headers of a request that differ from those before it, as a thousand pages have the same
- * ones; of one that failed all. Undefined where none differs.
+ * Creates a filter that returns the headers that changed since the previous request (all headers of
+ * a failed one); undefined if none did.
  */
 export function changedHeaders(): (seen: RequestLogEntry) => SeenHeaders | undefined {
   const before = new Map<string, unknown>();
@@ -67,7 +67,7 @@ export function changedHeaders(): (seen: RequestLogEntry) => SeenHeaders | undef
   };
 }
 
-/** They differ each time, and the line of the request tells as much. */
+/** Headers that differ each time and add nothing to the line of the request. */
 const varying: ReadonlySet<string> = new Set(['< date', '< content-length']);
 
 const lines = (sign: string, headers: HttpHeaders) =>
@@ -75,14 +75,14 @@ const lines = (sign: string, headers: HttpHeaders) =>
 
 const secret = /passcode|password|secret|token|authorization|authenticate|cookie|api-?key/i;
 
-/** The same headers, fit for a log. `shown` takes the passcode out of all of them. */
+/** Redacts headers for a log: secret ones completely, the passcode in all of them. */
 export const redactHeaders = (
   headers: HttpHeaders,
-  shown: (words: string) => string,
+  redact: (words: string) => string,
 ): HttpHeaders =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
-      secret.test(name) ? '[redacted]' : shown(String(value)),
+      secret.test(name) ? '[redacted]' : redact(String(value)),
     ]),
   );

@@ -9,22 +9,22 @@ import type { HttpHeaders } from './request-log.js';
 
 export type Exchanges = ReturnType<typeof openResponses>;
 
-/** Requests and what their answers say. Every function throws FailureError. */
+/** Sends requests and checks their responses. Every function throws RequestFailure. */
 export function openResponses(
   transport: Transport,
-  { shown, now }: { readonly shown: Redact; readonly now: () => number },
+  { redact, now }: { readonly redact: Redact; readonly now: () => number },
 ) {
   const complete = async (raw: RawResponse, request: Buffer | undefined): Promise<Response> => {
     const body = await readable(raw, request);
     const text = body.toString();
     const { status, headers } = raw;
-    const answer = { status, headers, body, text, json: jsonOf(text), shown };
+    const answer = { status, headers, body, text, json: jsonOf(text), redact };
     refuseRedirect(answer, transport.base);
     refuseCompression(answer);
     return answer;
   };
 
-  /** Throws when the answer refuses the request. */
+  /** Throws if the service refused the request. */
   const accept = async (answer: Response): Promise<Response> => {
     const refusal = await serviceError(answer);
     if (refusal === undefined) return answer;
@@ -33,14 +33,14 @@ export function openResponses(
   };
 
   return {
-    /** An answer that is held in memory, refusals too. */
+    /** Reads the whole response into memory, also a refusal. */
     ask: async (exchange: HttpRequest, signal: AbortSignal) =>
       complete(await transport.send(exchange, signal), exchange.body),
     accept,
-    /** An answer that is handed on while it arrives; refused ones throw. */
+    /** Returns the body as it arrives. Throws if the request was refused. */
     stream: async (exchange: HttpRequest, signal: AbortSignal): Promise<PageBody> => {
       const raw = await transport.send(exchange, signal);
-      // One of the two throws for these.
+      // Either `complete` or `accept` throws.
       if (!isSuccess(raw.status) || isCompressed(raw)) await accept(await complete(raw, undefined));
       const length = Number(raw.headers['content-length'] ?? Number.NaN);
       return { length: Number.isNaN(length) ? undefined : length, read: raw.read };
@@ -56,7 +56,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** A refusal counts even when its body breaks off. */
+/** Reads a body. A refusal counts even if its body is truncated. */
 async function readable(raw: RawResponse, request: Buffer | undefined): Promise<Buffer> {
   try {
     return await wholeBody(raw, request);
@@ -66,30 +66,30 @@ async function readable(raw: RawResponse, request: Buffer | undefined): Promise<
   }
 }
 
-function refuseRedirect({ status, headers, shown }: Response, base: URL): void {
+function refuseRedirect({ status, headers, redact }: Response, base: URL): void {
   if (status < 300 || status >= 400) return;
   const location = String(headers['location'] ?? '');
   const host = URL.canParse(location, base.href) ? new URL(location, base.href).host : 'nowhere';
-  const message = shown(`HTTP ${status}: a redirect to ${host}, which is never followed`);
+  const message = redact(`HTTP ${status}: a redirect to ${host}, which is never followed`);
   throw new RequestFailure({ kind: 'refused', sent: true, status, message });
 }
 
 const isCompressed = ({ headers }: Pick<Response, 'headers'>): boolean =>
   !/^(identity)?$/i.test(String(headers['content-encoding'] ?? ''));
 
-/** We never ask for compression, and never unzip: a small answer could become an endless one. */
+/** Compression is never requested, and never decoded: a small response could expand without end. */
 function refuseCompression(answer: Response): void {
   if (!isSuccess(answer.status) || !isCompressed(answer)) return;
   const encoding = String(answer.headers['content-encoding']);
   throw invalidResponse({ ...answer, text: encoding }, 'a compressed body');
 }
 
-/** Most of an answer, besides what it may repeat of the request: of any real one there is far less. */
+/** Limits of a response, besides the parts of the request that it repeats. Real ones are far smaller. */
 const mostOfAnswer = { bytes: 8 * 1024 * 1024, values: 50_000, depth: 256 };
-/** Records are repeated where they are not processed; escaped, they are longer. */
+/** Responses repeat unprocessed records; escaping makes them longer. */
 const repeated = { bytes: 4, values: 2 };
 
-/** The whole body. Throws FailureError when it breaks off or is more than an answer to the request can be. */
+/** Reads the body. Throws RequestFailure if it is truncated, or too large for the request. */
 async function wholeBody(
   { read, status }: RawResponse,
   request: Buffer = Buffer.alloc(0),
@@ -115,38 +115,38 @@ async function wholeBody(
   return Buffer.concat(parts, length);
 }
 
-const tooManyValues = 'more values than were asked for';
+const tooManyValues = 'more values than the request allows';
 
 const tooMuch = (status: number, what: string): RequestFailure =>
   new RequestFailure({ kind: 'unreadable', sent: true, message: `HTTP ${status} with ${what}` });
 
-/** Not known before it is needed: it takes as long as to send the request. */
+/** Counted only if needed: it takes as long as sending the request. */
 function valuesIn(request: Buffer): number {
   const size = new JsonSize();
   size.fits(request, { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY });
   return size.values;
 }
 
-/** An answer that was read to its end. */
+/** A completely read response. */
 export interface Response {
   readonly status: number;
   readonly headers: HttpHeaders;
-  /** The body as it came. */
+  /** The raw body. */
   readonly body: Buffer;
   readonly text: string;
-  /** The body's JSON value; undefined when it is none. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
-  readonly shown: Redact;
+  readonly redact: Redact;
 }
 
 type Refusal = Extract<Failure, { kind: 'refused' }>;
 
-/** Loaded for the first answer: it takes longer than to send the first request. */
+/** Loaded with the first response: loading takes longer than sending the first request. */
 const shapes = async (): Promise<typeof answers> => import('../contract/response-schemas.js');
 
 /**
- * The refusal in an answer, if it is one: by its status, or by a body
- * `{"status":"fail","code":n}` without `processed`, whose code counts instead of the status.
+ * Returns the refusal in a response, if any: by its status, or by a body
+ * `{"status":"fail","code":n}` without `processed`, whose code replaces the status.
  */
 export async function serviceError(answer: Response): Promise<Refusal | undefined> {
   const { status, json } = answer;
@@ -165,32 +165,32 @@ export async function serviceError(answer: Response): Promise<Refusal | undefine
   return refusal(answer, { status, message, words: fail?.words ?? answer.text });
 }
 
-/** What the words speak of is judged before anything is taken out of them. */
+/** Classifies the message before it is redacted. */
 const refusal = (
-  { headers, shown }: Response,
+  { headers, redact }: Response,
   { status, message, words }: { status: number; message: string; words: string },
 ): Refusal => ({
   kind: 'refused',
   sent: true,
   status,
-  message: shown(message),
-  ...requestIdOf(headers, shown),
+  message: redact(message),
+  ...requestIdOf(headers, redact),
   ...(/\bcursor\b/i.test(words) && { namesCursor: true }),
   ...(/\binvalid event\b/i.test(words) && { namesEvent: true }),
 });
 
-/** Where services and the proxies before them put it. */
+/** Header names for request ids. */
 const idHeaders = ['x-request-id', 'request-id', 'x-correlation-id'];
 const longestId = 100;
 
-function requestIdOf(headers: HttpHeaders, shown: Redact): { readonly requestId?: string } {
+function requestIdOf(headers: HttpHeaders, redact: Redact): { readonly requestId?: string } {
   const id = idHeaders.map((name) => headers[name]).find((value) => typeof value === 'string');
-  return typeof id === 'string' ? { requestId: shown(id).slice(0, longestId) } : {};
+  return typeof id === 'string' ? { requestId: redact(id).slice(0, longestId) } : {};
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/** What a body says that refuses a whole request; undefined when it does not. */
+/** Returns code and message of a body that refuses the whole request; undefined otherwise. */
 export async function failOf(
   json: unknown,
 ): Promise<{ readonly code?: number; readonly words: string } | undefined> {
@@ -201,34 +201,37 @@ export async function failOf(
   return /^\d{1,9}$/.test(String(code)) ? { code: Number(code), words } : { words };
 }
 
-/** What a schema of contract/answers offers. */
+/** A schema of `contract/response-schemas.ts`. */
 interface Shape<T> {
   safeParse(
     value: unknown,
   ): { readonly success: true; readonly data: T } | { readonly success: false };
 }
 
-/** The answer's content. Throws FailureError when it has another shape. */
+/** Validates the body. Throws RequestFailure for another shape. */
 export async function parseBody<T>(
   answer: Response,
   shapeOf: (shapes: typeof answers) => Shape<T>,
 ): Promise<T> {
   const parsed = shapeOf(await shapes()).safeParse(answer.json);
   if (parsed.success) return parsed.data;
-  throw invalidResponse(answer, answer.json === undefined ? 'no JSON' : 'JSON of no known shape');
+  throw invalidResponse(
+    answer,
+    answer.json === undefined ? 'invalid JSON' : 'JSON of unknown shape',
+  );
 }
 
-/** A success by its status whose body is no answer. */
+/** Builds the failure of a successful status with an unusable body. */
 export function invalidResponse(answer: Response, what: string): RequestFailure {
-  const message = answer.shown(`HTTP ${answer.status} with ${what}: ${excerpt(answer)}`);
+  const message = answer.redact(`HTTP ${answer.status} with ${what}: ${excerpt(answer)}`);
   return new RequestFailure({ kind: 'unreadable', sent: true, message });
 }
 
-/** Characters of a body that a message quotes. */
+/** Maximum characters of a body in a message. */
 const mostQuoted = 200;
 
-/** The beginning of a body as one line. It is cut last: half a passcode would not be known as one. */
-function excerpt({ text, shown }: Response): string {
-  const line = shown(text).replaceAll(/\s+/g, ' ').trim().slice(0, mostQuoted);
+/** Returns the start of a body as one line. Redacts before truncating: half a passcode would not match. */
+function excerpt({ text, redact }: Response): string {
+  const line = redact(text).replaceAll(/\s+/g, ' ').trim().slice(0, mostQuoted);
   return line === '' ? 'an empty body' : line;
 }

@@ -4,25 +4,25 @@ import type { StallTimer } from './timeouts.js';
 import type { HttpHeaders } from './request-log.js';
 
 /**
- * What sending a request twice would do: nothing (`read`), end in the same state as once
- * (`idempotent`), or be counted twice (`notIdempotent`).
+ * Effect of sending a request twice: none (`read`), the same as once (`idempotent`), or duplicates
+ * (`notIdempotent`).
  */
 export type Idempotency = 'read' | 'idempotent' | 'notIdempotent';
 
 export interface RetryPolicy {
-  /** Attempts of one request; those answered by 429 are not counted. */
+  /** Maximum attempts of one request, not counting those answered by 429. */
   readonly maxAttempts: number;
-  /** Longest time one request may spend in retries, milliseconds. */
+  /** Maximum time of one request including retries, milliseconds. */
   readonly retryForMs: number;
-  /** Ceiling of the first wait, milliseconds. */
+  /** Maximum first delay, milliseconds. */
   readonly retryBaseMs: number;
 }
 
 export interface Situation {
   readonly failure: Failure;
-  /** Attempts so far, this one included; 429s not counted. */
+  /** Attempts so far including this one, without 429s. */
   readonly attempt: number;
-  /** Since the request's first attempt began. */
+  /** Milliseconds since the first attempt started. */
   readonly elapsedMs: number;
   readonly work: Idempotency;
   readonly policy: RetryPolicy;
@@ -31,47 +31,48 @@ export interface Situation {
 }
 
 type Decision =
-  /** Send the same request again after `ms`. */
+  /** Retry after `ms`. */
   | { readonly action: 'wait'; readonly ms: number }
-  /** Attempts or time are used up: nothing was done, the service is unavailable. */
+  /** Attempts or time are exhausted: not processed, the service is unavailable. */
   | { readonly action: 'giveUp' }
-  /** Some record of the request is refused: halve it to find out which. */
+  /** Some record makes the service refuse the request: halve it to find out which. */
   | { readonly action: 'split' }
-  /** It may have been done and must not be done twice. */
+  /** It may have been processed and must not be sent twice. */
   | { readonly action: 'unknown' }
-  /** The service will not take this, nor anything like it. */
+  /** The service refuses this and all similar requests. */
   | { readonly action: 'stop' };
 
-/** Longest wait, the service's own figure included. */
+/** Maximum delay, also for Retry-After. */
 const longestWaitMs = 30_000;
 
-/** What to do after a failed attempt (contract, "Order, retries, and what is promised"). */
+/** Decides what to do after a failed attempt (docs/guarantees.md). */
 export function retryDecision(situation: Situation): Decision {
   const { failure, work } = situation;
   if (failure.kind === 'refused') {
     const { status } = failure;
-    if (status === 429) return again(situation);
+    if (status === 429) return retryOrGiveUp(situation);
     if (status === 400 || status === 413) return refusedWhole(situation, status);
-    if (!mayPass(status)) return { action: 'stop' };
+    if (!isTransient(status)) return { action: 'stop' };
   }
   if (failure.sent && work === 'notIdempotent') return { action: 'unknown' };
-  return again(situation);
+  return retryOrGiveUp(situation);
 }
 
-/** 400 has been seen to pass: it gets a second try where one is left. A wrong name stays wrong. */
+/** 400 can be transient, so it is retried once. An unknown event is not. */
 function refusedWhole(situation: Situation, status: 400 | 413): Decision {
   const { failure, attempt, work } = situation;
   const isMisnamed = work === 'read' && 'namesEvent' in failure;
-  const second = status === 400 && attempt === 1 && !isMisnamed ? again(situation) : undefined;
+  const second =
+    status === 400 && attempt === 1 && !isMisnamed ? retryOrGiveUp(situation) : undefined;
   if (second?.action === 'wait') return second;
   return { action: work === 'read' ? 'stop' : 'split' };
 }
 
-/** Statuses of a service in trouble, or of none that we know: the request may have been processed. */
-const mayPass = (status: number): boolean => status === 408 || status >= 500;
+/** Statuses of an overloaded or unknown service: the request may have been processed. */
+const isTransient = (status: number): boolean => status === 408 || status >= 500;
 
-/** Another attempt, while there are attempts and time left. */
-function again(situation: Situation): Decision {
+/** Retries while attempts and time are left. */
+function retryOrGiveUp(situation: Situation): Decision {
   const { attempt, elapsedMs, policy } = situation;
   const ms = waitOf(situation);
   const attemptsLeft = isThrottled(situation.failure) || attempt < policy.maxAttempts;
@@ -79,16 +80,16 @@ function again(situation: Situation): Decision {
   return { action: 'giveUp' };
 }
 
-/** The service's own figure is never jittered; a figure of zero leaves the pace to us. */
+/** Returns the delay. Retry-After is never jittered; zero means our own backoff. */
 function waitOf({ failure, attempt, elapsedMs, policy, random }: Situation): number {
   const asked = failure.kind === 'refused' ? failure.retryAfterMs : undefined;
   if (asked) return Math.min(asked, longestWaitMs);
-  // 429s are not counted: their waits grow with the time already spent, which doubles as well.
+  // 429s are not counted; their delays grow with the elapsed time, which doubles as well.
   if (!isThrottled(failure)) return backoffDelay({ attempt, policy, random });
   return random() * Math.min(Math.max(policy.retryBaseMs, elapsedMs), longestWaitMs);
 }
 
-/** Milliseconds to wait after the attempt of this number: full jitter, doubling, capped. */
+/** Returns the delay after an attempt in milliseconds: exponential, capped, with full jitter. */
 export function backoffDelay({
   attempt,
   policy,
@@ -97,11 +98,11 @@ export function backoffDelay({
   return random() * Math.min(policy.retryBaseMs * 2 ** (attempt - 1), longestWaitMs);
 }
 
-/** Whether a failure is not counted as an attempt: nothing was processed, fewer in flight may do. */
+/** Whether the service throttled the request: not processed, and not counted as an attempt. */
 export const isThrottled = (failure: Failure): boolean =>
   failure.kind === 'refused' && failure.status === 429;
 
-/** Counts of a command, added to as requests are made. */
+/** Counters of a command. */
 interface RequestCounts {
   requests: number;
   retries: number;
@@ -111,7 +112,7 @@ export interface RetryContext {
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
   readonly signal: AbortSignal;
-  /** Is told of each retry. */
+  /** Notified of each retry. */
   readonly waits: Pick<RetryStatus, 'began' | 'answered'>;
   readonly counts: RequestCounts;
   /** Names the request in messages, e.g. `GET /1/profile.json`. */
@@ -119,8 +120,8 @@ export interface RetryContext {
 }
 
 /**
- * Makes a request that reads until an attempt succeeds. A FailureError that `request` throws counts
- * like the failure it carries. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER, or the signal's reason.
+ * Repeats a read until an attempt succeeds. A thrown RequestFailure counts like a returned one.
+ * Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER, or the signal's reason.
  */
 export async function withRetry<T>(
   request: (signal: AbortSignal) => Promise<Attempt<T>>,
@@ -129,7 +130,7 @@ export async function withRetry<T>(
   const started = runtime.monotonic();
   for (let attempts = 0, counted = 0; ;) {
     counts.requests += 1;
-    // What the client returned, or what was thrown while its answer was read.
+    // A failure is returned by the client, or thrown while its response is read.
     const made = await toAttempt(() => request(signal));
     const outcome = made.ok ? made.answer : made;
     if (outcome.ok) {
@@ -156,23 +157,23 @@ export async function withRetry<T>(
   }
 }
 
-/** A request that failed and is to be made again. */
+/** A failed request that will be retried. */
 interface PendingRetry {
   /** Names the request, e.g. `GET /1/profile.json`. */
   readonly what: string;
   readonly failure: Failure;
-  /** So far, this one included. */
+  /** Attempts so far, including this one. */
   readonly attempts: number;
-  /** Milliseconds until the next one. */
+  /** Milliseconds until the next attempt. */
   readonly ms: number;
 }
 
-/** Silence that is worth a word. */
-const noticedMs = 5000;
+/** Stall that is reported, milliseconds. */
+const reportedStallMs = 5000;
 
 /**
- * What a run waits for: its last request that failed, until one is answered; else an answer that
- * takes its time.
+ * Why a run is waiting: the last failed request, until one succeeds; otherwise a response that
+ * stalls.
  */
 export class RetryStatus {
   readonly #host: string;
@@ -195,7 +196,7 @@ export class RetryStatus {
   began(wait: PendingRetry): void {
     const { what, failure, ms } = wait;
     this.#last = { ...wait, until: this.#monotonic() + ms };
-    this.#log(`${what} (${this.#host}): ${failure.message}; again in ${Math.round(ms)} ms`);
+    this.#log(`${what} (${this.#host}): ${failure.message}; retrying in ${Math.round(ms)} ms`);
   }
 
   answered(): void {
@@ -204,13 +205,13 @@ export class RetryStatus {
 
   /**
    * `waiting for eu1.example.com: connection refused, try 3, next in 4 s`, or
-   * `waiting for eu1.example.com: no answer for 5 s, given up after 60 s`.
+   * `waiting for eu1.example.com: no response for 5 s, timeout after 60 s`.
    */
   get text(): string | undefined {
     if (!this.#last) return this.#silent();
     const { failure, attempts, until } = this.#last;
     const left = until - this.#monotonic();
-    const now = attempts === 0 ? 'again now' : `try ${attempts + 1} now`; // 429s are not counted
+    const now = attempts === 0 ? 'retrying now' : `try ${attempts + 1} now`; // 429s are not counted
     const tried = attempts === 0 ? '' : `try ${attempts}, `;
     const next = left > 0 ? `${tried}next in ${Math.ceil(left / 1000)} s` : now;
     return `waiting for ${this.#host}: ${reasonOf(failure)}, ${next}`;
@@ -218,9 +219,9 @@ export class RetryStatus {
 
   #silent(): string | undefined {
     const { ms = 0, limitMs = 0 } = this.#silence ?? {};
-    if (ms < noticedMs) return undefined;
+    if (ms < reportedStallMs) return undefined;
     const [now, most] = [Math.floor(ms / 1000), Math.round(limitMs / 1000)];
-    return `waiting for ${this.#host}: no answer for ${now} s, given up after ${most} s`;
+    return `waiting for ${this.#host}: no response for ${now} s, timeout after ${most} s`;
   }
 }
 
@@ -233,22 +234,22 @@ function reasonOf(failure: Failure): string {
   return code === undefined ? message.slice(0, longestReason) : reasons[code]!;
 }
 
-/** What the codes of the network say. */
+/** Messages for network error codes. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
   ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'the name cannot be looked up',
+  EAI_AGAIN: 'name lookup failed',
   EHOSTUNREACH: 'host unreachable',
   ENETUNREACH: 'network unreachable',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_CONNECT_TIMEOUT: 'connect timeout',
 };
 
 const weekday = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 
 /**
- * Milliseconds that `Retry-After` asks for, as seconds or as a date. A date is measured against
- * the answer's own `Date`, since the clocks may differ; `now` serves when there is none.
+ * Parses `Retry-After`, seconds or a date, to milliseconds. A date is relative to the response's
+ * `Date`, since clocks may differ, or else to `now`.
  */
 export function parseRetryAfter(headers: HttpHeaders, now: () => number): number | undefined {
   const text = String(headers['retry-after'] ?? '').trim();

@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events';
 
-/** `whole`: from start to the last byte. `silence`: without a byte received, or with very few. */
+/** `whole`: from start to the last byte. `silence`: without a byte received, or with too few. */
 export type TimeoutKind = 'whole' | 'silence';
 
-/** Bytes a second below which a body is given up: at a byte now and then, it would never end. */
+/** Minimum bytes per second of a body; a trickling one would never end. */
 const slowest = 100;
 
-/** A signal for one request: aborted with the caller's, or when the request's time is up. */
+/** Abort signal of one request: aborts with the caller's, or on timeout. */
 export class RequestTimeout {
-  /** What did not come in time; undefined as long as it may. */
+  /** What timed out; undefined before. */
   missed: string | undefined;
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
@@ -25,7 +25,7 @@ export class RequestTimeout {
     this.#milliseconds = milliseconds;
     const what = limit === 'whole' ? 'no complete answer' : 'no byte received';
     this.#silence = setTimeout(() => this.#timeOut(what), milliseconds).unref();
-    setMaxListeners(0, caller); // each request in flight listens to what stops the run
+    setMaxListeners(0, caller); // each request in flight listens to the run's signal
     caller.addEventListener('abort', this.#onAbort, { once: true });
     if (caller.aborted) this.#onAbort();
   }
@@ -34,7 +34,7 @@ export class RequestTimeout {
     return this.#controller.signal;
   }
 
-  /** Something was received, and we are done with it: our own work is not the service's silence. */
+  /** Restarts the timeout. Call after received bytes are handled: our own work is not a stall. */
   heard(bytes = 0): void {
     if (this.#limit === 'whole') return;
     this.#bytes += bytes;
@@ -48,7 +48,7 @@ export class RequestTimeout {
     this.#caller.removeEventListener('abort', this.#onAbort);
   }
 
-  /** A pause may fall into any time, but not into two in a row. */
+  /** Fails a body that is too slow in two consecutive intervals. */
   #judgePace(): void {
     const isSlow = this.#bytes < (slowest * this.#milliseconds) / 1000;
     if (isSlow && this.#wasSlow) this.#timeOut(`fewer than ${slowest} bytes a second received`);
@@ -59,7 +59,7 @@ export class RequestTimeout {
   #timeOut(missed: string): void {
     this.stop();
     this.missed = missed;
-    this.#controller.abort(new Error('time is up'));
+    this.#controller.abort(new Error('timeout'));
   }
 
   readonly #onAbort = (): void => {
@@ -68,9 +68,9 @@ export class RequestTimeout {
   };
 }
 
-/** How long nothing has come in, while something is waited for: of all requests together. */
+/** Time since the last byte of any response, while at least one is awaited. */
 export class StallTimer {
-  /** After which a request is given up. */
+  /** Timeout of a request. */
   readonly limitMs: number;
   readonly #monotonic: () => number;
   #awaited = 0;
@@ -81,7 +81,7 @@ export class StallTimer {
     this.#monotonic = monotonic;
   }
 
-  /** An answer, or the rest of one, is waited for. */
+  /** A response, or the rest of one, is awaited. */
   began(): void {
     if (this.#awaited === 0) this.heard();
     this.#awaited += 1;
@@ -91,13 +91,13 @@ export class StallTimer {
     this.#since = this.#monotonic();
   }
 
-  /** It came, or is not waited for any more. */
+  /** It arrived, or is not awaited any more. */
   ended(): void {
     this.#awaited -= 1;
     this.heard();
   }
 
-  /** Milliseconds; undefined where nothing is waited for. */
+  /** Milliseconds; undefined if nothing is awaited. */
   get ms(): number | undefined {
     return this.#awaited === 0 ? undefined : this.#monotonic() - this.#since;
   }

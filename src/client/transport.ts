@@ -6,18 +6,18 @@ import type { Dispatcher } from 'undici';
 import type { Redact } from '../redact.js';
 
 export interface TransportOptions {
-  /** Address of the service; a path in it stands before every endpoint's. */
+  /** Base URL of the service; its path is a prefix of every endpoint. */
   readonly baseUrl: string;
-  /** Headers of every request; the secret ones are in here. */
+  /** Headers of every request, including secret ones. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly maxInFlight: number;
-  readonly shown: Redact;
+  readonly redact: Redact;
   /** Proxy and certificate variables. */
   readonly env: Readonly<Record<string, string>>;
-  /** Is told of each request when it has ended. */
+  /** Called when a request has ended. */
   readonly onRequest: (seen: RequestLogEntry) => void;
-  /** Gets the headers of each answer. */
+  /** Receives the headers of each response. */
   readonly onHeaders?: (headers: HttpHeaders) => void;
   readonly monotonic: () => number;
 }
@@ -25,16 +25,16 @@ export interface TransportOptions {
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly endpoint: string;
-  /** Encoded, from its `?` on; goes into the URL as it is. */
+  /** Encoded query including `?`; used as is. */
   readonly query?: string;
   readonly body?: Buffer;
   readonly limit: TimeoutKind;
   /**
-   * It must not be sent again: it gets a connection of its own. One that was used before may be
-   * closed by the service at the same moment, and then nobody knows what it has read.
+   * Not safe to resend: uses a new connection. The service may close a kept one at the same moment,
+   * which leaves the outcome unknown.
    */
   readonly once?: boolean;
-  /** What it is for, where a log is to say so. */
+  /** Purpose, for the request log. */
   readonly of?: string | undefined;
 }
 
@@ -43,8 +43,8 @@ export interface RawResponse extends Head {
 }
 
 /**
- * Gives a body to `take` while it arrives; to be called once, and before that nothing is received.
- * Throws FailureError when the body breaks off, and what `take` throws, which leaves the rest of it.
+ * Passes the body to `take` as it arrives. Call once; nothing is received before. Throws
+ * RequestFailure if the body is truncated, and errors of `take`, which abort the request.
  */
 export type ReadBody = (take: OnChunk) => Promise<void>;
 
@@ -57,7 +57,7 @@ export async function openTransport(options: TransportOptions) {
   return {
     base,
     silence,
-    /** One request, no retry, no redirect. Throws FailureError, or the signal's reason when aborted. */
+    /** Sends one request without retries or redirects. Throws RequestFailure, or the signal's reason. */
     send: (exchange: HttpRequest, signal: AbortSignal): Promise<RawResponse> => {
       const dispatcher = exchange.once ? dispatchers.unused() : dispatchers.kept;
       return new Sending({ ...options, silence }, exchange, signal).run(dispatcher, base);
@@ -70,7 +70,7 @@ interface SendingOptions extends TransportOptions {
   readonly silence: StallTimer;
 }
 
-/** One request on its way. */
+/** One request in flight. */
 class Sending {
   readonly #options: SendingOptions;
   readonly #exchange: HttpRequest;
@@ -139,7 +139,7 @@ class Sending {
     }
   }
 
-  /** What to throw for an error of this request: its failure, the caller's abort, or our own defect. */
+  /** Converts an error to the request's failure, the caller's abort reason, or itself (a defect). */
   #failed(error: unknown): unknown {
     if (this.#caller.aborted) return this.#caller.reason;
     const failure = this.#failureOf(error);
@@ -154,11 +154,11 @@ class Sending {
       const seconds = this.#options.timeoutMs / 1000;
       return { kind: 'timeout', sent, message: `${this.#watch.missed} within ${seconds} s` };
     }
-    return connectionFailure(error, sent, this.#options.shown);
+    return connectionFailure(error, sent, this.#options.redact);
   }
 
   #tell(failure?: Failure): void {
-    const { onRequest, baseUrl, headers, shown, monotonic } = this.#options;
+    const { onRequest, baseUrl, headers, redact, monotonic } = this.#options;
     const { method, endpoint, of, body } = this.#exchange;
     const { host, pathname } = new URL(baseUrl);
     onRequest({
@@ -171,8 +171,8 @@ class Sending {
       receivedBytes: this.#receivedBytes,
       ms: Math.round(monotonic() - this.#started),
       headers: () => ({
-        sent: redactHeaders(headers, shown),
-        received: redactHeaders(this.#head?.headers ?? {}, shown),
+        sent: redactHeaders(headers, redact),
+        received: redactHeaders(this.#head?.headers ?? {}, redact),
       }),
     });
   }
@@ -183,17 +183,17 @@ interface Head {
   readonly headers: HttpHeaders;
 }
 
-/** Gets the pieces of a body. What it throws ends the exchange. */
+/** Receives body chunks. Throwing aborts the request. */
 export type OnChunk = (chunk: Buffer) => void;
 
 /**
- * One answer as undici hands it over: first its head, then its body as soon as it is wanted, each
- * piece in the turn in which it came. A stream of undici's costs twice as much for each piece.
+ * undici handler of one response: first the head, then the body once `read` is called, each chunk
+ * synchronously. A stream of undici costs twice as much per chunk.
  */
 class ResponseHandler implements Dispatcher.DispatchHandler {
-  /** Rejects with what stopped the request, or with the reason of the signal. */
+  /** Rejects with the error of the request, or the reason of the signal. */
   readonly head: Promise<Head>;
-  /** Whether undici has begun to write it to a connection: before, the service cannot know of it. */
+  /** undici started to write the request to a connection; before that, the service cannot have it. */
   sent = false;
   readonly #signal: AbortSignal;
   readonly #body: Promise<void>;
@@ -217,10 +217,10 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     });
     this.head = Promise.race([head, failed]);
     this.#body = Promise.race([end, failed]);
-    this.#body.catch(() => undefined); // it is told by who waits for it, if anybody does
+    this.#body.catch(() => undefined); // `read` reports it
   }
 
-  /** Gives all of the body to `take`; to be called once. Rejects when it breaks off. */
+  /** Passes the body to `take`. Call once. Rejects if it is truncated. */
   async read(take: OnChunk): Promise<void> {
     this.#take = take;
     this.#controller!.resume();
@@ -233,7 +233,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     else this.sent = true;
   }
 
-  /** Not before `read` is called does any of the body come. */
+  /** Pauses the body until `read` is called. */
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
@@ -244,7 +244,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#begin({ status, headers });
   }
 
-  /** What `take` throws is what undici aborts the request with. */
+  /** An error of `take` makes undici abort the request. */
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#take(chunk);
   }
@@ -257,7 +257,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#fail(error);
   }
 
-  /** At once: undici notices it only when it has a connection. */
+  /** Fails at once: undici notices an abort only when it has a connection. */
   #abort(): void {
     const reason = this.#signal.reason as Error;
     this.#controller?.abort(reason);

@@ -8,7 +8,7 @@ import { fileWriteError } from '../files/file-errors.js';
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
-/** How far a file is good: a length, and the CRC-32 of that much of it. */
+/** A length of a file in bytes, and the CRC-32 of that prefix. */
 export interface FileCheckpoint {
   readonly bytes: number;
   readonly crc: number;
@@ -16,10 +16,10 @@ export interface FileCheckpoint {
 
 export const emptyFileCheckpoint: FileCheckpoint = { bytes: 0, crc: 0 };
 
-/** Bytes read at a time. */
+/** Bytes per read. */
 const blockBytes = 1 << 22;
 
-/** A private file (0600) that is written to its end, can be taken back to a mark, and be gone on with. */
+/** An append-only private file (0600) that can be truncated to a checkpoint and resumed. */
 export class CheckpointFile {
   readonly path: string;
   readonly #option: OptionName;
@@ -27,14 +27,14 @@ export class CheckpointFile {
   #bytes = 0;
   #crc = 0;
 
-  /** Throws E-FILE-WRITE, with the cause EEXIST when the file is there. */
+  /** Creates the file. Throws E-FILE-WRITE, with the cause EEXIST if it exists. */
   static async create(path: string, option: OptionName): Promise<CheckpointFile> {
     return CheckpointFile.#open(path, { flags: O_EXCL, option });
   }
 
   /**
-   * Goes on from `mark`, dropping what was written after it. Throws E-RUN-CHANGED when the file
-   * is not what it was at that mark.
+   * Opens the file and truncates it to `mark`. Throws E-RUN-CHANGED if its content up to there
+   * differs.
    */
   static async resume(
     path: string,
@@ -62,7 +62,7 @@ export class CheckpointFile {
         fsyncFolder(dirname(path));
       } catch (error) {
         await file.close();
-        if (flags === O_EXCL) await rm(path); // made just now
+        if (flags === O_EXCL) await rm(path); // created above
         throw error;
       }
       return new CheckpointFile(path, file, option);
@@ -93,17 +93,17 @@ export class CheckpointFile {
     this.#crc = crc;
   }
 
-  /** What has been written survives a power cut. */
+  /** Makes all writes durable. */
   async sync(): Promise<void> {
     await this.#guarded('written', () => this.#file.datasync());
   }
 
-  /** Fills `bytes` from `position` on. */
+  /** Fills `bytes` from the file, starting at `position`. */
   async read(bytes: Buffer, position: number): Promise<void> {
     await this.#guarded('read', () => readAll(this.#file, bytes, position));
   }
 
-  /** Harmless after itself. */
+  /** Idempotent. */
   close(): Promise<void> {
     return this.#file.close();
   }
@@ -117,21 +117,21 @@ export class CheckpointFile {
   }
 }
 
-/** Throws E-RUN-CHANGED unless the file begins with what was in it at `mark`. */
+/** Throws E-RUN-CHANGED unless the file starts with the content of `mark`. */
 export async function verifyCheckpoint(
   path: string,
   mark: FileCheckpoint,
   option: OptionName,
 ): Promise<void> {
   const changed = (why: string, cause?: unknown) =>
-    new EngagectlError('E-RUN-CHANGED', `${path} is not as the export left it`, {
+    new EngagectlError('E-RUN-CHANGED', `${path} changed since the export wrote it`, {
       why,
-      fix: `start the export again with ${option('fresh')}`,
+      fix: `restart the export with ${option('fresh')}`,
       file: path,
       cause,
     });
   const file = await open(path, constants.O_RDONLY | O_NOFOLLOW).catch((cause: unknown) => {
-    throw changed('it cannot be opened any more', cause);
+    throw changed('it cannot be opened', cause);
   });
   try {
     const { size } = await file.stat();
@@ -153,7 +153,7 @@ async function crcOf(file: FileHandle, length: number): Promise<number> {
   return crc;
 }
 
-/** `write` may stop short, as at a size limit; the next call then says why. */
+/** Writes all bytes. `write` may stop short, as at a size limit; the next call then fails. */
 export async function writeAll(file: FileHandle, bytes: Buffer, position: number | null) {
   for (let done = 0; done < bytes.length;) {
     const at = position === null ? null : position + done;
@@ -164,7 +164,7 @@ export async function writeAll(file: FileHandle, bytes: Buffer, position: number
 async function readAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
-    if (bytesRead === 0) throw new Error('it was cut short');
+    if (bytesRead === 0) throw new Error('unexpected end of file');
     done += bytesRead;
   }
 }

@@ -3,10 +3,10 @@ import { JsonFlattener } from '../text/json-flattener.js';
 import { didYouMean } from '../did-you-mean.js';
 import type { DocumentOptions, RecordEncoder, RecordPage } from './output.js';
 
-/** More are no table: a value stands where a name should, such as a date or an identity. */
+/** Maximum columns. Data with more uses values as names, such as dates or identities. */
 const mostColumns = 10_000;
 
-/** CSV with the columns that were asked for, else with the union of all, which the last record may add to. */
+/** Encodes CSV with the given columns, or with the union of the columns of all records. */
 export function encoder(options: DocumentOptions): RecordEncoder {
   const { columns: chosen } = options;
   let flattener = new JsonFlattener(options);
@@ -43,7 +43,7 @@ export function encoder(options: DocumentOptions): RecordEncoder {
   return { look, page, warnings };
 }
 
-/** The first line: a row whose cells are the names, and how many of them are formulas. */
+/** Encodes the header row, and counts the names that are formulas. */
 function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOptions) {
   const members = names.map((name, index) => `"${index}":${JSON.stringify(name)}`);
   const bytes = Buffer.from(`{${members.join(',')}}`);
@@ -58,12 +58,12 @@ function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOpt
 function tooManyColumns({ columns }: JsonFlattener, { option }: DocumentOptions): EngagectlError {
   const message = `the records have more than ${groupDigits(mostColumns)} different columns`;
   return new EngagectlError('E-COLUMNS', message, {
-    why: `a CSV has a column for each; the last one is ${columns.at(-1)?.slice(0, 80)}`,
-    fix: `name the columns with ${option('columns', 'a,b.c')}, or write NDJSON: ${option('format', 'ndjson')}; ${option('fresh')} begins the export again`,
+    why: `CSV needs one column for each; the last one is ${columns.at(-1)?.slice(0, 80)}`,
+    fix: `select columns with ${option('columns', 'a,b.c')}, or write NDJSON with ${option('format', 'ndjson')}; restart with ${option('fresh')}`,
   });
 }
 
-/** What to say about cells that a spreadsheet would run. */
+/** Returns the warning about cells that a spreadsheet would execute. */
 function formulaWarnings(
   { formulas }: JsonFlattener,
   { escapeFormulas, option }: DocumentOptions,
@@ -75,10 +75,10 @@ function formulaWarnings(
   return [`${cells} would be run as a formula by a spreadsheet; ${escape} prevents it`];
 }
 
-/** Pages that are looked through for columns that do not occur. */
+/** Maximum pages searched for missing columns. */
 const mostPages = 20;
 
-/** Columns that were asked for and do not occur: a name that was hardly meant so. */
+/** Finds selected columns that do not occur, which are probably misspelled. */
 class MissingColumns {
   readonly #wanted: Set<string>;
   readonly #seen = new JsonFlattener({ escapeFormulas: false });

@@ -24,9 +24,8 @@ import type { Checkpoint, Output, RecordEncoder, RecordPage } from './output.js'
 type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>;
 
 /**
- * Opens what the records go to; who opens, publishes or aborts. `resume`: goes on from there in
- * the partial that an earlier process left. Throws E-PARTIAL-EXISTS, E-RUN-CHANGED or
- * E-FILE-WRITE.
+ * Opens a document; the caller publishes or aborts it. `resume` continues the partial file of an
+ * earlier process from that checkpoint. Throws E-PARTIAL-EXISTS, E-RUN-CHANGED or E-FILE-WRITE.
  */
 export async function openOutput(
   options: OutputOptions,
@@ -36,7 +35,7 @@ export async function openOutput(
   const target = await targetOf(options, runtime);
   const encoder = options.encoder ?? (await outputFormats[options.format].load()).encoder(options);
   const spools = encoder.look !== undefined;
-  // A document that waits in a spool is written at the end, from its beginning.
+  // A spooled document is written from its start when it is sealed.
   const sink = await openSink(target, {
     options,
     resume: spools ? resume && emptyFileCheckpoint : resume,
@@ -60,7 +59,7 @@ const openSpool = (target: Target, runtime: World, resume?: Checkpoint): Promise
     ? SpillFile.open(spoolPath(target), resume, target.option)
     : SpillFile.openNameless(temporaryPath(runtime), target.option);
 
-/** Completes the work of a process that sealed this output and was then ended. */
+/** Publishes an output that an earlier process sealed before it was killed. */
 export async function publishSealed(
   options: OutputOptions,
   { cwd }: Pick<Runtime, 'cwd'>,
@@ -70,7 +69,7 @@ export async function publishSealed(
   if (target.kind === 'file') await resumePublish(target, mark, options);
 }
 
-/** Removes what processes that were ended left beside a published output. */
+/** Removes temporary files that killed processes left beside a published output. */
 export async function cleanUpOutput(
   options: OutputOptions,
   { cwd }: Pick<Runtime, 'cwd'>,
@@ -81,7 +80,7 @@ export async function cleanUpOutput(
   await removeSpills(target);
 }
 
-/** Removes an output that has not got its final name, and what waits beside it. */
+/** Removes an unpublished output and its temporary files. */
 export async function discardOutput(
   options: OutputOptions,
   { cwd }: Pick<Runtime, 'cwd'>,
@@ -91,7 +90,7 @@ export async function discardOutput(
   await cleanUpOutput(options, { cwd });
 }
 
-/** Bytes of the file of that name; undefined when there is none. Throws E-FILE-WRITE for a folder. */
+/** Returns the size of the file in bytes; undefined if it does not exist. Throws E-FILE-WRITE for a folder. */
 export async function outputSize(
   name: string | undefined,
   { cwd }: Pick<Runtime, 'cwd'>,
@@ -104,15 +103,15 @@ export async function outputSize(
 }
 
 interface SpillPlace {
-  /** Of the document that the slice's pages will go to. */
+  /** Options of the slice's document. */
   readonly options: OutputOptions;
   readonly slice: number;
   readonly resumable: boolean;
 }
 
 /**
- * Room for the pages of a slice that wait for their turn: beside the file they will go to and,
- * for `resumable` exports, under a name that another process finds again.
+ * Opens a spill file for the pages of a slice, beside the document. Resumable exports give it a
+ * name that another process finds.
  */
 export async function openSpill(
   { options, slice, resumable }: SpillPlace,
@@ -133,9 +132,9 @@ const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =
   join(env['TMPDIR'] ?? tmpdir(), `engagectl-${token()}.spool`);
 
 /**
- * Clears the way before anything is asked of the service: refuses what exists, or sets it aside
- * where that is wanted. `ownPartials`: those there are will be gone on with. Throws
- * E-OUTPUT-EXISTS, E-PARTIAL-EXISTS, E-FILE-WRITE.
+ * Checks the targets before the first request: refuses existing files, or sets them aside with
+ * `fresh`. `ownPartials`: existing partial files belong to this run. Throws E-OUTPUT-EXISTS,
+ * E-PARTIAL-EXISTS, E-FILE-WRITE.
  */
 export async function prepareOutputs(
   outputs: readonly OutputOptions[],
@@ -172,11 +171,11 @@ interface DocumentParts {
   readonly sink: Sink;
   readonly encoder: RecordEncoder;
   readonly gzip: boolean;
-  /** Of an encoder that has to see all records before the first is written. */
+  /** Buffer on disk for encoders that must see all records before they write the first. */
   readonly spool: SpillFile | undefined;
 }
 
-/** One document, written page by page: to its sink or, where it has to wait, to a spool. */
+/** One document, written page by page to its sink, or to a spool until it is sealed. */
 class DocumentOutput implements Output {
   readonly #sink: Sink;
   readonly #encoder: RecordEncoder;
@@ -184,7 +183,7 @@ class DocumentOutput implements Output {
   readonly #spool: SpillFile | undefined;
   #records = 0;
   #isSealed = false;
-  /** What to say about a file that could not be removed. */
+  /** Warnings about files that could not be removed. */
   readonly #left: string[] = [];
 
   constructor({ sink, encoder, gzip, spool }: DocumentParts) {
@@ -227,7 +226,7 @@ class DocumentOutput implements Output {
     await this.restore(checkpoint);
   }
 
-  /** Goes on with what stands there since an earlier process, or before what was taken back. */
+  /** Restores the state of the encoder at a checkpoint. */
   async restore(checkpoint: Checkpoint): Promise<void> {
     this.#records = checkpoint.records;
     this.#encoder.restore?.(checkpoint);
@@ -245,7 +244,7 @@ class DocumentOutput implements Output {
       await this.#write(encoder.page(page, isFirst));
     const last = encoder.end?.(this.#records === 0);
     if (last?.length) await this.#write(last);
-    // A .gz without any member would be no gzip file.
+    // A .gz file needs at least one member.
     if (this.bytes === 0) await this.#write(Buffer.alloc(0));
     await this.#sink.file.sync();
     return this.#sink.file.mark;
@@ -263,7 +262,7 @@ class DocumentOutput implements Output {
     await this.#spool?.close();
   }
 
-  /** Where the document stands: in the spool until it is sealed. */
+  /** Mark of the spool until the document is sealed, then of the sink. */
   get #mark(): FileCheckpoint {
     return this.#spool && !this.#isSealed ? this.#spool.mark : this.#sink.file.mark;
   }
@@ -276,7 +275,7 @@ class DocumentOutput implements Output {
     }
   }
 
-  /** Each write is a gzip member of its own: cut back to a commit, the file is still valid. */
+  /** Writes each block as its own gzip member: truncated to a commit, the file is still valid. */
   async #write(bytes: Buffer): Promise<void> {
     await this.#sink.file.write(this.#gzip ? await compress(bytes) : bytes);
   }

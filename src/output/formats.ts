@@ -2,7 +2,7 @@ import { parseFileName } from '../contract/file-formats.js';
 import type { DocumentOptions, RecordEncoder } from './output.js';
 
 interface Format {
-  /** Of the files' names. */
+  /** File name extensions. */
   readonly extensions: readonly string[];
   readonly load: () => Promise<{
     readonly encoder: (options: DocumentOptions) => RecordEncoder;
@@ -11,7 +11,7 @@ interface Format {
 
 export type OutputFormat = 'ndjson' | 'csv' | 'json';
 
-/** Formats that records can be written in. Typed explicitly, so that no declaration names the module of a format. */
+/** Output formats. Typed explicitly, so that the package's declarations do not refer to their modules. */
 export const outputFormats: Readonly<Record<OutputFormat, Format>> = {
   ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson-format.js') },
   csv: { extensions: ['.csv'], load: () => import('./csv-format.js') },
@@ -28,7 +28,7 @@ export interface OutputOptions extends DocumentOptions {
 
 export const formatNames = Object.keys(outputFormats) as OutputFormat[];
 
-/** Format and compression that a file's name asks for; NDJSON where it asks for none. */
+/** Returns format and compression by file name; NDJSON for an unknown extension. */
 export function outputFormatOfName(
   name: string | undefined,
 ): Pick<OutputOptions, 'format' | 'gzip'> {
@@ -39,15 +39,15 @@ export function outputFormatOfName(
   return { format: format ?? 'ndjson', gzip: compression === 'gzip' };
 }
 
-/** Extensions of other programs' formats. */
+/** Extensions of unsupported formats. */
 const unsupported =
   /^\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
 
-/** The extension of a file's name that asks for a format which is none of ours. */
+/** Returns the extension of an unsupported format in a file name, if any. */
 export function unsupportedExtension(name: string | undefined): string | undefined {
   return unsupported.exec(parseFileName(name ?? '').extension)?.[0];
 }
 
-/** A text as a cell of a CSV; quoted where it has to be (RFC 4180, 2). */
+/** Encodes a text as a CSV cell, quoted if necessary (RFC 4180, section 2). */
 export const escapeCsvCell = (text: string): string =>
   /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

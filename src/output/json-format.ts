@@ -4,7 +4,7 @@ import type { RecordEncoder } from './output.js';
 const opening = Buffer.from('[\n');
 const separator = Buffer.from(',\n');
 
-/** One array, each record on a line of its own as in NDJSON: `[\n{…},\n{…}\n]\n`. */
+/** Encodes one array with a line per record, as in NDJSON: `[\n{…},\n{…}\n]\n`. */
 export const encoder = (): RecordEncoder => ({
   page: (page, isFirst) => {
     const lines = ndjsonLines(page);

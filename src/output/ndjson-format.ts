@@ -3,13 +3,13 @@ import type { RecordEncoder, RecordPage } from './output.js';
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
-/** NDJSON: each record on a line, as it came. */
+/** Encodes NDJSON: one record per line, unchanged. */
 export const encoder = (): RecordEncoder => ({ page: ndjsonLines });
 
 /**
- * The page's records as lines, byte for byte as they came, in the page's own buffer: between
- * two records stands at least a comma, which becomes the newline, so that a tight page is not
- * copied at all. Line breaks inside a record, which can only stand between tokens, are dropped.
+ * Returns the page's records as lines, byte for byte, in the page's own buffer: the comma between
+ * two records becomes the newline, so a compact page is not copied at all. Line breaks inside a
+ * record, which can only occur between tokens, are dropped.
  */
 export function ndjsonLines({ bytes, bounds, count }: RecordPage): Buffer {
   if (count === 0) return bytes.subarray(0, 0);

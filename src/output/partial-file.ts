@@ -7,10 +7,10 @@ import { isStdout } from './formats.js';
 import { renameToNew, fsyncFolder } from '../files/atomic-write.js';
 import { verifyCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
 
-/** What `--output` names. A symbolic link stands for the file it leads to. */
+/** Target of `--output`. Symbolic links are resolved. */
 export type Target =
   | { readonly kind: 'stdout'; readonly option: OptionName }
-  /** A FIFO or device: written directly. */
+  /** A FIFO or device, written directly. */
   | StreamTarget
   | FileTarget;
 
@@ -25,12 +25,12 @@ export interface FileTarget {
   readonly kind: 'file';
   readonly name: string;
   readonly path: string;
-  /** Where the document stands until it is complete. */
+  /** Path of the document until it is complete. */
   readonly partial: string;
   readonly option: OptionName;
 }
 
-/** Looks at what is there now, and changes nothing. */
+/** Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder. */
 export async function resolveTarget(
   name: string | undefined,
   { cwd, option }: { readonly cwd: string; readonly option: OptionName },
@@ -44,7 +44,7 @@ export async function resolveTarget(
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
 
-/** Throws E-FILE-WRITE where it cannot be made, E-OUTPUT-EXISTS where it is and is not to be replaced. */
+/** Throws E-FILE-WRITE if the file cannot be created, E-OUTPUT-EXISTS if it exists without `overwrite`. */
 export async function refuseExisting(target: FileTarget, overwrite: boolean): Promise<void> {
   const { name, path, option } = target;
   checkWritablePath(path, { name, what: 'the file', option: option('output', '<file>') });
@@ -52,7 +52,7 @@ export async function refuseExisting(target: FileTarget, overwrite: boolean): Pr
   if (await exists(target.path)) throw targetExists(target);
 }
 
-/** Throws E-PARTIAL-EXISTS. */
+/** Throws E-PARTIAL-EXISTS if a partial file or spool exists. */
 export async function refusePartial(target: FileTarget): Promise<void> {
   for (const path of [target.partial, spoolPath(target)]) {
     if (await exists(path)) throw partialExists(target);
@@ -61,7 +61,7 @@ export async function refusePartial(target: FileTarget): Promise<void> {
 
 function targetExists({ name, option }: FileTarget, details: { why?: string; fix?: string } = {}) {
   return new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
-    why: 'nothing is replaced unless you say so',
+    why: 'files are only replaced on request',
     fix: `replace it with ${option('overwrite')}, or choose another ${option('output')}`,
     file: name,
     ...details,
@@ -69,17 +69,17 @@ function targetExists({ name, option }: FileTarget, details: { why?: string; fix
 }
 
 export function partialExists({ name, partial, option }: FileTarget): EngagectlError {
-  return new EngagectlError('E-PARTIAL-EXISTS', `${name}: ${partial} is in the way`, {
-    why: 'an earlier export to this file did not finish, and no run is known that could go on',
-    fix: `start again with ${option('fresh')}, which sets it aside, or choose another ${option('output')}`,
+  return new EngagectlError('E-PARTIAL-EXISTS', `${name}: the partial file ${partial} exists`, {
+    why: 'an earlier export to this file did not finish, and it has no run to resume',
+    fix: `restart with ${option('fresh')}, which sets the partial file aside, or choose another ${option('output')}`,
     file: partial,
   });
 }
 
-/** Where the records of a CSV wait until all of its columns are known. */
+/** Path of the spool: records of a CSV until all of its columns are known. */
 export const spoolPath = ({ partial }: FileTarget): string => `${partial}.records`;
 
-/** Renames what an earlier export left, to `….1` or the next number that is free. */
+/** Renames the partial files of an earlier export to `….1`, or the next free number. */
 export async function movePartialsAside(target: FileTarget): Promise<void> {
   await removeSpills(target);
   for (const path of [target.partial, spoolPath(target)]) {
@@ -91,11 +91,11 @@ export async function movePartialsAside(target: FileTarget): Promise<void> {
   }
 }
 
-/** Where the pages of a slice wait for their turn; `slice` is its number in the run. */
+/** Path of a slice's spill; `slice` is its number in the run. */
 export const spillPath = ({ partial }: FileTarget, slice: number): string =>
   `${partial}.slice-${slice}`;
 
-/** Removes the pages that waited, whichever process left them. */
+/** Removes all spills of the target. */
 export async function removeSpills({ partial }: FileTarget): Promise<void> {
   const names = await readdir(dirname(partial)).catch(() => []);
   const prefix = `${basename(partial)}.slice-`;
@@ -111,13 +111,13 @@ async function setAside(path: string): Promise<void> {
   await rename(path, `${path}.${n}`);
 }
 
-/** A dangling link counts as something that is there. */
+/** Whether the path exists; true for a dangling link. */
 const exists = async (path: string): Promise<boolean> => {
   const found = await lstat(path).catch(() => undefined);
   return found !== undefined;
 };
 
-/** Gives a complete partial its final name. Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
+/** Renames a complete partial file to its final name. Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
 export async function publishFile(
   target: FileTarget,
   { overwrite }: { readonly overwrite: boolean },
@@ -132,23 +132,23 @@ export async function publishFile(
     if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(target, error);
     if (code !== 'EEXIST') throw fileWriteError({ file: name, done: 'finished', option }, error);
     throw targetExists(target, {
-      why: 'it appeared during the run',
-      fix: `the export is complete in ${partial}: move it where you want it`,
+      why: 'it was created during the run',
+      fix: `the export is complete in ${partial}: rename that file`,
     });
   }
 }
 
 const vanished = ({ partial, option }: FileTarget, cause: unknown): EngagectlError =>
-  new EngagectlError('E-FILE-WRITE', `${partial} vanished during the run`, {
-    why: 'something removed or renamed it',
-    fix: `start the export again with ${option('fresh')}`,
+  new EngagectlError('E-FILE-WRITE', `${partial} disappeared during the run`, {
+    why: 'another process removed or renamed it',
+    fix: `restart the export with ${option('fresh')}`,
     file: partial,
     cause,
   });
 
 /**
- * Publishes what an earlier process completed, however far it came with that itself. Throws
- * E-RUN-CHANGED when neither name leads to that document.
+ * Publishes a document that an earlier process sealed and may have renamed. Throws E-RUN-CHANGED if
+ * neither the partial nor the final file is that document.
  */
 export async function resumePublish(
   target: FileTarget,
@@ -159,7 +159,7 @@ export async function resumePublish(
   if (partial === undefined && final !== undefined)
     return verifyCheckpoint(target.path, mark, target.option);
   await verifyCheckpoint(target.partial, mark, target.option);
-  // Killed between the two steps of a rename that replaces nothing.
+  // Killed between link and unlink of a rename that does not replace files.
   if (partial?.ino === final?.ino) return unlink(target.partial);
   const isPlaceholder = final?.size === 0;
   await publishFile(target, { overwrite: rules.overwrite || isPlaceholder });
@@ -169,26 +169,26 @@ async function inodeOf(path: string) {
   return lstat(path).catch(() => undefined);
 }
 
-/** What is known of the files of an unfinished output. */
+/** Files of an unfinished output, as recorded in the journal. */
 interface UnfinishedOutput {
   readonly path: string;
   readonly cwd: string;
-  /** Where its partial or spool stood. */
+  /** Checkpoints of the partial file or spool. */
   readonly marks: readonly FileCheckpoint[];
-  /** Where the spills of its slices stood, by the slice's number in the run. */
+  /** Checkpoints of spills, by slice number. */
   readonly spills: ReadonlyMap<number, FileCheckpoint>;
 }
 
-/** Paths of files. */
+/** Paths of removed and kept files. */
 export interface Leftovers {
   readonly removed: readonly string[];
-  /** Not as the export left them: somebody else's by now. */
+  /** Files that changed since the export wrote them. */
   readonly left: readonly string[];
 }
 
-/** Removes what an unfinished export left beside its output, and nothing that it did not write. */
+/** Removes the partial files of an unfinished export if they are unchanged. */
 export async function removePartialFiles(output: UnfinishedOutput): Promise<Leftovers> {
-  const where = { cwd: output.cwd, option: unnamedOption }; // nobody reads what is thrown here
+  const where = { cwd: output.cwd, option: unnamedOption }; // errors are discarded below
   const target = await resolveTarget(output.path, where).catch(() => undefined); // a folder now
   if (target?.kind !== 'file') return { removed: [], left: [] };
   const files = await existing([target.partial, spoolPath(target)]);

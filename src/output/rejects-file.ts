@@ -8,21 +8,20 @@ import { escapeCsvCell } from './formats.js';
 
 interface RejectsOptions {
   readonly option: OptionName;
-  /** Of the input, for a file of CSV. */
+  /** Columns of the input; writes CSV instead of NDJSON. */
   readonly columns?: readonly string[] | undefined;
-  /** Is told of each. */
+  /** Called with each rejected record. */
   readonly heard?: ((reject: Reject) => void) | undefined;
 }
 
 /**
- * The rejects file: created at the first reject with mode 0600; an older one is renamed to `….1`
- * first. After an error of the disk nothing more is written: what is not in the file must not
- * count as settled.
+ * The rejects file, created with mode 0600 at the first reject. An older file is renamed to `….1`.
+ * After a disk error nothing more is written: rejects missing in the file must not be committed.
  */
 export class RejectsFile {
-  /** As the user may name it. */
+  /** Path for messages. */
   readonly path: string;
-  /** The same, absolute. */
+  /** Absolute path; empty if no file is written. */
   readonly file: string;
   readonly #how: RejectsOptions;
   #marked: CheckpointFile | undefined;
@@ -32,7 +31,7 @@ export class RejectsFile {
   #synced = true;
   #failure: EngagectlError | undefined;
 
-  /** `file` undefined: none is written. */
+  /** Without `file`, nothing is written. */
   constructor(path: string, file: string | undefined, how: RejectsOptions) {
     this.path = path;
     this.file = file ?? '';
@@ -40,9 +39,8 @@ export class RejectsFile {
   }
 
   /**
-   * Goes on with the file that an earlier part of the run began, cut back to what its journal
-   * knows. Throws E-REJECTS-CHANGED when that part is not what it was, E-RUN-CHANGED when it is
-   * another file.
+   * Reopens the file of an earlier attempt, truncated to the length in the journal. Throws
+   * E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
    */
   async resume({
     file,
@@ -63,45 +61,45 @@ export class RejectsFile {
     this.#hasWay = true;
   }
 
-  /** True from the first reject on that was written. */
+  /** Whether the file was created. */
   get exists(): boolean {
     return this.#marked !== undefined;
   }
 
-  /** Lines that are not written, or that the disk did not take. */
+  /** Number of lines not written. */
   get missing(): number {
     return this.#lines.length;
   }
 
-  /** Characters that were added and are not written. */
+  /** Characters added and not yet written. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** The disk has all lines that were added. */
+  /** Whether all added lines are synced. */
   get isSynced(): boolean {
     return this.#synced && this.#lines.length === 0;
   }
 
-  /** What stands in the file. */
+  /** Length and CRC of the file. */
   get mark(): FileCheckpoint {
     return this.#marked?.mark ?? emptyFileCheckpoint;
   }
 
-  /** Collects a line; `write` writes it. */
+  /** Queues a line for `write`. */
   add(reject: Reject): void {
     const { columns, heard } = this.#how;
     heard?.(reject);
     if (this.file === '') return;
-    // What will never be written is only counted.
+    // After a failure, lines are only counted.
     const line = this.#failure ? '' : columns ? rejectRow(reject, columns) : lineOf(reject);
     this.#lines.push(line);
     this.#waiting += line.length;
   }
 
   /**
-   * Renames an older file. True when the next `write` is the one that creates the file: whoever
-   * keeps a journal notes it before that.
+   * Renames an older file. Returns true if the next `write` will create the file; the caller must
+   * journal that first.
    */
   makeWay(): boolean {
     if (this.#failure) throw this.#failure;
@@ -109,7 +107,7 @@ export class RejectsFile {
     try {
       if (existsSync(this.file)) {
         renameSync(this.file, `${this.file}.1`);
-        fsyncFolder(dirname(this.file)); // the journal will count on the name
+        fsyncFolder(dirname(this.file)); // the journal relies on the rename
       }
     } catch (error) {
       throw this.#failed(error);
@@ -118,7 +116,7 @@ export class RejectsFile {
     return true;
   }
 
-  /** Writes the lines that are there when it is called. One at a time. Throws E-FILE-WRITE. */
+  /** Writes the lines queued at the time of the call. Not concurrently. Throws E-FILE-WRITE. */
   async write(): Promise<void> {
     this.makeWay();
     const lines = this.#lines.length;
@@ -136,7 +134,7 @@ export class RejectsFile {
     this.#waiting -= text.length;
   }
 
-  /** The same, and waits until the disk has them. */
+  /** Writes and syncs. */
   async sync(): Promise<void> {
     await this.write();
     if (this.#synced) return;
@@ -144,7 +142,7 @@ export class RejectsFile {
     this.#synced = true;
   }
 
-  /** Writes nothing more: what a journal could not be told of must not come into the file. */
+  /** Closes the file without writing: lines that are not journaled must not get into it. */
   async close(): Promise<void> {
     await this.#marked?.close();
   }
@@ -166,8 +164,8 @@ export class RejectsFile {
         why: cause instanceof Error ? cause.message : String(cause),
         fix:
           this.mark.bytes === 0
-            ? `free space or name another place with ${this.#how.option('rejects', '<file>')}`
-            : `free space; the same command with ${this.#how.option('resume')} goes on`,
+            ? `free disk space, or choose another file with ${this.#how.option('rejects', '<file>')}`
+            : `free disk space, then rerun with ${this.#how.option('resume')}`,
         resumes: this.mark.bytes > 0,
         file: this.path,
         cause,
@@ -178,17 +176,17 @@ export class RejectsFile {
 }
 
 const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
-  new EngagectlError('E-REJECTS-CHANGED', `${path} was changed since the run began`, {
-    why: 'the rest of the run would be added to it',
-    fix: `restore it and go on with ${option('resume')}, or move it away and start anew with ${option('fresh')}`,
+  new EngagectlError('E-REJECTS-CHANGED', `${path} changed since the run started`, {
+    why: 'the run would append to it',
+    fix: `restore it and rerun with ${option('resume')}, or move it away and restart with ${option('fresh')}`,
     resumes: true,
     file: path,
   });
 
 const otherFile = (begun: string, option: OptionName): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `the run was begun with the rejects file ${begun}`, {
-    why: 'its records would be spread over two files',
-    fix: `go on with ${option('rejects', begun)}`,
+  new EngagectlError('E-RUN-CHANGED', `the run was started with the rejects file ${begun}`, {
+    why: 'the rejects would be split over two files',
+    fix: `rerun with ${option('rejects', begun)}`,
     file: begun,
   });
 
@@ -200,16 +198,16 @@ function lineOf(reject: Reject): string {
   return `${head},"record":${record ?? 'null'}${named}}\n`;
 }
 
-/** Columns of a rejects file of CSV behind those of the input; uploads ignore them. */
+/** Additional columns of a CSV rejects file; uploads ignore them. */
 export const rejectColumns = ['engagectl_line', 'engagectl_error'];
 
-/** The header of a rejects file of CSV. */
+/** Returns the header row of a CSV rejects file. */
 export const rejectHeader = (columns: readonly string[]): string =>
   rowOf([...columns, ...rejectColumns]);
 
 /**
- * A reject as a row under the header of its input. A line that could not be read stands there as it
- * was read, so that it can be corrected in its place.
+ * Encodes a reject as a row under the input's header. A line with a parse error is copied unchanged,
+ * so that it can be corrected in place.
  */
 export function rejectRow(reject: Reject, columns: readonly string[]): string {
   const { line, stage, code, error, record = 'null' } = reject;
@@ -222,7 +220,7 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
   return `${rowOf(columns.map((name) => textOf(cells.get(name)))).slice(0, -1)},${about}`;
 }
 
-/** The line of another dialect cell by cell, as far as they can be told apart; of ours as it is. */
+/** Converts a line of another CSV dialect cell by cell; returns a line of ours unchanged. */
 function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = quote }: Reject) {
   if (delimiter === ',' && quote === '"' && escape === quote) return line;
   const isOpen = (cell: string): boolean =>
@@ -233,8 +231,8 @@ function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = qu
     if (last !== undefined && isOpen(last)) cells.splice(-1, 1, `${last}${delimiter}${piece}`);
     else cells.push(piece);
   }
-  const told = isOpen(cells.at(-1)!) ? line.split(delimiter) : cells;
-  return told
+  const separate = isOpen(cells.at(-1)!) ? line.split(delimiter) : cells;
+  return separate
     .map((cell) => {
       const isQuoted = quote !== '' && cell.startsWith(quote) && !isOpen(cell);
       if (isQuoted) return escapeCsvCell(cell.slice(1, -1).replaceAll(`${escape}${quote}`, quote));
@@ -250,20 +248,20 @@ const rowOf = (cells: readonly string[]): string => `${cells.map(escapeCsvCell).
 
 export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
 
-/** One line of the rejects file; `record` is JSON text of what was read. */
+/** One line of the rejects file. */
 export interface Reject {
   readonly source: string;
   readonly line: number;
   readonly stage: RejectStage;
   readonly code?: number | undefined;
   readonly error: string;
-  /** JSON text of the member `record`. */
+  /** JSON text of the record as read. */
   readonly record?: string;
-  /** Instead of `record`: bytes that are no UTF-8. */
+  /** Replaces `record` if it is not valid UTF-8. */
   readonly recordBase64?: string;
-  /** Of a line of a CSV that could not be read: what its cells would have been called, … */
+  /** Column names of a CSV line with a parse error, … */
   readonly columns?: readonly string[] | undefined;
-  /** … and what stands between and around them, where it is not what RFC 4180 says. */
+  /** … and its dialect where it differs from RFC 4180. */
   readonly delimiter?: string | undefined;
   readonly quote?: string | undefined;
   readonly escape?: string | undefined;

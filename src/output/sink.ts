@@ -7,40 +7,40 @@ import { fileWriteError } from '../files/file-errors.js';
 import { inert, inertJsonText } from '../wording.js';
 import type { OutputStream, Runtime } from '../runtime.js';
 
-/** What bytes are written to, one write after the other. */
+/** Destination of sequential writes. */
 export interface SinkFile {
-  /** What was written and not taken back; a stream keeps no CRC. */
+  /** Length and CRC of the content; the CRC of a stream is 0. */
   readonly mark: FileCheckpoint;
-  /** Resolves when the bytes' buffer may be used again. */
+  /** Resolves when the buffer may be reused. */
   write(bytes: Buffer): Promise<void>;
-  /** Takes back what was written after the mark: not on a stream. */
+  /** Truncates to the mark. Not supported by streams. */
   truncate(mark: FileCheckpoint): Promise<void>;
-  /** What was written survives a power cut. */
+  /** Makes all writes durable. */
   sync(): Promise<void>;
 }
 
-/** Where a document goes. */
+/** Destination of a document. */
 export interface Sink {
-  /** For people: the file as it was named, or `stdout`. */
+  /** The file name as typed, or `stdout`. */
   readonly name: string;
-  /** Whether what was written can be taken back. */
+  /** Whether the file can be truncated. */
   readonly rewindable: boolean;
   readonly file: SinkFile;
-  /** Closes, and gives the document its final name. Throws E-OUTPUT-EXISTS. */
+  /** Closes the file and renames it to its final name. Throws E-OUTPUT-EXISTS. */
   publish(): Promise<void>;
-  /** Closes; what was written stays where it is, a file without content goes. Harmless after `publish`. */
+  /** Closes the file and keeps it unless it is empty. No effect after `publish`. */
   close(): Promise<void>;
 }
 
 interface FileSinkOptions {
   readonly overwrite: boolean;
-  /** Go on from here in a partial that an earlier process left. */
+  /** Continue the partial file of an earlier process from here. */
   readonly resume: FileCheckpoint | undefined;
 }
 
 /**
- * A file under its partial name, 0600, which gets its final name at the end and not before:
- * whoever finds the final name finds a whole document.
+ * Opens a file (0600) under its partial name. It is renamed when complete, so the final name always
+ * refers to a complete document.
  */
 export async function openFileSink(
   target: FileTarget,
@@ -70,15 +70,15 @@ async function openPartial(target: FileTarget, resume?: FileCheckpoint): Promise
   try {
     return await CheckpointFile.create(target.partial, target.option);
   } catch (error) {
-    // It was not there when the run began: another process was faster.
+    // Another process created it since the run started.
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
     throw code === 'EEXIST' ? partialExists(target) : error;
   }
 }
 
 /**
- * Makes bytes harmless for a terminal: characters that steer it are escaped, as JSON does or as in messages.
- * Files and pipes get records byte for byte.
+ * Escapes control characters for a terminal, as JSON escapes or as in messages. Files and pipes
+ * receive the bytes unchanged.
  */
 function sanitizer(isJson: boolean): (bytes: Buffer) => string {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -90,10 +90,10 @@ function sanitizer(isJson: boolean): (bytes: Buffer) => string {
       .join('\r\n');
 }
 
-/** Stdout, written at its reader's pace. A reader that left is E-STDOUT-CLOSED. */
+/** Opens stdout with backpressure. Throws E-STDOUT-CLOSED when its reader is gone. */
 export function openStdout(stream: OutputStream, option: OptionName, isJson = true): Sink {
-  // Each failure arrives at its write; without a listener node would end the process too. It
-  // stays to the end: a reader that leaves late must not end the process with a stack.
+  // Each failure is reported by its write. Without a listener Node would also end the process; it
+  // stays registered, since a reader may leave late.
   stream.on('error', () => undefined);
   const write = (bytes: Buffer | string) =>
     new Promise<void>((resolve, reject) => {
@@ -109,12 +109,12 @@ export function openStdout(stream: OutputStream, option: OptionName, isJson = tr
 
 type Waiting = Pick<Runtime, 'sleep' | 'signal'>;
 
-/** Milliseconds between two looks for the reader of a FIFO. */
-const lookAgain = 50;
+/** Poll interval for the reader of a FIFO, milliseconds. */
+const fifoPollMs = 50;
 
 /**
- * Opens once a FIFO has a reader. To wait for it in the open would hold a thread that nothing ends
- * but a reader, so that not even process.exit would.
+ * Opens a FIFO once it has a reader. A blocking open would occupy a thread until a reader comes, and
+ * not even process.exit would end it.
  */
 async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileHandle> {
   for (;;) {
@@ -122,18 +122,18 @@ async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileH
     try {
       const reader = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
       try {
-        return await open(path, constants.O_WRONLY); // never a file that took its place
+        return await open(path, constants.O_WRONLY); // without O_CREAT: never a new regular file
       } finally {
         await reader.close();
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
     }
-    await sleep(lookAgain, signal);
+    await sleep(fifoPollMs, signal);
   }
 }
 
-/** A FIFO or a device, written directly. */
+/** Opens a FIFO or a device. */
 export async function openStream(
   { name, path, option }: StreamTarget,
   { isJson, ...world }: Waiting & { readonly isJson: boolean },
@@ -152,7 +152,7 @@ export async function openStream(
   return streamSink(name, write, () => file.close());
 }
 
-/** What is written cannot be taken back, and whoever reads it decides what is kept. */
+/** Creates a sink that cannot be truncated. */
 function streamSink(
   name: string,
   writeBytes: (bytes: Buffer) => Promise<void>,
@@ -165,7 +165,7 @@ function streamSink(
       file.mark = { bytes: file.mark.bytes + bytes.length, crc: 0 };
     },
     truncate: () => {
-      throw new Error(`${name} cannot be taken back`);
+      throw new Error(`${name} cannot be truncated`);
     },
     sync: async () => undefined,
   };

@@ -4,17 +4,17 @@ import { ndjsonLines } from './ndjson-format.js';
 import type { OptionName } from '../errors.js';
 import type { Checkpoint, RecordPage } from './output.js';
 
-/** Bytes read at a time; more where a record is longer. */
+/** Bytes per read; more if a record is longer. */
 const blockBytes = 1 << 20;
 const newline = 0x0a;
 
-/** Pages that wait for their turn or for the end of the document, as lines in a file of their own. */
+/** Pages on disk as NDJSON lines, until their slice's turn or the end of the document. */
 export class SpillFile {
   readonly rewindable = true;
   readonly #file: CheckpointFile;
   #records = 0;
 
-  /** A file without a name: it goes when the process goes. */
+  /** Creates an unlinked file, which disappears with the process. */
   static async openNameless(path: string, option: OptionName): Promise<SpillFile> {
     const file = await CheckpointFile.create(path, option);
     try {
@@ -26,7 +26,7 @@ export class SpillFile {
     return new SpillFile(file);
   }
 
-  /** A file that another process can go on with; from `resume` on if there is one already. */
+  /** Opens a file that another process can resume, truncated to `resume` if it exists. */
   static async open(
     path: string,
     resume: Checkpoint | undefined,
@@ -67,7 +67,7 @@ export class SpillFile {
     return this.#file.sync();
   }
 
-  /** All records, in pages of any size; each is good until the next one is asked for. */
+  /** Yields all records in pages of any size; each is valid until the next is requested. */
   async *pages(): AsyncGenerator<RecordPage> {
     const { bytes: end } = this.mark;
     let buffer = Buffer.allocUnsafe(Math.min(blockBytes, end));
@@ -84,13 +84,13 @@ export class SpillFile {
     }
   }
 
-  /** Lets go of the file, which stays if it has a name and content. */
+  /** Closes the file; removes it if empty. */
   async close(): Promise<void> {
     if (this.mark.bytes === 0) await this.discard();
     else await this.#file.close();
   }
 
-  /** As `close`, for good. Returns what to say about a file that stays. */
+  /** Closes and removes the file. Returns a warning if it cannot be removed. */
   async discard(): Promise<string | undefined> {
     await this.#file.close();
     return removeSpent(this.#file.path);
@@ -108,14 +108,13 @@ function pageOfLines(bytes: Buffer): RecordPage {
 }
 
 /**
- * Removes a file that nothing needs any more. That this fails is no failure of an export that is
- * whole; returns what to say about it.
+ * Removes a file. A failure does not fail the export; returns a warning instead.
  */
 async function removeSpent(path: string): Promise<string | undefined> {
   try {
     await rm(path, { force: true });
     return undefined;
   } catch (error) {
-    return `${path} is not needed any more and cannot be removed: ${(error as Error).message}`;
+    return `cannot remove the temporary file ${path}: ${(error as Error).message}`;
   }
 }

@@ -54,7 +54,7 @@ it('goes on until an answer comes, and counts', async () => {
   expect(run.pauses).toEqual([50, 100, 2000]);
   expect(run.lines).toHaveLength(3);
   expect(run.lines[2]).toBe(
-    'GET /1/profile.json (eu1.example.test): HTTP 429: Too many concurrent requests; again in 2000 ms',
+    'GET /1/profile.json (eu1.example.test): HTTP 429: Too many concurrent requests; retrying in 2000 ms',
   );
 });
 

@@ -21,7 +21,9 @@ it('advice names options as whoever started the work calls them', async () => {
   const prepare = () => prepareOutputs([options], world.runtime(), { ownPartials: false });
   writeFileSync(world.path('out.csv.partial'), 'a\n');
   await expect(prepare()).rejects.toMatchObject({
-    details: { fix: 'start again with <fresh>, which sets it aside, or choose another <output>' },
+    details: {
+      fix: 'restart with <fresh>, which sets the partial file aside, or choose another <output>',
+    },
   });
   writeFileSync(world.path('out.csv'), 'a\n');
   await expect(prepare()).rejects.toMatchObject({

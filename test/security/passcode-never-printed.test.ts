@@ -171,7 +171,7 @@ it.each([
   const echo = { passcode: latin, source: 'typed', answer, told, isHeader: false } as const;
   const { code, stderr } = await expectUnseen({ name: 'export-events', way: [], ...echo });
   expect(code).toBe(7);
-  expect(stderr).toContain('the service sent a cursor that holds the passcode');
+  expect(stderr).toContain('the service sent a cursor that contains the passcode');
 });
 
 interface Echo {

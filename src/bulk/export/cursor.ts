@@ -11,42 +11,43 @@ import type { ExportJob } from './export-job.js';
 /** Longest wait between two polls of a cursor that is not ready. */
 const longestPollMs = 30_000;
 
-/** The service refused a cursor, as it does when one has expired: only a new one helps. */
+/** The service refused a cursor, usually because it expired. A new cursor is needed. */
 export class CursorExpiredError extends EngagectlError {
   constructor(
     message: string,
     option: OptionName,
-    why = 'cursors live for hours, and cannot be renewed',
+    why = 'cursors expire after hours and cannot be renewed',
   ) {
-    const fix = `start the export again with ${option('fresh')}`;
+    const fix = `restart the export with ${option('fresh')}`;
     super('E-CURSOR', `the service refused a cursor: ${message}`, { why, fix });
   }
 }
 
-/** Asks for a cursor. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER. */
+/** Requests a cursor, with retries. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER. */
 export const openCursor = (query: CursorQuery, job: ExportJob): Promise<string> =>
   request(job, `POST ${endpointPaths[query.kind]}`, (signal) =>
     job.client.openCursor(query, signal),
   );
 
-/** A cursor to follow from here on; `seen` are those that led to it. */
+/** A cursor to continue from, and the cursors that led to it. */
 export interface CursorState {
   readonly kind: ReadKind;
-  /** What its pages are of, as a log says it. */
+  /** Event and days, for the request log. */
   readonly of: string;
   readonly cursor: string;
   readonly seen: Iterable<string>;
 }
 
-/** A page, and the cursor of the one after it. An end without records has no page. */
+/** A page and the cursor of the next one. The last response may have no page. */
 interface ExportedPage {
   readonly page: ScannedPage | undefined;
   readonly next: string | undefined;
 }
 
 /**
- * The pages of one cursor, to its end. A page is good until the next one is asked for. Throws
- * CursorRefusedError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
+ * Yields the pages of one cursor to its end (docs/service-api.md, "Reads"). A page is valid until
+ * the next one is requested. Requests one page ahead while the concurrency limit allows it. Throws
+ * CursorExpiredError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
  */
 export async function* followCursor(
   { kind, of, cursor, seen: earlier }: CursorState,
@@ -70,7 +71,7 @@ export async function* followCursor(
     for (let asked = askFor(cursor); ;) {
       const early = await asked.nextCursor;
       const isNew = early !== undefined && !seen.has(digestOf(early));
-      // Only where no other slice needs the slot.
+      // Only if no other slice needs the slot.
       const ahead = isNew && budget.inFlight < budget.limit ? askFor(early) : undefined;
       const { page, next } = await asked.answer;
       watch.pass(page);
@@ -81,30 +82,30 @@ export async function* followCursor(
         asked = ahead;
         continue;
       }
-      // A page that was asked for twice may have come with another cursor the second time.
+      // A page that was retried may carry another cursor the second time.
       await ahead?.answer.catch(() => undefined);
       if (seen.has(digestOf(next))) throw cursorLoop(seen.size, option);
       asked = askFor(next);
     }
   } finally {
-    left.abort(); // the page that was asked for ahead
+    left.abort(); // the page requested ahead
   }
 }
 
-/** Only digests are kept: a cursor may have 2 KB, and an export many thousands of them. */
+/** Digests save memory: a cursor may have 2 KB, and an export many thousands of them. */
 const digestOf = (cursor: string): string => createHash('sha256').update(cursor).digest('base64');
 
 const cursorLoop = (pages: number, option: OptionName): EngagectlError =>
   new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
-    why: `going on would repeat pages that are there already (after ${groupDigits(pages)} pages)`,
-    fix: `start the export again with ${option('fresh')}; if it happens again, it is a fault of the service`,
+    why: `following it would repeat pages (after ${groupDigits(pages)} pages)`,
+    fix: fixOf(option),
   });
 
-/** A page on its way. */
+/** A page in flight. */
 interface Asked {
   readonly cursor: string;
   readonly scanner: PageScanner;
-  /** Settles as soon as the page's next cursor has been read; undefined when there is none. */
+  /** Resolves as soon as the page's next cursor is read; undefined if there is none. */
   readonly nextCursor: Promise<string | undefined>;
   readonly answer: Promise<PageResponse & { kind: 'page' }>;
 }
@@ -117,22 +118,22 @@ interface Asking {
 }
 
 function ask(cursor: string, { kind, of, scanner, job }: Asking): Asked {
-  let tellNext!: (cursor?: string) => void;
+  let onNextCursor!: (cursor?: string) => void;
   const nextCursor = new Promise<string | undefined>((resolve) => {
-    tellNext = resolve;
+    onNextCursor = resolve;
   });
   const { client } = job;
   const answer = whenReady(job, () =>
     request(job, `GET ${endpointPaths[kind]}`, async (signal) =>
-      readPage(await client.page(kind, cursor, signal, of), scanner, { client, tellNext }),
+      readPage(await client.page(kind, cursor, signal, of), scanner, { client, onNextCursor }),
     ),
   );
-  // Who waits for the answer is told why it failed.
-  void answer.catch(() => undefined).then(() => tellNext());
+  // The failure itself reaches whoever awaits `answer`.
+  void answer.catch(() => undefined).then(() => onNextCursor());
   return { cursor, scanner, nextCursor, answer };
 }
 
-/** No more requests at a time than there are slots; pauses between attempts take none. */
+/** Makes a request within the concurrency limit. Waits between attempts occupy no slot. */
 async function request<T>(
   { policy, runtime, signal, waits, state, budget }: ExportJob,
   what: string,
@@ -149,7 +150,7 @@ async function request<T>(
   return withRetry(inSlot, { policy, runtime, signal, waits, counts: state, what });
 }
 
-/** Asks with growing pauses until the cursor's data is there. */
+/** Polls with growing intervals until the cursor's data is ready. */
 async function whenReady(
   { runtime, signal, state, verbose, option, pollIntervalMs, pendingTimeoutMs }: ExportJob,
   attempt: () => Promise<PageResponse>,
@@ -178,18 +179,18 @@ function stillPending(waitedMs: number, polls: number, option: OptionName): Enga
   const message = `the data is still not ready after ${seconds(waitedMs)} (asked ${countOf(polls, 'time')})`;
   return new EngagectlError('E-PENDING', message, {
     why: 'the service is still preparing the export',
-    fix: `run the same command again later, or wait longer with ${option('pendingTimeout')}`,
+    fix: `rerun the same command later, or wait longer with ${option('pendingTimeout')}`,
   });
 }
 
 const seconds = (milliseconds: number): string => `${Math.round(milliseconds / 100) / 10} s`;
 
-/** Most pages in a row that bring nothing new. */
+/** Maximum consecutive pages without new records. */
 const mostStale = 1000;
 
 /**
- * Sees to it that the pages of a cursor come to an end: each has another cursor, but what is on it? A
- * service may go round in a circle of pages, so all of them are remembered, by a hash each.
+ * Detects endless page sequences. A service may repeat pages under new cursors, so a hash of each
+ * page is kept.
  */
 class CursorLoopGuard {
   readonly #option: OptionName;
@@ -200,11 +201,11 @@ class CursorLoopGuard {
     this.#option = option;
   }
 
-  /** Throws E-CURSOR for an earlier page once more, and for too many in a row that bring nothing new. */
+  /** Throws E-CURSOR for a repeated page, and for too many consecutive pages without new records. */
   pass({ count, hash }: ScannedPage): void {
     const own = count === 0 ? undefined : hash();
     const isNew = own !== undefined && !this.#seen.has(own);
-    // A single record may well be there twice.
+    // A single record may legitimately occur twice.
     if (own !== undefined && !isNew && count > 1) throw samePage(count, this.#option);
     this.#stale = isNew ? 0 : this.#stale + 1;
     if (this.#stale >= mostStale) throw nothingNew(this.#option);
@@ -217,7 +218,7 @@ const samePage = (records: number, option: OptionName): EngagectlError =>
     'E-CURSOR',
     `the service sent the same ${countOf(records, 'record')} under two cursors`,
     {
-      why: 'going on would repeat records that are there already',
+      why: 'continuing would duplicate records',
       fix: fixOf(option),
     },
   );
@@ -227,10 +228,10 @@ const nothingNew = (option: OptionName): EngagectlError =>
     'E-CURSOR',
     `the service sent ${mostStale} pages in a row without new records`,
     {
-      why: 'each names another cursor, and none of them leads to an end',
+      why: 'each has another cursor, so the export would never end',
       fix: fixOf(option),
     },
   );
 
 const fixOf = (option: OptionName): string =>
-  `start the export again with ${option('fresh')}; if it happens again, it is a fault of the service`;
+  `restart the export with ${option('fresh')}; if it happens again, report it to the service`;

@@ -11,7 +11,7 @@ import type { Output } from '../../output/output.js';
 import type { SpillFile } from '../../output/spill-file.js';
 import type { ExportJournal } from './export-journal.js';
 
-/** Writes every document, one after the other. What it throws leaves partial files behind. */
+/** Writes all documents in order. Errors leave partial files behind. */
 export async function exportDocuments(job: ExportJob): Promise<void> {
   const { documents, log, signal, state } = job;
   const { most } = job.budget;
@@ -19,7 +19,7 @@ export async function exportDocuments(job: ExportJob): Promise<void> {
   const ahead = new ReadAhead({
     slices,
     width: most,
-    // A reader of stdout that is slow must not fill the disk with what waits for it.
+    // A slow reader of stdout must not fill the disk with spilled pages.
     window: log.resumable ? slices.length : most,
     read: (planned, left) =>
       readAhead(planned, { ...job, signal: AbortSignal.any([signal, left]) }),
@@ -39,7 +39,7 @@ export async function exportDocuments(job: ExportJob): Promise<void> {
   if (late) throw late;
 }
 
-/** Whether a slice's records do not all stand in their document yet. */
+/** Whether some records of a slice are not yet in its document. */
 const isOpen =
   ({ earlier }: ExportJournal) =>
   ({ index }: PlannedSlice): boolean => {
@@ -54,7 +54,7 @@ interface DocumentJob {
   readonly job: ExportJob;
 }
 
-/** Returns why it could not be completed when that concerns single days of it. */
+/** Returns the error of single slices that kept the document from being completed. */
 async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError | undefined> {
   const { document, index, job } = documentJob;
   const { state, warn } = job;
@@ -105,10 +105,10 @@ async function drop({ document, index, job }: DocumentJob): Promise<undefined> {
   await document.discard();
 }
 
-/** Failures of one day that say nothing about the others. */
+/** Errors that concern one slice only. */
 const ofOneDay = new Set<ErrorId>(['E-PENDING', 'E-CURSOR']);
 
-/** Behind a day that failed, the others are read and kept, so that only that day is missing. */
+/** Writes the open slices. After a slice fails, the later ones are still read into their spills. */
 async function writeSlices(
   { document, ahead, job }: DocumentJob,
   output: Output,
@@ -130,7 +130,7 @@ async function writeSlices(
         if (left !== undefined) job.warn(left);
       }
     } catch (error) {
-      // The first records are not known without those of a day that failed.
+      // With a limit, the first records are undefined once a slice failed.
       const isWanted = log.resumable && limit === Number.POSITIVE_INFINITY;
       if (!isWanted || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {
         throw error;
@@ -164,7 +164,7 @@ interface AheadOptions {
   readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<SpillFile>;
 }
 
-/** Reads the slices that follow the one whose turn it is: a late day holds up no other. */
+/** Reads later slices into spills while an earlier one is written, so that no slice blocks another. */
 class ReadAhead {
   readonly #options: AheadOptions;
   readonly #begun = new Map<PlannedSlice, Promise<SpillFile>>();
@@ -177,8 +177,8 @@ class ReadAhead {
   }
 
   /**
-   * It is this slice's turn: hands it out if it was begun, or when it is `spilled` in any case.
-   * Undefined: the caller reads it. Meanwhile the slices after it are read.
+   * Returns the spill of the slice whose turn it is, and reads the slices after it. Undefined if
+   * the slice was not started and need not be `spilled`: the caller reads it directly.
    */
   take(
     slice: PlannedSlice,
@@ -191,7 +191,7 @@ class ReadAhead {
     return begun;
   }
 
-  /** Gives up what is being read, and lets go of the spills that were never asked for. */
+  /** Aborts reading and closes the spills that were not taken. */
   async close(): Promise<void> {
     this.#stop.abort();
     const left = await Promise.allSettled(this.#begun.values());
@@ -214,6 +214,6 @@ class ReadAhead {
       this.#reading -= 1;
       this.#fill(1);
     };
-    spill.then(ended, ended); // why it failed is told when its turn comes
+    spill.then(ended, ended); // `take` passes the error on
   }
 }

@@ -16,58 +16,58 @@ export interface PlannedSlice {
   readonly openSpill: (resume: Checkpoint | undefined) => Promise<SpillFile>;
 }
 
-/** What a slice's pages are written to: an output, or a spill until it is their turn. */
+/** Destination of a slice's pages: an output, or a spill until the slice's turn comes. */
 export type PageTarget = Pick<
   Output,
   'name' | 'rewindable' | 'writePage' | 'checkpoint' | 'rewind' | 'sync'
 >;
 
-/** One document and the cursors whose records it holds, in order. */
+/** One document and its slices, in order. */
 export interface ExportDocument {
   readonly slices: readonly PlannedSlice[];
-  /** `resume`: goes on in what an earlier process left. */
+  /** Opens the document; with `resume`, continues the partial file of an earlier process. */
   readonly open: (resume: Checkpoint | undefined) => Promise<Output>;
-  /** Publishes what an earlier process sealed. */
+  /** Publishes a document that an earlier process sealed. */
   readonly publish: (sealed: FileMark) => Promise<void>;
-  /** Removes what processes that were ended left beside the published document. */
+  /** Removes temporary files that killed processes left beside the published document. */
   readonly tidy: () => Promise<void>;
-  /** Removes a document that is not to be published. */
+  /** Removes a document that will not be published. */
   readonly discard: () => Promise<void>;
 }
 
-/** One export: what is written, from where, and what its requests need. */
+/** One export: documents, journal, and what its requests need. */
 export interface ExportJob {
   readonly documents: readonly ExportDocument[];
   readonly log: ExportJournal;
-  /** Whether an earlier process began this run. */
+  /** An earlier process started the run. */
   readonly resumed: boolean;
-  /** What is written for a page, where it is not the page itself. */
+  /** Transforms a page before it is written. */
   readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
-  /** Whether a slice whose cursor is refused is asked for again, once: days of events. */
+  /** Restart a slice once if its cursor is refused. */
   readonly restarts: boolean;
-  /** A document with fewer is not published. */
+  /** Minimum records of a document; one with fewer is not published. */
   readonly minRecords: number;
-  /** Most records in all; infinite, or the export is one document and takes one request at a time. */
+  /** Maximum records; if finite, the export has one document and one request in flight. */
   readonly limit: number;
   readonly client: Client;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
-  /** Aborted by Ctrl-C: reads are given up at once. */
+  /** Aborted by Ctrl-C; reads stop at once. */
   readonly signal: AbortSignal;
   readonly waits: RetryStatus;
-  /** Gets one line for each poll. */
+  /** Receives one line per poll. */
   readonly verbose: (line: string) => void;
   readonly warn: (text: string) => void;
   readonly state: ExportCounters;
   readonly budget: ConcurrencyLimiter;
-  /** Those that no page needs at the moment: they are large, and days of events are many. */
+  /** Pool of unused scanners: they are large, and slices are many. */
   readonly scanners: PageScanner[];
   readonly option: OptionName;
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }
 
-/** Where an export stands; changed as it goes, and shown by whoever looks. */
+/** Counters of a running export, read by the progress display. */
 export type ExportCounters = ReturnType<typeof newExportCounters>;
 
 export const newExportCounters = () => ({
@@ -75,18 +75,18 @@ export const newExportCounters = () => ({
   retries: 0,
   records: 0,
   pages: 0,
-  /** Of pages, so far. */
+  /** Bytes of the pages so far. */
   bytesReceived: 0,
-  /** Of all documents that are complete, and of the one being written. */
+  /** Bytes of complete documents and of the one being written. */
   bytes: 0,
-  /** Time spent between the polls of cursors that were not ready. */
+  /** Time between polls of cursors that were not ready. */
   pendingMs: 0,
-  /** Cursors followed to their end, and how many there are. */
+  /** Slices read completely, and all slices. */
   slicesDone: 0,
   slices: 0,
-  /** Documents that have their final name, and those that were too short to get it. */
+  /** Documents that were published, and those with too few records. */
   published: new Set<number>(),
   short: new Set<number>(),
-  /** What the run is waiting for; undefined while pages arrive. */
+  /** Reason for waiting; undefined while pages arrive. */
   note: undefined as string | undefined,
 });

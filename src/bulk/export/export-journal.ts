@@ -2,17 +2,17 @@ import { GroupCommit, type Journal } from '../journal/journal.js';
 import { replay, type EntryOf } from '../journal/journal-format.js';
 import type { Checkpoint, FileMark } from '../../output/output.js';
 
-/** What an entry says of a file is true once that is on the disk. */
+/** A file that must be synced before the journal may refer to its content. */
 interface Target {
   sync(): Promise<void>;
 }
 
 /**
- * Commits how far an export came, always after what it says has become true: the data is on the
- * disk before the entry that names it. Without a journal nothing is kept, and nothing synced.
+ * Commits the progress of an export: data is synced before the entry that refers to it. Without a
+ * journal nothing is written or synced.
  */
 export class ExportJournal {
-  /** Of earlier processes; what this one adds is not in it. */
+  /** State left by earlier processes. */
   readonly earlier: ExportResumeState;
   readonly #journal: Journal<ExportEntry> | undefined;
   readonly #commits = new GroupCommit(() => this.#commit());
@@ -30,19 +30,19 @@ export class ExportJournal {
     this.#isEmpty = entries.every(({ kind }) => kind === 'plan');
   }
 
-  /** Whether another process could go on where this one ends. */
+  /** Whether another process can resume the run. */
   get resumable(): boolean {
     return this.#journal !== undefined;
   }
 
-  /** Whether there is something to go on with. */
+  /** Whether there is nothing to resume. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
 
   /**
-   * Resolves when the entry is on the disk, after the target it speaks of. `refused` comes before
-   * the pages are taken back: a file shorter than its entry would look damaged.
+   * Resolves when the target and then the entry are synced. Write `refused` before the pages are
+   * truncated: a file shorter than its entry would look damaged.
    */
   async note(entry: ExportEntry, target?: Target): Promise<void> {
     if (!this.#journal) return;
@@ -62,24 +62,24 @@ export class ExportJournal {
   }
 }
 
-/** A range of days of an event, and the file that its records go to; undefined: stdout. */
+/** A range of days of an event, and the file of its records; undefined is stdout. */
 export interface FileSlice {
   readonly eventName: string;
   readonly from: number;
   readonly to: number;
   readonly file: string | undefined;
-  /** The file is there, and is replaced when this one is whole. */
+  /** Replaces the existing file when complete. */
   readonly replaces?: boolean;
 }
 
-/** What must be the same when the export is resumed; `options` by flag, as typed. */
+/** Options and range that a resume must repeat; `options` by flag. */
 export interface ExportPlan {
   readonly options: Readonly<Record<string, unknown>>;
-  /** The files as they are named, and how many slices each of them holds. */
+  /** File names as typed, and their numbers of slices. */
   readonly documents: readonly { readonly file: string; readonly slices: number }[];
   readonly from: number;
   readonly to: number;
-  /** Those that were chosen, by absolute paths, of an export that leaves out what is there; else all of the range. */
+  /** Chosen slices with absolute paths (`--missing`); absent if all of the range. */
   readonly chosen?: readonly FileSlice[];
 }
 
@@ -90,25 +90,24 @@ interface OfDocument {
   readonly document: number;
 }
 
-/** A page is on the disk; `next` is null after the last. */
+/** A synced page; `next` is null after the last. */
 interface CommittedPage extends OfSlice {
   readonly next: string | null;
   readonly records: number;
-  /** Where the slice's target stood after it. */
+  /** Checkpoint of the slice's target after the page. */
   readonly at: Checkpoint;
 }
 
 /**
- * What the journal of an export can say. Slices and documents are numbered over the whole run,
- * from 0.
+ * Entries of an export's journal. Slices and documents are numbered over the whole run, from 0.
  */
 export const exportEntries = {
   /**
-   * First of all: what was asked for, with relative dates resolved. A resume of an export that leaves
-   * out what is there may add another one, with documents that come after those before.
+   * First entry: the request with relative dates resolved. Resuming with `--missing` may add
+   * another plan, whose documents follow the earlier ones.
    */
   plan(_: ExportResumeState, __: { readonly plan: ExportPlan }): void {},
-  /** A cursor was given; the slice's pages go to its document, or to a spill of its own. */
+  /** A cursor was opened; the slice's pages go to its document, or to its spill. */
   opened(
     progress: ExportResumeState,
     { slice, cursor, spilled }: OfSlice & { readonly cursor: string; readonly spilled: boolean },
@@ -125,28 +124,28 @@ export const exportEntries = {
       return { at, cursor: next, records: was.records + records, pages: was.pages + 1 };
     });
   },
-  /** The cursor was refused: the slice's pages are void, it begins again. */
+  /** The cursor was refused: the slice's pages are dropped, and it restarts. */
   refused(progress: ExportResumeState, { slice }: OfSlice): void {
     progress.changeSlice(slice, ({ start, spilled }) => {
       if (!spilled) progress.changeDocument(progress.documentOf(slice), { at: start });
       return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
     });
   },
-  /** All of the slice's spill stands in its document. */
+  /** The slice's spill was copied to its document. */
   merged(progress: ExportResumeState, { slice, at }: OfSlice & { readonly at: Checkpoint }): void {
     progress.changeSlice(slice, () => {
       progress.advance(slice, at);
       return { merged: true };
     });
   },
-  /** The document is complete under its partial name, and on the disk. */
+  /** The document is complete and synced under its partial name. */
   sealed(
     progress: ExportResumeState,
     { document, mark }: OfDocument & { readonly mark: FileMark },
   ): void {
     progress.changeDocument(document, { sealed: mark });
   },
-  /** The document has too few records, and is not wanted. */
+  /** The document has too few records and is not published. */
   short(progress: ExportResumeState, { document }: OfDocument): void {
     progress.changeDocument(document, { short: true });
   },
@@ -159,13 +158,13 @@ export const exportEntries = {
 export type ExportEntry = EntryOf<typeof exportEntries>;
 
 export interface SliceProgress {
-  /** Where its target stood before its first page. */
+  /** Checkpoint of the target before the first page. */
   readonly start: Checkpoint;
-  /** Where its target stands. */
+  /** Checkpoint of the target now. */
   readonly at: Checkpoint;
   readonly spilled: boolean;
   readonly merged: boolean;
-  /** The cursor to go on with; null when all pages are there; undefined when it needs a new one. */
+  /** Next cursor; null after the last page; undefined if a new one must be opened. */
   readonly cursor: string | null | undefined;
   /** All cursors so far. */
   readonly seen: Set<string>;
@@ -182,7 +181,7 @@ interface DocumentProgress {
 
 export const emptyCheckpoint: Checkpoint = { bytes: 0, crc: 0, records: 0 };
 
-/** How far a run came, from its journal. */
+/** Progress of a run, replayed from its journal. */
 export class ExportResumeState {
   readonly slices = new Map<number, SliceProgress>();
   readonly documents = new Map<number, DocumentProgress>();
@@ -192,7 +191,7 @@ export class ExportResumeState {
     this.documentOf = documentOf;
   }
 
-  /** What stands in documents and spills. */
+  /** Counts of records and pages in documents and spills. */
   get counts(): { records: number; pages: number; slicesDone: number } {
     const slices = [...this.slices.values()];
     return {
@@ -215,7 +214,7 @@ export class ExportResumeState {
     if (progress) this.slices.set(slice, { ...progress, ...change(progress) });
   }
 
-  /** More stands in the slice's document. */
+  /** Advances the checkpoint of the slice's document. */
   advance(slice: number, at: Checkpoint): void {
     this.changeDocument(this.documentOf(slice), { at });
   }

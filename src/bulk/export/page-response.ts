@@ -11,50 +11,52 @@ import {
 } from '../../text/page-scanner.js';
 import type { Client, PageBody } from '../../client/client.js';
 
-/** What the answer to a cursor says (specification, "Bulk read cursor cycle"). */
+/** Response to a cursor (docs/service-api.md, "Reads"). */
 export type PageResponse =
   | { readonly kind: 'page'; readonly page: ScannedPage; readonly next: string | undefined }
   | { readonly kind: 'pending' }
-  /** Corrupt or expired: the service will not take this cursor again. */
+  /** The cursor is corrupt or expired. */
   | { readonly kind: 'refused'; readonly message: string };
 
 /**
- * Reads one attempt's answer into the scanner. A body that is no whole page is the attempt's
- * failure, and may be asked for again; a whole page that says nothing known throws E-ANSWER.
- * `tellNext` gets the next cursor as soon as it has been read, often long before the page ends.
+ * Reads the response of one attempt into the scanner. A body that is not a complete page is a
+ * failure of the attempt and may be retried; a complete body of unknown shape throws E-ANSWER.
+ * `onNextCursor` receives the next cursor as soon as it is read, often long before the page ends.
  */
 export async function readPage(
   attempt: Attempt<PageBody>,
   scanner: PageScanner,
-  { client, tellNext }: Reading,
+  { client, onNextCursor }: Reading,
 ): Promise<Attempt<PageResponse>> {
   if (!attempt.ok) {
     const answer = refusalAnswer(attempt.failure);
     return answer === undefined ? attempt : { ok: true, answer };
   }
-  const page = await scanBody(attempt.answer, scanner, tellNext);
-  const { shown } = client;
-  const answer = page.members.status === 'fail' ? failAnswer(page, shown) : pageAnswer(page, shown);
+  const page = await scanBody(attempt.answer, scanner, onNextCursor);
+  const { redact } = client;
+  const answer =
+    page.members.status === 'fail' ? failAnswer(page, redact) : pageAnswer(page, redact);
   if (answer.kind === 'page' && answer.next !== undefined) client.checkCursor(answer.next);
   return { ok: true, answer };
 }
 
 interface Reading {
-  readonly client: Pick<Client, 'shown' | 'checkCursor'>;
-  readonly tellNext: (cursor: string) => void;
+  readonly client: Pick<Client, 'redact' | 'checkCursor'>;
+  readonly onNextCursor: (cursor: string) => void;
 }
 
 async function scanBody(
   { length, read }: PageBody,
   scanner: PageScanner,
-  tellNext: (cursor: string) => void,
+  onNextCursor: (cursor: string) => void,
 ): Promise<ScannedPage> {
   try {
     scanner.reset(length);
     await read((chunk) => {
       scanner.push(chunk);
       const { nextCursor } = scanner;
-      if (typeof nextCursor === 'string' && cursorPattern.test(nextCursor)) tellNext(nextCursor);
+      if (typeof nextCursor === 'string' && cursorPattern.test(nextCursor))
+        onNextCursor(nextCursor);
     });
     return scanner.end();
   } catch (error) {
@@ -66,54 +68,58 @@ async function scanBody(
 const unreadable = (what: string): Failure => ({
   kind: 'unreadable',
   sent: true,
-  message: `HTTP 200 with a body that is no page: ${what}`,
+  message: `HTTP 200 with a body that is not a page: ${what}`,
 });
 
-/** `records` without status success, or success with neither records nor an end, is no page. */
-function pageAnswer(page: ScannedPage, shown: Redact): PageResponse {
+/** Converts a success body; throws E-ANSWER unless it has status success and records or an end. */
+function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
   const { status, records, next_cursor: next } = page.members;
   const isLast = next === undefined || next === null || next === '';
   if (status !== 'success')
     throw noPage(
-      shown(
+      redact(
         `its status is ${typeof status === 'string' ? JSON.stringify(status) : (toText(status) ?? 'missing')}`,
       ),
     );
-  if (records === 'other') throw noPage('its "records" is no array');
+  if (records === 'other') throw noPage('its "records" is not an array');
   if (records === undefined && !isLast) throw noPage('it has a next_cursor but no "records"');
   if (isLast) return { kind: 'page', page, next: undefined };
-  if (typeof next !== 'string') throw noPage('its next_cursor is no text');
-  if (!cursorPattern.test(next)) throw noPage('its next_cursor cannot go into a URL');
+  if (typeof next !== 'string') throw noPage('its next_cursor is not a string');
+  if (!cursorPattern.test(next)) throw noPage('its next_cursor is invalid in a URL');
   return { kind: 'page', page, next };
 }
 
 const noPage = (why: string): EngagectlError =>
-  new EngagectlError('E-ANSWER', 'the service answered a cursor with something that is no page', {
-    why,
-    fix: 'check the base URL: engagectl config show',
-  });
+  new EngagectlError(
+    'E-ANSWER',
+    'the service answered a cursor with something that is not a page',
+    {
+      why,
+      fix: 'check the base URL: engagectl config show',
+    },
+  );
 
-/** A fail body: pending, a refused cursor, or, by its code, the failure of that HTTP status. */
-function failAnswer({ members }: ScannedPage, shown: Redact): PageResponse {
+/** Converts a fail body: pending, a refused cursor, or the failure that its code stands for. */
+function failAnswer({ members }: ScannedPage, redact: Redact): PageResponse {
   const { code, error } = members;
   const words = toText(error) ?? 'no reason given';
   const number = /^\d{1,9}$/.test(String(code)) ? Number(code) : undefined;
   if (number === requestCodes.pending) return { kind: 'pending' };
   const namesCursor = /\bcursor\b/i.test(words);
   if (isRefusedCursor(number, namesCursor) || isWord(members)) {
-    return { kind: 'refused', message: shown(words) };
+    return { kind: 'refused', message: redact(words) };
   }
-  if (number === undefined) throw noPage(shown(`it is a failure without a code: ${words}`));
-  const message = shown(`HTTP 200, code ${number}: ${words}`);
+  if (number === undefined) throw noPage(redact(`it is a failure without a code: ${words}`));
+  const message = redact(`HTTP 200, code ${number}: ${words}`);
   throw new RequestFailure({ kind: 'refused', sent: true, status: number, message });
 }
 
-/** How an expired cursor is answered is not documented: code 3, a text, or a code that is a word. */
+/** The response to an expired cursor is undocumented: code 3, a text, or a code that is a word. */
 const isRefusedCursor = (code: number | undefined, namesCursor: boolean): boolean =>
   code === requestCodes.incorrectUsage || (code !== 429 && namesCursor);
 const isWord = ({ code }: PageMembers): boolean => typeof code === 'string' && /\D/.test(code);
 
-/** The same under an HTTP status of its own. */
+/** Converts a failure with an HTTP status that means pending or a refused cursor. */
 function refusalAnswer(failure: Failure): PageResponse | undefined {
   if (failure.kind !== 'refused') return undefined;
   const { status, message, namesCursor = false } = failure;

@@ -4,26 +4,26 @@ import { CursorExpiredError, followCursor, openCursor, type CursorState } from '
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
 import type { SliceProgress } from './export-journal.js';
 
-/** Most pages of a slice that are written and not yet on the disk. */
+/** Maximum pages of a slice that are written and not yet synced. */
 const mostWaiting = 8;
 
 interface SliceJob {
   readonly planned: PlannedSlice;
   readonly target: PageTarget;
-  /** Whether the target is a spill of the slice's own. */
+  /** The target is the slice's own spill. */
   readonly spilled: boolean;
   readonly job: ExportJob;
 }
 
-/** What of a slice stands in its target. */
+/** Records and pages of a slice in its target. */
 interface SliceCounts {
   records: number;
   pages: number;
 }
 
 /**
- * Reads a slice whole, or goes on where an earlier process ended. The pages of a cursor that was
- * refused are taken back: no mixed snapshots.
+ * Reads a slice completely, or continues where an earlier process stopped. If the cursor is
+ * refused, its pages are truncated, so that a slice never mixes snapshots.
  */
 export async function readSlice(sliceJob: SliceJob): Promise<void> {
   const { planned, target, job } = sliceJob;
@@ -42,7 +42,7 @@ export async function readSlice(sliceJob: SliceJob): Promise<void> {
     state.records -= counts.records;
     state.pages -= counts.pages;
     const { eventName, from } = planned.query;
-    job.warn(`${eventName}, ${from}: ${error.message}; starting this slice again`);
+    job.warn(`${eventName}, ${from}: ${error.message}; restarting this slice`);
     await copyPages(sliceJob, { records: 0, pages: 0 }, undefined);
   }
   state.slicesDone += 1;
@@ -54,9 +54,9 @@ function cannotTakeBack(
   { records }: SliceCounts,
 ) {
   const { name } = target;
-  const why = `${countOf(records, 'record')} of that cursor went to ${name} and cannot be taken back`;
+  const why = `${countOf(records, 'record')} of that cursor went to ${name}, which cannot be truncated`;
   const file = option('output', '<file>');
-  return new CursorExpiredError(message, option, `${why}; with ${file} it would start again`);
+  return new CursorExpiredError(message, option, `${why}; with ${file} the slice would restart`);
 }
 
 async function copyPages(
@@ -81,13 +81,13 @@ async function copyPages(
         state.pages += 1;
         state.bytesReceived += page.bytes.length;
       }
-      // Behind the writing, so that the disk is not waited for at every page.
+      // Commits run behind the writes, so that no page waits for the disk.
       waiting += 1;
       const at = target.checkpoint();
       committed = job.log
         .note({ kind: 'page', slice: planned.index, next: next ?? null, records, at }, target)
-        .then(() => void (waiting -= 1)); // none after one that failed
-      committed.catch(() => undefined); // it is told by whoever waits next
+        .then(() => void (waiting -= 1));
+      committed.catch(() => undefined); // the next await reports it
       if (waiting >= mostWaiting) await committed;
       if (state.records >= limit) break;
     }

@@ -259,7 +259,8 @@ async function pruneRuns({
   const forgotten = await forgetRuns(old, { root, words: cliAdvice, busy });
   if (!how.json) {
     for (const file of forgotten.removed) said.note(`removed ${file}`);
-    for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
+    for (const file of forgotten.left)
+      said.warn(`left ${file}: it changed since the export wrote it`);
   }
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;

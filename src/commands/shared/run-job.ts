@@ -196,7 +196,7 @@ function withResumeAdvice(error: EngagectlError, wayOn: string | undefined): Eng
 
 /** For whom the service may need more time. */
 const patienceFlags: Readonly<Partial<Record<string, string>>> = {
-  'E-UNAVAILABLE': '--max-attempts and --retry-for give it more time',
+  'E-UNAVAILABLE': '--max-attempts and --retry-for allow more time',
   'E-PENDING': '--pending-timeout waits longer',
 };
 

@@ -207,7 +207,7 @@ function jobOf(
       client &&
       ((body, signal, attempt) =>
         client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...attempt })),
-    redact: client?.shown ?? ((text) => text),
+    redact: client?.redact ?? ((text) => text),
     endpoint: `POST ${endpointPaths[name]}`,
     request: {
       frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },

@@ -738,7 +738,7 @@ describe('the figures of a run', () => {
     await using served = await serve([answer(500), accept()]);
     const argv = ['upload', profiles(served.world, 3), '-v'];
     const { summary, stderr } = await run(served.world, argv);
-    expect(stderr).toMatch(/500.*; again in \d+ ms/);
+    expect(stderr).toMatch(/500.*; retrying in \d+ ms/);
     const bodies = served.server.received.map(({ body }) => body.length);
     expect([bodies.length, summary.requests, summary['retries']]).toEqual([2, 2, 1]);
     expect(summary['bytesSent']).toBe(bodies[0]! + bodies[1]!);

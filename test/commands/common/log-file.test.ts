@@ -37,7 +37,7 @@ it('has all that -v tells, with its time and kind, though nothing is shown', asy
   const host = '127\\.0\\.0\\.1:\\d+';
   const request = `^verbose POST ${host}/1/upload, users\\.csv:2-4 \\(2 records\\): 200, \\d+ bytes, \\d+ ms$`;
   expect(told).toContainEqual(expect.stringMatching(new RegExp(request)));
-  const again = `^verbose POST /1/upload \\(${host}\\): HTTP 503.*; again in \\d+ ms$`;
+  const again = `^verbose POST /1/upload \\(${host}\\): HTTP 503.*; retrying in \\d+ ms$`;
   expect(told).toContainEqual(expect.stringMatching(new RegExp(again)));
   expect(told).toContain('warning users.csv:3: validate: column "Age": "x" is not an integer');
   expect(told).toContain('summary uploaded 2 of 3 users; 1 rejected');

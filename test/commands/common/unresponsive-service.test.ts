@@ -28,7 +28,7 @@ it.each([
   const runtime = world.runtime();
   const monotonic = () => (service.requests().length === 0 ? 0 : 7000);
   const ended = main(argv, { ...runtime, monotonic });
-  const told = `waiting for ${new URL(service.url).host}: no answer for 7 s, given up after 60 s`;
+  const told = `waiting for ${new URL(service.url).host}: no response for 7 s, timeout after 60 s`;
   await until(() => runtime.output().stderr.includes(told), {
     message: () => `${told}, but only: ${runtime.output().stderr}`,
   });

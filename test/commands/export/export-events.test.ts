@@ -151,7 +151,7 @@ describe('engagectl export-events', () => {
       const world = makeWorld({ env: server.env });
       const { code, stdout, stderr } = await world.run([...command, '-o', file, '--json']);
       expect(code).toBe(0);
-      expect(stderr).toContain('starting this slice again');
+      expect(stderr).toContain('restarting this slice');
       expect(JSON.parse(stdout)).toMatchObject({ records: 6, pages: 6 });
       expect(readdirSync(world.cwd)).toEqual(readdirSync(expected.cwd));
       for (const name of readdirSync(world.cwd)) {

@@ -181,7 +181,7 @@ describe('engagectl export-profiles', () => {
       'E-ANSWER',
     ],
     [
-      'a cursor that cannot go into a URL',
+      'a cursor that is invalid in a URL',
       () => '{"status":"success","records":[{}],"next_cursor":"a&b c"}',
       'E-ANSWER',
     ],
@@ -272,7 +272,7 @@ describe('engagectl export-profiles', () => {
     expect(stderr).toContain('pending for 2 s, asked 2 times, next in 3 s');
     expect(stderr).toContain('pending for 9.5 s, asked 4 times, next in 0.5 s');
     expect(stderr).toContain('still not ready after 10 s (asked 5 times)');
-    expect(stderr).toContain('fix: run the same command again later, or wait longer');
+    expect(stderr).toContain('fix: rerun the same command later, or wait longer');
     expect(server.asked).toHaveLength(5); // after 0, 2, 5, 9.5 and 10 seconds
   });
 

@@ -296,7 +296,7 @@ describe('--resume', () => {
     });
     const options = { env: server.env };
     const { code, stderr } = await world.run(argv, options);
-    expect(stderr).toMatch(/vanished during the run[^]*--fresh/);
+    expect(stderr).toMatch(/disappeared during the run[^]*--fresh/);
     expect(code).toBe(9);
     expect((await world.run([...argv, '--resume'], options)).code).toBe(8);
   });
