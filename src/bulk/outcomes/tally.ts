@@ -84,7 +84,7 @@ export class Tally {
   otherShard(rows: RowBlock, count: number): void {
     this.counts.otherShards = (this.counts.otherShards ?? 0) + count;
     this.log.skipped(rows, count);
-    rows.memory?.letGo(count);
+    rows.memory?.release(count);
   }
 
   notSent(rows: RowBlock, row: number, error: string): void {
@@ -131,7 +131,7 @@ export class Tally {
   #end(rows: RowBlock, ordinal: number, how: keyof CommittedCounts | 'notSent', count = 1): void {
     this.counts[how] += count;
     if (how !== 'notSent') this.log.record(rows, ordinal, how, count);
-    rows.memory?.letGo(count);
+    rows.memory?.release(count);
   }
 }
 
