@@ -11,36 +11,36 @@ import { Breaks } from '../event-loop.js';
 import { standardCell } from './csv-splitter.js';
 import type { TextBuffer } from './text-buffer.js';
 
-/** Work on a line above the header; see Breaks. */
+/** Cost of a line above the header, in units of Breaks. */
 const lineUnits = 64;
 
-/** More columns than any record of the service may have keys. */
-const mostColumns = 16_384;
+/** Far more columns than the service accepts keys in a record. */
+const maxColumns = 16_384;
 
 interface Header {
   readonly names: readonly string[];
-  /** Physical line after it. */
+  /** Physical line that follows the header. */
   readonly nextLine: number;
 }
 
 export interface HeaderInput {
   readonly window: TextBuffer;
   readonly csv: CsvProgram;
-  /** The file, for messages. */
+  /** File name for messages. */
   readonly name: string;
   readonly maxRecordBytes: number;
 }
 
 /**
- * Takes the header line of a CSV off the window. Throws EngagectlError E-HEADER,
- * E-HEADER-EMPTY or E-HEADER-DUPLICATE, naming the column.
+ * Reads the header line of a CSV and removes it from the window. Throws EngagectlError E-HEADER,
+ * E-HEADER-EMPTY or E-HEADER-DUPLICATE with the name of the column.
  */
 export async function readHeader(input: HeaderInput, markers: CsvDialect): Promise<Header> {
   const row = await firstRow(input, markers);
   if (!row) {
     throw headerError(input.name, 1, 'E-HEADER', {
       problem: 'has no header line',
-      why: 'the first line of a CSV or TSV names the columns, and this input is empty',
+      why: 'the first line of a CSV or TSV must name the columns, and this input is empty',
       fix: 'put the column names on the first line',
     });
   }
@@ -49,7 +49,7 @@ export async function readHeader(input: HeaderInput, markers: CsvDialect): Promi
   return row;
 }
 
-/** A bare list has one column; a first line that is this column's own name is taken off. */
+/** Reads the header of a bare list, which has one column: removes the first line if it is the column's name. */
 export async function readListHeader(
   input: HeaderInput,
   column: string,
@@ -61,39 +61,41 @@ export async function readListHeader(
   return { names: [column], nextLine: row.nextLine };
 }
 
-/** The first row that is neither blank nor a comment, and where it ends; undefined when the text holds none. */
+/** Finds the first row that is neither blank nor a comment, and its end; undefined if there is none. */
 async function firstRow(
   { window, csv, name, maxRecordBytes }: HeaderInput,
   markers: CsvDialect,
 ): Promise<(Header & { readonly line: number; readonly next: number }) | undefined> {
   const scanner = new CsvScanner(csv, markers);
   const breaks = new Breaks();
-  scanner.begin(window.bytes, mostColumns, window.ended);
+  scanner.begin(window.bytes, maxColumns, window.ended);
   let start = 0;
   for (let line = 1; ; line++) {
     let record = scanner.scan(start);
     while (record.next === BEYOND || start === window.bytes.length) {
       if (window.ended) return undefined;
       if (window.bytes.length > maxRecordBytes + 2) {
-        throw start > 0 ? tooLow(name, maxRecordBytes) : tooLong(name, line, maxRecordBytes);
+        throw start > 0
+          ? noHeaderWithin(name, maxRecordBytes)
+          : tooLong(name, line, maxRecordBytes);
       }
       await window.grow();
-      scanner.begin(window.bytes, mostColumns, window.ended);
+      scanner.begin(window.bytes, maxColumns, window.ended);
       record = scanner.scan(start);
     }
-    if (breaks.areDue(lineUnits)) await breaks.take(); // blank lines and comments may be many
+    if (breaks.areDue(lineUnits)) await breaks.take(); // there may be many blank lines and comments
     const { next, end, width, fault } = record;
     if (fault) throw quotingError(fault, { name, line, start });
-    if (width > mostColumns) throw tooWide(name, line, width);
+    if (width > maxColumns) throw tooWide(name, line, width);
     if (end > start && width > 0) {
-      const names = texts(window.bytes, record, { name, line, markers });
+      const names = cellTexts(window.bytes, record, { name, line, markers });
       return { names, line, next, nextLine: line + 1 + record.lineEnds };
     }
     start = next;
   }
 }
 
-function texts(
+function cellTexts(
   bytes: Buffer,
   { width, cells }: CsvRecord,
   { name, line, markers }: { name: string; line: number; markers: CsvDialect },
@@ -122,7 +124,7 @@ function checkHeader(names: readonly string[], name: string, line: number): void
   const twice = names.find((column) => seen.size === seen.add(column).size)!;
   throw headerError(name, line, 'E-HEADER-DUPLICATE', {
     problem: `column ${JSON.stringify(twice)} appears twice`,
-    why: `it is column ${names.indexOf(twice) + 1} and column ${names.lastIndexOf(twice) + 1}, and only one value could be sent`,
+    why: `it is column ${names.indexOf(twice) + 1} and column ${names.lastIndexOf(twice) + 1}, but a record has each key only once`,
     fix: 'rename or remove one of the two',
   });
 }
@@ -135,7 +137,7 @@ function quotingError(
     file: name,
     line,
     column: where - start + 1,
-    why: 'in CSV a cell that holds a quote is quoted as a whole, and the quote in it is doubled',
+    why: 'a CSV cell that contains a quote must be quoted as a whole, with the inner quote doubled',
     fix: 'correct the first line',
   });
 }
@@ -143,29 +145,29 @@ function quotingError(
 const tooLong = (name: string, line: number, maxRecordBytes: number): EngagectlError =>
   headerError(name, line, 'E-HEADER', {
     problem: `the header line is longer than ${maxRecordBytes} bytes`,
-    why: 'either the input is no CSV, or a quote on its first line is never closed',
-    fix: 'correct the first line, or name the format with --input-format',
+    why: 'the input is not CSV, or a quote on its first line is never closed',
+    fix: 'correct the first line, or set the format with --input-format',
   });
 
-const tooLow = (name: string, maxRecordBytes: number): EngagectlError =>
+const noHeaderWithin = (name: string, maxRecordBytes: number): EngagectlError =>
   headerError(name, 1, 'E-HEADER', {
-    problem: `no header line ends within the first ${maxRecordBytes} bytes`,
-    why: 'the input begins with blank lines or comments',
+    problem: `no header line within the first ${maxRecordBytes} bytes`,
+    why: 'the input starts with blank lines or comments',
     fix: 'put the column names on the first line',
   });
 
 const tooWide = (name: string, line: number, columns: number): EngagectlError =>
   headerError(name, line, 'E-HEADER', {
-    problem: `the header names ${columns} columns, the most is ${mostColumns}`,
-    why: 'the service takes far fewer keys in a record',
+    problem: `the header has ${columns} columns, but at most ${maxColumns} are allowed`,
+    why: 'the service accepts far fewer keys in a record',
     fix: 'check the delimiter and the line ends of the file',
   });
 
 const notUtf8 = (name: string, line: number): EngagectlError =>
   headerError(name, line, 'E-HEADER', {
     problem: 'the header line is not valid UTF-8',
-    why: 'the file has another encoding, or is no text',
-    fix: 'name its encoding, for example --encoding windows-1252',
+    why: 'the file has another encoding, or is not text',
+    fix: 'set its encoding, for example --encoding windows-1252',
   });
 
 function headerError(

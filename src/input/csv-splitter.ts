@@ -21,17 +21,17 @@ import { EngagectlError } from '../errors.js';
 import type { RowParseError } from './row-block.js';
 import type { InputOptions } from './input-format.js';
 
-/** A window seldom holds more. */
+/** Bytes scanned at once; most windows are smaller. */
 const usualBytes = 512 * 1024;
 
-/** One for all, for a block keeps it. */
+/** Shared by all blocks without errors. */
 const none: readonly RowParseError[] = [];
 
 /**
- * Cuts CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
- * line, inside quotes too; blank lines and comments are no records. After a quoting error it resumes on the line
- * after the error: no record is made of the inside of a quoted cell. A quote that is never closed is where the
- * input ends, unless `recovers` says to resume on the next line.
+ * Splits CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
+ * line, also inside quotes; blank lines and comments are skipped. After a quoting error it resumes on the line
+ * after the error, so that the content of a quoted cell never becomes a record. A quote that is never closed ends
+ * the input, unless `recovers` is set: then it resumes on the next line.
  */
 export class CsvSplitter implements RecordSplitter {
   readonly header: readonly string[];
@@ -41,7 +41,7 @@ export class CsvSplitter implements RecordSplitter {
   readonly #scanner: CsvScanner;
   readonly #recovers: boolean;
   readonly #maxRecordBytes: number;
-  /** What is left of the record that is passed over: cells, or only the line of an error. */
+  /** Rest of the record being skipped: cells, or only the line of an error. */
   #skipping: 'cells' | 'line' | undefined;
 
   constructor(
@@ -58,7 +58,7 @@ export class CsvSplitter implements RecordSplitter {
     this.#scanner = new CsvScanner(program, markers, { recovers });
   }
 
-  /** Most windows whole; the scanner copies its text, and a long one is cut many times. */
+  /** Splits most windows at once, and long ones in parts, because the scanner copies its text each time. */
   cut(text: Buffer, line: number, last: boolean): SplitRecords {
     for (let size = usualBytes; ; size *= 2) {
       const isWhole = text.length <= size;
@@ -80,7 +80,7 @@ export class CsvSplitter implements RecordSplitter {
     return unescapeCells(text, long ? cutBefore(long, cut) : cut, this.markers);
   }
 
-  /** A cell of several lines is passed over as a whole, or its lines would be taken for records. */
+  /** Skips a cell of several lines as a whole, because its lines would look like records. */
   skip(text: Buffer, line: number, last: boolean): Skip {
     const { comment } = this.markers;
     const isComment = comment.length > 0 && text.indexOf(comment) === 0;
@@ -91,7 +91,7 @@ export class CsvSplitter implements RecordSplitter {
     return skip;
   }
 
-  /** `text` begins with a cell. */
+  /** Skips cells; `text` starts with a cell. */
   #skipCells(text: Buffer, line: number, last: boolean): Skip {
     this.#scanner.begin(text, this.header.length, last);
     const { next, lineEnds, lastCell, fault } = this.#scanner.scan(0, { isRest: true });
@@ -101,7 +101,7 @@ export class CsvSplitter implements RecordSplitter {
     const isQuoted = quote.length > 0 && text.indexOf(quote, lastCell) === lastCell;
     if (isQuoted && text.length - lastCell > this.#maxRecordBytes + 2)
       return this.#skipFault({ what: openQuote, where: lastCell, line, lineEnds }, text, last);
-    // Of a plain cell, as much is kept as may be the beginning of what ends it.
+    // An unquoted cell may end with the start of a delimiter, which must stay in the window.
     const used = isQuoted ? lastCell : Math.max(lastCell, text.length - 2 * longestMarker);
     return { used, line: line + lineEnds, done: false };
   }
@@ -115,9 +115,9 @@ export class CsvSplitter implements RecordSplitter {
     return { ...skip, used: skip.used + where };
   }
 
-  /** Where a record that is too long has a quoted cell that is: its quote counts as open. */
+  /** Finds a quoted cell longer than a record may be: its quote counts as never closed. */
   #longQuote({ bounds, cells, lines, count }: SplitRecords, text: Buffer) {
-    if (text.length <= this.#maxRecordBytes) return undefined; // as most are: no record is looked at
+    if (text.length <= this.#maxRecordBytes) return undefined;
     for (let record = 0; record < count; record += 1) {
       const at = bounds[2 * record]!;
       if (bounds[2 * record + 1]! - at <= this.#maxRecordBytes) continue;
@@ -142,7 +142,7 @@ export class CsvSplitter implements RecordSplitter {
     if (typeof what === 'number') {
       const cells = what === 1 ? '1 cell' : `${what} cells`;
       const isCut = last && where === text.length && what < this.header.length;
-      const hint = isCut ? '; the last line does not end in a newline: was the file cut?' : '';
+      const hint = isCut ? '; the last line has no line end, so the file may be cut off' : '';
       const error = `${cells}, but the header has ${this.header.length}${hint}`;
       return { at, line, error, raw: rawExcerpt(text.subarray(at, where)) };
     }
@@ -156,7 +156,7 @@ export class CsvSplitter implements RecordSplitter {
   }
 }
 
-/** The records and faults before one of the records. */
+/** Returns the part of a cut before one of its records. */
 const cutBefore = (
   { record, at, place }: { record: number; at: number; place: UnclosedQuote },
   cut: SplitRecords,
@@ -172,7 +172,7 @@ const cutBefore = (
   unclosed: place,
 });
 
-/** Where a fault of quoting lies. */
+/** Returns line and column of a quoting error. */
 const placeOf = (
   { line, lineEnds, where }: Pick<CsvParseError, 'line' | 'lineEnds' | 'where'>,
   text: Buffer,
@@ -182,8 +182,8 @@ const placeOf = (
 };
 
 /**
- * The cut with its cells as RFC 4180 would hold them: where a cell holds an escape or a quotation
- * mark, its content in that form goes behind the text, and its bounds lead there.
+ * Converts cells to RFC 4180 quoting: if a cell contains an escape or a quotation mark, appends its
+ * converted content to the text and points its bounds there.
  */
 function unescapeCells(text: Buffer, cut: SplitRecords, markers: CsvDialect): SplitRecords {
   if (markers.quote.equals(quotationMarkBytes) && markers.escape.equals(quotationMarkBytes))
@@ -205,7 +205,7 @@ function unescapeCells(text: Buffer, cut: SplitRecords, markers: CsvDialect): Sp
 
 const quotationMarkBytes = Buffer.from('"');
 
-/** A cell's content with the escapes of its dialect taken away and quotation marks doubled. */
+/** Returns a cell's content with the escapes of its dialect removed and quotation marks doubled. */
 export function standardCell(
   text: Buffer,
   { from, end }: { from: number; end: number },
@@ -217,7 +217,7 @@ export function standardCell(
   return Buffer.from(plain.replaceAll('"', '""'), 'latin1');
 }
 
-/** By bytes: of a longer character that was escaped, the others are no escapes. */
+/** Removes escapes byte by byte; only the first byte of an escaped character follows its escape. */
 function withoutEscapes(content: string, escape: string): string {
   if (escape === '') return content;
   let plain = '';
@@ -230,13 +230,13 @@ function withoutEscapes(content: string, escape: string): string {
 }
 
 const quotationMark = '"';
-/** One for each dialect: rows that wait hold theirs, and may be of many thousands of files. */
+/** Shared objects, since the waiting rows of many thousands of files refer to them. */
 const dialects = new Map<string, CsvDialect>();
 
 /**
- * The dialect that the options name; by default RFC 4180 with a comma, or a tab for TSV. A bare
- * list is a CSV without delimiter. Throws EngagectlError E-USAGE for markers that leave open what
- * is meant.
+ * Returns the CSV dialect of the options; by default RFC 4180 with a comma, or a tab for TSV. A bare
+ * list is a CSV without delimiter. Throws EngagectlError E-USAGE if delimiter, quote, escape and comment
+ * cannot be distinguished.
  */
 export function dialectOf(format: InputFormat, options: InputOptions): CsvDialect {
   const { quote = quotationMark, escape = quote, comment = '' } = options;
@@ -267,16 +267,18 @@ function delimiterOf(format: InputFormat, named: string | undefined): string {
 function refuseClash(markers: Readonly<Record<string, string>>): void {
   const named = Object.entries(markers).filter(([, text]) => text !== '');
   for (const [flag, text] of named) {
-    if (/[\r\n]/.test(text)) throw clash(flag, text, 'a line break ends the record');
+    if (/[\r\n]/.test(text))
+      throw clash(flag, text, 'it contains a line break, which ends a record');
     if (Buffer.byteLength(text) > longestMarker)
       throw clash(flag, text, `it is longer than ${longestMarker} bytes`);
     const other = named.find(([each, part]) => each !== flag && text.includes(part));
-    if (other) throw clash(flag, text, `it holds that of ${other[0]}, ${JSON.stringify(other[1])}`);
+    if (other)
+      throw clash(flag, text, `it contains that of ${other[0]}, ${JSON.stringify(other[1])}`);
   }
 }
 
 const clash = (flag: string, text: string, why: string): EngagectlError =>
   new EngagectlError('E-USAGE', `${flag} ${JSON.stringify(text)} cannot be used`, {
     why,
-    fix: 'delimiter, quote, escape and comment have to differ: --quote and --escape change two of them',
+    fix: 'make them different with --delimiter, --quote, --escape and --comment',
   });

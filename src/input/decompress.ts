@@ -9,15 +9,15 @@ import {
 import { Breaks } from '../event-loop.js';
 import { shellPath } from '../wording.js';
 
-/** Compressed bytes inflated at once. At most 1032 times as many come out and wait in memory, so the size adapts to that. */
+/** Compressed bytes inflated at once. They expand up to 1032-fold in memory, so the size adapts to the ratio. */
 const sliceBytes = { least: 64, first: 1024, most: 16 * 1024 };
-/** Text that should come out of a slice at most. */
+/** Target for the inflated bytes of a slice. */
 const mostInflated = 1024 * 1024;
 
 /**
- * Decompresses data that its first bytes show to be compressed, whatever its name, and passes on any
- * other. Several gzip members in a row are one text. Throws EngagectlError E-FILE-READ for a cut file, after
- * all that could be inflated, and for a damaged one, after what was inflated up to there.
+ * Decompresses data whose first bytes are those of a compression format, whatever its name, and passes on other
+ * data. Several gzip members in a row are one text. Throws EngagectlError E-FILE-READ for a truncated file, after
+ * yielding everything before the end or the damage.
  */
 export async function* decompress(
   chunks: AsyncIterable<Buffer>,
@@ -30,8 +30,8 @@ export async function* decompress(
 }
 
 /**
- * Slice by slice, and not by `pipeline`, because a stream that fails throws away the text it
- * had already inflated. A failing zlib stream calls no callback, it only emits.
+ * Inflates slice by slice instead of with `pipeline`, because a failing stream discards the text it
+ * has already inflated. A failing zlib stream calls no callback; it only emits an error.
  */
 async function* inflate(
   chunks: AsyncIterable<Buffer>,
@@ -73,7 +73,7 @@ async function* inflate(
   }
 }
 
-/** Cuts compressed bytes into slices of which not too much comes. */
+/** Cuts compressed bytes into slices that do not inflate to too much text. */
 class Slicer {
   #size: number = sliceBytes.first;
 
@@ -86,7 +86,7 @@ class Slicer {
     }
   }
 
-  /** So many bytes came of the last slice. */
+  /** Adapts the slice size to the inflated bytes of the last slice. */
   adapt(inflated: number): void {
     const fit = inflated > mostInflated ? (this.#size * mostInflated) / inflated : 2 * this.#size;
     this.#size = Math.trunc(Math.min(Math.max(fit, sliceBytes.least), sliceBytes.most));
@@ -106,28 +106,28 @@ function damaged(
       : `${name} contains damaged ${compression} data`,
     {
       file: name,
-      why: cut ? 'the file was cut, or is still being written' : cause.message,
-      fix: `test it with: ${compression} -t ${shellPath(name)}; then fetch the whole file again`,
+      why: cut ? 'the file is truncated, or is still being written' : cause.message,
+      fix: `check it with: ${compression} -t ${shellPath(name)}; then fetch the file again`,
       cause,
     },
   );
 }
 
-/** A look at the first bytes of a sequence of chunks, which `all` then gives out from the start. */
+/** The first bytes of a sequence of chunks, and the whole sequence. */
 interface WithHead {
-  /** At least the bytes asked for, unless there are fewer. */
+  /** At least the requested number of bytes, unless the sequence is shorter. */
   readonly head: Buffer;
   readonly all: AsyncGenerator<Buffer>;
 }
 
-/** Reads until `least` bytes are there. */
+/** Reads chunks until at least `least` bytes are available. */
 export async function peekBytes(chunks: AsyncIterable<Buffer>, least: number): Promise<WithHead> {
   const iterator = chunks[Symbol.asyncIterator]();
   let head: Buffer = Buffer.alloc(0);
   while (head.length < least) {
     const { value, done } = await iterator.next();
     if (done) break;
-    head = Buffer.concat([head, value]); // a copy: chunks are only lent
+    head = Buffer.concat([head, value]); // a copy, because the buffer of a chunk is reused
   }
   return { head, all: startingWith(head, iterator) };
 }

@@ -8,8 +8,8 @@ import type { Source } from './source.js';
 import type { OpenInput } from './open-input.js';
 
 /**
- * Holds the text of an input against the digest of what an earlier process read of it. More text
- * may follow, but only on a new line: otherwise the last record is another one now. Throws
+ * Compares the text of an input with the digest of what an earlier process read of it. More text
+ * may follow, but only on a new line, because otherwise the last record has changed. Throws
  * EngagectlError E-INPUT-CHANGED, E-FILE-READ.
  */
 export async function verifyDigest(
@@ -24,45 +24,46 @@ export async function verifyDigest(
     for await (const text of decodeText(decompress(opened.chunks, name), name, encoding)) {
       const left = digest.offset - read.length;
       read.add(text.subarray(0, left));
-      if (text.length > left && digest.endsInLine) throw inputChangedError(name, lineGoesOn);
+      if (text.length > left && digest.endsInLine) throw inputChangedError(name, lineExtended);
       if (text.length >= left && !digest.endsInLine) break;
     }
   } finally {
     opened.close();
   }
-  if (read.length < digest.offset) throw inputChangedError(name, 'it is shorter now');
+  if (read.length < digest.offset) throw inputChangedError(name, 'it is shorter than before');
   if (read.hash !== digest.hash)
-    throw inputChangedError(name, 'a part that was read is another now');
+    throw inputChangedError(name, 'a part that was already read has changed');
 }
 
-const lineGoesOn = 'text was added to its last line, which had no line end';
+const lineExtended = 'text was appended to its last line, which had no line end';
 
-interface Passed {
+interface VerifiedPrefix {
   readonly name: string;
   readonly from: Position | undefined;
   readonly digest: TextDigest;
 }
 
 /**
- * Gives up the text of a pipe before a place, if one is named, and reads on to where an earlier
- * process read: that text has to be the same. Throws E-INPUT-CHANGED, E-FILE-READ.
+ * Skips the text of a pipe up to `from`, if given, and reads up to the position that an earlier
+ * process reached. Throws E-INPUT-CHANGED if that text differs, and E-FILE-READ.
  */
 export async function skipVerified(
   { window, text }: OpenInput,
-  { name, from, digest }: Passed,
+  { name, from, digest }: VerifiedPrefix,
 ): Promise<void> {
   const hash = text!.hashAt(digest.offset);
   if (from) await window.skipTo(from.offset);
   while (text!.length < digest.offset && !window.ended) await window.grow();
   const found = hash();
-  if (found === undefined) throw inputChangedError(name, 'it is shorter now');
-  if (found !== digest.hash) throw inputChangedError(name, 'a part that was read is another now');
+  if (found === undefined) throw inputChangedError(name, 'it is shorter than before');
+  if (found !== digest.hash)
+    throw inputChangedError(name, 'a part that was already read has changed');
   if (!digest.endsInLine) return;
   while (text!.length === digest.offset && !window.ended) await window.grow();
-  if (text!.length > digest.offset) throw inputChangedError(name, lineGoesOn);
+  if (text!.length > digest.offset) throw inputChangedError(name, lineExtended);
 }
 
-/** Whether a pipe begins as a text does that was read to its end: its first bytes tell. */
+/** Whether a pipe starts with the same bytes as a text that was read to its end. */
 export async function startsWith(
   { window, text }: OpenInput,
   { offset, ended }: TextDigest,
@@ -72,7 +73,7 @@ export async function startsWith(
   return text!.length >= bytes && text!.headOf(bytes) === ended?.head;
 }
 
-/** The pipe from the place on, before which its text was given up. */
+/** Returns the pipe positioned at `start`, to which its text was skipped. */
 export function resumePipe(open: OpenInput, start: Position | undefined): OpenInput {
   open.text?.release();
   if (!start) return open;
@@ -80,19 +81,19 @@ export function resumePipe(open: OpenInput, start: Position | undefined): OpenIn
   return { ...open, start, ...(state !== undefined && { cutter: new JsonArraySplitter(state) }) };
 }
 
-/** A text that an input begins with. */
+/** A text with which an input starts. */
 export interface MatchedText {
   readonly text: TextDigest;
-  /** Nothing follows it. */
+  /** Whether the input ends with it. */
   readonly isWhole: boolean;
 }
 
-/** Texts, each read to its end by another run; there may be many thousands, for many thousands of inputs. */
+/** Index of texts that other runs read to their ends; there may be many thousands. */
 export class KnownTexts {
   readonly #byEnd = new Map<string, TextDigest[]>();
-  /** Where those end that are shorter than their heads, in order. */
+  /** Ends of the texts that are shorter than a head, sorted. */
   readonly short: readonly number[];
-  /** Where the others end, in order, by their heads. */
+  /** Ends of the other texts by head, sorted. */
   readonly #long = new Map<string, readonly number[]>();
 
   constructor(texts: readonly TextDigest[]) {
@@ -113,7 +114,7 @@ export class KnownTexts {
     return this.#long.get(head) ?? [];
   }
 
-  /** The text that was read so far, if it is one of them. */
+  /** Finds the known text that equals the text read so far. */
   find(read: TextHasher): TextDigest | undefined {
     const alike = this.#byEnd.get(endOf({ offset: read.length, hash: read.hash }));
     const head = alike && read.head;
@@ -134,8 +135,8 @@ function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): v
 }
 
 /**
- * The longest of the texts that the input is or begins with; undefined: none. Reads no further than it
- * must. Throws EngagectlError E-FILE-READ.
+ * Returns the longest of the texts that the input equals or starts with, or undefined. Reads no further than
+ * necessary. Throws EngagectlError E-FILE-READ.
  */
 export async function matchKnownText(
   source: Source,
@@ -148,7 +149,7 @@ export async function matchKnownText(
   const search = new PrefixSearch(texts);
   try {
     for await (const chunk of decodeText(decompress(opened.chunks, name), name, encoding)) {
-      if (!search.goOn(chunk)) break;
+      if (!search.add(chunk)) break;
     }
   } finally {
     opened.close();
@@ -156,11 +157,11 @@ export async function matchKnownText(
   return search.found;
 }
 
-/** Holds a text that goes by against others. */
+/** Compares a text, chunk by chunk, with known texts. */
 class PrefixSearch {
   readonly #read = new TextHasher();
   readonly #known: KnownTexts;
-  /** Where a text that may come true ends, and how many of these places were passed. */
+  /** Ends of the texts that may still match, and how many of them were passed. */
   #ends: readonly number[];
   #passed = 0;
   #longest: TextDigest | undefined;
@@ -175,8 +176,8 @@ class PrefixSearch {
     return text && { text, isWhole: this.#read.length === text.offset };
   }
 
-  /** False when more text would change nothing. */
-  goOn(chunk: Buffer): boolean {
+  /** Adds text; false when more text cannot change the result. */
+  add(chunk: Buffer): boolean {
     let rest = this.#pass(chunk);
     const head = headBytes - this.#read.length;
     if (head > 0 && rest.length >= head) {
@@ -185,11 +186,11 @@ class PrefixSearch {
       rest = this.#pass(rest.subarray(head));
     }
     this.#read.add(rest);
-    const mayComeTrue = this.#passed < this.#ends.length || this.#read.length < headBytes;
-    return mayComeTrue || this.found?.isWhole === true;
+    const mayMatch = this.#passed < this.#ends.length || this.#read.length < headBytes;
+    return mayMatch || this.found?.isWhole === true;
   }
 
-  /** Looks at each place where a text ends; what is behind the last of them. */
+  /** Compares at each end of a text within the chunk, and returns the rest of the chunk. */
   #pass(chunk: Buffer): Buffer {
     let rest = chunk;
     for (; this.#passed < this.#ends.length; this.#passed += 1) {

@@ -5,14 +5,14 @@ import { StringDecoder } from 'node:string_decoder';
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 const replacement = '\u{FFFD}';
 
-/** Bytes looked at to recognise UTF-16 without a byte order mark, as far as they are there. */
+/** Bytes inspected to recognize UTF-16 without a byte order mark. */
 const sampleBytes = 64;
 const leastBytes = 4;
 
 /**
- * UTF-8 text of an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding`. Only a mark
- * at the very start is taken away. UTF-8 is passed on as it is, unchecked.
- * Throws EngagectlError E-FORMAT for UTF-16 without a mark, for a spreadsheet and for a web page.
+ * Converts an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding` to UTF-8. Removes a mark
+ * at the very start only. Passes on UTF-8 unchecked.
+ * Throws EngagectlError E-FORMAT for UTF-16 without a mark, for a spreadsheet, and for a web page.
  */
 export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
@@ -30,14 +30,14 @@ export async function* decodeText(
   else yield* transcode(all, used);
 }
 
-/** Throws EngagectlError E-USAGE for a name that this Node cannot decode. */
+/** Throws EngagectlError E-USAGE for an encoding that Node.js does not support. */
 export function checkEncoding(encoding: string | undefined): void {
   try {
     return void new TextDecoder(encoding);
   } catch (cause) {
     throw new EngagectlError('E-USAGE', `unknown encoding "${encoding}"`, {
-      why: 'Node decodes no text of that name',
-      fix: 'use a name like utf-8, utf-16le, utf-16be, windows-1252, iso-8859-15, shift_jis or gbk',
+      why: 'Node.js does not know this encoding',
+      fix: 'use a name such as utf-8, utf-16le, utf-16be, windows-1252, iso-8859-15, shift_jis or gbk',
       cause,
     });
   }
@@ -50,30 +50,30 @@ function markedEncoding(head: Buffer): string | undefined {
   return undefined;
 }
 
-/** How the files of spreadsheet programs begin, which hold no text: zip (.xlsx, .ods) and OLE (.xls). */
+/** First bytes of spreadsheet files: zip (.xlsx, .ods) and OLE (.xls). */
 const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
 
 function refuseSpreadsheet(head: Buffer, name: string): void {
   if (!spreadsheets.some((start) => head.subarray(0, start.length).equals(start))) return;
   throw new EngagectlError('E-FORMAT', `${name} is a spreadsheet or an archive, not text`, {
     file: name,
-    why: 'its first bytes are those of such a file',
+    why: 'its first bytes are those of a zip or Excel file',
     fix: 'save the sheet as CSV in UTF-8, or unpack the archive',
   });
 }
 
-/** What is saved in place of a file where somebody is not signed in; some tables call themselves .xls, too. */
+/** Refuses HTML, which is downloaded instead of a file by users who are not signed in; some HTML tables are named .xls. */
 function refuseWebPage(head: Buffer, name: string): void {
   const beginning = head.toString('latin1', 0, sampleBytes);
   if (!/^(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|table)\b/i.test(beginning)) return;
   throw new EngagectlError('E-FORMAT', `${name} is a web page, not records`, {
     file: name,
-    why: 'it begins with HTML: perhaps a page to sign in was saved in place of the file',
-    fix: 'fetch the file again, signed in; or save its table as CSV',
+    why: 'it starts with HTML; perhaps a sign-in page was saved instead of the file',
+    fix: 'download the file again after signing in, or save the table as CSV',
   });
 }
 
-/** ASCII as UTF-16 has a NUL in each pair of bytes, always on the same side. */
+/** Refuses UTF-16 without a mark: ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side. */
 function refuseUnmarkedUtf16(head: Buffer, name: string): void {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
   if (sample.length < leastBytes) return;
@@ -103,7 +103,7 @@ async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string): Asyn
   yield encode(decoder.decode());
 }
 
-/** Marks what could not be decoded: silently sending U+FFFD would damage data. */
+/** Encodes as UTF-8, with an invalid mark for each U+FFFD, because sending U+FFFD would silently damage data. */
 function encode(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (!text.includes(replacement)) return bytes;
@@ -113,15 +113,15 @@ function encode(text: string): Buffer {
   return bytes;
 }
 
-/** Stands for text that could not be decoded: never valid in UTF-8, so that its record is refused. */
+/** Replacement for text that could not be decoded; invalid UTF-8, so that its record is rejected. */
 const invalidMark = Buffer.from([0xff, 0xff, 0xff]);
 
-/** Half of a surrogate pair: what a unit that was cut is counted as, too. */
+/** Half of a surrogate pair, which also stands for a truncated code unit. */
 const half = '\uD800';
 
 /**
- * UTF-8 text of UTF-16, without the mark at its start. TextDecoder makes U+FFFD of half a pair,
- * which a U+FFFD that stands in the file could not be told from.
+ * Converts UTF-16 to UTF-8 without the mark at its start. TextDecoder converts half a pair to U+FFFD,
+ * which could not be distinguished from a U+FFFD in the file.
  */
 async function* fromUtf16(
   chunks: AsyncIterable<Buffer>,
@@ -131,7 +131,7 @@ async function* fromUtf16(
   let cut = Buffer.alloc(0);
   let begun = false;
   for await (const chunk of chunks) {
-    const bytes = Buffer.concat([cut, chunk]); // a copy, as chunks are only lent
+    const bytes = Buffer.concat([cut, chunk]); // a copy, because the buffer of a chunk is reused
     const units = bytes.subarray(0, bytes.length & ~1);
     cut = bytes.subarray(units.length);
     const text = decoder.write(bigEndian ? units.swap16() : units);
@@ -142,7 +142,7 @@ async function* fromUtf16(
 }
 
 function utf8Of(text: string): Buffer {
-  const [first = '', ...rest] = text.split(/\p{Surrogate}/u); // of halves only
+  const [first = '', ...rest] = text.split(/\p{Surrogate}/u); // unpaired halves
   return Buffer.concat([
     Buffer.from(first),
     ...rest.flatMap((piece) => [invalidMark, Buffer.from(piece)]),

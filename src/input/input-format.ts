@@ -4,18 +4,18 @@ import { quoteForShell } from '../wording.js';
 import type { InputFormat } from '../contract/file-formats.js';
 import type { TextBuffer } from './text-buffer.js';
 
-/** Also used between cells, but never guessed. */
+/** Delimiters that files use, but that are not detected. */
 const otherDelimiters = [';', '\t', '|', ','];
 
-/** How much of the first line is looked at, … */
+/** Bytes of the first line that are inspected. */
 const sampleBytes = 64 * 1024;
-/** … and of what stands above it: an input that begins with more blanks counts as blank. */
-const mostAbove = 1024 * 1024;
+/** Bytes of blanks above the first line; an input that starts with more counts as empty. */
+const maxBytesAbove = 1024 * 1024;
 
 const openingBrace = 0x7b;
 const openingBracket = 0x5b;
 
-/** Format by what the first line looks like. No text at all is NDJSON of no records: an empty pipe is no error. */
+/** Detects the format from the first line. An empty input is NDJSON without records, because an empty pipe is not an error. */
 export async function detectFormat(
   window: TextBuffer,
   { delimiter, comment, listColumn }: InputOptions,
@@ -24,7 +24,7 @@ export async function detectFormat(
   if (line.length === 0 || line[0] === openingBrace) return 'ndjson';
   if (line[0] === openingBracket) return 'json';
   if (delimiter === undefined && line.includes('\t') && !line.includes(',')) return 'tsv';
-  // `;` and `|` are no delimiters unless named, but they show that this is no list.
+  // `;` and `|` are not delimiters by default, but they show that this is not a list.
   const delimiters = delimiter === undefined ? [',', ';', '|'] : [delimiter];
   const delimited = delimiters.some((delimiter) => line.includes(delimiter));
   return delimited || line.includes('{') || listColumn === undefined ? 'csv' : 'list';
@@ -37,19 +37,22 @@ export async function expectArray(window: TextBuffer, name: string): Promise<voi
   throw new EngagectlError('E-FORMAT', `${name} is not a JSON array`, {
     file: name,
     line: 1,
-    why: line.length === 0 ? 'it is empty; no records are []' : 'it does not start with [',
+    why:
+      line.length === 0
+        ? 'it is empty; an array without records is []'
+        : 'it does not start with [',
     fix:
       line[0] === openingBrace
-        ? 'for one JSON object a line, add --input-format ndjson; records within an object have to be taken out of it'
-        : 'name its format with --input-format csv, tsv or ndjson',
+        ? 'for one JSON object per line, add --input-format ndjson; to read records inside an object, extract the array first'
+        : 'set its format with --input-format csv, tsv or ndjson',
   });
 }
 
-/** Throws EngagectlError E-FORMAT for an array of objects where one object a line is expected. */
+/** Throws EngagectlError E-FORMAT for an array of objects where one object per line is expected. */
 export async function expectLines(window: TextBuffer, name: string): Promise<void> {
   const line = await firstLine(window);
   if (!/^\[\s*(?:\{|$)/.test(line.toString('latin1', 0, 100))) return;
-  throw new EngagectlError('E-FORMAT', `${name} is a JSON array, and not one JSON object a line`, {
+  throw new EngagectlError('E-FORMAT', `${name} is a JSON array, not one JSON object per line`, {
     file: name,
     line: 1,
     why: 'it starts with [',
@@ -100,14 +103,14 @@ export function expectDelimiter(
 const delimiterFlag = (delimiter: string): string =>
   `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;
 
-/** The first that is neither blank nor a comment; empty when there is none within `mostAbove`. */
+/** Returns the first line that is neither blank nor a comment; empty if there is none within `maxBytesAbove`. */
 async function firstLine(window: TextBuffer, comment = ''): Promise<Buffer> {
   const marker = Buffer.from(comment);
   for (let above = 0; ;) {
     while (above < window.bytes.length && window.bytes[above]! <= 32) above += 1;
     const end = endOfLine(window.bytes, above);
     const line = window.bytes.subarray(above, end);
-    if (above > mostAbove) return line.subarray(0, 0);
+    if (above > maxBytesAbove) return line.subarray(0, 0);
     const isWhole = end < window.bytes.length || line.length >= sampleBytes || window.ended;
     const isComment = marker.length > 0 && line.subarray(0, marker.length).equals(marker);
     if (isWhole && !isComment) return line;
@@ -116,32 +119,32 @@ async function firstLine(window: TextBuffer, comment = ''): Promise<Buffer> {
   }
 }
 
-/** How an input is read. */
+/** Options that describe how inputs are read. */
 export interface ReadingOptions {
-  /** Else by the file's extension, else by its content. */
+  /** Default: from the file extension, otherwise from the content. */
   readonly inputFormat?: InputFormat;
-  /** Between the cells of a CSV; default `,`. */
+  /** Delimiter of CSV cells; default `,`. */
   readonly delimiter?: string;
-  /** Around the cells of a CSV; default `"`, empty for none. */
+  /** Quote character of CSV cells; default `"`, empty for none. */
   readonly quote?: string;
-  /** Before a quote in a quoted cell; default: the quote. */
+  /** Escape before a quote in a quoted cell; default: the quote. */
   readonly escape?: string;
-  /** Begins the lines of a CSV that are no records. */
+  /** Start of comment lines in a CSV. */
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
   readonly recoverQuotes?: boolean;
-  /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  /** Encoding of text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
 }
 
-/** What to read, and how. */
+/** Inputs, and options that describe how they are read. */
 export interface InputOptions extends ReadingOptions {
-  /** In this order; none, or `-`, is standard input. */
+  /** Paths in the order of reading; none, or `-`, is standard input. */
   readonly files: readonly string[];
-  /** The column that a bare list stands for; without it no list is accepted. */
+  /** Column name of a bare list; undefined if lists are not accepted. */
   readonly listColumn?: string | undefined;
-  /** Keep digests of what is read, so that another process can go on, and another run knows it. */
+  /** Compute digests of what is read, so that another process can resume, and another run recognizes the input. */
   readonly digests?: boolean;
-  /** A longer record is a fault. */
+  /** Maximum length of a record; a longer one is a parse error. */
   readonly maxRecordBytes: number;
 }

@@ -21,56 +21,56 @@ import type { Position, RowBlock, TextDigest } from './row-block.js';
 
 export { type InputOptions } from './input-format.js';
 
-/** Of inputs behind each other that have the same one. */
+/** The header of consecutive inputs with the same header. */
 export interface TableHeader extends Table {
-  /** The first of them, and how many they are. */
+  /** Name of the first of these inputs, and their number. */
   readonly source: string;
   readonly inputs: number;
 }
 
 /** All inputs of a command, read one after the other. */
 export interface Inputs {
-  /** Of every CSV, TSV and list. */
+  /** Headers of all CSVs, TSVs and lists. */
   readonly headers: readonly TableHeader[];
   /** Bytes on disk; undefined when one of the inputs is a pipe. */
   readonly totalBytes: number | undefined;
   /** The first input as the user named it; `stdin` for standard input. */
   readonly first: string;
-  /** Bytes on disk read so far; of the first so many records, where that is asked for. */
+  /** Returns the bytes on disk read so far, or read for the first `records` records. */
   bytesRead(records?: number): number;
   /**
-   * All rows from a place on, once. Throws EngagectlError: E-FILE-READ when a source fails
-   * half-way (rows before that are given out), E-INPUT-CHANGED when a file is not what it was.
+   * Yields all rows from a position on; can be called once. Throws EngagectlError E-FILE-READ when a source fails
+   * half-way (after yielding the rows before), and E-INPUT-CHANGED when a file has changed.
    */
   blocks(from?: Position): AsyncGenerator<RowBlock>;
-  /** Of the text read since the last call, per input. Only with the option `digests`. */
+  /** Returns digests of the inputs read since the last call. Requires the option `digests`. */
   takeDigests(): readonly TextDigest[];
-  /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED when it is another. */
+  /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED if it differs. */
   verify(digests: Iterable<TextDigest>): Promise<void>;
-  /** Of the inputs that were read to their end. Only with the option `digests`. */
+  /** Digests of the inputs that were read to their end. Requires the option `digests`. */
   readonly ended: DigestTable;
-  /** How many inputs there are, and the name of each. */
+  /** Name of each input. */
   readonly names: readonly string[];
   /**
-   * Of a pipe: gives up the text before a place, if one is named. The text up to where an earlier
-   * process read has to be the same. Throws E-INPUT-CHANGED.
+   * Skips the text of a pipe up to `from`, if given, and compares it with the text that an earlier
+   * process read. Throws E-INPUT-CHANGED if it differs.
    */
-  passOver(from: Position | undefined, digest: TextDigest): Promise<void>;
-  /** Whether a pipe begins as a text does; of a long one its first bytes tell. */
-  beginsLike(text: TextDigest): Promise<boolean>;
-  /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
+  skipPipe(from: Position | undefined, digest: TextDigest): Promise<void>;
+  /** Whether a pipe starts like a text; only the first bytes of a long text are compared. */
+  startsLike(text: TextDigest): Promise<boolean>;
+  /** Finds the text that the input equals or starts with. Reads the input, so it must not be a pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
-  readonly guessed: DetectedFormat | undefined;
-  /** What is to be said of the files that were read to their end. */
+  readonly detected: DetectedFormat | undefined;
+  /** Warnings about the files that were read to their end. */
   readonly warnings: readonly string[];
-  /** Ends reading at once, also while standard input is waited for. */
+  /** Stops reading at once, even while waiting for standard input. */
   close(): Promise<void>;
 }
 
 /**
- * Opens all inputs and checks the start of each, so that a missing file or a bad header is an
- * error before the first row goes anywhere. Throws EngagectlError: E-FILE-READ, E-HEADER…,
- * E-FORMAT, E-USAGE; the signal's reason when it is aborted meanwhile.
+ * Opens all inputs and checks the start of each, so that a missing file or a bad header is reported
+ * before the first row is processed. Throws EngagectlError E-FILE-READ, E-HEADER…,
+ * E-FORMAT, E-USAGE, or the signal's reason if it is aborted.
  */
 export async function openInputs(
   options: InputOptions,
@@ -95,11 +95,11 @@ class SequentialInputs implements Inputs {
   #current: OpenInput | undefined;
   #isClosed = false;
   #bytesBefore = 0;
-  /** Of all inputs, in the blocks that were given out or before them. */
+  /** Records of all inputs up to the end of the last block. */
   #records = 0;
-  /** Inputs that were read to their end since digests were taken. */
+  /** Inputs that were read to their end since the last `takeDigests`. */
   #endedSince: number[] = [];
-  /** Where a pipe goes on. */
+  /** Position from which a pipe is read. */
   #pipeStart: Position | undefined;
 
   constructor(
@@ -126,8 +126,8 @@ class SequentialInputs implements Inputs {
     return this.#sources.totalBytes;
   }
 
-  get guessed(): DetectedFormat | undefined {
-    return this.#checked.guessed;
+  get detected(): DetectedFormat | undefined {
+    return this.#checked.detected;
   }
 
   get headers(): Inputs['headers'] {
@@ -153,9 +153,9 @@ class SequentialInputs implements Inputs {
       for (let { input } = from; input < this.names.length; input += 1) {
         const open = await this.#open(input, start);
         this.#current = open;
-        if (this.#isClosed) return; // meanwhile, by who did not wait for this input
+        if (this.#isClosed) return; // closed while this input was being opened
         const { header } = this.#checked.tableOf(input) ?? {};
-        if (!isSame(open.cutter.header, header)) throw changed(open.source);
+        if (!isSameHeader(open.cutter.header, header)) throw headerChanged(open.source);
         let { start: end } = open;
         for await (const block of splitBlocks(open)) {
           ({ end } = block);
@@ -187,7 +187,7 @@ class SequentialInputs implements Inputs {
     return current ? [...ended, current] : ended;
   }
 
-  /** As numbers: there may be many thousands. */
+  /** Records the digest of an input that was read to its end. */
   #noteEnd(open: OpenInput, end: Position): void {
     const digest = digestOf(open);
     if (!digest) return;
@@ -199,12 +199,12 @@ class SequentialInputs implements Inputs {
     return matchKnownText(this.#sources.at(input), texts, this.#options);
   }
 
-  async passOver(from: Position | undefined, digest: TextDigest): Promise<void> {
+  async skipPipe(from: Position | undefined, digest: TextDigest): Promise<void> {
     await skipVerified(this.#checked.open.get(0)!, { name: this.first, from, digest });
     this.#pipeStart = from;
   }
 
-  async beginsLike(text: TextDigest): Promise<boolean> {
+  async startsLike(text: TextDigest): Promise<boolean> {
     return startsWith(this.#checked.open.get(0)!, text);
   }
 
@@ -221,7 +221,7 @@ class SequentialInputs implements Inputs {
   }
 }
 
-/** Of what was read of it so far; undefined where none is wanted. */
+/** Returns the digest of what was read so far; undefined if digests are off. */
 function digestOf({ text, cutter, start: { input } }: OpenInput): TextDigest | undefined {
   if (!text) return undefined;
   const endsInLine = text.endsInLine && cutter.state === undefined;
@@ -229,25 +229,25 @@ function digestOf({ text, cutter, start: { input } }: OpenInput): TextDigest | u
 }
 
 const replaced = (name: string): string =>
-  `${name} was deleted or replaced while it was read; what it held before is what was read`;
+  `${name} was deleted or replaced while it was being read; its earlier content was read`;
 
-const changed = (name: string): EngagectlError =>
-  inputChangedError(name, 'its header is no longer the one that was checked at the start');
+const headerChanged = (name: string): EngagectlError =>
+  inputChangedError(name, 'its header has changed since it was checked at the start');
 
-/** Names of the columns, and what stands between and around the cells. */
+/** Column names and CSV dialect of an input. */
 export interface Table {
   readonly header: readonly string[];
   readonly markers: CsvDialect;
 }
 
-/** Inputs whose starts were read. */
+/** Inputs whose starts were read and checked. */
 interface CheckedInputs {
-  /** Of an input; undefined where it is no table. Those of one form are one object. */
+  /** Returns the table of an input; undefined for JSON. Equal tables are one object. */
   tableOf(input: number): Table | undefined;
-  /** Those that can be read only once are still open. */
+  /** Inputs that can be read only once, which stay open. */
   readonly open: ReadonlyMap<number, OpenInput>;
-  /** The first one whose format only its content tells, and how many others there are. */
-  readonly guessed: DetectedFormat | undefined;
+  /** First input whose format was detected from its content, and the number of others. */
+  readonly detected: DetectedFormat | undefined;
 }
 
 interface DetectedFormat {
@@ -256,7 +256,7 @@ interface DetectedFormat {
   readonly others: number;
 }
 
-/** Files are closed again, and tables of one form are kept once: there may be many thousands. */
+/** Checks the start of each input. Closes files again and shares equal tables, because there may be many thousands. */
 async function checkInputs(
   sources: SourceList,
   options: InputOptions,
@@ -267,12 +267,12 @@ async function checkInputs(
   const forms = new Map<string, number>();
   const formOf = new Uint32Array(sources.names.length);
   let first: Omit<DetectedFormat, 'others'> | undefined;
-  let guesses = 0;
+  let detections = 0;
   try {
     for (const [input, name] of sources.names.entries()) {
       const source = sources.at(input);
       const opened = await openInput(source, options, startPosition, context);
-      const { cutter, guessed: format } = opened;
+      const { cutter, detected: format } = opened;
       const table = tableIn(cutter);
       if (table) {
         const form = JSON.stringify(table);
@@ -280,12 +280,12 @@ async function checkInputs(
         forms.set(form, formOf[input]);
       }
       if (format) first ??= { name, format };
-      if (format) guesses += 1;
+      if (format) detections += 1;
       if (source.size === undefined) open.set(input, opened);
       else opened.close();
     }
     const tableOf = (input: number) => tables[formOf[input]!];
-    return { tableOf, open, guessed: first && { ...first, others: guesses - 1 } };
+    return { tableOf, open, detected: first && { ...first, others: detections - 1 } };
   } catch (error) {
     for (const opened of open.values()) opened.close();
     throw error;
@@ -295,8 +295,8 @@ async function checkInputs(
 const tableIn = ({ header, markers }: OpenInput['cutter']): Table | undefined =>
   header && markers && { header, markers };
 
-export const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
+export const isSameHeader = (header?: readonly string[], other?: readonly string[]): boolean =>
   header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
 
-/** Where the first of all inputs begins. */
+/** Start of the first input. */
 const startPosition: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };

@@ -9,23 +9,23 @@ import { instantiateTextProgram } from '../text/wasm-program.js';
 import type { RowParseError } from './row-block.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
-/** In one cut. */
+/** Records per cut. */
 const mostRecords = 4096;
 
-/** What the array waits for; `broken`: the rest of the input is not read as anything. */
+/** What the splitter expects next; after `broken` the rest of the input is ignored. */
 const states = ['array', 'first', 'value', 'comma', 'nothing', 'broken'] as const;
 type State = (typeof states)[number];
 
 const expectations: Readonly<Record<State, string>> = {
-  array: 'the start of an array, [, is expected here',
-  first: 'a record or ] is expected here',
-  value: 'a record is expected here',
-  comma: 'a comma or ] is expected here',
+  array: 'expected the start of an array, [',
+  first: 'expected a record or ]',
+  value: 'expected a record',
+  comma: 'expected a comma or ]',
   nothing: 'text after the end of the array',
   broken: 'broken array',
 };
 
-/** By byte: `[`, `,` and `]`. */
+/** Next state by byte: `[`, `,` and `]`. */
 const punctuation: Readonly<Record<State, Readonly<Record<number, State>>>> = {
   array: { 91: 'first' },
   first: { 93: 'nothing' },
@@ -35,11 +35,11 @@ const punctuation: Readonly<Record<State, Readonly<Record<number, State>>>> = {
   broken: {},
 };
 
-/** First bytes of JSON values, and what closes those that are closed. */
+/** First bytes of JSON values, and the closing brackets of arrays and objects. */
 const valueStarts: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
 const closing: Readonly<Record<number, number>> = { 91: 93, 123: 125 };
 
-/** A text, and what was found in it. */
+/** A text with the records and errors found in it. */
 interface Found {
   readonly text: Buffer;
   readonly bounds: number[];
@@ -49,18 +49,18 @@ interface Found {
 }
 
 /**
- * Cuts one JSON array into its elements. Where the array itself is broken, that is one fault and
- * the end: nothing tells where the next record would start. Only LF ends a line.
+ * Splits one JSON array into its elements. If the array itself is malformed, that is one error and
+ * ends the input, because the start of the next record cannot be determined. Only LF ends a line.
  */
 export class JsonArraySplitter implements RecordSplitter {
   readonly header = undefined;
   readonly #elements = new JsonArrayScanner();
   #state: State;
   #skipping = false;
-  /** Bytes of the current line that came before the text at hand. */
+  /** Bytes of the current line before the current text. */
   #columnsBefore = 0;
 
-  /** `state` is that of the cutter that stopped where this one goes on. */
+  /** `state` is that of the splitter at the position from which this one continues. */
   constructor(state = 'array') {
     this.#state = states.find((known) => known === state) ?? 'array';
   }
@@ -87,7 +87,7 @@ export class JsonArraySplitter implements RecordSplitter {
     if (last && p === text.length && this.#state !== 'nothing' && this.#state !== 'broken') {
       this.#break(found, p, { at: p, error: 'the array is not closed' });
     }
-    this.#leave(text, p);
+    this.#noteColumn(text, p);
     return {
       used: p,
       line: found.lineAt(p),
@@ -105,11 +105,11 @@ export class JsonArraySplitter implements RecordSplitter {
     this.#skipping = end === BEYOND && !last;
     if (!this.#skipping) this.#state = 'comma';
     const used = end < 0 ? this.#elements.stoppedAt : end;
-    this.#leave(text, used);
+    this.#noteColumn(text, used);
     return { used, line: lines(text, line)(used), done: !this.#skipping };
   }
 
-  /** Takes a record, a comma or a bracket; returns where it ends, or BEYOND. */
+  /** Consumes a record, a comma or a bracket; returns the position after it, or BEYOND. */
   #step(found: Found, p: number, last: boolean): number {
     if (this.#state === 'broken') return found.text.length;
     const byte = found.text[p]!;
@@ -144,7 +144,7 @@ export class JsonArraySplitter implements RecordSplitter {
     return end;
   }
 
-  /** The record at `from` is not to be read because of what stands at `at`. */
+  /** Adds an error at `at` for the record that starts at `from`, and ends the input. */
   #break(found: Found, from: number, { at, error }: { at: number; error: string }): number {
     this.#state = 'broken';
     const { text, lineAt } = found;
@@ -160,13 +160,13 @@ export class JsonArraySplitter implements RecordSplitter {
     return lineFeed === -1 ? this.#columnsBefore + at + 1 : at - lineFeed;
   }
 
-  /** Notes how far into a line the text is that follows after `used`. */
-  #leave(text: Buffer, used: number): void {
+  /** Stores the column at which the next text starts. */
+  #noteColumn(text: Buffer, used: number): void {
     this.#columnsBefore = this.#column(text, used) - 1;
   }
 }
 
-/** The physical line of ever later positions. */
+/** Returns a function from positions, which must not decrease, to physical lines. */
 function lines(text: Buffer, firstLine: number): (position: number) => number {
   let line = firstLine;
   let lineFeed = text.indexOf(LF);
@@ -187,7 +187,7 @@ function afterSpace(text: Buffer, from: number): number {
 
 const isSpace = (byte: number): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9;
 
-/** What `wasm/json-array.ts` and `wasm/json-parser.ts` export. */
+/** Exports of `wasm/json-array.ts` and `wasm/json-parser.ts`. */
 interface ElementProgram {
   readonly memory: WasmMemory;
   reserveJson(bytes: number, first: number): number;
@@ -196,34 +196,34 @@ interface ElementProgram {
   readonly elementStop: WasmNumber;
 }
 
-/** In place of a position: the element ends beyond the text, or has a line break within a string. */
+/** Returned instead of a position if the element ends beyond the text, or has a line break inside a string. */
 export const BEYOND = -1;
 const LINE_BREAK = -2;
 
-/** Finds where elements of a JSON array end; whether they are JSON is not looked at. */
+/** Finds the ends of elements of a JSON array without validating them. */
 class JsonArrayScanner {
   readonly #program = instantiateTextProgram() as ElementProgram;
   #length = 0;
 
-  /** Takes up a text. */
+  /** Copies a text into the memory of the scanner. */
   load(text: Buffer): void {
     const at = this.#program.reserveJson(text.length, 0);
     text.copy(Buffer.from(this.#program.memory.buffer, at));
     this.#length = text.length;
   }
 
-  /** Position behind the element that begins at `start`, BEYOND or LINE_BREAK. */
+  /** Returns the position after the element that starts at `start`, BEYOND or LINE_BREAK. */
   end(start: number): number {
     this.#program.beginElement();
     return this.rest(start);
   }
 
-  /** The same of the element that ended beyond the text before. */
+  /** Returns the same for an element that started in an earlier text. */
   rest(from: number): number {
     return this.#program.elementEnd(from, this.#length);
   }
 
-  /** Where the line break is, or where to go on when there is more text. */
+  /** Position of the line break, or the position from which to continue with more text. */
   get stoppedAt(): number {
     return this.#program.elementStop.value;
   }

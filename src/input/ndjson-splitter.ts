@@ -2,11 +2,11 @@ import { LF, type SplitRecords, type RecordSplitter, type Skip } from './record-
 
 const mostRecords = 4096;
 
-/** A longer beginning of a line is given up while it is blank, so that blanks without end are no overlong record. */
-const mostBlank = 64 * 1024;
+/** Blank start of a line that is dropped, so that endless blanks do not become an overlong record. */
+const maxBlankBytes = 64 * 1024;
 
 /**
- * Cuts NDJSON: one JSON text a line, blank lines skipped. Only LF ends a line; a CR, like any
+ * Splits NDJSON: one JSON text per line, blank lines skipped. Only LF ends a line; a CR, like any
  * white space around the text, is not part of the record.
  */
 export class NdjsonSplitter implements RecordSplitter {
@@ -22,7 +22,8 @@ export class NdjsonSplitter implements RecordSplitter {
     while (start < text.length && count < mostRecords) {
       let end = text.indexOf(LF, start);
       if (end === -1) {
-        if (!last && text.length - start > mostBlank && isBlank(text, start)) start = text.length;
+        if (!last && text.length - start > maxBlankBytes && isBlank(text, start))
+          start = text.length;
         if (!last) break;
         end = text.length;
       }

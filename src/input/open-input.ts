@@ -21,14 +21,14 @@ import type { SplitInput, RecordSplitter } from './record-splitter.js';
 import type { Position } from './row-block.js';
 import type { Source } from './source.js';
 
-/** One input, open and past its header. */
+/** An open input, positioned after its header. */
 export interface OpenInput extends SplitInput {
-  /** All that was read of it, where a digest is wanted. */
+  /** Digest of everything read; undefined if digests are off. */
   readonly text: TextHasher | undefined;
-  /** Its format, where only its content tells. */
-  readonly guessed: InputFormat | undefined;
+  /** Format, if it was detected from the content. */
+  readonly detected: InputFormat | undefined;
   bytesRead(): number;
-  /** Whether its file is another one, or none, now that it was read to its end. */
+  /** Whether the file was replaced or deleted by the time its end was reached. */
   wasReplaced(): boolean;
   close(): void;
 }
@@ -36,14 +36,14 @@ export interface OpenInput extends SplitInput {
 interface OpenContext {
   readonly csv: CsvProgram;
   readonly signal?: AbortSignal;
-  /** Whether a digest is wanted. */
+  /** Whether to compute a digest. */
   readonly digests?: boolean;
 }
 
 /**
- * Opens an input: bytes → gunzip → UTF-8 text → the cutter of its format.
- * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER…; the signal's reason when it is aborted
- * while a pipe is waited for.
+ * Opens an input: bytes → decompression → UTF-8 text → splitter of its format.
+ * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER…, or the signal's reason if it is aborted
+ * while waiting for a pipe.
  */
 export async function openInput(
   source: Source,
@@ -52,7 +52,7 @@ export async function openInput(
   { csv, signal, digests = false }: OpenContext,
 ): Promise<OpenInput> {
   const { name } = source;
-  // Of a pipe, what it begins with may be asked for when it has gone by.
+  // `hashAt` may need the start of a pipe after it was read.
   const text = digests ? new TextHasher({ keeps: source.size === undefined }) : undefined;
   const opened = source.open();
   let isOpen = true;
@@ -65,14 +65,15 @@ export async function openInput(
     const inflated = whileOpen(decompress(opened.chunks, name), () => isOpen);
     const decoded = decodeText(inflated, name, options.encoding);
     const window = new TextBuffer(text ? text.pass(decoded) : decoded);
-    await window.grow(); // a source that cannot be read at all shows it here
+    await window.grow(); // throws if the source cannot be read at all
     const known = options.inputFormat ?? inputFormatOfName(name);
     const format = known ?? (await detectFormat(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };
-    const { cutter, line } = await cutterFor(format, input, options, from.state);
-    // A place in the middle lies behind the header, and the text before it was there before.
-    if (!(await window.skipTo(from.offset))) throw inputChangedError(name, 'it is shorter now');
+    const { cutter, line } = await splitterFor(format, input, options, from.state);
+    // A position in the middle is behind the header, and an earlier process read the text before it.
+    if (!(await window.skipTo(from.offset)))
+      throw inputChangedError(name, 'it is shorter than before');
     const start = from.offset === 0 ? { ...from, line } : from;
     signal?.throwIfAborted();
     return {
@@ -82,7 +83,7 @@ export async function openInput(
       cutter,
       start,
       maxRecordBytes,
-      guessed: known === undefined && window.bytes.length > 0 ? format : undefined,
+      detected: known === undefined && window.bytes.length > 0 ? format : undefined,
       bytesRead: () => opened.bytesRead(),
       wasReplaced: () => opened.wasReplaced?.() ?? false,
       close: leave,
@@ -95,7 +96,7 @@ export async function openInput(
   }
 }
 
-/** A source that was closed gives no more bytes, but gigabytes may still come of those that it gave. */
+/** Stops when the source is closed; the bytes that were already read may inflate to gigabytes. */
 async function* whileOpen(
   chunks: AsyncIterable<Buffer>,
   isOpen: () => boolean,
@@ -106,8 +107,8 @@ async function* whileOpen(
   }
 }
 
-/** The cutter of a format, and the line on which it begins; a header is taken off the window. */
-async function cutterFor(
+/** Returns the splitter of a format and its first line; removes a header from the window. */
+async function splitterFor(
   format: InputFormat,
   input: HeaderInput,
   options: InputOptions,
@@ -142,8 +143,8 @@ async function cutterFor(
 
 function listColumn({ listColumn }: InputOptions): string {
   if (listColumn !== undefined) return listColumn;
-  throw new EngagectlError('E-USAGE', 'this command takes no bare list', {
-    why: 'a single column does not say what is to be written',
+  throw new EngagectlError('E-USAGE', 'this command does not accept a bare list', {
+    why: 'a single column without a header does not say what to write',
     fix: 'give a CSV with a header line, or NDJSON',
   });
 }

@@ -5,31 +5,31 @@ import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { RowParseError, Position, RowBlock } from './row-block.js';
 import type { TextBuffer } from './text-buffer.js';
 
-/** Whole records found in a stretch of text, in the arrays of a RowBlock, which are only lent until the next cut. */
+/** Complete records of a text, in the arrays of a RowBlock, which are valid until the next cut. */
 export interface SplitRecords {
-  /** Bytes from the start of the text that are settled: records, faults, blank lines. */
+  /** Bytes consumed from the start of the text: records, errors, blank lines. */
   readonly used: number;
-  /** Physical line on which the text goes on after them. */
+  /** Physical line after these bytes. */
   readonly line: number;
   readonly count: number;
   readonly bounds: Int32Array;
   readonly lines: Uint32Array;
   /** Cell bounds as in Cells; undefined for JSON texts. */
   readonly cells: Int32Array | undefined;
-  /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
+  /** Converted contents of cells, to which bounds beyond `used` refer. */
   readonly behind?: Buffer;
   readonly faults: readonly RowParseError[];
-  /** Where the text cannot be read on, `used` bytes behind its start. */
+  /** Set if reading cannot continue after `used` bytes. */
   readonly unclosed?: UnclosedQuote | undefined;
 }
 
-/** A quote with which the rest of the text would be one cell. */
+/** Position of a quote that makes the rest of the text one cell. */
 export interface UnclosedQuote {
   readonly line: number;
   readonly column: number;
 }
 
-/** How far the rest of an overlong record was passed over; `done` when its end was reached. */
+/** Result of skipping the rest of an overlong record; `done` when its end was reached. */
 export interface Skip {
   readonly used: number;
   readonly line: number;
@@ -37,36 +37,36 @@ export interface Skip {
   readonly unclosed?: UnclosedQuote | undefined;
 }
 
-/** Cuts the text of one input into records; knows nothing of where the text comes from. */
+/** Splits the text of one input into records, independent of its source. */
 export interface RecordSplitter {
   /** Column names; undefined when records are JSON texts. */
   readonly header: readonly string[] | undefined;
-  /** Between and around the cells, where there are any. */
+  /** CSV dialect; undefined for JSON. */
   readonly markers?: CsvDialect;
-  /** Which finds the cells, where there are any. */
+  /** CSV scanner program; undefined for JSON. */
   readonly program?: CsvProgram;
-  /** What another cutter has to know to go on where this one is; see Position. */
+  /** State from which another splitter can continue; see Position. */
   readonly state: string | undefined;
   /**
-   * Cuts the records that end in `text`, which starts between two records on physical line
-   * `line`. `last`: nothing follows. `used` 0 says that the first record ends beyond the text.
+   * Returns the records that end in `text`, which starts between two records on physical line
+   * `line`. `last`: nothing follows. `used` is 0 if the first record ends beyond the text.
    */
   cut(text: Buffer, line: number, last: boolean): SplitRecords;
   /**
-   * Passes over a record that is too long, first from its start, then from where it left off,
-   * so that its bytes need not be held. Bytes beyond `used` are given again. A quoted cell is passed over as a
-   * whole: where more than a record's bytes are left, its quote is not closed.
+   * Skips a record that is too long, first from its start, then from where it stopped,
+   * so that its bytes need not stay in memory. Bytes beyond `used` are passed again. A quoted cell is skipped as a
+   * whole; if it is longer than a record may be, its quote counts as never closed.
    */
   skip(text: Buffer, line: number, last: boolean): Skip;
 }
 
-/** Work on a record besides that on its bytes; see Breaks. */
+/** Cost of a record besides its bytes, in units of Breaks. */
 const recordUnits = 64;
 
-/** Most of a faulty record that is kept. */
+/** Bytes of an invalid record that are kept. */
 const rawBytes = 64 * 1024;
 
-/** The first 64 KiB of a faulty record. */
+/** Returns the first 64 KiB of an invalid record. */
 export const rawExcerpt = (record: Buffer): Buffer => record.subarray(0, rawBytes);
 
 /** The text of one input after its header. */
@@ -74,14 +74,14 @@ export interface SplitInput {
   readonly source: string;
   readonly window: TextBuffer;
   readonly cutter: RecordSplitter;
-  /** Where the window starts. */
+  /** Position of the start of the window. */
   readonly start: Position;
   readonly maxRecordBytes: number;
 }
 
 /**
- * Cuts one input into blocks of at most some hundred KB (one record may be `maxRecordBytes`).
- * Whatever is wrong with a record becomes a fault. Throws what the source throws, and E-CSV-QUOTE at a quote
+ * Splits one input into blocks of at most some hundred KB (one record may have `maxRecordBytes`).
+ * An invalid record becomes a parse error of its block. Throws what the source throws, and E-CSV-QUOTE at a quote
  * that is never closed.
  */
 export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> {
@@ -106,7 +106,7 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
     }
     if (cut.unclosed) throw unclosedQuote(input.source, cut.unclosed);
     if (cut.used > 0) continue;
-    // A line end may take two more bytes, and is not part of the record.
+    // A line end of up to two bytes is not part of the record.
     if (text.length > maxRecordBytes + 2) {
       const fault = overlongFault(text, line, maxRecordBytes);
       line = await skipRecord(input, line);
@@ -119,7 +119,7 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
   }
 }
 
-/** Drops bytes until the record is passed; returns the line on which the text goes on. */
+/** Drops the rest of a record; returns the line after it. */
 async function skipRecord(input: SplitInput, from: number): Promise<number> {
   const { source, window, cutter } = input;
   let line = from;
@@ -133,14 +133,14 @@ async function skipRecord(input: SplitInput, from: number): Promise<number> {
   }
 }
 
-/** Nothing behind it may become a record: it could be free text of a cell. */
+/** Nothing after the quote may become a record, because it may be free text of a cell. */
 const unclosedQuote = (file: string, { line, column }: UnclosedQuote): EngagectlError =>
   new EngagectlError('E-CSV-QUOTE', `${file}: the quote on line ${line} is never closed`, {
     file,
     line,
     column,
-    why: 'everything behind it would be one cell, so no record was made of it',
-    fix: 'close the quote, or double it if it is a part of the text; --recover-quotes (not for events and demerges) rejects the line and resumes on the next one',
+    why: 'everything after it would be one cell, so nothing after it was sent',
+    fix: 'close the quote, or double it if it is part of the text; or use --recover-quotes (not for events and demerges) to reject the line and resume on the next one',
   });
 
 const noRecords: SplitRecords = {
@@ -153,7 +153,7 @@ const noRecords: SplitRecords = {
   faults: [],
 };
 
-/** The block holds the memory of the text once for each of its records and faults. */
+/** Returns a block that retains the memory of the text once for each of its records and errors. */
 function blockOf(
   { source, window, cutter, start }: SplitInput,
   bytes: Buffer,
@@ -167,7 +167,7 @@ function blockOf(
   const { count, faults, behind } = cut;
   const { header, markers, program, state } = cutter;
   const { bounds, lines, cells: cellBounds } = window.memory!.keep(cut);
-  const memory = window.memory!.hold(count + faults.length);
+  const memory = window.memory!.retain(count + faults.length);
   const cells = header && cellBounds && { header, markers, program, bounds: cellBounds };
   if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
@@ -177,13 +177,13 @@ function blockOf(
 }
 
 function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowParseError {
-  // A copy, so that the fault does not keep the whole window.
+  // A copy, so that the error does not keep the whole window in memory.
   return { at: 0, line, error: overlong(maxRecordBytes), raw: Buffer.from(rawExcerpt(text)) };
 }
 
 /**
- * Turns records that are too long or not UTF-8 into faults. The bytes of a whole cut are
- * checked at once; only a cut that fails is looked at record by record.
+ * Turns records that are too long or not UTF-8 into parse errors. Checks the bytes of a whole cut
+ * at once, and only one that fails record by record.
  */
 export function checkRecords(
   text: Buffer,
@@ -222,19 +222,19 @@ function faultOf(
   const raw = rawExcerpt(record);
   if (record.length > maxRecordBytes) return { line, error: overlong(maxRecordBytes), raw };
   if (isUtf8(record)) return undefined;
-  const error = 'not valid UTF-8; if the file has another encoding, name it with --encoding';
+  const error = 'not valid UTF-8; if the file has another encoding, set it with --encoding';
   const at = firstInvalid(record);
   const below = record.subarray(0, at).some((byte) => byte === LF || byte === CR);
   return below ? { line, error, raw } : { line, column: at + 1, error, raw };
 }
 
-/** Index of the first byte that is not UTF-8: where decoding and encoding changes the text. */
+/** Returns the index of the first byte that is not UTF-8, where decoding and encoding changes the text. */
 function firstInvalid(record: Buffer): number {
   const replaced = Buffer.from(record.toString());
   return record.findIndex((byte, i) => byte !== replaced[i]);
 }
 
-/** The records at the given indexes. */
+/** Returns the records at the given indexes. */
 function pick(cut: SplitRecords, kept: readonly number[]): SplitRecords {
   const perRecord = cut.cells && cut.count > 0 ? cut.cells.length / cut.count : 0;
   const of = (numbers: Int32Array, size: number) =>
@@ -251,7 +251,7 @@ function pick(cut: SplitRecords, kept: readonly number[]): SplitRecords {
 export const LF = 10;
 export const CR = 13;
 
-/** Position of the first LF or CR from `from` on, else the length of the text. */
+/** Returns the position of the first LF or CR from `from` on, or the length of the text. */
 export function endOfLine(text: Buffer, from: number): number {
   const lf = text.indexOf(LF, from);
   const line = lf === -1 ? text : text.subarray(0, lf);
@@ -259,10 +259,10 @@ export function endOfLine(text: Buffer, from: number): number {
   return cr === -1 ? line.length : cr;
 }
 
-/** Passes over the rest of a physical line, which ends with LF, CRLF or CR. */
+/** Skips the rest of a physical line, which ends with LF, CRLF or CR. */
 export function skipLine(text: Buffer, line: number, last: boolean): Skip {
   const end = endOfLine(text, 0);
-  // At a CR that ends the text only the next byte tells CR from CRLF: it stays.
+  // A CR at the end of the text stays, because it may be the start of CRLF.
   const isOpen = end === text.length || (text[end] === CR && end + 1 === text.length);
   if (isOpen && !last) return { used: end, line, done: false };
   const used = text[end] === CR && text[end + 1] === LF ? end + 2 : end + 1;

@@ -1,44 +1,44 @@
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { BufferPool } from './text-buffer.js';
 
-/** A place between two records of the input, from which reading can go on in another process. */
+/** A position between two records, from which another process can resume reading. */
 export interface Position {
   /** Index of the input among those that were opened. */
   readonly input: number;
   /** Bytes of decoded UTF-8 text before it. */
   readonly offset: number;
-  /** Physical line on which the text goes on, 1-based. */
+  /** Physical line of the position, 1-based. */
   readonly line: number;
   /** Records of all inputs before it, unreadable ones included. */
   readonly ordinal: number;
-  /** What the cutter of the format has to know besides, if anything. */
+  /** State of the splitter, if its format has one. */
   readonly state?: string;
 }
 
-/** What the text of an input was, up to some point, when it was read. */
+/** Digest of the text of an input up to some position. */
 export interface TextDigest {
   readonly input: number;
-  /** Bytes of decoded UTF-8 text it stands for. */
+  /** Bytes of decoded UTF-8 text that the digest covers. */
   readonly offset: number;
-  /** Of all of them; see DigestedText. */
+  /** CRC-32 of these bytes; see TextHasher. */
   readonly hash: string;
-  /** Nothing followed, not even the end of its last line. */
+  /** Whether the input ended there without a line end. */
   readonly endsInLine: boolean;
-  /** Once the input was read to its end. */
+  /** Set once the input was read to its end. */
   readonly ended?: EndOfText;
 }
 
-/** What more is known of a text that was read to its end. */
+/** Further facts about a text that was read to its end. */
 interface EndOfText {
-  /** Behind its last record: where reading goes on when there is more. */
+  /** Position after the last record, from which appended text is read. */
   readonly end: Position;
-  /** Of its first bytes; see DigestedText. */
+  /** SHA-256 of its first bytes; see TextHasher. */
   readonly head: string;
 }
 
 /**
- * A stretch of input cut into records that are still bytes; what travels from input to mapping.
- * Whoever holds a record may keep its block: it does not change before all of `memory` is let go.
+ * A part of the input, split into records that are still bytes; passed from input to mapping.
+ * A block does not change until `memory` was released for each of its records.
  */
 export interface RowBlock {
   /** The file as the user named it; `stdin` for standard input. */
@@ -46,55 +46,55 @@ export interface RowBlock {
   /** Decoded UTF-8 text. */
   readonly bytes: Buffer;
   /**
-   * Where the bytes and cells lie, held once for each record and fault: who accounts for a record
-   * lets go of it once its outcome is written down.
+   * Memory of the bytes and cells, retained once for each record and error: whoever commits the outcome
+   * of a record releases it.
    */
-  readonly memory?: Pick<BufferPool, 'letGo'> | undefined;
+  readonly memory?: Pick<BufferPool, 'release'> | undefined;
   readonly count: number;
-  /** Record i is `bytes[bounds[2i], bounds[2i+1])`, without its line end. */
+  /** Bounds of the records: record i is `bytes[bounds[2i], bounds[2i+1])`, without its line end. */
   readonly bounds: Int32Array;
   /** Physical line on which record i starts, 1-based. */
   readonly lines: Uint32Array;
-  /** Columns of CSV, TSV and lists; undefined when each record is a JSON text. */
+  /** Cells of CSV, TSV and lists; undefined if each record is a JSON text. */
   readonly cells: Cells | undefined;
-  /** Ordinal of the block's first record, unreadable ones counted; 0 is the run's first. */
+  /** Ordinal of the block's first record, unreadable ones included; the run's first is 0. */
   readonly first: number;
-  /** Where the next block begins. */
+  /** Start of the next block. */
   readonly end: Position;
-  /** Records in this stretch that could not be read, in order: each is one outcome (stage `parse`). */
+  /** Records that could not be read, in order; each is one outcome (stage `parse`). */
   readonly faults: readonly RowParseError[];
 }
 
 export interface Cells {
-  /** In which they were found, if they were, and may still be with their text. */
+  /** Scanner program that found the cells, and whose memory may still contain them. */
   readonly program?: CsvProgram | undefined;
-  /** Column names, in order; a list has the one name it was opened with. */
+  /** Column names, in order; a list has one. */
   readonly header: readonly string[];
-  /** What stands between and around the cells. */
+  /** CSV dialect. */
   readonly markers?: CsvDialect | undefined;
   /**
-   * Cell c of record i has its content at `bytes[start, end)`, quotes stripped, with
+   * Bounds of the cells: cell c of record i has its content at `bytes[start, end)`, quotes stripped, with
    * start = bounds[2 * (i * header.length + c)] and end the number after it.
-   * A negative end is ~end and says that the content is not plain: it may hold a doubled quote,
-   * a backslash or a control character, and cannot stand in a JSON string as it is.
+   * A negative end is ~end and marks content that may contain a doubled quote,
+   * a backslash or a control character, and therefore needs escaping in JSON.
    */
   readonly bounds: Int32Array;
 }
 
 /** A record that could not be read. */
 export interface RowParseError {
-  /** Where in the block's bytes the record starts: its place among the others. */
+  /** Offset in the block's bytes at which the record starts. */
   readonly at: number;
   /** Physical line on which it starts, 1-based. */
   readonly line: number;
-  /** Byte within the line where the fault lies, 1-based, when that is known. */
+  /** Byte within the line at which the error is, 1-based, if known. */
   readonly column?: number;
   readonly error: string;
-  /** What was read, at most 64 KiB of it, as bytes. */
+  /** The bytes of the record, at most 64 KiB. */
   readonly raw: Buffer;
 }
 
-/** The first `count` records of the input, unreadable ones included, in the order of their lines. */
+/** Yields the first `count` records, unreadable ones included, in the order of their lines. */
 export async function* limitRecords(
   blocks: AsyncIterable<RowBlock>,
   count: number,

@@ -8,31 +8,31 @@ import { refuseDuplicatePaths } from '../files/path-checks.js';
 import { shellPath } from '../wording.js';
 import type { Runtime } from '../runtime.js';
 
-/** Small enough that the event loop turns between reads, large enough that asking for them costs little. */
+/** Small enough to let the event loop run between reads, large enough to keep the overhead per read low. */
 const readBytes = 256 * 1024;
 
-/** Where bytes come from: a file, or standard input. */
+/** A source of bytes: a file, or standard input. */
 export interface Source {
   /** As the user named it; `stdin` for standard input. */
   readonly name: string;
-  /** Bytes on disk; undefined where that is unknown (pipes). */
+  /** Bytes on disk; undefined for pipes. */
   readonly size: number | undefined;
-  /** Starts to read; a source without a size (a pipe) can be read only once. */
+  /** Starts reading; a source without a size (a pipe) can be read only once. */
   open(): OpenSource;
 }
 
 export interface OpenSource {
-  /** Each only lent, until the next one is asked for. Throws EngagectlError E-FILE-READ. */
+  /** Chunks, each valid until the next one is requested. Throws EngagectlError E-FILE-READ. */
   readonly chunks: AsyncGenerator<Buffer>;
-  /** Bytes given out so far. */
+  /** Returns the bytes yielded so far. */
   bytesRead(): number;
-  /** Whether its name led elsewhere when the end was reached. Files only. */
+  /** Whether the name referred to another file when the end was reached. Files only. */
   wasReplaced?(): boolean;
-  /** Ends reading at once, also while a read is waiting for a pipe. */
+  /** Stops reading at once, even while a read is waiting for a pipe. */
   close(): void;
 }
 
-/** Finds the file, without reading it. Throws EngagectlError E-FILE-READ. */
+/** Looks up a file without reading it. Throws EngagectlError E-FILE-READ. */
 function fileSource(name: string, cwd: string): Source {
   if (name === '') throw noName();
   const path = resolve(cwd, name);
@@ -48,7 +48,7 @@ function fileSource(name: string, cwd: string): Source {
   return { name, size: undefined, open: () => openStream(name, streamOf(path)) };
 }
 
-/** A file of which the size was found before. */
+/** Returns the source of a file whose size is known. */
 const knownFile = (name: string, size: number, cwd: string): Source => ({
   name,
   size,
@@ -56,11 +56,11 @@ const knownFile = (name: string, size: number, cwd: string): Source => ({
 });
 
 /**
- * Reads ahead into one of two buffers while the other one is looked at. A file that ends before
- * the size it was found with was cut meanwhile: its end is not the end of what was to be read.
+ * Reads ahead into one of two buffers while the other one is processed. A file that ends before
+ * its known size was truncated in the meantime, which is an error.
  */
 function openFile({ name, path, size }: { name: string; path: string; size: number }): OpenSource {
-  // No larger than the file: there may be thousands of small ones.
+  // No larger than the file, because there may be thousands of small ones.
   const length = Math.min(readBytes, size + 1);
   const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const;
   let replaced = false;
@@ -81,7 +81,7 @@ function openFile({ name, path, size }: { name: string; path: string; size: numb
         yield buffer.subarray(0, bytesRead);
       }
     } finally {
-      await reading.catch(() => undefined); // it may fail when nobody waits for it any more
+      await reading.catch(() => undefined); // a read ahead that nobody waits for may fail
       await file.close();
     }
   }
@@ -122,7 +122,7 @@ function counted(
 }
 
 const fixes: Readonly<Record<string, string>> = {
-  ENOENT: 'check the name; a relative path starts at the current folder',
+  ENOENT: 'check the name; a relative path starts at the current directory',
   EACCES: 'make the file readable for this user (chmod u+r), or run as its owner',
   EPERM: 'make the file readable for this user, or run as its owner',
 };
@@ -188,7 +188,7 @@ export class SourceList {
         faults.push(error);
       }
     }
-    if (faults[0]) throw allOf(faults[0], faults);
+    if (faults[0]) throw combined(faults[0], faults);
     refuseDuplicatePaths(names, cwd);
   }
 
@@ -203,18 +203,18 @@ export class SourceList {
   }
 }
 
-function allOf(first: EngagectlError, faults: readonly EngagectlError[]): EngagectlError {
+function combined(first: EngagectlError, faults: readonly EngagectlError[]): EngagectlError {
   if (faults.length === 1) return first;
-  const told = faults
-    .slice(0, mostTold)
+  const listed = faults
+    .slice(0, maxListed)
     .map(({ message, details: { why } }) => [message, why].filter(Boolean).join(': '));
-  const more = faults.length - told.length;
+  const more = faults.length - listed.length;
   const rest = more > 0 ? [`and ${more} more`] : [];
-  return new EngagectlError(first.id, [...told, ...rest].join('; '), {
+  return new EngagectlError(first.id, [...listed, ...rest].join('; '), {
     ...first.details,
-    why: 'all inputs are looked at before the first of them is read',
+    why: 'all inputs are checked before the first is read',
   });
 }
 
-/** Files that a message names. */
-const mostTold = 10;
+/** Maximum number of files listed in a message. */
+const maxListed = 10;

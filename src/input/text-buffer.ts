@@ -1,22 +1,22 @@
-/** Up to here one more chunk is worth a look at once: it may come from a slow pipe. */
+/** Up to this size the window grows chunk by chunk, because the chunks may come from a slow pipe. */
 const smallWindow = 64 * 1024;
 
 const nothing = Buffer.alloc(0);
 
 /**
- * The part of a text that was read and not yet used. Bytes once handed out do not change while
- * their memory is held: more text goes behind them, or to another one.
+ * The part of a text that was read and not yet consumed. Bytes handed out do not change while
+ * their memory is retained; more text is appended after them, or to other memory.
  */
 export class TextBuffer {
   bytes: Buffer = nothing;
-  /** Where `bytes` lie; undefined before there are any. */
+  /** Memory that contains `bytes`; undefined before the first chunk. */
   memory: BufferPool | undefined;
-  /** Where in the memory they begin. */
+  /** Offset of `bytes` in the memory. */
   #start = 0;
   readonly #free: BufferPool[] = [];
-  /** Nothing follows `bytes`. */
+  /** Whether the text ends with `bytes`. */
   ended = false;
-  /** Bytes given up so far: where in the text `bytes` starts. */
+  /** Bytes dropped so far, which is the offset of `bytes` in the text. */
   offset = 0;
   readonly #chunks: AsyncGenerator<Buffer>;
   /** Thrown by the next `grow`, after the bytes that came before it. */
@@ -27,8 +27,8 @@ export class TextBuffer {
   }
 
   /**
-   * Reads at least one chunk more, or finds the end. Throws EngagectlError E-FILE-READ.
-   * A large window grows by half, since a record that outgrows it is scanned again from its start.
+   * Reads at least one more chunk, or reaches the end. Throws EngagectlError E-FILE-READ.
+   * A large window grows by half, because a record that does not fit is scanned again from its start.
    */
   async grow(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -46,7 +46,7 @@ export class TextBuffer {
     }
   }
 
-  /** Copies the chunk, since it is only lent; `wanted` bytes are going to be together. */
+  /** Copies the chunk, whose buffer is reused; reserves room for `wanted` bytes. */
   #append(chunk: Buffer, wanted: number): void {
     const length = this.bytes.length + chunk.length;
     if (!this.memory || this.#start + length > this.memory.bytes.length) {
@@ -54,14 +54,14 @@ export class TextBuffer {
       const room = Math.max(length, wanted + chunk.length);
       this.memory = BufferPool.holding(this.bytes, room, this.#free);
       this.#start = 0;
-      before?.letGo();
+      before?.release();
     }
     const end = this.#start + length;
     chunk.copy(this.memory.bytes, end - chunk.length);
     this.bytes = this.memory.bytes.subarray(this.#start, end);
   }
 
-  /** Gives up the first `count` bytes. */
+  /** Drops the first `count` bytes. */
   drop(count: number): void {
     if (count === 0) return;
     this.offset += count;
@@ -69,7 +69,7 @@ export class TextBuffer {
     this.bytes = this.bytes.subarray(count);
   }
 
-  /** Gives up the text before `offset`; false when the text ends earlier. */
+  /** Drops the text before `offset`; false if the text ends earlier. */
   async skipTo(offset: number): Promise<boolean> {
     while (this.offset < offset) {
       this.drop(Math.min(this.bytes.length, offset - this.offset));
@@ -81,10 +81,10 @@ export class TextBuffer {
   }
 }
 
-/** Room of a buffer: a chunk of a file, and what was left of the text before it. */
+/** Size of a buffer: a chunk of a file, and the rest of the text before it. */
 const usualBytes = 288 * 1024;
 
-/** A small text, such as a whole file, is mostly the only one; large buffers fit the next large text, too. */
+/** Returns the size to allocate: exact for a small text, which is mostly a whole file; rounded up for others, so that buffers can be reused. */
 function roomFor(length: number): number {
   if (length < usualBytes / 8) return length;
   return length <= usualBytes ? usualBytes : Math.ceil(length / largeBytes) * largeBytes;
@@ -92,10 +92,10 @@ function roomFor(length: number): number {
 
 const largeBytes = 1 << 19;
 
-/** Up to here Buffers share memory. */
+/** Up to this size, buffers share memory. */
 const pooledBytes = 4096;
 
-/** Where records and their cells are, in numbers. */
+/** Bounds of records and cells. */
 interface Numbers {
   readonly bounds: Int32Array;
   readonly lines: Uint32Array;
@@ -104,7 +104,7 @@ interface Numbers {
 
 const noNumbers = new Int32Array(0);
 
-/** So many numbers, at most, of a small text lie with those of others: there may be thousands of them. */
+/** Up to this count, the numbers of several small texts share an array. */
 const fewNumbers = 256;
 let pool = noNumbers;
 let poolUsed = 0;
@@ -118,13 +118,13 @@ function pooled(count: number): Int32Array {
   return pool.subarray(poolUsed - count, poolUsed);
 }
 
-/** Most buffers that wait to be used again. */
-const mostFree = 64;
+/** Maximum number of buffers kept for reuse. */
+const maxFree = 64;
 
 /**
- * Memory for a stretch of text and the numbers that say where its cells are. It is used for
- * another stretch once every holder has let go of it: text would else be most of the garbage of
- * a run. A holder that forgets to let go does no harm, its memory is just not used again.
+ * Reference-counted memory for a part of the text and the bounds of its cells. It is reused for
+ * another part once every holder has released it; otherwise text would be most of the garbage of
+ * a run. If a holder fails to release it, the memory is only not reused.
  */
 export class BufferPool {
   readonly bytes: Buffer;
@@ -138,7 +138,7 @@ export class BufferPool {
     this.bytes = bytes < pooledBytes ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** A copy of `text`, with room for so many bytes; held once. */
+  /** Returns memory with a copy of `text` and room for `room` bytes; its reference count is 1. */
   static holding(text: Buffer, room: number, free: BufferPool[]): BufferPool {
     const fit = free.findLastIndex(({ bytes }) => bytes.length >= room);
     const memory = fit < 0 ? new BufferPool(free, roomFor(room)) : free.splice(fit, 1)[0]!;
@@ -148,18 +148,18 @@ export class BufferPool {
     return memory;
   }
 
-  /** Held so often more. Undefined: it is small and not used again, so nobody needs to let go of it. */
-  hold(times: number): this | undefined {
+  /** Adds references. Returns undefined for small memory, which is not reused and need not be released. */
+  retain(times: number): this | undefined {
     this.#holders += times;
     return this.bytes.length < pooledBytes ? undefined : this;
   }
 
-  letGo(times = 1): void {
+  release(times = 1): void {
     this.#holders -= times;
-    if (this.#holders === 0 && this.#free.length < mostFree) this.#free.push(this);
+    if (this.#holders === 0 && this.#free.length < maxFree) this.#free.push(this);
   }
 
-  /** A copy of the numbers that lives as long as the text. */
+  /** Copies the numbers into memory that lives as long as the text. */
   keep({ bounds, lines, cells }: Numbers): Numbers {
     const kept = this.#room(bounds.length + lines.length + (cells?.length ?? 0));
     kept.set(bounds);

@@ -5,10 +5,10 @@ import type { TextDigest } from './row-block.js';
 
 const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d, undefined]);
 
-/** Bytes at the beginning that are told apart by a strong digest, too. */
+/** Bytes at the start that also get a strong digest. */
 export const headBytes = 4096;
 
-/** A text that goes by, and what it was so far. */
+/** Computes digests of a text, chunk by chunk. */
 export class TextHasher {
   /** Bytes. */
   length = 0;
@@ -16,17 +16,17 @@ export class TextHasher {
   #lastByte: number | undefined;
   #ended = false;
   #head: Buffer = Buffer.alloc(0);
-  /** What went by, as long as it may be asked for. */
+  /** Text so far, until `hashAt` or `release` is called. */
   #kept: Buffer[] | undefined;
-  /** A place ahead, and what the text before it was when it went by. */
+  /** Offset requested with `hashAt`, and the hash of the text before it. */
   #place: { readonly offset: number; hash: string | undefined } | undefined;
 
-  /** `keeps`: until `hashAt` is asked for. */
+  /** `keeps`: keep the text until `hashAt` or `release` is called. */
   constructor({ keeps = false }: { readonly keeps?: boolean } = {}) {
     this.#kept = keeps ? [] : undefined;
   }
 
-  /** What the first `offset` bytes are, once they have gone by; to be asked for once. */
+  /** Returns a function that returns the hash of the first `offset` bytes once they were added. Can be called once. */
   hashAt(offset: number): () => string | undefined {
     const before = new TextHasher();
     for (const text of this.#kept ?? []) before.add(text.subarray(0, offset - before.length));
@@ -37,36 +37,36 @@ export class TextHasher {
     return () => place.hash;
   }
 
-  /** It will not be asked for any more. */
+  /** Frees the text kept for `hashAt`. */
   release(): void {
     this.#kept = undefined;
   }
 
-  /** SHA-256 as in `head`, of the first bytes, as if there were no more. */
+  /** Returns the digest `head` of the first `bytes` bytes only. */
   headOf(bytes: number): string {
     return digestOf(this.#head.subarray(0, bytes));
   }
 
-  /** CRC-32 in hexadecimal: it tells whether a file was changed, not whether someone forged it. */
+  /** CRC-32 in hexadecimal: detects changes, but not forgery. */
   get hash(): string {
     return hexOf(this.#sum);
   }
 
-  /** SHA-256 of the first `headBytes`, or of all where there are fewer; cut to 16 digits. */
+  /** SHA-256 of the first `headBytes` bytes, or of all if there are fewer; the first 16 digits. */
   get head(): string {
     return digestOf(this.#head);
   }
 
-  /** It ended, and what follows one day would belong to its last line. */
+  /** Whether the text ended without a line end, so that appended text would belong to its last line. */
   get endsInLine(): boolean {
     return this.#ended && !lineEnds.has(this.#lastByte);
   }
 
   add(text: Buffer): void {
-    if (text.length === 0) return; // of nothing, crc32 forgets what came before
+    if (text.length === 0) return; // crc32 of an empty buffer would reset the sum
     if (this.length < headBytes) {
       const more = text.subarray(0, headBytes - this.length);
-      this.#head = Buffer.concat([this.#head, more]); // a copy: the text is only lent
+      this.#head = Buffer.concat([this.#head, more]); // a copy, because the buffer is reused
     }
     const left = (this.#place?.offset ?? 0) - this.length;
     if (this.#place && left > 0 && left <= text.length) {
@@ -92,24 +92,24 @@ const digestOf = (bytes: Buffer): string =>
 
 const hexOf = (sum: number): string => sum.toString(16).padStart(8, '0');
 
-/** Numbers of an input: where its text ends, and the place behind its last record. */
+/** Numbers per input: length of its text, and the position after its last record. */
 const numbersEach = 4;
-/** Bytes of an input: its flags, its digest, and that of its head. */
+/** Bytes per input: flags, hash, and digest of the head. */
 const bytesEach = 13;
 const flags = { known: 1, endsInLine: 2, ended: 4 } as const;
 
-/** What is known of the texts of inputs, by input. They are kept as numbers: there may be many thousands. */
+/** Digests by input, stored as numbers because there may be many thousands. */
 export class DigestTable {
   #numbers = new Float64Array(0);
   #bytes = Buffer.alloc(0);
   readonly #states = new Map<number, string>();
 
-  /** With room for so many, where that is known. */
+  /** Reserves room for `inputs` digests. */
   constructor(inputs = 0) {
     this.#makeRoom(inputs);
   }
 
-  /** In the place of what was known of this input before. */
+  /** Sets or replaces the digest of an input. */
   set({ input, offset, hash, endsInLine, ended }: TextDigest): void {
     this.#makeRoom(input + 1);
     const { end, head } = ended ?? {};
@@ -124,8 +124,8 @@ export class DigestTable {
     else this.#states.set(input, end.state);
   }
 
-  /** Takes those of inputs of which nothing is known yet. */
-  fillUp(others: Iterable<TextDigest>): void {
+  /** Adds the digests of inputs that have none yet. */
+  addMissing(others: Iterable<TextDigest>): void {
     for (const digest of others) if (!this.get(digest.input)) this.set(digest);
   }
 
@@ -145,7 +145,7 @@ export class DigestTable {
     return { input, offset, hash, endsInLine, ended: { end, head } };
   }
 
-  /** All that are known, by input. */
+  /** Yields all digests in the order of the inputs. */
   *[Symbol.iterator](): Generator<TextDigest> {
     for (let input = 0; input * bytesEach < this.#bytes.length; input += 1) {
       const digest = this.get(input);
@@ -164,11 +164,11 @@ export class DigestTable {
   }
 }
 
-/** The input is not what it was when an earlier part of the run read it. */
+/** Returns the error for an input that changed since an earlier part of the run read it. */
 export const inputChangedError = (name: string, why: string): EngagectlError =>
-  new EngagectlError('E-INPUT-CHANGED', `${name} was changed since the run began`, {
+  new EngagectlError('E-INPUT-CHANGED', `${name} has changed since the run started`, {
     file: name,
     why,
-    fix: 'restore the file and go on with --resume, or start anew with --fresh',
+    fix: 'restore the file and rerun with --resume, or start from scratch with --fresh',
     resumes: true,
   });

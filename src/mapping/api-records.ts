@@ -1,6 +1,6 @@
 import { openEvent, openProfileData } from './flat-row.js';
 import { TextSlice } from '../text/text-slice.js';
-import { quoteValue, setKey, nameError } from './identity.js';
+import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
 import { parseExportedTimestamp, epochDigits } from './timestamps.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { keyParts, type KeyPart } from '../text/record-hash.js';
@@ -17,11 +17,11 @@ const profileFields = (
 ).map(([from, to]) => ({ from, to, prefix: Buffer.from(`,"${to}":`) }));
 
 const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('{"objectId":') };
-/** Of an object within the record. */
+/** Parser of an object inside the record. */
 const inner = new JsonParser();
 const text = new TextSlice();
 
-/** Writes a profile as endpoint 4 or 5 exported it as an upload record, or says why it cannot. */
+/** Writes a profile that endpoint 4 or 5 exported as an upload record; returns an error if it cannot. */
 export function writeExportedProfile(json: JsonParser, records: RecordBuilder): string | undefined {
   const { out } = records;
   records.idempotent = !json.hasOperator;
@@ -32,7 +32,7 @@ export function writeExportedProfile(json: JsonParser, records: RecordBuilder): 
   const data = json.find('profileData');
   const hasData = data >= 0 && json.kindOf(data) !== jsonToken.n;
   if (hasData) {
-    if (!readObject(json, data)) return 'profileData is no object';
+    if (!readObject(json, data)) return 'profileData is not an object';
     if (inner.count > 0) out.raw(json.bytes, inner.start + 1, inner.end - 1);
   }
   for (const { from, to, prefix } of profileFields) {
@@ -49,18 +49,18 @@ export function writeExportedProfile(json: JsonParser, records: RecordBuilder): 
 function writeProfileKey(json: JsonParser, records: RecordBuilder): string | undefined {
   const index = json.find('identity');
   if (index >= 0 && !json.isEmptyAt(index)) {
-    if (!json.stringAt(index, text)) return 'identity is no string: put it in quotes';
+    if (!json.stringAt(index, text)) return notStringError('identity', json, index);
     return writeKey('identity', json, index, records);
   }
   const objectId = firstObjectId(json);
-  if (objectId === undefined) return 'an exported profile without identity or objectId';
+  if (objectId === undefined) return 'the exported profile has neither identity nor objectId';
   const id = Buffer.from(objectId);
   const fault = setKey('objectId', text.ofCell(id, 0, id.length), records);
   records.out.ascii(`{"objectId":"${objectId}"`);
   return fault === undefined ? undefined : `platformInfo: objectId: ${fault}`;
 }
 
-/** Of the first device that has one. Users who never logged in have no other key. */
+/** Returns the objectId of the first device that has one: the only key of users who never logged in. */
 function firstObjectId(json: JsonParser): string | undefined {
   const index = json.find('platformInfo');
   if (index < 0 || json.kindOf(index) !== jsonToken.openArray) return undefined;
@@ -71,7 +71,7 @@ function firstObjectId(json: JsonParser): string | undefined {
   return ids.find((id): id is string => typeof id === 'string' && id !== '');
 }
 
-/** Writes an event as endpoint 7 exported it as an upload record, or says why it cannot. */
+/** Writes an event that endpoint 7 exported as an upload record; returns an error if it cannot. */
 export function writeExportedEvent(
   json: JsonParser,
   records: RecordBuilder,
@@ -80,7 +80,7 @@ export function writeExportedEvent(
   const { out } = records;
   records.isEvent = true;
   const props = json.find('event_props');
-  if (json.kindOf(props) !== jsonToken.openObject) return 'event_props is no object';
+  if (json.kindOf(props) !== jsonToken.openObject) return 'event_props is not an object';
   const fault =
     writeEventKey(json, records) ??
     writeEventName(json, records, options) ??
@@ -93,14 +93,14 @@ export function writeExportedEvent(
 
 function writeEventKey(json: JsonParser, records: RecordBuilder): string | undefined {
   const index = json.find('profile');
-  if (index < 0 || !readObject(json, index)) return 'profile is no object';
+  if (index < 0 || !readObject(json, index)) return 'profile is not an object';
   for (const part of ['identity', 'objectId'] as const) {
     const key = inner.find(part);
     if (key < 0 || !inner.stringAt(key, text) || text.isEmpty) continue;
     const fault = writeKey(part, inner, key, records);
     return fault === undefined ? undefined : `profile: ${fault}`;
   }
-  return 'profile has no identity and no objectId';
+  return 'profile has neither identity nor objectId';
 }
 
 function writeEventName(json: JsonParser, records: RecordBuilder, { eventName }: UploadMapping) {
@@ -110,7 +110,7 @@ function writeEventName(json: JsonParser, records: RecordBuilder, { eventName }:
     copyValue(json, index, records);
     return eventNameError(json, index, 'event_name');
   }
-  if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
+  if (eventName === undefined) return 'event_name is missing: set it with --event-name <name>';
   records.out.string(eventName);
   return undefined;
 }
@@ -127,7 +127,7 @@ function writeTs(json: JsonParser, { out }: RecordBuilder, { zone }: UploadMappi
   return undefined;
 }
 
-/** Opens the record with its key, whose text was read. */
+/** Writes the start of the record with its key, which was read into `text`. */
 function writeKey(
   part: KeyPart & keyof typeof openKey,
   json: JsonParser,
@@ -140,22 +140,30 @@ function writeKey(
   return fault === undefined ? undefined : `${part}: ${fault}`;
 }
 
+/** Returns the error for a key that is not a string. */
+const notStringError = (part: string, json: JsonParser, index: number): string =>
+  `${part} ${notStringFault(rawValue(json, index))}`;
+
+/** Returns the JSON text of a value. */
+const rawValue = (json: JsonParser, index: number): TextSlice =>
+  typedText.of(json.bytes, json.valueStart(index), json.valueEnd(index));
+
 function copyValue(json: JsonParser, index: number, { out }: RecordBuilder): void {
   out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
 }
 
-/** Reads a member's object, unless it is none. */
+/** Reads the object of a member; false if it is not an object. */
 function readObject(json: JsonParser, index: number): boolean {
   if (json.kindOf(index) !== jsonToken.openObject) return false;
   return inner.read(json.bytes, json.valueStart(index), json.valueEnd(index));
 }
 
-/** The one that orders the record comes last. */
+/** Kinds of keys; the last one present determines the order of records. */
 const keys = keyParts.toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
 const typedText = new TextSlice();
 
-/** Checks the shape of a record that says its type, and passes it byte for byte. */
+/** Checks the shape of a record with a `type`, and passes it on byte for byte. */
 export function writeTypedRecord(
   json: JsonParser,
   typeIndex: number,
@@ -164,7 +172,7 @@ export function writeTypedRecord(
   const type = json.stringAt(typeIndex, typedText);
   records.isEvent = type?.is(event) === true;
   if (!records.isEvent && type?.is(profile) !== true) {
-    return 'type is neither "profile" nor "event"';
+    return `type is ${quoteValue(type ?? rawValue(json, typeIndex))}, not "profile" or "event"`;
   }
   records.idempotent = !json.hasOperator;
   records.pass(json.start, json.end);
@@ -176,14 +184,14 @@ export function writeTypedRecord(
   return faults.length > 0 ? faults.join('; ') : undefined;
 }
 
-/** Every key that is there has to be good; the first of `keyParts` orders the record. */
+/** Validates every key of the record; the first of `keyParts` determines the order of records. */
 function keyFault(json: JsonParser, records: RecordBuilder): string | undefined {
   let hasKey = false;
   for (const part of keys) {
     const index = json.find(part);
     if (index < 0) continue;
     const value = json.stringAt(index, typedText);
-    if (!value) return `${part} is no string: put it in quotes`;
+    if (!value) return notStringError(part, json, index);
     const fault = setKey(part, value, records);
     if (fault !== undefined) return `${part}: ${fault}`;
     hasKey = true;
@@ -196,7 +204,7 @@ function tsFault(json: JsonParser): string | undefined {
   if (index < 0) return undefined;
   const value = typedText.of(json.bytes, json.valueStart(index), json.valueEnd(index));
   if (value.end - value.start <= epochDigits && /^\d+$/.test(value.toString())) return undefined;
-  return `ts: ${quoteValue(value)} is no number of epoch seconds with at most ${epochDigits} digits`;
+  return `ts: ${quoteValue(value)} is not a number of epoch seconds with at most ${epochDigits} digits`;
 }
 
 function eventFault(json: JsonParser): string | undefined {
@@ -205,20 +213,20 @@ function eventFault(json: JsonParser): string | undefined {
   return eventNameError(json, index, 'evtName') ?? objectFault(json, 'evtData');
 }
 
-/** Why a member cannot name an event. */
+/** Returns why a member cannot be the name of an event, or undefined. */
 function eventNameError(json: JsonParser, index: number, member: string): string | undefined {
   const value = json.stringAt(index, typedText);
-  const fault = value ? nameError(value) : 'the value is no string';
+  const fault = value ? nameError(value) : 'the value is not a string';
   return fault === undefined ? undefined : `${member}: ${fault}`;
 }
 
 function objectFault(json: JsonParser, member: 'profileData' | 'evtData'): string | undefined {
   const index = json.find(member);
   if (index < 0) return member === 'evtData' ? undefined : missingMember(json, member);
-  return json.kindOf(index) === jsonToken.openObject ? undefined : `${member} is no object`;
+  return json.kindOf(index) === jsonToken.openObject ? undefined : `${member} is not an object`;
 }
 
-/** What is said of a member that has to be there: perhaps it is, in other letters. */
+/** Returns the error for a missing member, with its name in other letter case if the record has that. */
 function missingMember(json: JsonParser, name: string): string {
   for (let index = 0; index < json.count; index++) {
     const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));

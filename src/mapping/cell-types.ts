@@ -12,10 +12,10 @@ import type { TimeZone } from '../time-zone.js';
 import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 
-/** Writes a text as a type; or says why it does not fit, to be read behind the text. */
+/** Writes a text as a type; if it does not fit, returns the reason, which follows the quoted text in a message. */
 type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
 
-/** Numbers and JSON stay as they are written. */
+/** Writers by type; numbers and JSON keep their spelling. */
 const writers: Readonly<Record<PlainType, Write>> = {
   string: writeString,
   integer: (text, records) => (isInteger(text) ? copy(text, records) : 'is not an integer'),
@@ -35,16 +35,16 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return undefined;
   },
   json(text, records) {
-    if (!json.read(text.bytes, text.start, text.end)) return `is no JSON: it ${json.fault}`;
+    if (!json.read(text.bytes, text.start, text.end)) return `is not JSON: it ${json.fault}`;
     if (json.hasOperator) records.idempotent = false;
     records.out.raw(text.bytes, json.start, json.end);
     return undefined;
   },
 };
-/** A spreadsheet writes numbers as its country does. */
+/** Returns the reason, with a hint for the decimal comma of spreadsheets in many countries. */
 const noNumber = ({ bytes, start, end }: TextSlice): string =>
   /^[-+]?\d+(?:[. ]\d{3})*,\d+$/.test(bytes.toString('latin1', start, end))
-    ? 'is not a number: its decimal sign is a comma, and has to be a point'
+    ? 'is not a number: its decimal separator must be a point, not a comma'
     : 'is not a number';
 const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) => ({
   bytes: Buffer.from(word),
@@ -52,7 +52,7 @@ const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) 
 }));
 const json = new JsonParser();
 
-/** Writes a cell as its type, or says why it does not fit. */
+/** Writes a cell as its type; returns an error if it does not fit. */
 export function writeTypedValue(
   text: TextSlice,
   type: CellType,
@@ -70,7 +70,7 @@ export function writeTypedValue(
 function writePhone(text: TextSlice, records: RecordBuilder, country: string): string | undefined {
   const number = text.toString();
   if (number.startsWith(country) && phonePattern.test(number)) return writeString(text, records);
-  return `is no phone number of ${country}, which is ${country} and digits only`;
+  return `is not a ${country} number (expected ${country} and digits)`;
 }
 
 export function writeString({ bytes, start, end }: TextSlice, { out }: RecordBuilder): undefined {
@@ -85,7 +85,7 @@ const emptyValues = {
   string: Buffer.from('""'),
 } as const;
 
-/** What --empty sends; an empty string only where strings are sent. */
+/** Returns the value that --empty sends; an empty string only for columns sent as strings. */
 export function emptyValue(
   type: CellType | undefined,
   { empty }: UploadMapping,
@@ -98,13 +98,13 @@ function copy({ bytes, start, end }: TextSlice, { out }: RecordBuilder): undefin
   out.raw(bytes, start, end);
 }
 
-/** As JSON has it (RFC 8259, 6). */
+/** Whether the text is a JSON number (RFC 8259, section 6). */
 const isNumber = (text: TextSlice): boolean =>
   /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(text.toString());
 
 const isInteger = (text: TextSlice): boolean => /^-?(?:0|[1-9]\d*)$/.test(text.toString());
 
-/** In any case. Setting the bit 0x20 makes a letter small and leaves digits alone. */
+/** Compares without regard to case: setting the bit 0x20 lowercases letters and keeps digits. */
 function isWord({ bytes, start, end }: TextSlice, word: Buffer): boolean {
   if (end - start !== word.length) return false;
   for (let at = 0; at < word.length; at++) {

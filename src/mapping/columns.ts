@@ -4,25 +4,25 @@ import { quoteForShell } from '../wording.js';
 import { inferIdentityByName } from './preview/column-inference.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
-/** What a column gives to the record: a part of its own, a member of its data, or nothing. */
+/** How a column is used: as a part of the record, as a member of its data, or not at all. */
 export type ColumnRole = 'identity' | 'objectId' | 'ts' | 'evtName' | 'data' | 'none';
 
 export interface Column {
   readonly name: string;
   readonly role: ColumnRole;
-  /** Key it is sent as. */
+  /** Key under which it is sent. */
   readonly key: string;
-  /** Undefined when the value is sent as it stands: CSV cells as strings, JSON values as written. */
+  /** Undefined if the value is sent unchanged: CSV cells as strings, JSON values as written. */
   readonly type: CellType | undefined;
   /** `,"key":` */
   readonly prefix: Buffer;
-  /** The mapping file names all columns, and not this one. */
+  /** Whether the mapping file lists all columns, but not this one. */
   readonly isUnexpected: boolean;
-  /** That the mapping file allows; undefined: any. */
+  /** Values that the mapping file allows; undefined: any. */
   readonly values: ReadonlySet<string> | undefined;
 }
 
-/** What the options say about the column of this name. */
+/** Resolves the options for the column of this name. */
 export function resolveColumn(name: string, options: UploadMapping): Column {
   const key = options.map.get(name) ?? name;
   const isFlag = key.startsWith('MSG-');
@@ -38,13 +38,13 @@ export function resolveColumn(name: string, options: UploadMapping): Column {
   };
 }
 
-/** Of a column that is no part of a record by itself, as the identity is. */
+/** Whether the mapping file excludes the column; not for parts of the record such as the identity. */
 const isUnexpected = (name: string, options: UploadMapping): boolean =>
   options.expected?.isExact === true &&
   !optionalColumns(options).includes(name) &&
   !isRejectsColumn(name);
 
-/** Columns that a rejects file of CSV has behind those of its input. */
+/** Whether the column is one that a CSV rejects file adds to those of its input. */
 export const isRejectsColumn = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
 
 function roleOf(name: string, key: string, options: UploadMapping): ColumnRole {
@@ -56,9 +56,9 @@ function roleOf(name: string, key: string, options: UploadMapping): ColumnRole {
 }
 
 /**
- * The columns of a CSV's header. Throws E-COLUMN-MISSING when an option names a column that is
- * not there or a required one is missing, E-HEADER-DUPLICATE when two are sent as the same key,
- * E-USAGE when the identity is dropped, or events are named and none are sent.
+ * Resolves the columns of a CSV header. Throws E-COLUMN-MISSING if an option names a column that does
+ * not exist or a required one is missing, E-HEADER-DUPLICATE if two are sent under the same key, and
+ * E-USAGE if the identity is dropped, or if --event-name is given for profiles.
  */
 export function resolveColumns(
   header: readonly string[],
@@ -75,9 +75,9 @@ export function resolveColumns(
   const columns = header.map((name) => resolveColumn(name, options));
   const roles = new Set(columns.map(({ role }) => role));
   if (!roles.has('identity') && !roles.has('objectId')) {
-    throw new EngagectlError('E-USAGE', 'the column of the identity is dropped', {
-      why: 'nothing else says whose each record is',
-      fix: 'leave it out of --drop, or key by objectId with --object-id <column>',
+    throw new EngagectlError('E-USAGE', 'the identity column is dropped', {
+      why: 'a record needs an identity or an objectId',
+      fix: 'remove it from --drop, or set the column of the objectId with --object-id <column>',
     });
   }
   for (const { role, option, fix } of kind === 'event' ? eventColumns : []) {
@@ -89,7 +89,7 @@ export function resolveColumns(
   if (first && second) {
     const message = `${source}: columns "${first.name}" and "${second.name}" are both sent as "${first.key}"`;
     const fix = 'drop one with --drop <column>, or map it to another key';
-    const why = 'a record holds each key once';
+    const why = 'a record has each key only once';
     throw new EngagectlError('E-HEADER-DUPLICATE', message, { why, fix, file: source, line: 1 });
   }
   return columns;
@@ -98,10 +98,10 @@ export function resolveColumns(
 const noEvents = (source: string): EngagectlError =>
   new EngagectlError(
     'E-USAGE',
-    `--event-name is for events, and ${source} would be sent as users`,
+    `--event-name is for events, but ${source} would be sent as profiles`,
     {
-      why: 'rows of columns are users unless the command says otherwise',
-      fix: 'add --type event, or leave --event-name out',
+      why: 'rows are profiles by default',
+      fix: 'add --type event, or remove --event-name',
     },
   );
 
@@ -110,9 +110,9 @@ function refuseUnexpected(columns: readonly Column[], source: string): void {
   const names = columns.filter((column) => column.isUnexpected).map(({ name }) => name);
   if (names.length === 0) return;
   const noun = names.length === 1 ? 'column' : 'columns';
-  throw new EngagectlError('E-EXPECTED', `${source}: unexpected ${noun} ${listed(names)}`, {
-    why: 'the mapping file says "columns": "exact", and names no such column',
-    fix: 'take it out of the input, or name it in the mapping file: under "drop" it is not sent',
+  throw new EngagectlError('E-EXPECTED', `${source}: unexpected ${noun} ${quotedList(names)}`, {
+    why: 'the mapping file has "columns": "exact" and does not list it',
+    fix: 'add it to the mapping file (to "drop" if it should not be sent), or remove it from the input',
     file: source,
     line: 1,
   });
@@ -121,11 +121,11 @@ function refuseUnexpected(columns: readonly Column[], source: string): void {
 function identityFix(header: readonly string[]): string {
   const likely = inferIdentityByName(header);
   return likely === undefined
-    ? 'name the column that holds it with --identity <column>, or key by --object-id <column>; or put a line of column names above the data'
-    : `add --identity ${quoteForShell(likely)} if that column says who a row is, or name another one`;
+    ? 'set the identity column with --identity <column>, or the objectId column with --object-id <column>; or add a header line'
+    : `add --identity ${quoteForShell(likely)} if that column identifies the user, or name another one`;
 }
 
-/** What an event needs, and the option that stands in for the column. */
+/** Required columns of events, and the options that replace them. */
 const eventColumns = [
   {
     role: 'ts',
@@ -139,7 +139,7 @@ const eventColumns = [
   },
 ] as const;
 
-/** Columns that the user named besides the key. */
+/** Returns the columns that the options name besides the key. */
 export const optionalColumns = ({ map, drop, only, types, expected }: UploadMapping): string[] => [
   ...new Set([
     ...map.keys(),
@@ -151,7 +151,7 @@ export const optionalColumns = ({ map, drop, only, types, expected }: UploadMapp
   ]),
 ];
 
-/** Every column that the user named, and the identity unless an objectId stands in for it. */
+/** Returns all columns that the options name, with the identity unless an objectId replaces it. */
 function namedColumns(options: UploadMapping): string[] {
   const { identity, identityGiven, objectId } = options;
   const named = new Set(optionalColumns(options));
@@ -160,7 +160,7 @@ function namedColumns(options: UploadMapping): string[] {
   return [...named];
 }
 
-/** The first two that would be sent as the same key, which no record may have twice. */
+/** Returns the first two columns that would be sent under the same key, if any. */
 export function columnsWithSameKey(
   columns: readonly Column[],
 ): readonly [Column, Column] | undefined {
@@ -179,19 +179,20 @@ export function missingColumnsError(
   missing: readonly string[],
   header: readonly string[],
   source: string,
-  fix = 'name columns as the header does',
+  fix = 'use the names of the header',
 ): EngagectlError {
   const columns = missing.length === 1 ? 'column' : 'columns';
   const near = missing
     .map((name) => closestName(name, header))
     .filter((name) => name !== undefined);
-  const meant = near.length > 0 ? `; did you mean ${listed(near)}?` : '';
-  const message = `${source}: ${columns} ${listed(missing)} missing${meant}`;
-  const why = `the header has ${listed(header)}`;
+  const meant = near.length > 0 ? `; did you mean ${quotedList(near)}?` : '';
+  const message = `${source}: ${columns} ${quotedList(missing)} missing${meant}`;
+  const why = `the header has ${quotedList(header)}`;
   return new EngagectlError('E-COLUMN-MISSING', message, { why, fix, file: source, line: 1 });
 }
 
-const listed = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
+const quotedList = (names: readonly string[]): string =>
+  names.map((name) => `"${name}"`).join(', ');
 
-/** The error of one cell. */
+/** Returns the error of one cell. */
 export const columnError = (name: string, fault: string): string => `column "${name}": ${fault}`;

@@ -6,15 +6,15 @@ import { valueError, RowValues } from './row-values.js';
 import { validationError, RecordBuilder, type RejectReason, type Mapper } from './record-block.js';
 
 interface DemergeMapping {
-  /** Column or member of the identity. */
+  /** Column or member that contains the identity. */
   readonly identity: string;
-  /** Whether lines of a rejects file with stage `unknown` are sent. */
+  /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
 }
 
 /**
- * Rows to identities (endpoint 8): a record is the identity as a JSON string. However the input
- * escapes or quotes an identity, its record has the same bytes, so that duplicates can be found.
+ * Maps rows to identities (endpoint 8): a record is the identity as a JSON string. However the input
+ * escapes or quotes an identity, its record has the same bytes, so that duplicates are found.
  */
 export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mapper {
   const records = new RecordBuilder();
@@ -27,7 +27,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
       [identity],
       header,
       source,
-      'name the column with --identity <column>',
+      'set the column with --identity <column>',
     );
   };
 
@@ -35,7 +35,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
     if (values.isNamed) return values.read(identity, text);
     return values.readWhole(text)
       ? undefined
-      : validationError('a record is a JSON object or string');
+      : validationError('a record must be a JSON object or string');
   };
 
   const write = (): RejectReason | undefined => {
@@ -50,7 +50,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
     check,
     map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);
-      return records.build(rows, (row) => values.to(rows, row) ?? read() ?? write(), picked);
+      return records.build(rows, (row) => values.moveTo(rows, row) ?? read() ?? write(), picked);
     },
   };
 }

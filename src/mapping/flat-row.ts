@@ -1,12 +1,12 @@
 import { columnError, type Column } from './columns.js';
-import { quoteValue, setKey, nameError } from './identity.js';
+import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
 import { parseTimestamp } from './timestamps.js';
 import { jsonToken } from '../text/json-parser.js';
 import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping, Expectations } from './upload-mapping.js';
 
-/** Where a row has the parts of a record: indexes of its cells, or -1. */
+/** Indexes of the cells that are parts of a record, or -1. */
 export interface HeadCells {
   identity: number;
   objectId: number;
@@ -14,19 +14,19 @@ export interface HeadCells {
   evtName: number;
 }
 
-/** A row of named cells: a CSV's, or a flat JSON object's, whose members are its cells. */
+/** A row of named cells: a CSV row, or a flat JSON object with its members as cells. */
 export interface FlatRow {
   readonly parts: HeadCells;
   name(index: number): string;
-  /** Neither text nor a value: an empty CSV cell, "" or null. */
+  /** Whether the cell is an empty CSV cell, "" or null. */
   isEmpty(index: number): boolean;
-  /** False for JSON's numbers, literals, objects and arrays. */
+  /** False for JSON numbers, literals, objects and arrays. */
   isString(index: number): boolean;
-  /** Content of a string, or the text of another value. */
+  /** Returns the content of a string, or the text of another value. */
   text(index: number): TextSlice;
-  /** Of a row whose columns may be others in each: what is there instead of a column, if anything. */
-  instead?(name: string): string;
-  /** Writes the string as JSON: a JSON row's as written. */
+  /** JSON rows only: returns a hint about a similar column that the row has instead, or ''. */
+  similarColumnHint?(name: string): string;
+  /** Writes the string as JSON; that of a JSON row as written. */
   writeString(index: number): void;
 }
 
@@ -38,8 +38,8 @@ const openTs = Buffer.from(',"ts":');
 const openEvtData = Buffer.from(',"evtData":{');
 
 /**
- * Writes what stands before the members of the data in an upload record (service-facts, Upload), or
- * says why the row cannot be one.
+ * Writes the start of an upload record up to the members of its data (docs/service-api.md, Undocumented behavior);
+ * returns an error if the row cannot be a record.
  */
 export function writeRecordHead(
   row: FlatRow,
@@ -51,7 +51,7 @@ export function writeRecordHead(
   return writeKeys(row, records, options) ?? writeType(row, records, options);
 }
 
-/** Identity and objectId: one of them has to be there, and the identity orders the records. */
+/** Writes identity and objectId. At least one is required; the identity determines the order of records. */
 function writeKeys(row: FlatRow, records: RecordBuilder, { identity, objectId }: UploadMapping) {
   const { out } = records;
   const { parts } = row;
@@ -59,7 +59,7 @@ function writeKeys(row: FlatRow, records: RecordBuilder, { identity, objectId }:
   const hasObjectId = parts.objectId >= 0 && !row.isEmpty(parts.objectId);
   if (!hasIdentity && !hasObjectId) {
     const names = objectId === undefined ? `"${identity}"` : `"${identity}" and "${objectId}"`;
-    return `column ${names}: the value is empty or missing${row.instead?.(identity) ?? ''}`;
+    return `column ${names}: the value is empty or missing${row.similarColumnHint?.(identity) ?? ''}`;
   }
   if (hasObjectId) {
     out.raw(openObjectId);
@@ -80,13 +80,13 @@ function writeKey(
 ): string | undefined {
   const fault = row.isString(index)
     ? setKey(part, row.text(index), records)
-    : `${quoteValue(row.text(index))} is no string: put it in quotes`;
+    : notStringFault(row.text(index));
   if (fault !== undefined) return columnError(row.name(index), fault);
   row.writeString(index);
   return undefined;
 }
 
-/** All between the keys and the members of the data. */
+/** Writes everything between the keys and the members of the data. */
 function writeType(row: FlatRow, records: RecordBuilder, options: UploadMapping) {
   const { out } = records;
   if (options.kind === 'profile') {
@@ -105,11 +105,11 @@ function writeType(row: FlatRow, records: RecordBuilder, options: UploadMapping)
 function writeEventName(row: FlatRow, { out }: RecordBuilder, { eventName }: UploadMapping) {
   const index = row.parts.evtName;
   if (index >= 0 && !row.isEmpty(index)) {
-    const fault = row.isString(index) ? nameError(row.text(index)) : 'the value is no string';
+    const fault = row.isString(index) ? nameError(row.text(index)) : 'the value is not a string';
     if (fault !== undefined) return columnError(row.name(index), fault);
     row.writeString(index);
   } else if (eventName === undefined) {
-    return 'evtName is missing: name the event with --event-name <name>';
+    return 'evtName is missing: set the name of the event with --event-name <name>';
   } else {
     out.string(eventName);
   }
@@ -119,7 +119,7 @@ function writeEventName(row: FlatRow, { out }: RecordBuilder, { eventName }: Upl
 function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, zone }: UploadMapping) {
   const index = row.parts.ts;
   if (index < 0 || row.isEmpty(index)) {
-    if (tsNow === undefined) return 'ts is missing: give one, or use --ts now';
+    if (tsNow === undefined) return 'ts is missing: add it, or use --ts now';
     out.ascii(String(tsNow));
     return undefined;
   }
@@ -127,15 +127,15 @@ function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, zone }: UploadMa
   const instant = parseTimestamp(text, zone);
   if (typeof instant === 'string')
     return columnError(row.name(index), `${quoteValue(text)} ${instant}`);
-  if (instant < 0) return columnError(row.name(index), `${quoteValue(text)} lies before 1970`);
+  if (instant < 0) return columnError(row.name(index), `${quoteValue(text)} is before 1970`);
   out.ascii(String(instant));
   return undefined;
 }
 
-/** Values that a message lists. */
-const mostTold = 8;
+/** Maximum number of values listed in a message. */
+const maxListed = 8;
 
-/** Why a row is not what was expected: all of it. `columns` are those of its cells. */
+/** Returns all violations of the mapping file's expectations, or undefined. `columns` are those of the row's cells. */
 export function checkExpectations(
   row: FlatRow,
   columns: readonly Column[],
@@ -149,17 +149,17 @@ export function checkExpectations(
   }
   for (let index = 0; index < columns.length; index++) {
     const { name, isUnexpected, values } = columns[index]!;
-    if (isUnexpected) faults.push(columnError(name, 'the mapping file has no such column'));
+    if (isUnexpected) faults.push(columnError(name, 'the mapping file does not list this column'));
     if (!values || row.isEmpty(index)) continue;
     const text = row.text(index);
     if (values.has(text.toString())) continue;
-    faults.push(columnError(name, `${quoteValue(text)} is not among ${listed(values)}`));
+    faults.push(columnError(name, `${quoteValue(text)} is not one of ${quotedList(values)}`));
   }
   return faults.length > 0 ? faults.join('; ') : undefined;
 }
 
-function listed(values: ReadonlySet<string>): string {
-  const told = [...values].slice(0, mostTold).map((value) => JSON.stringify(value));
-  const more = values.size - told.length;
-  return more > 0 ? `${told.join(', ')} and ${more} more` : told.join(', ');
+function quotedList(values: ReadonlySet<string>): string {
+  const listed = [...values].slice(0, maxListed).map((value) => JSON.stringify(value));
+  const more = values.size - listed.length;
+  return more > 0 ? `${listed.join(', ')} and ${more} more` : listed.join(', ');
 }

@@ -7,7 +7,7 @@ import { validationError, type RecordBuilder, type RejectReason } from './record
 import type { KeyPart } from '../text/record-hash.js';
 import type { RowBlock } from '../input/row-block.js';
 
-/** Takes the text as the record's key; says why it cannot be one. */
+/** Sets the text as the record's key; returns an error if it cannot be one. */
 export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): string | undefined {
   const fault = identityError(part, text);
   if (fault === undefined) {
@@ -16,12 +16,12 @@ export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): 
   return fault;
 }
 
-/** Why a text cannot say who a user is, or undefined. Length is in code points. */
+/** Returns why a text cannot be an identifier of a user, or undefined. Its length counts code points. */
 export function identityError(part: string, text: TextSlice): string | undefined {
   if (part === 'objectId') return objectIdFault(text);
   const fault = nameError(text);
   if (fault !== undefined || !isTooLong(text)) return fault;
-  return `the value has more than ${limits.identityLength} characters`;
+  return `the value is longer than ${limits.identityLength} characters`;
 }
 
 function objectIdFault(text: TextSlice): string | undefined {
@@ -31,21 +31,28 @@ function objectIdFault(text: TextSlice): string | undefined {
   return `${quoteValue(text)} is not 1 to ${most} of A-Z a-z 0-9 ( ) ! : @ $ _ -`;
 }
 
-/** Why a text cannot name something (an identity, an address, an event), or undefined. */
+/** Returns why a text cannot be a name (an identity, an address, an event), or undefined. */
 export function nameError(text: TextSlice): string | undefined {
   if (text.isEmpty) return 'the value is empty';
   if (text.broken) return `${quoteValue(text)} has half of a surrogate pair`;
   for (let at = text.start; at < text.end; at++) {
     const byte = text.bytes[at]!;
-    if (byte < 0x20 || byte === 0x7f) return `${quoteValue(text)} has a control character`;
+    if (byte < 0x20 || byte === 0x7f) return `${quoteValue(text)} contains a control character`;
   }
   return undefined;
 }
 
-/** A value for an error text, in quotes and cut short. */
+/** Returns a value for messages, quoted and truncated. */
 export function quoteValue(text: TextSlice): string {
   const value = text.toString();
   return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+}
+
+/** Returns why a JSON value that is not a string cannot be an identifier; `text` is its JSON text. */
+export function notStringFault(text: TextSlice): string {
+  const json = text.toString();
+  const isNumber = /^[-\d]/.test(json);
+  return isNumber ? `must be a string ("${json}"), found a number` : 'must be a string';
 }
 
 function isTooLong({ bytes, start, end }: TextSlice): boolean {
@@ -57,7 +64,7 @@ function isTooLong({ bytes, start, end }: TextSlice): boolean {
 
 const prime = 16_777_619;
 
-/** Seeds that keep the keys of different namespaces apart: "1" as identity and as objectId. */
+/** Seeds that distinguish equal keys of different namespaces, such as "1" as identity and as objectId. */
 export const keySeeds = {
   identity: -2_128_831_035,
   objectId: 0x1000_0001,
@@ -66,7 +73,7 @@ export const keySeeds = {
   subscription: 0x4000_0007,
 } as const;
 
-/** A text as the key of a record: its FNV-1a hash, 31 bit, as in `wasm/csv-record-writer.ts`. */
+/** Returns the key of a record: the 31-bit FNV-1a hash of its text, as in `wasm/csv-record-writer.ts`. */
 export function keyHash(bytes: Uint8Array, start: number, end: number, seed: number): number {
   let hash = seed;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, prime);
@@ -79,13 +86,13 @@ export interface Identifier {
 }
 
 export interface IdentifierReader {
-  /** Throws E-COLUMN-MISSING when a CSV has no column to read from. */
+  /** Throws E-COLUMN-MISSING if a CSV has no column of identifiers. */
   check(header: readonly string[], source: string): void;
-  /** The row's identifier, or why it has none. */
+  /** Returns the row's identifier, or why it has none. */
   read(rows: RowBlock, row: number): Identifier | RejectReason;
 }
 
-/** Rows to identifiers: of the kind `by`, else of the first kind that a row or header has. */
+/** Reads identifiers from rows: of the kind `by`, otherwise of the first kind that a row or header has. */
 export function identifierReader(by: IdentifierKind | undefined): IdentifierReader {
   const kinds = by === undefined ? identifierKinds : [by];
   const values = new RowValues(kinds, true);
@@ -93,11 +100,11 @@ export function identifierReader(by: IdentifierKind | undefined): IdentifierRead
 
   const check = (header: readonly string[], source: string): void => {
     if (kinds.some((kind) => header.includes(kind))) return;
-    const fix = 'give one of these columns, or a bare list with --by <kind>';
+    const fix = 'add one of these columns, or give a bare list with --by <kind>';
     throw missingColumnsError(kinds, header, source, fix);
   };
 
-  /** Of an object, or of a string that is the identifier. */
+  /** Reads the identifier of an object, or a string that is the identifier. */
   const read = (): Identifier | RejectReason => {
     const isWhole = values.readWhole(text);
     const kind = isWhole ? (by ?? 'identity') : kinds.find((kind) => values.has(kind));
@@ -113,7 +120,7 @@ export function identifierReader(by: IdentifierKind | undefined): IdentifierRead
     check,
     read(rows, row) {
       if (rows.cells) check(rows.cells.header, rows.source);
-      return values.to(rows, row) ?? read();
+      return values.moveTo(rows, row) ?? read();
     },
   };
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { cellTypes, isCellType, type CellType } from './upload-mapping.js';
 
-const noType = `is none of ${cellTypes.join(', ')} and phone:+91, with any country code`;
+const noType = `is not one of ${cellTypes.join(', ')} and phone:+91 (any country code)`;
 
-/** All of a mapping file. A file of its own: what is imported as a whole by `import()` is bundled as a whole. */
+/** Schema of a mapping file. In a file of its own because `import()` bundles files as a whole. */
 export const mappingFileSchema = z
   .strictObject({
     identity: z.string(),

@@ -14,7 +14,7 @@ import {
 } from './upload-mapping.js';
 import type { MappingFile } from './mapping-file-schema.js';
 
-/** What the flags of `upload` say about columns, as typed. */
+/** Column flags of `upload`, as typed. */
 export interface ColumnFlags {
   readonly identity?: string;
   readonly objectId?: string;
@@ -22,7 +22,7 @@ export interface ColumnFlags {
   readonly types?: readonly string[];
   readonly drop?: readonly string[];
   readonly only?: readonly string[];
-  /** Path of a mapping file: all of the above, for wide inputs. */
+  /** Path of a mapping file, which contains all of the above. */
   readonly mapping?: string;
 }
 
@@ -36,7 +36,7 @@ interface MappingWorld {
   readonly signal?: AbortSignal;
 }
 
-/** Flags and mapping file together; a flag wins over the file, which may be given. Throws E-USAGE, E-FILE-READ. */
+/** Combines flags and mapping file; flags take precedence. Reads the file unless it is given. Throws E-USAGE, E-FILE-READ. */
 export async function loadMapping(
   flags: ColumnFlags,
   world: MappingWorld,
@@ -61,15 +61,15 @@ export async function loadMapping(
     ]),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
-    ...expectedBy(file),
+    ...expectationsOf(file),
   };
 }
 
-/** What the file says of an input besides. */
-function expectedBy(file: MappingFile): { readonly expected?: Expectations } {
+/** Returns what the file expects of an input. */
+function expectationsOf(file: MappingFile): { readonly expected?: Expectations } {
   const { required = [], columns, values = {}, records } = file;
-  const says = [file.required, columns, file.values, records];
-  if (says.every((said) => said === undefined)) return {};
+  const members = [file.required, columns, file.values, records];
+  if (members.every((member) => member === undefined)) return {};
   return {
     expected: {
       required: new Set(required),
@@ -80,7 +80,7 @@ function expectedBy(file: MappingFile): { readonly expected?: Expectations } {
   };
 }
 
-/** Throws E-USAGE for a column with two values, of which the last would win in silence. */
+/** Throws E-USAGE for a column with two values, because the last one would silently win. */
 function unambiguous<T extends string>(
   flag: string,
   pairs: readonly [column: string, value: T][],
@@ -89,27 +89,31 @@ function unambiguous<T extends string>(
   for (const [column, value] of pairs) {
     const before = values.get(column) ?? value;
     if (before !== value) {
-      throw new EngagectlError('E-USAGE', `${flag} names column ${JSON.stringify(column)} twice`, {
-        why: `once for ${before}, once for ${value}`,
-        fix: 'leave one of them out',
-      });
+      throw new EngagectlError(
+        'E-USAGE',
+        `${flag}: column ${JSON.stringify(column)} is named twice`,
+        {
+          why: `once for ${before}, once for ${value}`,
+          fix: 'remove one of them',
+        },
+      );
     }
     values.set(column, value);
   }
   return values;
 }
 
-/** `column=key`, split at the last `=`: a column's name may hold one. */
+/** Parses `column=key`, split at the last `=`, because a column name may contain one. */
 function parseMap(text: string): [column: string, key: string] {
   const at = text.lastIndexOf('=');
   if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
-  throw new EngagectlError('E-USAGE', `--map "${text}" is no <column>=<key>`, {
-    why: 'a column stands before the last =, and the key to send it as behind it',
+  throw new EngagectlError('E-USAGE', `--map "${text}" is not <column>=<new name>`, {
+    why: 'expected a column of the input, =, and the key under which it is sent',
     fix: '--map mail=Email sends column "mail" as "Email"',
   });
 }
 
-/** `column:type,…`: a list ends at a type, so that a column's name may hold `:` and `,`. */
+/** Parses `column:type,…`. Each entry ends at a type, so that column names may contain `:` and `,`. */
 function parseTypes(text: string): [column: string, type: CellType][] {
   const types: [string, CellType][] = [];
   const entry = new RegExp(`(.+?):(${typePattern})(?:,|$)`, 'gsy');
@@ -119,20 +123,24 @@ function parseTypes(text: string): [column: string, type: CellType][] {
   const words = Array.from(text.matchAll(/:(\w+)(?=,|$)/g), ([, word = '']) => word);
   const wrong = words.find((word) => !isCellType(word)) ?? '';
   const meant = didYouMean(wrong, cellTypes);
-  throw new EngagectlError('E-USAGE', `--types "${text}" is no list of <column>:<type>${meant}`, {
-    why: `types are ${cellTypes.join(', ')} and phone:+91, with any country code`,
-    fix: '--types Age:integer,Born:date',
-  });
+  throw new EngagectlError(
+    'E-USAGE',
+    `--types "${text}" is not a list of <column>:<type>${meant}`,
+    {
+      why: `types are ${cellTypes.join(', ')} and phone:+91 (any country code)`,
+      fix: '--types Age:integer,Born:date',
+    },
+  );
 }
 
-/** All of a mapping file. zod is loaded then only: other uploads need not wait for it. */
+/** Reads a mapping file. Loads zod, for which other uploads need not wait. */
 async function readMappingFile(name: string, world: MappingWorld): Promise<MappingFile> {
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
   const parsed = mappingFileSchema.safeParse(await readJson(name, world));
   if (parsed.success) return parsed.data;
   const members = Object.keys(mappingFileSchema.shape);
   throw new EngagectlError('E-USAGE', `${name}: ${describeSchemaIssues(parsed.error, members)}`, {
-    why: `a mapping file holds ${members.join(', ')}`,
+    why: `the members of a mapping file are ${members.join(', ')}`,
     fix: `correct ${name}`,
     file: name,
   });
@@ -143,14 +151,14 @@ async function readJson(file: string, { cwd, signal }: MappingWorld): Promise<un
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${file}`, {
       why: fileErrorReason(cause),
-      fix: 'name a readable JSON file with --mapping',
+      fix: 'give a readable JSON file with --mapping',
       file,
       cause,
     });
   });
   return parseStrictJson(text, file, {
     id: 'E-USAGE',
-    why: 'a mapping file holds one JSON object',
-    fix: 'correct it there; it looks like {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
+    why: 'a mapping file contains one JSON object',
+    fix: 'correct it; for example {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
   });
 }

@@ -2,20 +2,20 @@ import { channels } from '../contract/record-fields.js';
 
 type Reachable = 'reachable' | 'unreachable' | null;
 
-/** Whether a level's flag blocks, by its value: the specification shows words, deployments booleans. */
-type Meaning = ReadonlyMap<string, boolean>;
+/** Whether a flag blocks, by its value: the specification shows words, deployments send booleans. */
+type FlagValues = ReadonlyMap<string, boolean>;
 const words = [
   ['unsubscribed', true],
   ['subscribed', false],
 ] as const;
-const ofAddress: Meaning = new Map([...words, ['true', true], ['false', false]]);
-const ofUser: Meaning = new Map([...words, ['true', false], ['false', true]]);
+const addressFlag: FlagValues = new Map([...words, ['true', true], ['false', false]]);
+const userFlag: FlagValues = new Map([...words, ['true', false], ['false', true]]);
 
 const closeBrace = 0x7d;
 
 /**
- * The record with `"reachability":{"sms":…,"whatsapp":…,"email":…}` as its last member; the rest
- * of its text stays as it is. `record` is the text of a JSON object.
+ * Returns the record with `"reachability":{"sms":…,"whatsapp":…,"email":…}` as its last member; the rest
+ * of its text is unchanged. `record` is the text of a JSON object.
  */
 export function addReachability(record: Buffer): Buffer {
   const parsed = JSON.parse(record.toString()) as { readonly profileData?: unknown };
@@ -26,38 +26,38 @@ export function addReachability(record: Buffer): Buffer {
 }
 
 /**
- * The specification's table (States): unreachable when any flag shown blocks, reachable when both
- * levels are shown and neither blocks, else null.
+ * Applies the specification's table (States): unreachable if any flag present blocks, reachable if both
+ * levels are present and neither blocks, otherwise null.
  */
 function reachabilityOf(profileData: unknown): object {
   const flags = Object.entries(profileData ?? {});
   const entries = Object.entries(channels).map(([channel, names]): [string, Reachable] => {
-    const byAddress = blocks(flags, names.address, ofAddress);
-    const byUser = blocks(flags, names.user, ofUser);
+    const byAddress = blocks(flags, names.address, addressFlag);
+    const byUser = blocks(flags, names.user, userFlag);
     if (byAddress === true || byUser === true) return [channel, 'unreachable'];
     return [channel, byAddress === false && byUser === false ? 'reachable' : null];
   });
   return Object.fromEntries(entries);
 }
 
-/** Whether the address of a channel is blocked; undefined when its flag is not shown. */
+/** Whether the address of a channel is blocked; undefined if its flag is missing. */
 export const isAddressBlocked = (
   profileData: unknown,
   channel: keyof typeof channels,
 ): boolean | undefined =>
-  blocks(Object.entries(profileData ?? {}), channels[channel].address, ofAddress);
+  blocks(Object.entries(profileData ?? {}), channels[channel].address, addressFlag);
 
-/** Whether a level blocks, under any spelling of its flag; undefined when it is not shown. */
+/** Whether a level blocks, under any spelling of its flag; undefined if the flag is missing. */
 function blocks(
   flags: readonly (readonly [key: string, value: unknown])[],
   names: readonly string[],
-  meaning: Meaning,
+  values: FlagValues,
 ): boolean | undefined {
   // Keys may come back in lower case (service-facts, Upload).
   const spellings = new Set(names.map((name) => name.toLowerCase()));
-  const shown = flags
+  const present = flags
     .filter(([key]) => spellings.has(key.toLowerCase()))
-    .map(([, value]) => meaning.get(String(value).toLowerCase()))
+    .map(([, value]) => values.get(String(value).toLowerCase()))
     .filter((blocked) => blocked !== undefined);
-  return shown.length === 0 ? undefined : shown.includes(true);
+  return present.length === 0 ? undefined : present.includes(true);
 }

@@ -4,8 +4,8 @@ import type { RowBlock, RowParseError } from '../input/row-block.js';
 import type { KeyCells } from '../text/shard-finder.js';
 
 /**
- * The records of one RowBlock as the JSON texts that the service takes; what travels from
- * mapping to bulk. Every row that was picked of `rows` is in here as a record or in `rejects`, never both.
+ * The records of one RowBlock as the JSON texts that the service accepts; passed from
+ * mapping to bulk. Every picked row of `rows` is either a record or in `rejects`.
  */
 export interface RecordBlock {
   readonly rows: RowBlock;
@@ -13,31 +13,31 @@ export interface RecordBlock {
   /** Index in `rows` of record i. */
   readonly row: Int32Array;
   /**
-   * UTF-8 JSON texts of the records: lent until the next block is read or mapped. It is
-   * `rows.bytes` where all records are sent as they were read.
+   * UTF-8 JSON texts of the records, valid until the next block is read or mapped. It is
+   * `rows.bytes` if all records are sent as they were read.
    */
   readonly json: Buffer;
-  /** Record i is `json[bounds[2i], bounds[2i+1])`; those one byte apart can be copied together. */
+  /** Record i is `json[bounds[2i], bounds[2i+1])`; records one byte apart can be copied together. */
   readonly bounds: Int32Array;
   /**
-   * 31-bit hash of what must stay in order (identity or objectId; type and value): records
+   * 31-bit hash of the key that must stay in order (identity or objectId; type and value): records
    * with the same hash are treated as having the same key.
    */
   readonly keys: Int32Array;
-  /** 1 when sending record i twice ends in the same state as sending it once, else 0. */
+  /** 1 if record i is idempotent, else 0. */
   readonly idempotent: Uint8Array;
-  /** 1 when record i is an event, else 0: events and profiles never share a request. */
+  /** 1 if record i is an event, else 0: events and profiles never share a request. */
   readonly kinds: Uint8Array;
   readonly rejects: readonly RejectedRow[];
-  /** What of `rows` could not be read. */
+  /** Records of `rows` that could not be read. */
   readonly faults: readonly RowParseError[];
-  /** 1 for each record that need not be sent; undefined: none. */
+  /** 1 for each record that did not change and need not be sent; undefined: none. */
   readonly unchanged?: Uint8Array;
-  /** How many rows and faults other shards account for. */
+  /** Number of rows and parse errors that belong to other shards. */
   readonly elsewhere?: number;
 }
 
-/** A row that is no JSON (`parse`), breaks a local rule, or was left unknown by an earlier run. */
+/** A row that is not JSON (`parse`), violates a local rule, or has an unknown outcome from an earlier run. */
 export interface RejectedRow {
   /** Index in `rows`. */
   readonly row: number;
@@ -45,47 +45,47 @@ export interface RejectedRow {
   readonly error: string;
 }
 
-/** Where rows have the keys of the records that they become. */
-export interface KeyPlaces {
-  /** Of a CSV with this header. */
+/** Location of the record key in rows. */
+export interface KeyLocation {
+  /** Returns the key cells of a CSV with this header. */
   readonly cells: (header: readonly string[]) => KeyCells;
   /**
-   * Of a row that is a JSON object: the member that is the key of any record it may become, if it has
-   * one and that is a string that is not empty.
+   * Member of a JSON object that is the key of the record, whatever its shape, if it is a
+   * string that is not empty; undefined if the key depends on the record.
    */
   readonly member: string | undefined;
 }
 
 /** Turns rows into records of one command. */
 export interface Mapper {
-  readonly keys: KeyPlaces;
+  readonly keys: KeyLocation;
   /**
    * Checks the header of a CSV before anything is sent.
-   * Throws EngagectlError E-COLUMN-MISSING naming what is missing and what is there.
+   * Throws EngagectlError E-COLUMN-MISSING with the missing and the existing columns.
    */
   check(header: readonly string[], source: string): void;
-  /** Things to be said of a header, though it can be used. */
-  doubts?(header: readonly string[]): readonly string[];
-  /** Columns that were named, and did not occur in any row so far. */
-  unseen?(): readonly string[];
-  /** All rows, or those with these indexes, which are in their order. */
+  /** Returns warnings about a valid header. */
+  warnings?(header: readonly string[]): readonly string[];
+  /** Returns columns that options name, but that no row has had so far. */
+  unseenColumns?(): readonly string[];
+  /** Maps all rows, or those with these ascending indexes. */
   map(rows: RowBlock, picked?: Int32Array): RecordBlock;
 }
 
-/** Why a row cannot be sent. */
+/** Reason why a row cannot be sent. */
 export type RejectReason = Pick<RejectedRow, 'stage' | 'error'>;
 
-/** Of one row. */
+/** Writes one row; returns why it cannot be sent, or undefined. */
 type Write = (row: number) => RejectReason | undefined;
 
 export const validationError = (error: string): RejectReason => ({ stage: 'validate', error });
 
-/** Collects the records of one block after the other, their text in one buffer that is used again. */
+/** Builds the records of one block at a time, in a buffer that is reused. */
 export class RecordBuilder {
   readonly out: JsonWriter;
-  /** Of the record being written; see RecordBlock. */
+  /** Key of the record being written; see RecordBlock. */
   key = 0;
-  /** Whether the record has no operator such as $incr. Events are never idempotent, whatever this says. */
+  /** Whether the record has no operator such as $incr. Events are never idempotent, whatever its value. */
   idempotent = true;
   isEvent = false;
   #passedStart = 0;
@@ -95,15 +95,15 @@ export class RecordBuilder {
     this.out = out;
   }
 
-  /** Instead of writing it to `out`: the record is what was read, `bytes[start, end)` of the rows. */
+  /** Passes on the record as read, `bytes[start, end)` of the rows, instead of writing it to `out`. */
   pass(start: number, end: number): void {
     this.#passedStart = start;
     this.#passedEnd = end;
   }
 
   /**
-   * The block of `picked` rows, which `write` writes to `out`, one after the other, or passes, or says
-   * why neither can be. What was written before is lost.
+   * Builds the block of the `picked` rows. `write` writes each to `out`, passes it on, or returns why
+   * it cannot be sent. Overwrites the block built before.
    */
   build(rows: RowBlock, write: Write, picked = allRows(rows)): RecordBlock {
     const block = blockOf(rows, picked.length);
@@ -127,14 +127,14 @@ export class RecordBuilder {
       block.keys[at] = this.key;
       block.idempotent[at] = this.idempotent && !this.isEvent ? 1 : 0;
       block.kinds[at] = this.isEvent ? 1 : 0;
-      if (!isPassed) out.byte(jsonToken.comma); // neighbours can be copied into a request together
+      if (!isPassed) out.byte(jsonToken.comma); // adjacent records can be copied into a request at once
     }
     return { ...block, json: this.#joined(rows.bytes, block.bounds.subarray(0, 2 * block.count)) };
   }
 
   /**
-   * One buffer for all records: what was read if it has them all, else `out`. A negative start is
-   * ~start of one that was passed.
+   * Returns one buffer for all records: the input if all were passed on, otherwise `out`. A negative start is
+   * ~start of a record that was passed on.
    */
   #joined(read: Buffer, bounds: Int32Array): Buffer {
     const { out } = this;
@@ -153,7 +153,7 @@ export class RecordBuilder {
   }
 }
 
-/** A block without records, with room for so many; see RecordBlock. */
+/** Returns a block without records, with room for `count`. */
 function blockOf(rows: RowBlock, count: number) {
   return {
     rows,
@@ -170,13 +170,13 @@ function blockOf(rows: RowBlock, count: number) {
 
 let indexes = new Int32Array(0);
 
-/** The indexes of all rows of a block. */
+/** Returns the indexes of all rows of a block. */
 export function allRows({ count }: RowBlock): Int32Array {
   if (indexes.length < count) indexes = Int32Array.from({ length: 2 * count }, (_, row) => row);
   return indexes.subarray(0, count);
 }
 
-/** The block with those of its records that are wanted, in their order. */
+/** Returns the block with only the wanted records, in order. */
 export function filterRecords(
   block: RecordBlock,
   isWanted: (record: number) => boolean,

@@ -9,8 +9,8 @@ const stageText = new TextSlice();
 const LF = 10;
 
 /**
- * Reads the row as JSON; where it is a line of a rejects file (contract §2, Rejects file), `json`
- * ends on the record within. Returns why there is no record to send, or undefined.
+ * Parses the row as JSON. For a line of a rejects file (contract §2, Rejects file), `json`
+ * contains the inner record afterwards. Returns why there is no record to send, or undefined.
  */
 export function readInputRecord(
   json: JsonParser,
@@ -28,11 +28,11 @@ export function readInputRecord(
   return unwrap(json, stage);
 }
 
-/** A rejects line may hold another one: that of a run whose input was a rejects file. */
+/** Unwraps rejects lines, which are nested if the input of the earlier run was a rejects file, too. */
 function unwrap(json: JsonParser, stage: string | undefined): RejectReason | undefined {
   while (stage !== undefined) {
     const index = json.find('record');
-    if (index < 0) return unreadable('its bytes are no UTF-8: correct it in the original input');
+    if (index < 0) return unreadable('its bytes are not UTF-8: correct it in the original input');
     if (stage === 'parse' && json.kindOf(index) === jsonToken.quote) {
       const corrected = correctedText(json, index);
       if (typeof corrected !== 'string') return corrected;
@@ -47,15 +47,15 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
   return undefined;
 }
 
-/** Why a record of a rejects file is not sent unless that is asked for. */
+/** Reason for not sending a record of unknown outcome by default. */
 const unknownOutcomeError = {
   stage: 'unknown',
-  error: 'it is unknown whether an earlier run sent it: --retry-unknown sends it again',
+  error: 'its outcome in an earlier run is unknown: --retry-unknown resends it',
 } as const satisfies RejectReason;
 
 const unreadable = (error: string): RejectReason => ({ stage: 'parse', error });
 
-/** JSON of a text that could not be read, once it can: a line of a CSV, or JSON. */
+/** Returns the JSON of a corrected text that was a parse error: a CSV line, or JSON. */
 function correctedText(json: JsonParser, index: number): string | RejectReason {
   const member = (name: string): unknown => {
     const at = json.find(name);
@@ -78,7 +78,7 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
   return `{${named.join(',')}}`;
 }
 
-/** The stage of a rejects line; undefined for any other record. */
+/** Returns the stage of a rejects line; undefined for any other record. */
 function rejectsStage(json: JsonParser): string | undefined {
   if (json.count < 4) return undefined;
   const stage = json.find('stage');
@@ -89,19 +89,19 @@ function rejectsStage(json: JsonParser): string | undefined {
   return word;
 }
 
-/** What is wrong and where: by column, and by line too when the record spans several. */
+/** Describes a JSON error with its column, and its line if the record spans several. */
 function jsonFault({ bytes, fault, faultAt, start }: JsonParser): string {
   const before = bytes.toString('latin1', start, faultAt);
   const lines = before.split(/\r\n|\n|\r/).length;
   const within = Math.max(before.lastIndexOf('\n'), before.lastIndexOf('\r'));
-  // In front of the record only LF ends a line, and it is near: a search for CR as well would go over all of the block.
+  // Before the record only LF ends a line; a search for CR would scan the whole block.
   const lineStart = lines > 1 ? start + within + 1 : bytes.subarray(0, start).lastIndexOf(LF) + 1;
   const where = lines > 1 ? `line ${lines} of the record, column` : 'column';
   return `JSON ${fault}, at ${where} ${faultAt - lineStart + 1}`;
 }
 
 const nothing = Buffer.alloc(0);
-/** What stands between and around the cells, where it is not what RFC 4180 says. */
+/** CSV dialect, if it is not RFC 4180. */
 interface Dialect {
   readonly delimiter?: string;
   readonly quote?: string;
@@ -110,7 +110,7 @@ interface Dialect {
 
 let program: CsvProgram | undefined;
 
-/** The cells of one CSV record, or why it has not as many as there are columns. */
+/** Returns the cells of one CSV record, or an error if their number differs from that of the columns. */
 function splitCsvLine(
   line: string,
   { delimiter = ',', quote = '"', escape = quote }: Dialect,
@@ -136,7 +136,7 @@ function splitCsvLine(
   );
 }
 
-/** Holds back the rows of a rejects file of CSV that an earlier run may have sent: they stay unknown. */
+/** Wraps a mapper to hold back rows of a CSV rejects file with unknown outcome. */
 export function holdBackUnknown(mapper: Mapper): Mapper {
   const text = new TextSlice();
   const isUnknown = ({ cells, bytes }: RowBlock, row: number): boolean => {
@@ -163,36 +163,36 @@ export function holdBackUnknown(mapper: Mapper): Mapper {
   };
 }
 
-/** Most bytes of an unparsable text that a rejects file holds (contract §2, Rejects file). */
-const longestText = 64 * 1024;
+/** Maximum bytes of an unparsable text in a rejects file (contract §2, Rejects file). */
+const maxTextBytes = 64 * 1024;
 const json = new JsonParser();
 const text = new TextSlice();
 
 /**
- * What was read, as JSON text of one line: a CSV row as an object of strings by header, a JSON
- * row as it was written, of a line of a rejects file the record within, so that it lies no deeper
- * each time, and a text that is no JSON as a string of at most 64 KiB.
+ * Returns a row as JSON text of one line: a CSV row as an object of strings by header; a JSON
+ * row as written, and for a line of a rejects file its inner record, to avoid nesting deeper
+ * each time; and a text that is not JSON as a string of at most 64 KiB.
  */
 export function sourceRecord(rows: RowBlock, row: number): string {
   if (rows.cells) return csvRecord(rows, rows.cells, row);
   const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
   const isRecord = readInputRecord(json, rows, row, true) === undefined;
   if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
-    // a line end within JSON stands between tokens: strings hold none as they are
+    // line ends in valid JSON are always between tokens, because strings cannot contain them unescaped
     return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');
   }
   return JSON.stringify(rows.bytes.toString('utf8', start, textEnd(rows.bytes, start, end)));
 }
 
-/** The end, or where the longest text of whole characters ends. */
+/** Returns the end of the text, cut to the maximum length without splitting a character. */
 function textEnd(bytes: Buffer, start: number, end: number): number {
-  if (end - start <= longestText) return end;
-  let cut = start + longestText;
+  if (end - start <= maxTextBytes) return end;
+  let cut = start + maxTextBytes;
   while ((bytes[cut]! & 0xc0) === 0x80) cut--;
   return cut;
 }
 
-/** Every column, whether it was sent or not. */
+/** Returns the row with every column, sent or not. */
 function csvRecord(
   { bytes }: RowBlock,
   { header, bounds }: NonNullable<RowBlock['cells']>,

@@ -11,24 +11,24 @@ const nothing = Buffer.alloc(0);
 export class RowValues<Name extends string> {
   readonly #json = new JsonParser();
   readonly #names: readonly Name[];
-  /** By name, what `find` is to be given. */
+  /** Argument for `find`, by name. */
   readonly #members = new Map<Name, string>();
   readonly #retryUnknown: boolean;
-  /** Of the row; undefined for JSON. */
+  /** Cells of the row; undefined for JSON. */
   #cells: RowBlock['cells'];
   readonly #columns = new Map<Name, number>();
   #bytes: Buffer = nothing;
   #first = 0;
 
-  /** `retryUnknown` says whether lines of a rejects file with stage `unknown` are read. */
+  /** `retryUnknown`: whether to read lines of a rejects file with stage `unknown`. */
   constructor(names: readonly Name[], retryUnknown: boolean) {
     this.#names = names;
     for (const name of names) this.#members.set(name, Buffer.from(name).toString('latin1'));
     this.#retryUnknown = retryUnknown;
   }
 
-  /** Moves on to a row; says why it cannot be read. */
-  to(rows: RowBlock, row: number): RejectReason | undefined {
+  /** Moves to a row; returns why it cannot be read, or undefined. */
+  moveTo(rows: RowBlock, row: number): RejectReason | undefined {
     const { cells } = rows;
     if (cells && cells !== this.#cells) {
       for (const name of this.#names) this.#columns.set(name, cells.header.indexOf(name));
@@ -40,19 +40,19 @@ export class RowValues<Name extends string> {
     return undefined;
   }
 
-  /** The row has names: it is one of a CSV, or a JSON object. */
+  /** Whether the row has named values: a CSV row, or a JSON object. */
   get isNamed(): boolean {
     return this.#cells !== undefined || this.#json.kind === jsonToken.openObject;
   }
 
-  /** The row is a JSON string: reads it. */
+  /** Reads a row that is a JSON string; false if it is not. */
   readWhole(text: TextSlice): boolean {
     if (this.#cells || this.#json.kind !== jsonToken.quote) return false;
     this.#json.unescaped(this.#json.start + 1, this.#json.end - 1, text);
     return true;
   }
 
-  /** Of a row that is JSON, the record: of a line of a rejects file, that within. */
+  /** Parser of a JSON row; for a line of a rejects file, of its inner record. */
   get json(): Pick<JsonParser, 'bytes' | 'start' | 'end' | 'count'> {
     return this.#json;
   }
@@ -61,7 +61,7 @@ export class RowValues<Name extends string> {
     return this.#indexOf(name) >= 0;
   }
 
-  /** Reads the value of this name, which has to be a string. */
+  /** Reads the value of this name, which must be a string. */
   read(name: Name, text: TextSlice): RejectReason | undefined {
     const index = this.#indexOf(name);
     if (index < 0) return valueError(name, 'the value is missing');
@@ -69,12 +69,12 @@ export class RowValues<Name extends string> {
       const at = this.#first + 2 * index;
       text.ofCell(this.#bytes, this.#cells.bounds[at]!, this.#cells.bounds[at + 1]!);
     } else if (!this.#json.stringAt(index, text)) {
-      return valueError(name, 'the value is no string: put it in quotes');
+      return valueError(name, 'the value must be a string');
     }
     return undefined;
   }
 
-  /** The same, where a value that is missing or null is an empty text. */
+  /** Reads the value of this name; a missing value or null is an empty text. */
   readOptional(name: Name, text: TextSlice): RejectReason | undefined {
     const index = this.#indexOf(name);
     const isThere = index >= 0 && (this.#cells !== undefined || !this.#json.isEmptyAt(index));
@@ -83,12 +83,12 @@ export class RowValues<Name extends string> {
     return undefined;
   }
 
-  /** Of the column or member; negative where there is none. */
+  /** Returns the index of the column or member; negative if there is none. */
   #indexOf(name: Name): number {
     return this.#cells ? this.#columns.get(name)! : this.#json.find(this.#members.get(name)!);
   }
 }
 
-/** Why the value of this name cannot be taken. */
+/** Returns the reject reason for the value of this name. */
 export const valueError = (name: string, fault: string): RejectReason =>
   validationError(columnError(name, fault));

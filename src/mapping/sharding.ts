@@ -1,11 +1,11 @@
 import { isUserKey, keyOfRecord } from '../text/record-hash.js';
 import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
-import { filterRecords, type KeyPlaces, type Mapper, type RecordBlock } from './record-block.js';
+import { filterRecords, type KeyLocation, type Mapper, type RecordBlock } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 
 /**
- * Maps the rows whose key falls to the shard, and no others. Where only the record tells the key, the
- * row is mapped, too. What has no key, since it could not be read or breaks a local rule there, falls to
+ * Wraps a mapper to map only rows whose key belongs to the shard. If the key can only be determined from
+ * the record, the row is mapped first. Rows without a key, because they are unreadable or invalid, belong to
  * the first shard.
  */
 export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Mapper {
@@ -26,13 +26,13 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
   return { ...mapper, map };
 }
 
-/** The bytes of a record's key (contract §9); of an address type, NUL, value. */
+/** Returns the bytes of a record's key (contract §9); for an address: type, NUL, value. */
 function keyAt({ json, bounds }: RecordBlock, record: number): Buffer {
   const read = keyOfRecord(json.toString('utf8', bounds[2 * record], bounds[2 * record + 1]));
   return Buffer.from(isUserKey(read) ? read.key : `${read.space}\0${read.key}`);
 }
 
-/** Those that are in the shard, or may be. */
+/** Returns the rows that are or may be in the shard. */
 function rowsOf(shards: Int32Array, ours: number): Int32Array {
   const rows = new Int32Array(shards.length);
   let count = 0;
@@ -42,20 +42,20 @@ function rowsOf(shards: Int32Array, ours: number): Int32Array {
   return rows.subarray(0, count);
 }
 
-/** Of each row; a copy, since keys are looked for in the same memory. */
+/** Returns the shard of each row, as a copy because the finder reuses its memory. */
 function shardsOf(
   { bytes, count, bounds, cells }: RowBlock,
-  { cells: keyCells, member }: KeyPlaces,
+  { cells: keyCells, member }: KeyLocation,
   finder: ShardFinder,
 ): Int32Array {
   if (cells) return finder.ofCells(bytes, count, cells, keyCells(cells.header)).slice();
   if (member !== undefined) return finder.ofTexts(bytes, count, bounds, member).slice();
-  return new Int32Array(count); // of none it is known
+  return new Int32Array(count); // all unknown
 }
 
 /** One of several processes that share the records of an input. */
 export interface Shard {
-  /** From 1 on. */
+  /** Number of the shard, starting at 1. */
   readonly index: number;
   readonly count: number;
 }

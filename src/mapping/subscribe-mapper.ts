@@ -7,7 +7,7 @@ import {
   validationError,
   RecordBuilder,
   type RejectReason,
-  type KeyPlaces,
+  type KeyLocation,
   type Mapper,
 } from './record-block.js';
 
@@ -15,18 +15,18 @@ type SubscriptionType = keyof typeof subscriptionTypes;
 type SubscriptionStatus = (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];
 
 export interface SubscribeMapping {
-  /** Of rows that have none. */
+  /** Type and status of rows without them. */
   readonly type?: SubscriptionType;
   readonly status?: SubscriptionStatus;
-  /** Whether lines of a rejects file with stage `unknown` are sent. */
+  /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
 }
 
 const parts = ['type', 'value', 'status'] as const;
-/** Longer texts are no word, and need not be made strings. */
+/** Longer texts cannot be a type or status, and are not converted to strings. */
 const longestWord = 20;
 
-const keysOf = ({ type }: SubscribeMapping): KeyPlaces => ({
+const keysOf = ({ type }: SubscribeMapping): KeyLocation => ({
   cells: (header) => ({
     key: [header.indexOf('value'), -1],
     before: { column: header.indexOf('type'), ofEmpty: `${type ?? ''}\0` },
@@ -34,7 +34,7 @@ const keysOf = ({ type }: SubscribeMapping): KeyPlaces => ({
   member: undefined, // the key has two parts
 });
 
-/** Rows to subscription records (endpoint 2): columns or members `type`, `value`, `status`. */
+/** Maps rows with columns or members `type`, `value`, `status` to subscription records (endpoint 2). */
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
   const { out } = records;
@@ -48,14 +48,14 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     if (missing.length === 0) return;
     const flags = missing.filter((part) => part !== 'value').map((part) => `--${part} <${part}>`);
     const fix = !missing.includes('value')
-      ? `add to the file what is missing, or use ${flags.join(' and ')}`
+      ? `add the missing columns to the file, or use ${flags.join(' and ')}`
       : flags.length === 0
-        ? 'call the column of the numbers or addresses "value"'
-        : 'call the columns "type", "value" and "status"; a list of values alone needs --type <type> and --status <status>';
+        ? 'name the column of the numbers or addresses "value"'
+        : 'name the columns "type", "value" and "status"; a list of values alone needs --type <type> and --status <status>';
     throw missingColumnsError(missing, header, source, fix);
   };
 
-  /** The documented spelling of a row's word, or why it has none. */
+  /** Returns the documented spelling of a row's type or status, or why it is invalid. */
   const word = <T extends string>(
     part: 'type' | 'status',
     words: Readonly<Record<string, T>>,
@@ -66,7 +66,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     if (text.isEmpty && supplied !== undefined) return supplied;
     const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
-    return valueError(part, `${quoteValue(text)} is none of ${Object.values(words).join(', ')}`);
+    return valueError(part, `${quoteValue(text)} is not one of ${Object.values(words).join(', ')}`);
   };
 
   const valueFault = (): RejectReason | undefined => {
@@ -75,7 +75,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   };
 
   const write = (): RejectReason | undefined => {
-    if (!values.isNamed) return validationError('a record is a JSON object');
+    if (!values.isNamed) return validationError('a record must be a JSON object');
     const type = word('type', subscriptionTypes, options.type);
     const status = word('status', subscriptionStatuses, options.status);
     const fault = values.readOptional('value', text) ?? valueFault();
@@ -96,7 +96,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     check,
     map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);
-      return records.build(rows, (row) => values.to(rows, row) ?? write(), picked);
+      return records.build(rows, (row) => values.moveTo(rows, row) ?? write(), picked);
     },
   };
 }

@@ -2,18 +2,18 @@ import { dayOf, dayToUtc } from '../contract/dates.js';
 import type { TimeZone } from '../time-zone.js';
 import type { TextSlice } from '../text/text-slice.js';
 
-/** Digits of epoch seconds; more are milliseconds or a 14-digit time. */
+/** Maximum digits of epoch seconds; longer numbers are milliseconds or 14-digit times. */
 export const epochDigits = 11;
 
-/** Epoch seconds of a text, or the reason why it has none. */
+/** Epoch seconds, or the reason why a text is not a time. */
 type Timestamp = number | string;
 
 const iso =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?:(Z)|([-+])(\d\d)(?::?(\d\d))?)?)?$/i;
 
 /**
- * Reads epoch seconds or ISO 8601: a day (its midnight) or a day and time with minutes, maybe
- * seconds, a fraction (cut off) and `Z` or an offset; without one it is a time in `zone`.
+ * Parses epoch seconds or ISO 8601: a day (its midnight), or a day and time with minutes, optional
+ * seconds, a fraction (ignored) and `Z` or an offset; without an offset it is a time in `zone`.
  */
 export function parseTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
   const text = cell.toString();
@@ -27,7 +27,7 @@ export function parseTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
   return sign === '-' ? local + ahead : local - ahead;
 }
 
-/** Reads the 14 digits yyyyMMddHHmmSS of an exported event (specification, Event record). */
+/** Parses the 14 digits yyyyMMddHHmmSS of an exported event (specification, Event record). */
 export function parseExportedTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
   const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(cell.toString()) ?? [];
   const local = secondsOf(parts.slice(1));
@@ -36,14 +36,14 @@ export function parseExportedTimestamp(cell: TextSlice, zone: TimeZone): Timesta
 
 function epochOf(text: string): Timestamp {
   if (text.length > epochDigits) {
-    return `has more than ${epochDigits} characters: epoch seconds are wanted, not milliseconds`;
+    return `has more than ${epochDigits} digits: expected epoch seconds, not milliseconds`;
   }
   const [, year, month, day] = /^((?:19|20)\d\d)(\d\d)(\d\d)$/.exec(text) ?? [];
   if (dayOf(Number(year), Number(month), Number(day)) === undefined) return Number(text);
-  return `may be a day or epoch seconds: write ${year}-${month}-${day}, or 0${text}`;
+  return `is ambiguous: write ${year}-${month}-${day} for the day`;
 }
 
-/** From year to seconds, as if in UTC; undefined for a day or time that does not exist. */
+/** Converts year to seconds to epoch seconds as if in UTC; undefined for a day or time that does not exist. */
 function secondsOf([year, month, day, ...time]: readonly (string | undefined)[]) {
   const date = dayOf(Number(year), Number(month), Number(day));
   const seconds = timeOf(time);
@@ -51,7 +51,7 @@ function secondsOf([year, month, day, ...time]: readonly (string | undefined)[])
   return dayToUtc(date) / 1000 + seconds;
 }
 
-/** What is left out is 0. */
+/** Returns seconds since midnight; missing parts are 0. */
 function timeOf([hours = '0', minutes = '0', seconds = '0']: readonly (string | undefined)[]) {
   const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)];
   return h > 23 || m > 59 || s > 59 ? undefined : h * 3600 + m * 60 + s;

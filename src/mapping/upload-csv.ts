@@ -22,28 +22,28 @@ import { JsonWriter } from '../text/json-writer.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-/** Rows of CSVs to upload records, by the header of each; as a CellRow, the one being written. */
+/** Maps CSV rows to upload records. As a FlatRow, it is the row being written. */
 export class CsvUploadMapper implements FlatRow {
   readonly #options: UploadMapping;
   readonly #writer = new CsvRecordWriter();
   readonly #records = new RecordBuilder(this.#writer.out);
-  /** For cells of rows that are turned down. */
+  /** Scratch output for the remaining cells of rejected rows. */
   readonly #scratch = new RecordBuilder();
   readonly #text = new TextSlice();
   #header: readonly string[] | undefined;
   #columns: readonly Column[] = [];
   parts: HeadCells = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
-  /** Of the block. */
+  /** Bytes and cell bounds of the block. */
   #bytes: Buffer = Buffer.alloc(0);
   #bounds: Int32Array = new Int32Array(0);
-  /** Of the row's first cell in `#bounds`. */
+  /** Index of the row's first cell in `#bounds`. */
   #first = 0;
 
   constructor(options: UploadMapping) {
     this.#options = options;
   }
 
-  /** Throws what `columnsOf` throws. */
+  /** Resolves the columns of a header. Throws like `resolveColumns`. */
   useHeader(header: readonly string[], source: string): void {
     if (header === this.#header) return;
     const columns = resolveColumns(header, this.#options, source);
@@ -77,7 +77,7 @@ export class CsvUploadMapper implements FlatRow {
       if (error === undefined) continue;
       rejects.push({ row, ...validationError(this.#allFaults(place, error)) });
       writer.skip();
-      idempotent[record] = isEvent ? 0 : 1; // of the row that comes next
+      idempotent[record] = isEvent ? 0 : 1; // for the next row
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
@@ -108,7 +108,7 @@ export class CsvUploadMapper implements FlatRow {
     writeString(this.text(index), this.#records);
   }
 
-  /** What else is wrong with the row, whose cell at this place is the first that is. */
+  /** Returns `first` and the errors of all later cells of the row. */
   #allFaults(place: number, first: string): string {
     const faults = [first];
     for (let index = place === HEAD ? 0 : place + 1; index < this.#columns.length; index++) {
@@ -121,7 +121,7 @@ export class CsvUploadMapper implements FlatRow {
     return faults.join('; ');
   }
 
-  /** Writes what the writer does not: the head of a record, or a cell as the type of its column. */
+  /** Writes the parts that need JavaScript: the head of a record, or a cell with a type. */
   #write(place: number): string | undefined {
     if (place === HEAD) {
       const { expected } = this.#options;
@@ -138,9 +138,9 @@ export class CsvUploadMapper implements FlatRow {
   }
 }
 
-/** What the records of a CSV are like, as `wasm/csv-record-writer.ts` reads it. */
+/** Template of the records of a CSV, in the binary form that `wasm/csv-record-writer.ts` reads. */
 interface RecordTemplate {
-  /** Numbers of 32 bits, and behind them the texts that they tell place and length of. */
+  /** 32-bit numbers, followed by the texts to whose positions and lengths they refer. */
   readonly bytes: Buffer;
   readonly members: number;
 }
@@ -150,7 +150,7 @@ const headNumbers = 7;
 const memberNumbers = 6;
 const opening = Buffer.from('{"identity":');
 
-/** The form of records from these columns. */
+/** Returns the template of records with these columns. */
 export function recordTemplate(columns: readonly Column[], options: UploadMapping): RecordTemplate {
   const data = [...columns.entries()].filter(([, { role }]) => role === 'data');
   const texts: Buffer[] = [];
@@ -163,7 +163,7 @@ export function recordTemplate(columns: readonly Column[], options: UploadMappin
   };
   const numbers = Int32Array.of(
     keyColumn(columns, options),
-    limits.identityLength, // a key of so many bytes is surely not too long
+    limits.identityLength, // the limit counts characters, so a key of so many bytes is never too long
     keySeeds.identity,
     ...[opening, openProfileData].flatMap(placed),
     ...data.flatMap(([column, { type, prefix }]) => [
@@ -175,51 +175,51 @@ export function recordTemplate(columns: readonly Column[], options: UploadMappin
   return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members: data.length };
 }
 
-/** The column of the key, if the head of a record is that and nothing is judged by then; else -1. */
+/** Returns the key column if the head of a record consists of it alone and needs no other check; otherwise -1. */
 function keyColumn(columns: readonly Column[], { kind, expected }: UploadMapping): number {
   const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
   if (kind === 'event' || isKeyedTwice || expected) return -1;
   return columns.findIndex(({ role }) => role === 'identity');
 }
 
-/** 0 for a string, 1 for a boolean, 2 for what is written here. */
+/** Returns 0 for a string, 1 for a boolean, and 2 for types that this module writes. */
 function kindOf(type: Column['type']): number {
   if (type === undefined || type === 'string') return 0;
   return type === 'boolean' ? 1 : 2;
 }
 
-/** Returned by `next` in place of a column. */
+/** Returned by `next` instead of a column. */
 const DONE = -1;
 const FULL = -2;
 const HEAD = -3;
 
-/** Of what stands behind the members. */
+/** Bytes after the members. */
 const closing = 3;
-/** Of one byte: \\u0000. */
+/** Maximum escaped length of one byte: \\u0000. */
 const longestEscape = 6;
 
 /**
- * Writes the rows of one block after the other to `out`, as records, but for what the caller has to
- * write there. `wasm/csv-record-writer.ts` does it, where the block was cut and its text and cells mostly
- * still are.
+ * Writes the rows of one block after the other to `out` as records, except for the parts that the caller must
+ * write. The work is done by `wasm/csv-record-writer.ts`, in the memory in which the block was scanned and which
+ * mostly still contains its text and cells.
  */
 class CsvRecordWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
   #program = new CsvProgram();
   #form: RecordTemplate = { bytes: Buffer.alloc(0), members: 0 };
-  /** Where what is written begins. */
+  /** Start of the output in the memory. */
   #outAt = 0;
-  /** Most that a row takes of what is written here: without its cells, and with them. */
+  /** Maximum output per row: without its cells, and with them. */
   #formBytes = 0;
   #rowBytes = 0;
 
-  /** The form of the records of the blocks that follow. */
+  /** Sets the template for the following blocks. */
   setForm(form: RecordTemplate): void {
     this.#form = form;
     this.#formBytes = form.bytes.length + 2 * (form.members + 1) + closing;
   }
 
-  /** Takes up these rows of a block; what was written before is lost. */
+  /** Starts a block with these rows; overwrites the previous output. */
   setBlock({ bytes }: RowBlock, { header, program, bounds }: Cells, rows: Int32Array): void {
     if (program) this.#program = program;
     const { code } = this.#program;
@@ -235,8 +235,8 @@ class CsvRecordWriter {
   }
 
   /**
-   * Writes on, behind what the caller wrote, until that has something to write: returns HEAD, for
-   * all before the members, or the column of a cell, of which it is the value; DONE at the end.
+   * Continues after the caller's output until the caller must write again: returns HEAD for
+   * everything before the members, the column of a cell for its value, or DONE at the end.
    */
   next(): number {
     const { out } = this;
@@ -250,29 +250,29 @@ class CsvRecordWriter {
     }
   }
 
-  /** Gives up the row. */
+  /** Discards the row. */
   skip(): void {
     const { code } = this.#program;
     code.skipRow();
     this.#goTo(code.writtenStart.value);
   }
 
-  /** The row that is being written. */
+  /** Index of the row being written. */
   get row(): number {
     return this.#program.code.writtenRow.value;
   }
 
-  /** Hash of its key, for who writes the head. */
+  /** Sets the key of the record whose head the caller wrote. */
   set key(key: number) {
     this.#program.code.writtenKey.value = key;
   }
 
-  /** Records written. */
+  /** Number of records written. */
   get count(): number {
     return this.#program.code.writtenCount.value;
   }
 
-  /** Of the records written their row, bounds in `out`, and key. */
+  /** Row, bounds in `out`, and key of the records written. */
   get records(): Pick<RecordBlock, 'row' | 'bounds' | 'keys'> {
     const { code } = this.#program;
     const { count } = this;
@@ -287,7 +287,7 @@ class CsvRecordWriter {
     this.out.length = (place >>> 0) - this.#outAt;
   }
 
-  /** What is written lies at the end of the memory. */
+  /** Returns the output, which is at the end of the memory. */
   #outOf(length: number): Buffer {
     this.#program.reserve(this.#outAt + length);
     return this.#program.restFrom(this.#outAt);

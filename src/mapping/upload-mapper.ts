@@ -13,7 +13,7 @@ import {
   validationError,
   RecordBuilder,
   type RejectReason,
-  type KeyPlaces,
+  type KeyLocation,
   type Mapper,
   type RecordBlock,
 } from './record-block.js';
@@ -28,7 +28,7 @@ import type { UploadMapping } from './upload-mapping.js';
 
 export { type UploadMapping } from './upload-mapping.js';
 
-/** Rows to upload records (endpoint 1): profiles and events. */
+/** Maps rows to upload records (endpoint 1): profiles and events. */
 export function uploadMapper(options: UploadMapping): Mapper {
   const json = new UploadJson(options);
   let opened: CsvUploadMapper | undefined;
@@ -36,18 +36,18 @@ export function uploadMapper(options: UploadMapping): Mapper {
   return {
     keys: keysOf(options),
     check: (header, source) => csv().useHeader(header, source),
-    doubts: (header) =>
+    warnings: (header) =>
       options.kind === 'event'
         ? []
         : misspelledColumns(header.map((name) => resolveColumn(name, options))),
-    unseen: () => json.unseen(),
+    unseenColumns: () => json.unseenColumns(),
     map: (rows, picked) =>
       rows.cells ? csv().build(rows, rows.cells, picked) : json.build(rows, picked),
   };
 }
 
-/** Whatever a JSON row may become: with another column for the key it depends on what the row is. */
-function keysOf(options: UploadMapping): KeyPlaces {
+/** Returns the key location. With another identity column, the key of a JSON row depends on the row's shape. */
+function keysOf(options: UploadMapping): KeyLocation {
   const placed = (header: readonly string[], wanted: ColumnRole): number =>
     header.findIndex((name) => resolveColumn(name, options).role === wanted);
   return {
@@ -56,15 +56,15 @@ function keysOf(options: UploadMapping): KeyPlaces {
   };
 }
 
-/** Of records that have no columns. */
+/** Error for records without columns. */
 const shapeFault =
-  'the mapping file expects columns, and this is a record of the service or of an export';
+  'the mapping file expects columns, but this is an upload record or an exported record';
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
-/** Members that a flat row has not. */
+/** Members that flat rows do not have. */
 export const recordMembers: readonly string[] = ['type', 'event_props', ...profileMarks];
 
-/** JSON rows to upload records. A line of a rejects file has the record within it looked at. */
+/** Maps JSON rows to upload records. For a line of a rejects file, maps the inner record. */
 class UploadJson {
   readonly #json = new JsonParser();
   readonly #row: FlatJsonRow;
@@ -76,9 +76,9 @@ class UploadJson {
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
 
-  /** Columns that only rows could have had. */
-  unseen(): readonly string[] {
-    return this.#row.unseen();
+  /** Returns named columns that no flat row has had so far. */
+  unseenColumns(): readonly string[] {
+    return this.#row.unseenColumns();
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
@@ -89,12 +89,12 @@ class UploadJson {
     const fault = readInputRecord(this.#json, rows, row, this.#options.retryUnknown);
     if (fault) return fault;
     if (this.#json.kind !== jsonToken.openObject)
-      return validationError('a record is a JSON object');
+      return validationError('a record must be a JSON object');
     const error = this.#writeRecord();
     return error === undefined ? undefined : validationError(error);
   }
 
-  /** The shapes of a record (contract §2, upload), told apart by their members in this order. */
+  /** Writes the record by its shape (contract §2, upload), which its members determine in this order. */
   #writeRecord(): string | undefined {
     const json = this.#json;
     const records = this.#records;
@@ -110,37 +110,37 @@ class UploadJson {
   }
 }
 
-/** Names remembered with what the options say about them; beyond that they are forgotten. */
-const mostColumns = 10_000;
+/** Maximum number of cached columns. */
+const maxColumns = 10_000;
 
-/** The flat object that a JsonText has read, as a row whose cells are its members. */
+/** The flat object that a JsonParser has parsed, as a row with its members as cells. */
 class FlatJsonRow implements FlatRow {
   readonly parts: HeadCells = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
   readonly #json: JsonParser;
   readonly #records: RecordBuilder;
   readonly #options: UploadMapping;
   readonly #text = new TextSlice();
-  /** By key as written, without its quotes. */
+  /** Cached columns by key as written, without quotes. */
   readonly #known = new Map<string, Column>();
-  /** Of the member at each place, in the record before: mostly the same again. */
+  /** Columns and key spellings of the previous record's members, which most records repeat. */
   readonly #columns: Column[] = [];
   readonly #spellings: Buffer[] = [];
-  /** Columns that options name and that have not occurred; empty too where there was no row at all. */
-  readonly #awaited: Set<string>;
+  /** Columns that options name, but that have not occurred yet. */
+  readonly #unseen: Set<string>;
   #hasRows = false;
 
   constructor(json: JsonParser, records: RecordBuilder, options: UploadMapping) {
     this.#json = json;
     this.#records = records;
     this.#options = options;
-    this.#awaited = new Set(optionalColumns(options));
+    this.#unseen = new Set(optionalColumns(options));
   }
 
-  unseen(): readonly string[] {
-    return this.#hasRows ? [...this.#awaited] : [];
+  unseenColumns(): readonly string[] {
+    return this.#hasRows ? [...this.#unseen] : [];
   }
 
-  /** Moves on to the object that `json` has read last; says why it is no row. */
+  /** Moves to the object that `json` has parsed; returns why it is not a valid row, or undefined. */
   next(): string | undefined {
     const { parts } = this;
     parts.identity = parts.objectId = parts.ts = parts.evtName = -1;
@@ -151,11 +151,11 @@ class FlatJsonRow implements FlatRow {
       if (role !== 'data' && role !== 'none') parts[role] = index;
       else if (role === 'data' && name === 'objectId') spare = index;
     }
-    // without --object-id, a record is keyed by its objectId only where it has no identity
+    // without --object-id, objectId is the key only of records without identity
     if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
     if (this.#options.map.size === 0) return undefined; // only --map can give two members one key
     const [, second] = columnsWithSameKey(this.#columns.slice(0, this.#json.count)) ?? [];
-    return second && columnError(second.name, `another column is sent as "${second.key}" too`);
+    return second && columnError(second.name, `another column is also sent as "${second.key}"`);
   }
 
   name(index: number): string {
@@ -176,7 +176,7 @@ class FlatJsonRow implements FlatRow {
     return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
-  instead(name: string): string {
+  similarColumnHint(name: string): string {
     const columns = this.#columns.slice(0, this.#json.count);
     const other = columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
     return other && other.name !== name
@@ -188,7 +188,7 @@ class FlatJsonRow implements FlatRow {
     this.#copy(index);
   }
 
-  /** Writes it as an upload record, or says why it cannot be one. */
+  /** Writes the row as an upload record; returns an error if it cannot be one. */
   write(): string | undefined {
     const { out } = this.#records;
     const head = writeRecordHead(this, this.#records, this.#options);
@@ -227,7 +227,7 @@ class FlatJsonRow implements FlatRow {
     return faults.length > 0 ? faults.join('; ') : undefined;
   }
 
-  /** The properties of a record whose `type` is missing: event properties cannot be objects. */
+  /** Whether the member is the properties of a record whose `type` is missing: event properties cannot be objects. */
   #isEventData(index: number): boolean {
     return (
       this.#options.kind === 'event' &&
@@ -236,7 +236,7 @@ class FlatJsonRow implements FlatRow {
     );
   }
 
-  /** As written, unless a type was declared for it. */
+  /** Writes a value: as written, unless its column has a type. */
   #writeValue(index: number, type: Column['type']): string | undefined {
     const kind = this.#json.kindOf(index);
     const isNested = kind === jsonToken.openObject || kind === jsonToken.openArray;
@@ -245,7 +245,7 @@ class FlatJsonRow implements FlatRow {
       (type === 'string' && kind === jsonToken.quote) ||
       (type === 'json' && isNested);
     if (isAsDeclared) return this.#copy(index);
-    if (isNested) return `an object or array is no ${type}`;
+    if (isNested) return `an object or array cannot be sent as ${type}`;
     return writeTypedValue(this.text(index), type, this.#records, this.#options.zone);
   }
 
@@ -254,7 +254,7 @@ class FlatJsonRow implements FlatRow {
     this.#records.out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
-  /** What the options say about the member; most records have the same members as the one before. */
+  /** Returns the column of the member. Most records have the same members as the previous one. */
   #columnAt(index: number): Column {
     const { bytes } = this.#json;
     const [start, end] = [this.#json.keyStart(index), this.#json.keyEnd(index)];
@@ -265,9 +265,9 @@ class FlatJsonRow implements FlatRow {
     const spelling = bytes.toString('utf8', start, end);
     let column = this.#known.get(spelling);
     if (column === undefined) {
-      if (this.#known.size >= mostColumns) this.#known.clear();
+      if (this.#known.size >= maxColumns) this.#known.clear();
       column = resolveColumn(JSON.parse(`"${spelling}"`) as string, this.#options);
-      this.#awaited.delete(column.name);
+      this.#unseen.delete(column.name);
       this.#known.set(spelling, column);
     }
     this.#columns[index] = column;

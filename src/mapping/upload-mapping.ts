@@ -1,13 +1,13 @@
 import type { TimeZone } from '../time-zone.js';
 
-/** What a column's cells are sent as. */
+/** Types of columns. */
 export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;
 export type PlainType = (typeof cellTypes)[number];
-/** Phone numbers of one country, by its code. */
+/** Phone numbers of one country, given by its code. */
 type PhoneType = `phone:+${string}`;
 export type CellType = PlainType | PhoneType;
 
-/** A type as it is written, to be found in a longer text. */
+/** Regular expression of a type, without anchors. */
 export const typePattern = `${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
 const wholeType = new RegExp(`^(?:${typePattern})$`);
 
@@ -17,44 +17,44 @@ export const isCellType = (word: unknown): word is CellType =>
 export const isPhoneType = (type: CellType | undefined): type is PhoneType =>
   type?.startsWith('phone:') === true;
 
-/** What a mapping file expects of an input, beside how it is mapped. All names are input columns. */
+/** Expectations of a mapping file about an input. All names are input columns. */
 export interface Expectations {
-  /** Columns that have a value in every row. */
+  /** Columns that must have a value in every row. */
   readonly required: ReadonlySet<string>;
-  /** Every column is one that the mapping names. */
+  /** Whether the mapping must list every column. */
   readonly isExact: boolean;
-  /** The values that a column may have; an empty one too, unless it is required. */
+  /** Allowed values by column; empty cells are allowed, too, unless the column is required. */
   readonly values: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Fewer records are too few. */
+  /** Minimum number of records. */
   readonly minRecords: number;
 }
 
-/** How `upload` turns rows into records (contract §2, upload). All names are input columns. */
+/** Options for mapping rows to upload records (contract §2, upload). All names are input columns. */
 export interface UploadMapping {
-  /** What flat rows become; a record that says its own type keeps it. */
+  /** Kind of record that flat rows become; a record with a `type` keeps it. */
   readonly kind: 'profile' | 'event';
   /** Column of the identity. */
   readonly identity: string;
-  /** Whether the user named that column: then it must be there, even beside `objectId`. */
+  /** Whether the user named that column: then it must exist, even beside `objectId`. */
   readonly identityGiven: boolean;
-  /** Column of the objectId, as the key of rows without an identity. */
+  /** Column of the objectId, which is the key of rows without an identity. */
   readonly objectId?: string;
-  /** Column to the key it is sent as. */
+  /** Keys under which columns are sent, by column. */
   readonly map: ReadonlyMap<string, string>;
   readonly drop: ReadonlySet<string>;
-  /** When given, the only columns that are sent, besides identity, objectId, ts and evtName. */
+  /** If set, the only columns that are sent, besides identity, objectId, ts and evtName. */
   readonly only?: ReadonlySet<string>;
   readonly types: ReadonlyMap<string, CellType>;
-  /** What an empty cell is sent as: left out, null, or (untyped and string columns only) "". */
+  /** Value for empty cells: none, null, or "" (untyped and string columns only). */
   readonly empty: 'omit' | 'null' | 'string';
-  /** Name of events whose row has none. */
+  /** Event name for rows without one. */
   readonly eventName?: string;
-  /** Epoch seconds of events whose row has no `ts`. */
+  /** Epoch seconds for events without `ts`. */
   readonly tsNow?: number;
-  /** In which times without an offset are read. */
+  /** Time zone of times without an offset. */
   readonly zone: TimeZone;
-  /** Whether lines of a rejects file with stage `unknown` are sent. */
+  /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
-  /** What else the mapping file says of an input; undefined where it says nothing. */
+  /** Expectations of the mapping file; undefined if it has none. */
   readonly expected?: Expectations;
 }

@@ -181,7 +181,7 @@ const places: Readonly<Record<string, Place>> = {
       const whole = gzipSync('identity,City\nann,Oslo\n'.repeat(50));
       writeFileSync(world.path(`${name}.csv.gz`), whole.subarray(0, whole.length - 12));
       const text = await told(world, ['upload', '--check', ...operand(`${name}.csv.gz`)]);
-      return between(text, 'test it with: ', '; then fetch the whole file');
+      return between(text, 'check it with: ', '; then fetch the file again');
     },
   },
   'the files of a directory': {

@@ -80,18 +80,14 @@ describe('a broken JSON array', () => {
     [
       'a missing comma',
       '\n {"a":3}]',
-      { line: 3, column: 2, error: 'a comma or ] is expected here', raw: '{"a":3}]' },
+      { line: 3, column: 2, error: 'expected a comma or ]', raw: '{"a":3}]' },
     ],
     [
       'two commas',
       ',,{"a":3}]',
-      { line: 2, column: 9, error: 'a record is expected here', raw: ',{"a":3}]' },
+      { line: 2, column: 9, error: 'expected a record', raw: ',{"a":3}]' },
     ],
-    [
-      'a comma before the end',
-      ',]',
-      { line: 2, column: 9, error: 'a record is expected here', raw: ']' },
-    ],
+    ['a comma before the end', ',]', { line: 2, column: 9, error: 'expected a record', raw: ']' }],
     ['no end', '\n', { line: 3, column: 1, error: 'the array is not closed', raw: '' }],
     [
       'a cut record',
@@ -113,7 +109,7 @@ describe('a broken JSON array', () => {
       ',{"a":3]]',
       { line: 2, column: 15, error: 'wrong closing bracket', raw: '{"a":3]]' },
     ],
-    ['a word', ',oops]', { line: 2, column: 9, error: 'a record is expected here', raw: 'oops]' }],
+    ['a word', ',oops]', { line: 2, column: 9, error: 'expected a record', raw: 'oops]' }],
     [
       'text after the end',
       ']\n{"a":3}',

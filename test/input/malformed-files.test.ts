@@ -26,7 +26,7 @@ const cases: Readonly<Record<string, Case>> = {
     code: 8,
     error: {
       id: 'E-COLUMN-MISSING',
-      fix: 'add --identity id if that column says who a row is, or name another one',
+      fix: 'add --identity id if that column identifies the user, or name another one',
     },
   },
   'no-header.csv': { code: 8, error: { id: 'E-HEADER' } },

@@ -106,7 +106,7 @@ it('what is known of texts is given back as it was', async () => {
   expect([...digests]).toEqual([{ ...of, input: 2 }, ended]);
   digests.set({ ...of, input: 7 });
   expect(digests.get(7)).toEqual({ ...of, input: 7 });
-  digests.fillUp([ended, { ...ended, input: 3 }]);
+  digests.addMissing([ended, { ...ended, input: 3 }]);
   expect([2, 3, 7, 8].map((input) => digests.get(input)?.ended?.head)).toEqual([
     undefined,
     '0123456789abcdef',

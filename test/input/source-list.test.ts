@@ -148,7 +148,7 @@ describe('a record that is not UTF-8', () => {
       [2, ['x', '1']],
       [6, ['z', '4']],
     ]);
-    const error = 'not valid UTF-8; if the file has another encoding, name it with --encoding';
+    const error = 'not valid UTF-8; if the file has another encoding, set it with --encoding';
     expect(faults).toEqual([
       { line: 3, column: 3, error, raw: 'Gr\xf6\xdfe,2' },
       { line: 4, column: undefined, error, raw: '"y\n\xff",3' },

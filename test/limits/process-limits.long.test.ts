@@ -87,7 +87,7 @@ describe('a file', () => {
     const { code, stdout, stderr } = await world.run(['upload', 'in.csv', '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ accepted: rows.length });
-    expect(stderr).toContain('in.csv was deleted or replaced while it was read');
+    expect(stderr).toContain('in.csv was deleted or replaced while it was being read');
     expect(existsSync(world.path('in.csv.rejects.ndjson'))).toBe(false);
   });
 

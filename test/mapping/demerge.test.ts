@@ -49,12 +49,12 @@ describe('a row to demerge', () => {
   });
 
   it.each([
-    ['12', 'a record is a JSON object or string'],
-    ['["a"]', 'a record is a JSON object or string'],
-    ['{"identity":12}', 'column "identity": the value is no string: put it in quotes'],
+    ['12', 'a record must be a JSON object or string'],
+    ['["a"]', 'a record must be a JSON object or string'],
+    ['{"identity":12}', 'column "identity": the value must be a string'],
     ['{"id":"a"}', 'column "identity": the value is missing'],
     ['""', 'column "identity": the value is empty'],
-    ['"a\\n"', 'column "identity": "a\\n" has a control character'],
+    ['"a\\n"', 'column "identity": "a\\n" contains a control character'],
   ])('is rejected: %s', (text, error) => {
     expect(outcome(jsonRows([text]))).toEqual(['validate', error]);
   });

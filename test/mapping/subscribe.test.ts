@@ -30,18 +30,18 @@ describe('a subscription row', () => {
   });
 
   it.each([
-    [['fax', '+1', 'Unsubscribe'], 'column "type": "fax" is none of phone, whatsapp, email'],
+    [['fax', '+1', 'Unsubscribe'], 'column "type": "fax" is not one of phone, whatsapp, email'],
     [
       ['constructor', '+1', 'Unsubscribe'],
-      'column "type": "constructor" is none of phone, whatsapp, email',
+      'column "type": "constructor" is not one of phone, whatsapp, email',
     ],
-    [['', '+1', 'Unsubscribe'], 'column "type": "" is none of phone, whatsapp, email'],
+    [['', '+1', 'Unsubscribe'], 'column "type": "" is not one of phone, whatsapp, email'],
     [
       ['phone', '+1', 'Subscribe'],
-      'column "status": "Subscribe" is none of Unsubscribe, Resubscribe',
+      'column "status": "Subscribe" is not one of Unsubscribe, Resubscribe',
     ],
     [['phone', '', 'Unsubscribe'], 'column "value": the value is empty'],
-    [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" has a control character'],
+    [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" contains a control character'],
   ])('rejects the row %j', (cells, error) => {
     expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);
     const record = Object.fromEntries(header.map((name, index) => [name, cells[index]]));
@@ -51,19 +51,19 @@ describe('a subscription row', () => {
   it.each([
     [
       '{"type":"phone","value":491,"status":"Unsubscribe"}',
-      'column "value": the value is no string: put it in quotes',
+      'column "value": the value must be a string',
     ],
     [
       '{"type":1,"value":"+491","status":"Unsubscribe"}',
-      'column "type": the value is no string: put it in quotes',
+      'column "type": the value must be a string',
     ],
     ['{"type":"phone","value":null,"status":"Unsubscribe"}', 'column "value": the value is empty'],
     [
       '{"value":"+491"}',
-      'column "type": "" is none of phone, whatsapp, email; ' +
-        'column "status": "" is none of Unsubscribe, Resubscribe',
+      'column "type": "" is not one of phone, whatsapp, email; ' +
+        'column "status": "" is not one of Unsubscribe, Resubscribe',
     ],
-    ['["phone"]', 'a record is a JSON object'],
+    ['["phone"]', 'a record must be a JSON object'],
   ])('is rejected: %s', (text, error) => {
     expect(outcome(jsonRows([text]))).toEqual(['validate', error]);
   });
@@ -114,19 +114,19 @@ describe('a subscription row', () => {
       ['value'],
       {},
       'columns "type", "status" missing',
-      'add to the file what is missing, or use --type <type> and --status <status>',
+      'add the missing columns to the file, or use --type <type> and --status <status>',
     ],
     [
       ['type', 'status'],
       { type: 'phone', status: 'Unsubscribe' },
       'column "value" missing',
-      'call the column of the numbers or addresses "value"',
+      'name the column of the numbers or addresses "value"',
     ],
     [
       ['value', 'type'],
       { type: 'phone' },
       'column "status" missing',
-      'add to the file what is missing, or use --status <status>',
+      'add the missing columns to the file, or use --status <status>',
     ],
   ])('needs the columns %j to hold more', (columns, options, message, fix) => {
     const mapper = subscribeMapper({ retryUnknown: false, ...options });

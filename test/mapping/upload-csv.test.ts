@@ -159,18 +159,14 @@ describe('a column with a type', () => {
     ['integer', '007', 'is not an integer'],
     ['integer', ' 7', 'is not an integer'],
     ['integer', '+7', 'is not an integer'],
-    ['number', '1,5', 'is not a number: its decimal sign is a comma, and has to be a point'],
+    ['number', '1,5', 'is not a number: its decimal separator must be a point, not a comma'],
     ['number', 'NaN', 'is not a number'],
     ['number', '1.', 'is not a number'],
     ['boolean', 'ja', 'is not true, false, 1, 0, yes or no'],
     ['boolean', 'true ', 'is not true, false, 1, 0, yes or no'],
     ['boolean', '\u0011', 'is not true, false, 1, 0, yes or no'],
-    [
-      'date',
-      '1700000000000',
-      'has more than 11 characters: epoch seconds are wanted, not milliseconds',
-    ],
-    ['date', '19850312', 'may be a day or epoch seconds: write 1985-03-12, or 019850312'],
+    ['date', '1700000000000', 'has more than 11 digits: expected epoch seconds, not milliseconds'],
+    ['date', '19850312', 'is ambiguous: write 1985-03-12 for the day'],
     ['date', '2024-02-30', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01\u000012:30', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T24:00', 'is neither ISO 8601 nor epoch seconds'],
@@ -181,9 +177,9 @@ describe('a column with a type', () => {
     ['date', '2024-06-01T12:30:15Zulu', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '01.06.2024', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '-', 'is neither ISO 8601 nor epoch seconds'],
-    ['json', '{"a":1,"a":2}', 'is no JSON: it repeats the key "a"'],
-    ['json', '[1,]', 'is no JSON: it has "]", not a value'],
-    ['json', 'text', 'is no JSON: it has "t", not a value'],
+    ['json', '{"a":1,"a":2}', 'is not JSON: it repeats the key "a"'],
+    ['json', '[1,]', 'is not JSON: it has "]", not a value'],
+    ['json', 'text', 'is not JSON: it has "t", not a value'],
   ])('rejects %s %j', (type, value, why) => {
     expect(column(type, value)).toEqual([
       'validate',
@@ -228,8 +224,8 @@ describe('a column with a type', () => {
 describe('the key of a record', () => {
   it.each([
     ['', 'column "identity": the value is empty or missing'],
-    ['a\0b', 'column "identity": "a\\u0000b" has a control character'],
-    ['x'.repeat(1025), 'column "identity": the value has more than 1024 characters'],
+    ['a\0b', 'column "identity": "a\\u0000b" contains a control character'],
+    ['x'.repeat(1025), 'column "identity": the value is longer than 1024 characters'],
   ])('rejects the identity %j', (identity, why) => {
     expect(mapCells({ identity })).toEqual(['validate', why]);
   });
@@ -373,7 +369,7 @@ describe('a CSV row as an event', () => {
       { ...row, ts: '1700000000000' },
       [
         'validate',
-        'column "ts": "1700000000000" has more than 11 characters: epoch seconds are wanted, not milliseconds',
+        'column "ts": "1700000000000" has more than 11 digits: expected epoch seconds, not milliseconds',
       ],
     ],
     [
@@ -386,25 +382,25 @@ describe('a CSV row as an event', () => {
       'refuses times before 1970',
       {},
       { ...row, ts: '1969-12-31' },
-      ['validate', 'column "ts": "1969-12-31" lies before 1970'],
+      ['validate', 'column "ts": "1969-12-31" is before 1970'],
     ],
     [
       'refuses a row without a time',
       {},
       { ...row, ts: '' },
-      ['validate', 'ts is missing: give one, or use --ts now'],
+      ['validate', 'ts is missing: add it, or use --ts now'],
     ],
     [
       'refuses a row without a name',
       {},
       { ...row, evtName: '' },
-      ['validate', 'evtName is missing: name the event with --event-name <name>'],
+      ['validate', 'evtName is missing: set the name of the event with --event-name <name>'],
     ],
     [
       'refuses control characters in a name',
       {},
       { ...row, evtName: 'a\nb' },
-      ['validate', 'column "evtName": "a\\nb" has a control character'],
+      ['validate', 'column "evtName": "a\\nb" contains a control character'],
     ],
   ])('%s', (_, options, cells, expected) => {
     expect(mapCells(cells, { ...event, ...options })).toEqual(expected);

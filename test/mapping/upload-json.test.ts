@@ -55,14 +55,17 @@ describe('a record that says its type', () => {
   });
 
   it.each([
-    ['"type":"Profile","identity":"a"', 'type is neither "profile" nor "event"'],
-    ['"type":null,"identity":"a"', 'type is neither "profile" nor "event"'],
+    ['"type":"Profile","identity":"a"', 'type is "Profile", not "profile" or "event"'],
+    ['"type":null,"identity":"a"', 'type is "null", not "profile" or "event"'],
     ['"type":"profile","profileData":{}', 'identity is missing'],
-    ['"type":"profile","identity":12,"profileData":{}', 'identity is no string: put it in quotes'],
+    [
+      '"type":"profile","identity":12,"profileData":{}',
+      'identity must be a string ("12"), found a number',
+    ],
     ['"type":"profile","identity":"","profileData":{}', 'identity: the value is empty'],
     [
       '"type":"profile","identity":"a\\u0000","profileData":{}',
-      'identity: "a\\u0000" has a control character',
+      'identity: "a\\u0000" contains a control character',
     ],
     [
       '"type":"profile","identity":"a\\ud800","profileData":{}',
@@ -74,25 +77,25 @@ describe('a record that says its type', () => {
     ],
     [
       '"type":"profile","identity":"a","FBID":7,"profileData":{}',
-      'FBID is no string: put it in quotes',
+      'FBID must be a string ("7"), found a number',
     ],
     ['"type":"profile","identity":"a"', 'profileData is missing'],
-    ['"type":"profile","identity":"a","profileData":[]', 'profileData is no object'],
+    ['"type":"profile","identity":"a","profileData":[]', 'profileData is not an object'],
     ['"type":"event","identity":"a"', 'evtName is missing'],
-    ['"type":"event","identity":"a","evtName":5', 'evtName: the value is no string'],
+    ['"type":"event","identity":"a","evtName":5', 'evtName: the value is not a string'],
     ['"type":"event","identity":"a","evtName":""', 'evtName: the value is empty'],
-    ['"type":"event","identity":"a","evtName":"x","evtData":"y"', 'evtData is no object'],
+    ['"type":"event","identity":"a","evtName":"x","evtData":"y"', 'evtData is not an object'],
     [
       '"type":"event","identity":"a","evtName":"x","ts":1700000000000',
-      'ts: "1700000000000" is no number of epoch seconds with at most 11 digits',
+      'ts: "1700000000000" is not a number of epoch seconds with at most 11 digits',
     ],
     [
       '"type":"event","identity":"a","evtName":"x","ts":"5"',
-      'ts: "\\"5\\"" is no number of epoch seconds with at most 11 digits',
+      'ts: "\\"5\\"" is not a number of epoch seconds with at most 11 digits',
     ],
     [
       '"type":"event","identity":"a","evtName":"x","ts":1.5',
-      'ts: "1.5" is no number of epoch seconds with at most 11 digits',
+      'ts: "1.5" is not a number of epoch seconds with at most 11 digits',
     ],
   ])('is rejected when it holds %s', (members, error) => {
     expect(mapJson(`{${members}}`)).toEqual(invalid(error as string));
@@ -207,7 +210,7 @@ describe('a flat object', () => {
       'refuses nested flags',
       '{"identity":"ada","MSG-sms":{}}',
       {},
-      invalid('column "MSG-sms": an object or array is no boolean'),
+      invalid('column "MSG-sms": an object or array cannot be sent as boolean'),
     ],
     [
       'reads declared types',
@@ -234,13 +237,13 @@ describe('a flat object', () => {
       'refuses a number as identity',
       '{"identity":12}',
       {},
-      invalid('column "identity": "12" is no string: put it in quotes'),
+      invalid('column "identity": must be a string ("12"), found a number'),
     ],
     [
       'refuses an object as identity',
       '{"identity":{}}',
       {},
-      invalid('column "identity": "{}" is no string: put it in quotes'),
+      invalid('column "identity": must be a string'),
     ],
     [
       'needs an identity',
@@ -258,7 +261,7 @@ describe('a flat object', () => {
       'refuses two members with one key',
       '{"identity":"ada","a":1,"b":2}',
       { map: new Map([['a', 'b']]) },
-      invalid('column "b": another column is sent as "b" too'),
+      invalid('column "b": another column is also sent as "b"'),
     ],
     [
       'carries __proto__',
@@ -292,11 +295,11 @@ describe('a flat object', () => {
       { eventName: 'X', tsNow: 5 },
       '{"identity":"ada","type":"event","evtName":"X","ts":5,"evtData":{}}',
     ],
-    ['{"identity":"ada","evtName":"X"}', {}, invalid('ts is missing: give one, or use --ts now')],
+    ['{"identity":"ada","evtName":"X"}', {}, invalid('ts is missing: add it, or use --ts now')],
     [
       '{"identity":"ada","evtName":5,"ts":1}',
       {},
-      invalid('column "evtName": the value is no string'),
+      invalid('column "evtName": the value is not a string'),
     ],
     [
       '{"identity":"ada","evtName":"X","ts":{}}',
@@ -398,26 +401,26 @@ describe('an export piped into an upload', () => {
   });
 
   it.each([
-    ['{"events":{}}', 'an exported profile without identity or objectId'],
-    ['{"platformInfo":[{"objectId":5}]}', 'an exported profile without identity or objectId'],
+    ['{"events":{}}', 'the exported profile has neither identity nor objectId'],
+    ['{"platformInfo":[{"objectId":5}]}', 'the exported profile has neither identity nor objectId'],
     [
       '{"platformInfo":[{"objectId":"a b"}]}',
       expect.stringMatching(/^platformInfo: objectId: "a b" is not 1 to 64/),
     ],
-    ['{"identity":7,"events":{}}', 'identity is no string: put it in quotes'],
-    ['{"identity":"ada","profileData":[]}', 'profileData is no object'],
-    ['{"event_props":{},"ts":20240601123000,"event_name":"x"}', 'profile is no object'],
+    ['{"identity":7,"events":{}}', 'identity must be a string ("7"), found a number'],
+    ['{"identity":"ada","profileData":[]}', 'profileData is not an object'],
+    ['{"event_props":{},"ts":20240601123000,"event_name":"x"}', 'profile is not an object'],
     [
       '{"event_props":{},"profile":{"identity":""},"ts":20240601123000,"event_name":"x"}',
-      'profile has no identity and no objectId',
+      'profile has neither identity nor objectId',
     ],
     [
       '{"event_props":[],"profile":{"identity":"a"},"ts":20240601123000}',
-      'event_props is no object',
+      'event_props is not an object',
     ],
     [
       '{"event_props":{},"profile":{"identity":"a"},"ts":20240601123000}',
-      'event_name is missing: name it with --event-name <name>',
+      'event_name is missing: set it with --event-name <name>',
     ],
     ['{"event_props":{},"profile":{"identity":"a"},"event_name":"x"}', 'ts is missing'],
     [
@@ -474,7 +477,7 @@ describe('a line of a rejects file', () => {
     const text = line('unknown', flat);
     const skipped = [
       'unknown',
-      'it is unknown whether an earlier run sent it: --retry-unknown sends it again',
+      'its outcome in an earlier run is unknown: --retry-unknown resends it',
     ];
     expect(mapJson(text)).toEqual(skipped);
     expect(mapJson(text, { retryUnknown: true })).toBe(sent);
@@ -483,7 +486,7 @@ describe('a line of a rejects file', () => {
 
   it.each([
     ['"record":"{\\"identity"', 'JSON ends within a string, at column 11'],
-    ['"recordBase64":"/w=="', 'its bytes are no UTF-8: correct it in the original input'],
+    ['"recordBase64":"/w=="', 'its bytes are not UTF-8: correct it in the original input'],
     ['"record":"a,b,c","columns":["identity","City"]', '3 cells, but the header has 2'],
     ['"record":"a,\\"b","columns":["identity","City"]', 'quote that is never closed'],
   ])('cannot be sent when it holds %s', (rest, error) => {
@@ -520,8 +523,8 @@ describe('a row that is no record', () => {
       '{"identity":"a","d":{"x":1,"\\u0078":2}}',
       invalid('JSON repeats the key "\\u0078", at column 28'),
     ],
-    ['[]', invalid('a record is a JSON object')],
-    ['"ada"', invalid('a record is a JSON object')],
+    ['[]', invalid('a record must be a JSON object')],
+    ['"ada"', invalid('a record must be a JSON object')],
   ])('is rejected: %s', (text, expected) => {
     expect(mapJson(text)).toEqual(expected);
   });

@@ -90,7 +90,7 @@ export class Tally {
   otherShard(rows: RowBlock, count: number): void {
     this.counts.otherShards = (this.counts.otherShards ?? 0) + count;
     this.log.skipped(rows, count);
-    rows.memory?.letGo(count);
+    rows.memory?.release(count);
   }
 
   /** Ends a row that was not sent. */
@@ -143,7 +143,7 @@ export class Tally {
   ): void {
     this.counts[outcome] += count;
     if (outcome !== 'notSent') this.log.record(rows, ordinal, outcome, count);
-    rows.memory?.letGo(count);
+    rows.memory?.release(count);
   }
 }
 

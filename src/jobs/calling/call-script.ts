@@ -45,7 +45,7 @@ export class CallScriptReader {
   #wrong: string[] = [];
 
   read(rows: RowBlock, row: number): CallScriptRow | RejectReason {
-    const unreadable = this.#values.to(rows, row);
+    const unreadable = this.#values.moveTo(rows, row);
     if (unreadable) return unreadable;
     if (!this.#values.isNamed) return validationError('the record must be a JSON object');
     this.#wrong = [];

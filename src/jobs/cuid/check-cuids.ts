@@ -136,7 +136,7 @@ class CuidChecker implements RowConsumer<CheckFigures> {
     const { bytes } = rows;
     known.begin(rows, { bytes, start: 0, end: bytes.length });
     for (let row = 0; row < rows.count; row += 1) {
-      const fault = this.#values.to(rows, row) ?? this.#read();
+      const fault = this.#values.moveTo(rows, row) ?? this.#read();
       if (fault) {
         doubts.set(row, unreadable(fault));
         continue;

@@ -146,7 +146,7 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     const taken: number[] = [];
     this.#maker.begin(rows.count);
     for (let row = 0; row < rows.count; row += 1) {
-      const fault = values.to(rows, row) ?? this.#read();
+      const fault = values.moveTo(rows, row) ?? this.#read();
       if (fault) {
         faults.set(row, fault);
         continue;

@@ -299,7 +299,7 @@ async function pipedBefore(
   const source = line?.sources[0];
   if (!line || !source || source.records === 0) return undefined;
   const text = textOf(source);
-  if (!(await inputs.beginsLike(text))) return undefined;
+  if (!(await inputs.startsLike(text))) return undefined;
   return sentOf([{ text, isWhole: true, name, records: source.records, line }], false);
 }
 

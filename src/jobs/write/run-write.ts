@@ -53,8 +53,8 @@ export async function runWrite(
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
-      for (const doubt of mapper.doubts?.(header) ?? []) {
-        world.said.warn(`${which}: ${doubt}`, { file: source, line: 1 });
+      for (const warning of mapper.warnings?.(header) ?? []) {
+        world.said.warn(`${which}: ${warning}`, { file: source, line: 1 });
       }
     }
     const piped = inputs.totalBytes === undefined;
@@ -75,9 +75,9 @@ export async function runWrite(
 }
 
 /** Reports a format that was detected from the content, so that a wrong guess is noticed. */
-function sayFormats({ guessed }: Inputs, { said, words }: JobContext): void {
-  if (!guessed) return;
-  const { name, format, others } = guessed;
+function sayFormats({ detected }: Inputs, { said, words }: JobContext): void {
+  if (!detected) return;
+  const { name, format, others } = detected;
   const more = others > 0 ? ` and ${groupDigits(others)} more` : '';
   const other = words.option('inputFormat');
   said.note(`${name}${more}: detected as ${format} from the content (override with ${other})`);
@@ -125,7 +125,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     done = ending.result.done && isTold;
     if (done && ledger) {
       const digests = inputs.ended;
-      digests.fillUp(earlier?.digests.values() ?? []);
+      digests.addMissing(earlier?.digests.values() ?? []);
       const { nonIdempotent } = tally.log;
       const end = {
         result: ending.result,
@@ -162,7 +162,7 @@ async function verify({ inputs, kind }: WriteContext, earlier: ResumeState): Pro
   if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
   const digest = digests.get(0);
   // A demerge must read all identities again to find duplicates.
-  if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);
+  if (digest) await inputs.skipPipe(kind.seen ? undefined : watermark, digest);
 }
 
 /** Opens a journaled run for files and for named pipes, whose producer can be run again. */

@@ -124,7 +124,7 @@ function progressOf(
 /** Prints warnings about the input; `mapper` is set if all of it was read. */
 function warnOfInput({ inputs, world: { said } }: WriteContext, mapper: Mapper | undefined): void {
   for (const warning of inputs.warnings) said.warn(warning);
-  const unseen = mapper?.unseen?.() ?? [];
+  const unseen = mapper?.unseenColumns?.() ?? [];
   if (unseen.length === 0) return;
   const names = unseen.map((name) => JSON.stringify(name)).join(', ');
   said.warn(`no record has the column ${names}`);

@@ -5,36 +5,36 @@ import { normalizeName } from './field-spelling.js';
 import type { TimeZone } from '../../time-zone.js';
 import type { PlainType, UploadMapping } from '../upload-mapping.js';
 
-/** Values of a column that are kept, to tell whether they differ, and how many there are. */
-const mostKept = 1000;
-/** A closed set has at most so many values, each seen so often on average. */
-const mostInSet = 12;
-const leastOfEach = 5;
-/** A longer whole number is rather an id. */
+/** Maximum number of values of a column that are kept, to determine whether they are distinct. */
+const maxKept = 1000;
+/** Limits of a closed set: maximum number of values, and their minimum frequency on average. */
+const maxSetSize = 12;
+const minFrequency = 5;
+/** Maximum digits of an integer; a longer one is probably an id. */
 const longestInteger = 15;
 
-/** Columns whose digits are no quantity, letters only. */
+/** Normalized names of columns whose digits are not a quantity. */
 const codeName = /(?:id|no|nr|pin|plz|sku|iban|fax)$|code|zip|postal|phone|mobile|number/;
 
-/** Rows that were looked at, column by column. */
+/** Sampled rows, column by column. */
 export interface SampledRows {
   readonly columns: readonly ColumnSample[];
   readonly rows: number;
-  /** Cells have no types of their own. */
+  /** Whether all rows are CSV, whose cells have no types. */
   readonly isCsv: boolean;
 }
 
-/** What the values of one column have in common, as far as rows were looked at. */
+/** Statistics of the sampled values of one column. */
 export class ColumnSample {
   readonly name: string;
-  /** Rows in which it has a value. */
+  /** Number of rows with a value. */
   filled = 0;
-  /** Every value is a text, as in a CSV. */
+  /** Whether every value is text, as in a CSV. */
   isText = true;
-  readonly #looks = new Set<ValuePattern>();
+  readonly #patterns = new Set<ValuePattern>();
   readonly #values = new Set<string>();
-  /** Values that were looked up among those that are kept. */
-  #looked = 0;
+  /** Number of values examined for distinctness. */
+  #examined = 0;
   #isDate = true;
   #isTime = true;
   #longest = 0;
@@ -46,31 +46,31 @@ export class ColumnSample {
     this.#zone = zone;
   }
 
-  /** A value of JSON; that of a CSV is a text. */
+  /** Adds a JSON value; a CSV cell is a string. */
   add(value: unknown): void {
     if (value === '' || value === null) return;
     this.filled += 1;
     if (typeof value !== 'string') this.isText = false;
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     this.#longest = Math.max(this.#longest, text.length);
-    this.#looks.add(patternOf(text));
+    this.#patterns.add(patternOf(text));
     if (this.#isDate) this.#lookAtTime(text);
-    if (this.#values.size > mostKept) return;
-    this.#looked += 1;
+    if (this.#values.size > maxKept) return;
+    this.#examined += 1;
     this.#values.add(text);
   }
 
-  /** No two rows, or hardly any, have the same value. */
+  /** Whether no or hardly any two rows have the same value. */
   get isDistinct(): boolean {
-    return this.#values.size >= 0.9 * this.#looked;
+    return this.#values.size >= 0.9 * this.#examined;
   }
 
-  /** Every value is a time that an event may have. */
+  /** Whether every value is a valid time of an event. */
   get isTime(): boolean {
     return this.filled > 0 && this.#isDate && this.#isTime;
   }
 
-  /** What all values can be sent as, other than text. Only the cells of a CSV have no types yet. */
+  /** Returns the type that all values fit, other than text. JSON values already have types. */
   type(isCsv: boolean): PlainType | undefined {
     if (this.filled === 0 || !this.isText) return undefined;
     if (this.#isDate && this.#only('day or time')) return 'date';
@@ -85,16 +85,16 @@ export class ColumnSample {
     return codeName.test(normalizeName(this.name));
   }
 
-  /** All values, where they are few and come again and again; those of codes may always be others. */
+  /** All values, if they are few and repeat often; undefined for codes, which may always have new values. */
   get closedSet(): string[] | undefined {
     if (this.#isCode) return undefined;
     const values = [...this.#values].toSorted();
-    const isClosed = values.length > 1 && values.length <= mostInSet;
-    return isClosed && this.#looked >= leastOfEach * values.length ? values : undefined;
+    const isClosed = values.length > 1 && values.length <= maxSetSize;
+    return isClosed && this.#examined >= minFrequency * values.length ? values : undefined;
   }
 
-  #only(...looks: readonly ValuePattern[]): boolean {
-    return [...this.#looks].every((look) => looks.includes(look));
+  #only(...patterns: readonly ValuePattern[]): boolean {
+    return [...this.#patterns].every((pattern) => patterns.includes(pattern));
   }
 
   #lookAtTime(text: string): void {
@@ -105,7 +105,7 @@ export class ColumnSample {
   }
 }
 
-/** What identity columns are called, letters only: the likeliest first. */
+/** Normalized names of identity columns, the likeliest first. */
 const names = [
   'identity',
   'customerid',
@@ -124,28 +124,28 @@ const names = [
   'customer',
   'user',
 ];
-/** `Customer No.`, `Kunden-Nr.` and the like. */
+/** Normalized names such as `Customer No.` and `Kunden-Nr.` */
 const numbered = /^(?:customer|client|member|user|contact|kunden)(?:no|nr|number|nummer)$/;
-/** What stands in where nothing else does. */
+/** Normalized names of columns used as identity if there is no better one. */
 const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mobile', 'msisdn'];
 
-const placeOf = (name: string): number => {
+const rankOf = (name: string): number => {
   const word = normalizeName(name);
   const isNumbered = word.endsWith('id') || numbered.test(word);
-  const places = [names.indexOf(word), isNumbered ? 0 : -1, addresses.indexOf(word)];
-  const kind = places.findIndex((place) => place >= 0);
-  return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + places[kind]!;
+  const ranks = [names.indexOf(word), isNumbered ? 0 : -1, addresses.indexOf(word)];
+  const kind = ranks.findIndex((rank) => rank >= 0);
+  return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + ranks[kind]!;
 };
 
-/** By its name alone; undefined where no name tells. */
+/** Infers the identity column from its name alone; undefined if no name matches. */
 export const inferIdentityByName = (header: readonly string[]): string | undefined =>
   header
-    .filter((name) => Number.isFinite(placeOf(name)))
-    .toSorted((a, b) => placeOf(a) - placeOf(b))[0];
+    .filter((name) => Number.isFinite(rankOf(name)))
+    .toSorted((a, b) => rankOf(a) - rankOf(b))[0];
 
 /**
- * The column that was named; else the likeliest by name of those that nearly every row has and,
- * of profiles, that hardly two rows share. Without any row the name alone tells.
+ * Returns the identity column that the options name; otherwise the likeliest by name of those that nearly every row
+ * has and, for profiles, that has hardly any duplicates. Without rows, only the name counts.
  */
 export function inferIdentity(
   { columns, rows }: SampledRows,
@@ -153,9 +153,9 @@ export function inferIdentity(
 ): string | undefined {
   if (identityGiven) return identity;
   const candidates = columns.filter(({ name, filled, isDistinct, isText }) => {
-    const isTold = name === objectId || drop.has(name) || map.has(name);
+    const isTaken = name === objectId || drop.has(name) || map.has(name);
     const isFit = isText && filled >= 0.9 * rows && (kind === 'event' || isDistinct);
-    return !isTold && (name === 'identity' || (isFit && Number.isFinite(placeOf(name))));
+    return !isTaken && (name === 'identity' || (isFit && Number.isFinite(rankOf(name))));
   });
-  return candidates.toSorted((a, b) => placeOf(a.name) - placeOf(b.name))[0]?.name;
+  return candidates.toSorted((a, b) => rankOf(a.name) - rankOf(b.name))[0]?.name;
 }

@@ -1,7 +1,7 @@
 import { profileFields, channels } from '../../contract/record-fields.js';
 import { quoteForShell } from '../../wording.js';
 
-/** Other words for default fields, letters only. */
+/** Synonyms of default fields, by normalized name. */
 const synonyms: Readonly<Record<string, string>> = {
   mail: 'Email',
   emailaddress: 'Email',
@@ -22,7 +22,7 @@ const flags: readonly string[] = [
   'MSG-push',
 ];
 
-/** Its letters and digits, small. */
+/** Returns the letters and digits of a name in lower case. */
 export const normalizeName = (key: string): string =>
   key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
@@ -33,26 +33,26 @@ const known: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** The default field or flag that a key of another spelling probably means. */
+/** Returns the default field or flag that a differently spelled key probably means. */
 export function suggestField(key: string): string | undefined {
   if (isReachabilityFlag(key) || profileFields.has(key)) return undefined;
   return known.get(normalizeName(key));
 }
 
-/** What is to be said of columns that are sent as properties of their own, and were hardly meant so. */
+/** Returns warnings about columns that become custom properties and are probably misspelled fields. */
 export function misspelledColumns(
   columns: readonly { name: string; key: string; role: string }[],
 ): string[] {
   return columns.flatMap(({ name, key, role }) => {
     const column = JSON.stringify(name);
     if (role === 'data' && key === 'evtName') {
-      return `column ${column} is the name of an event, and users are sent: --type event`;
+      return `column ${column} is the name of an event, but profiles are sent: add --type event`;
     }
     const meant = role === 'data' ? suggestField(key) : undefined;
     if (meant === undefined || columns.some((other) => other.key === meant)) return [];
-    return `column ${column} is sent as a property of its own; the service's field is "${meant}": --map ${quoteForShell(`${name}=${meant}`)}`;
+    return `column ${column} becomes a custom property; to set the service's field "${meant}", add --map ${quoteForShell(`${name}=${meant}`)}`;
   });
 }
 
-/** A flag that says whether a user may be reached (service-facts, Upload). */
+/** Whether a key is a reachability flag (docs/service-api.md). */
 export const isReachabilityFlag = (key: string): boolean => flags.includes(key);

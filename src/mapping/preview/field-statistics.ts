@@ -5,10 +5,10 @@ import { JsonParser, jsonToken } from '../../text/json-parser.js';
 import { reservedEventNames } from '../../contract/error-codes.js';
 import type { RecordBlock } from '../record-block.js';
 
-/** Keys that are looked at; the others are passed over, so that memory stays flat. */
-const mostFields = 2000;
-/** Reasons that are told apart; the rest is one more, for the same cause. */
-const mostReasons = 100;
+/** Maximum number of keys in the statistics; others are ignored, so that memory stays flat. */
+const maxFields = 2000;
+/** Maximum number of distinct reasons; the rest is counted together, also to keep memory flat. */
+const maxReasons = 100;
 
 const typeOf: Readonly<Record<number, JsonType>> = {
   [jsonToken.quote]: 'string',
@@ -19,21 +19,21 @@ const typeOf: Readonly<Record<number, JsonType>> = {
   [jsonToken.openObject]: 'object',
 };
 
-/** What the records of many blocks would be when they were sent. */
+/** Statistics of the records of many blocks, in the form in which they would be sent. */
 export class FieldStatistics {
-  /** Records that would be sent. */
+  /** Number of records that would be sent. */
   records = 0;
-  /** Rows that would not, and why: reasons that differ in the value alone are one. */
+  /** Number of rejected rows, and the reasons; those that differ only in a value count as one. */
   rejected = 0;
   readonly reasons = new Occurrences<string>();
-  /** Some rows are JSON, which --map and --types only change where they are flat. */
+  /** Whether some rows are JSON, to which --map and --types apply only if they are flat. */
   hasJson = false;
-  /** Of whole records: they have more custom keys or properties than the service takes. */
+  /** Records with more custom keys or properties than the service accepts. */
   readonly traits = new Occurrences<'too many keys'>();
-  /** Keys beyond those that are looked at were seen. */
+  /** Whether some keys were ignored because there are too many. */
   hasMoreFields = false;
   readonly #fields = new Map<string, FieldProfile>();
-  /** Of the member at each place, in the record before: mostly the same again. */
+  /** Fields of the previous record's members, which most records repeat. */
   readonly #before: Record<Part, { readonly spelling: Buffer; readonly field: FieldProfile }[]> = {
     record: [],
     profileData: [],
@@ -56,7 +56,7 @@ export class FieldStatistics {
     }
   }
 
-  /** In the order in which they first appeared. */
+  /** Fields in the order of their first appearance. */
   get fields(): readonly FieldProfile[] {
     return [...this.#fields.values()].filter(({ count }) => count > 0);
   }
@@ -68,8 +68,8 @@ export class FieldStatistics {
   #reject(place: Place, error: string): void {
     this.rejected += 1;
     const reason = withoutValue(error);
-    const isToldApart = this.reasons.has(reason) || this.reasons.size < mostReasons;
-    this.reasons.note(isToldApart ? reason : 'other reasons', place, error);
+    const isDistinct = this.reasons.has(reason) || this.reasons.size < maxReasons;
+    this.reasons.note(isDistinct ? reason : 'other reasons', place, error);
   }
 
   #addRecord(place: Place): void {
@@ -109,7 +109,7 @@ export class FieldStatistics {
     field.addScalar(type, text.toString(), text.end - text.start, place);
   }
 
-  /** The field of an object's member; undefined beyond those that are looked at. */
+  /** Returns the field of a member; undefined if there are too many. */
   #fieldAt(part: Part, json: JsonParser, index: number): FieldProfile | undefined {
     const { bytes } = json;
     const [start, end] = [json.keyStart(index), json.keyEnd(index)];
@@ -118,7 +118,7 @@ export class FieldStatistics {
     const key = keyAt(json, index);
     let field = this.#fields.get(`${part} ${key}`);
     if (!field) {
-      this.hasMoreFields ||= this.#fields.size >= mostFields;
+      this.hasMoreFields ||= this.#fields.size >= maxFields;
       if (this.hasMoreFields) return undefined;
       this.#fields.set(`${part} ${key}`, (field = new FieldProfile(part, key)));
     }
@@ -135,27 +135,27 @@ function keyAt(json: JsonParser, index: number): string {
 const column = /^columns? "(?:[^"\\]|\\.)*"(?: and "(?:[^"\\]|\\.)*")?: /;
 const value = /"(?:[^"\\]|\\.)*"|\b\d+$/g;
 
-/** `column "Age": "x" is not an integer` and the same of "y" are one reason; column names stay. */
+/** Removes values from an error, so that `column "Age": "x" is not an integer` and that of "y" are one reason; keeps column names. */
 function withoutValue(error: string): string {
   const name = column.exec(error)?.[0] ?? '';
   return name + error.slice(name.length).replace(value, '…');
 }
 
-/** Where a value stands: beside the data of a record, or in it. */
+/** Location of a value: beside the data of a record, or in it. */
 export type Part = 'record' | 'profileData' | 'evtData';
 
 export type JsonType = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'array';
 
-/** What a text looks like. */
+/** Pattern of a text. */
 export type ValuePattern = 'empty' | 'text' | (typeof numeric | typeof verbal)[number][0];
 
-/** What can be seen of one value. */
+/** Property of one value. */
 export type Trait = ValuePattern | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested';
 
-/** `line` is a physical one. */
+/** Position in an input; `line` is the physical line. */
 export type Place = Pick<Occurrence, 'source' | 'line'>;
 
-/** How often something was seen, where first, and the value there. */
+/** Number of occurrences, and the position and value of the first. */
 export interface Occurrence {
   count: number;
   readonly source: string;
@@ -178,21 +178,21 @@ const bytesMaximum: Readonly<Record<Part, number>> = {
   evtData: limits.eventPropertyValueBytes,
 };
 
-/** What all records together hold under one key. */
+/** Statistics of the values of one key in all records. */
 export class FieldProfile {
   readonly part: Part;
-  /** As it is sent. */
+  /** Key under which it is sent. */
   readonly key: string;
-  /** Records that have it. */
+  /** Number of records that have it. */
   count = 0;
-  /** Of the values, in characters; of numbers, as they are written. */
+  /** Lengths of the shortest and longest value in characters; numbers as written. */
   shortest = Number.POSITIVE_INFINITY;
   longest = 0;
   readonly types = new Map<JsonType, number>();
-  /** What its strings look like. */
-  readonly looks = new Map<ValuePattern, number>();
+  /** Patterns of its strings, with their counts. */
+  readonly patterns = new Map<ValuePattern, number>();
   readonly traits = new Occurrences<Trait>();
-  /** Whether the service takes a value under this key, as far as it says. */
+  /** Whether the service accepts a value under this key, according to its documentation. */
   readonly #fits: (text: string) => boolean;
 
   constructor(part: Part, key: string) {
@@ -204,25 +204,25 @@ export class FieldProfile {
     this.#fits = (text) => pattern?.test(text) ?? !reserved.includes(text);
   }
 
-  /** A string, number, boolean or null: its text, and the bytes of it. */
+  /** Adds a string, number, boolean or null with its text and length in bytes. */
   addScalar(type: JsonType, text: string, bytes: number, place: Place): void {
     this.#count(type, text.length);
-    const look = patternOf(text);
-    if (type === 'string') this.looks.set(look, (this.looks.get(look) ?? 0) + 1);
-    if (type === 'string' || look === 'milliseconds') this.#see(look, text, place);
-    if (type !== 'null' && !this.#fits(text)) this.#see('unfit', text, place);
+    const pattern = patternOf(text);
+    if (type === 'string') this.patterns.set(pattern, (this.patterns.get(pattern) ?? 0) + 1);
+    if (type === 'string' || pattern === 'milliseconds') this.#note(pattern, text, place);
+    if (type !== 'null' && !this.#fits(text)) this.#note('unfit', text, place);
     const isPadded = text.charCodeAt(0) <= 0x20 || text.charCodeAt(text.length - 1) <= 0x20;
-    if (isPadded) this.#see('padded', text, place);
-    if (bytes > bytesMaximum[this.part]) this.#see('too long', text, place);
+    if (isPadded) this.#note('padded', text, place);
+    if (bytes > bytesMaximum[this.part]) this.#note('too long', text, place);
   }
 
-  /** An object or an array, as JSON text. */
+  /** Adds an object or an array as JSON text. */
   addNested(type: 'object' | 'array', json: string, place: Place): void {
     this.#count(type, json.length);
-    this.#see('nested', json, place);
+    this.#note('nested', json, place);
     if (type === 'object') return;
     const { length } = JSON.parse(json) as unknown[];
-    if (length > limits.multiValueStrings) this.#see('too many', `${length} values`, place);
+    if (length > limits.multiValueStrings) this.#note('too many', `${length} values`, place);
   }
 
   #count(type: JsonType, length: number): void {
@@ -232,33 +232,34 @@ export class FieldProfile {
     this.longest = Math.max(this.longest, length);
   }
 
-  #see(trait: Trait, text: string, place: Place): void {
+  #note(trait: Trait, text: string, place: Place): void {
     const isLong = text.length > longestExample;
     this.traits.note(trait, place, isLong ? `${text.slice(0, longestExample)}…` : text);
   }
 }
 
-/** The first that fits is what a text looks like that begins like a number. */
+/** Patterns of texts that start like a number; the first match counts. */
 const numeric = [
   // 2001 to 2033, as epoch milliseconds
   ['milliseconds', /^1\d{12}$/],
   ['phone', /^\+[1-9]\d{5,14}$/],
-  // a leading zero is a code's, not a number's
+  // a leading zero indicates a code, not a number
   ['integer', /^-?(0|[1-9]\d{0,17})$/],
   ['number', /^-?(0|[1-9]\d*)\.\d+$/],
   ['scientific', /^-?\d(\.\d+)?[eE][+-]?\d+$/],
   ['day or time', /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$/i],
   ['day or time', /^\d{1,2}[./]\d{1,2}[./]\d{4}( \d{1,2}:\d\d(:\d\d)?)?$/],
 ] as const;
-/** The same of another text. */
+/** Patterns of other texts. */
 const verbal = [
   ['date', /^\$D_/],
   ['boolean', /^(true|false|yes|no)$/i],
-  // what programs write where there is no value
+  // texts that programs write for missing values
   ['placeholder', /^(null|none|nil|nan|n\/a|undefined|#n\/a)$/i],
   ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
 ] as const;
 
+/** Returns the pattern of a text. */
 export function patternOf(text: string): ValuePattern {
   if (text === '') return 'empty';
   const patterns = /^[-+0-9]/.test(text) ? numeric : verbal;

@@ -9,39 +9,40 @@ import type {
   FieldStatistics,
 } from './field-statistics.js';
 
-/** What is told of an input that was surveyed. */
+/** Findings of a preview. */
 export interface PreviewFindings {
-  /** In the order of the header; without one, in that of their first appearance. */
+  /** Columns in the order of the header, or of their first appearance if there is none. */
   readonly columns: readonly ColumnPreview[];
-  /** Likely mistakes: those first that leave records out. */
+  /** Likely mistakes, those that cause rejected records first. */
   readonly mistakes: readonly QualityIssue[];
 }
 
-/** One column of the input, and what is sent of it. */
+/** Preview of one column of the input. */
 interface ColumnPreview {
   readonly column: string;
-  /** Null when it is not sent. */
+  /** Key under which it is sent; null if it is not sent. */
   readonly key: string | null;
-  /** Of the record in which the key stands; null for a column that is not sent. */
+  /** Part of the record that contains the key; null if it is not sent. */
   readonly part: FieldProfile['part'] | null;
-  /** Of the values that are sent, the most frequent first. */
+  /** JSON types of its values, the most frequent first. */
   readonly types: readonly JsonType[];
-  /** What its texts look like, where nearly all of them look the same. */
+  /** Pattern of its texts, if nearly all of them have the same. */
   readonly looksLike: Exclude<ValuePattern, 'text' | 'empty'> | null;
-  /** Records that have it. */
+  /** Number of records that have it. */
   readonly filled: number;
-  /** Characters of the shortest and the longest value; null where there is none. */
+  /** Lengths of the shortest and longest value in characters; null if there is none. */
   readonly shortest: number | null;
   readonly longest: number | null;
 }
 
+/** Derives the findings of a preview from the statistics of the records. */
 export function previewFindings(
-  survey: FieldStatistics,
+  statistics: FieldStatistics,
   headers: readonly (readonly string[])[],
   mapping: UploadMapping,
 ): PreviewFindings {
   const nameOf = columnNames(mapping);
-  const sent = survey.fields.map((field) => ofField(field, nameOf(field)));
+  const sent = statistics.fields.map((field) => ofField(field, nameOf(field)));
   const names = [...new Set([...headers.flat(), ...(headers.length === 0 ? mapping.drop : [])])];
   const seen = new Set(sent.map(({ column }) => column));
   const unseen = names.filter((name) => !seen.has(name)).map((name) => unsent(name, mapping));
@@ -49,11 +50,11 @@ export function previewFindings(
   const placeOf = ({ column }: ColumnPreview) => place.get(column) ?? names.length;
   return {
     columns: [...sent, ...unseen].toSorted((a, b) => placeOf(a) - placeOf(b)),
-    mistakes: mistakesOf(survey, nameOf),
+    mistakes: mistakesOf(statistics, nameOf),
   };
 }
 
-/** From a key as it is sent to the name of its column; the mapping says which were renamed. */
+/** Returns a function from fields to the names of their columns, which the mapping may rename. */
 function columnNames(mapping: UploadMapping): (field: FieldProfile) => string {
   const columns = new Map([...mapping.map].map(([column, key]) => [key, column]));
   return ({ part, key }) => {
@@ -66,20 +67,29 @@ function columnNames(mapping: UploadMapping): (field: FieldProfile) => string {
 function ofField(field: FieldProfile, column: string): ColumnPreview {
   const { part, key, count, shortest, longest } = field;
   const types = byCount(field.types).map(([type]) => type);
-  return { column, key, part, types, looksLike: lookOf(field), filled: count, shortest, longest };
+  return {
+    column,
+    key,
+    part,
+    types,
+    looksLike: commonPattern(field),
+    filled: count,
+    shortest,
+    longest,
+  };
 }
 
-/** Nine of ten texts; a JSON number or boolean says itself what it is. */
-function lookOf(field: FieldProfile): ColumnPreview['looksLike'] {
+/** Returns the pattern of nine of ten texts, if there is one. */
+function commonPattern(field: FieldProfile): ColumnPreview['looksLike'] {
   const texts = field.types.get('string') ?? 0;
-  const [look, seen] = byCount(field.looks)[0] ?? ['text', 0];
-  return look === 'text' || look === 'empty' || seen < 0.9 * texts ? null : look;
+  const [pattern, count] = byCount(field.patterns)[0] ?? ['text', 0];
+  return pattern === 'text' || pattern === 'empty' || count < 0.9 * texts ? null : pattern;
 }
 
 const byCount = <Kind>(counts: ReadonlyMap<Kind, number>): [Kind, number][] =>
   [...counts].toSorted(([, a], [, b]) => b - a);
 
-/** A column that is dropped, or has no value anywhere. */
+/** Returns the preview of a column that is dropped or always empty. */
 function unsent(column: string, mapping: UploadMapping): ColumnPreview {
   const { role, key } = resolveColumn(column, mapping);
   const data = mapping.kind === 'event' ? 'evtData' : 'profileData';
@@ -95,44 +105,48 @@ function unsent(column: string, mapping: UploadMapping): ColumnPreview {
   };
 }
 
-/** Local rejects that mostly come in crowds (service-facts, Answers: 523, 525), by their reason. */
+/** Likely mistakes behind frequent local rejects, by their reason. */
 const rejectRules = [
   {
     id: 'identity-empty',
     pattern: /the value is empty or missing(?:;|$)|^identity is missing(?:;|$)/,
-    fix: 'name another column with --identity, or the one of the devices with --object-id',
+    fix: 'set another column with --identity, or the column of the objectId with --object-id',
   },
   {
     id: 'milliseconds',
-    pattern: /epoch seconds are wanted, not milliseconds$|no number of epoch seconds/,
+    pattern: /expected epoch seconds, not milliseconds$|is not a number of epoch seconds/,
     fix: 'write seconds (the number without its last three digits), or ISO 8601',
   },
 ];
 
 function mistakesOf(
-  survey: FieldStatistics,
+  statistics: FieldStatistics,
   nameOf: (field: FieldProfile) => string,
 ): QualityIssue[] {
-  const ofRejects = rejectRules.flatMap(({ id, pattern, fix }) =>
-    [...survey.reasons]
+  const fromRejects = rejectRules.flatMap(({ id, pattern, fix }) =>
+    [...statistics.reasons]
       .filter(([reason]) => pattern.test(reason))
-      .map(([, seen]) => ofRecords(id, seen.example, fix, seen)),
+      .map(([, seen]) => recordIssue(id, seen.example, fix, seen)),
   );
-  const ofKeys: QualityIssue[] = [];
-  const tooMany = survey.traits.get('too many keys');
+  const fromKeys: QualityIssue[] = [];
+  const tooMany = statistics.traits.get('too many keys');
   if (tooMany) {
-    const what = `a record may have 256 custom keys or properties, and some have ${tooMany.example}`;
-    ofKeys.push(ofRecords('too-many-keys', what, 'choose columns with --only or --drop', tooMany));
+    const what = `a record may have 256 custom keys or properties, but some have ${tooMany.example}`;
+    fromKeys.push(
+      recordIssue('too-many-keys', what, 'choose columns with --only or --drop', tooMany),
+    );
   }
-  if (survey.hasMoreFields) {
-    const what = 'there are more than 2,000 different keys: some may be values';
-    ofKeys.push(ofRecords('too-many-fields', what, 'look at how the keys are made'));
+  if (statistics.hasMoreFields) {
+    const what = 'there are more than 2,000 different keys, of which some may be values';
+    fromKeys.push(recordIssue('too-many-fields', what, 'check how the keys are generated'));
   }
-  const ofFields = survey.fields.flatMap((field) => checkField(field, nameOf(field), survey));
-  const refused = ofFields.filter(({ code }) => code !== null);
-  const others = ofFields.filter(({ code }) => code === null);
-  return [...ofRejects, ...refused, ...ofKeys, ...others];
+  const fromFields = statistics.fields.flatMap((field) =>
+    checkField(field, nameOf(field), statistics),
+  );
+  const refused = fromFields.filter(({ code }) => code !== null);
+  const others = fromFields.filter(({ code }) => code === null);
+  return [...fromRejects, ...refused, ...fromKeys, ...others];
 }
 
-const ofRecords = (id: string, what: string, fix: string, seen?: Occurrence): QualityIssue =>
+const recordIssue = (id: string, what: string, fix: string, seen?: Occurrence): QualityIssue =>
   issue({ id, column: null, what, fix, code: null }, seen);

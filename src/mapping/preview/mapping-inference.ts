@@ -9,15 +9,15 @@ import type { UploadMapping } from '../upload-mapping.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { TimeZone } from '../../time-zone.js';
 
-/** What columns of events are called that say when and what, letters only. */
+/** Normalized names of the columns with time and name of events. */
 const eventWords = {
   ts: ['ts', 'timestamp', 'time', 'eventtime', 'datetime', 'occurredat', 'createdat', 'date'],
   evtName: ['evtname', 'eventname', 'event', 'eventtype'],
 } as const;
 
 /**
- * A mapping file that names every column, and expects what the rows have in common. What `given`
- * says of a column stays. Undefined where no column can be the identity.
+ * Infers a mapping file that lists every column, and expects what the sampled rows have in common. The options
+ * in `given` take precedence. Returns undefined if no column can be the identity.
  */
 export function inferMapping(sampled: SampledRows, given: UploadMapping): MappingFile | undefined {
   const { drop, only } = given;
@@ -28,10 +28,10 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
   const others = columns.filter(({ name }) => !keys.has(name));
   const isDropped = ({ name }: ColumnSample) => drop.has(name) || only?.has(name) === false;
   const sent = others.filter((column) => !isDropped(column));
-  const map = sentAs(sent, given);
+  const map = keysFor(sent, given);
   const isPart = ({ name }: ColumnSample) => given.kind === 'event' && isEventPart(map.get(name));
   const data = sent.filter((column) => !isPart(column));
-  const drafted: MappingFile = {
+  const inferred: MappingFile = {
     identity,
     objectId: given.objectId,
     map: Object.fromEntries(map),
@@ -41,22 +41,22 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
     columns: 'exact',
     values: closedSets(data, map, { ...sampled, given }),
   };
-  return Object.fromEntries(Object.entries(drafted).filter(([, part]) => says(part)));
+  return Object.fromEntries(Object.entries(inferred).filter(([, part]) => isFilled(part)));
 }
 
-/** Neither left out nor an empty list or table. */
-const says = (part: MappingFile[keyof MappingFile]): boolean =>
+/** Whether a member is neither undefined nor an empty list or table. */
+const isFilled = (part: MappingFile[keyof MappingFile]): boolean =>
   part !== undefined && Object.keys(part).length > 0;
 
 const isEventPart = (key: string | undefined): boolean => key === 'ts' || key === 'evtName';
 
-/** The key of each column: a default field's in its spelling, the others without spaces around. */
-function sentAs(columns: readonly ColumnSample[], given: UploadMapping): Map<string, string> {
+/** Returns the key of each column: default fields in the service's spelling, others trimmed. */
+function keysFor(columns: readonly ColumnSample[], given: UploadMapping): Map<string, string> {
   const taken = new Set(columns.map(({ name }) => given.map.get(name) ?? name));
   const keyOf = (column: ColumnSample): string => {
     const { name } = column;
-    const asked = given.map.get(name);
-    if (asked !== undefined) return asked;
+    const named = given.map.get(name);
+    if (named !== undefined) return named;
     const meant = meantBy(column, given) ?? name.trim();
     if (meant === name || meant === '' || taken.has(meant)) return name;
     taken.add(meant);
@@ -74,7 +74,7 @@ function meantBy(column: ColumnSample, { kind, tsNow, eventName }: UploadMapping
   return isName && eventWords.evtName.some((name) => name === word) ? 'evtName' : undefined;
 }
 
-/** Of default fields, whole years and a date alone are no text; a flag is a boolean without being told. */
+/** Types of the default fields that are not text. Flags are boolean by default. */
 const typedFields: Readonly<Record<string, string>> = { Age: 'integer', DOB: 'date' };
 
 interface Sampled extends SampledRows {
@@ -89,11 +89,11 @@ function typesOf(
   const types = columns.flatMap((column) => {
     const { name } = column;
     const key = map.get(name)!;
-    const asked = given.types.get(name);
-    const type = asked ?? column.type(isCsv);
-    if (type === undefined || (isReachabilityFlag(key) && asked === undefined)) return [];
+    const named = given.types.get(name);
+    const type = named ?? column.type(isCsv);
+    if (type === undefined || (isReachabilityFlag(key) && named === undefined)) return [];
     const isField = given.kind === 'profile' && profileFields.has(key);
-    return asked !== undefined || !isField || typedFields[key] === type
+    return named !== undefined || !isField || typedFields[key] === type
       ? [[name, type] as const]
       : [];
   });
@@ -103,7 +103,7 @@ function typesOf(
 const required = (columns: readonly ColumnSample[], rows: number): string[] =>
   columns.filter(({ filled }) => rows > 0 && filled === rows).map(({ name }) => name);
 
-/** Of texts alone, and of no default field, whose values the service knows. */
+/** Returns the closed sets of text columns; not of default fields, whose values the service checks. */
 function closedSets(
   columns: readonly ColumnSample[],
   map: ReadonlyMap<string, string>,
@@ -121,8 +121,8 @@ function closedSets(
 }
 
 /**
- * Looks at flat rows, whose header is given where they have one. Undefined where one of them is a
- * record of the service or of an export, which has no columns. What is no JSON is passed over.
+ * Samples flat rows; `header` is empty for JSON. Returns undefined if one of them is a
+ * record of the service or of an export, which has no columns. Skips rows that are not JSON.
  */
 export function sampleRows(
   blocks: readonly RowBlock[],

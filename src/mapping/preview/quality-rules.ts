@@ -7,37 +7,37 @@ import { keyParts } from '../../text/record-hash.js';
 import { quoteForShell } from '../../wording.js';
 import type { FieldProfile, Trait, FieldStatistics, Occurrence } from './field-statistics.js';
 
-/** What is looked for in the fields of an input, and what is said of it. */
+/** A rule that detects a likely mistake in the fields of an input. */
 interface FieldRule {
-  /** Of which fields it is; of all where it is left out. */
-  readonly of?: (field: FieldProfile, survey: FieldStatistics) => boolean;
-  /** What is looked for in their values: in any of them. */
-  readonly saw?: Trait;
-  /** In nearly all of them, in the data of a record: one of these. */
+  /** Fields to which the rule applies; default: all. */
+  readonly appliesTo?: (field: FieldProfile, statistics: FieldStatistics) => boolean;
+  /** Trait that any of the values has. */
+  readonly any?: Trait;
+  /** Traits of which nearly all values in the data of a record have one. */
   readonly mostly?: readonly Trait[];
   readonly what: Text;
   readonly fix: Text;
-  /** With which the service refuses it. */
+  /** Error code of the service for such values. */
   readonly code?: (key: string) => number | undefined;
 }
 
 type Text = string | ((found: Found) => string);
 
-/** A field for which a rule holds. */
+/** A field that a rule applies to, and the values for its message. */
 interface Found {
   readonly field: FieldProfile;
   readonly key: string;
-  /** Of the input. */
+  /** Column of the input. */
   readonly column: string;
-  /** How many values were seen, like `all 5 values are`; the first of them, and that in quotes. */
+  /** Count of the affected values, like `all 5 values are`; the first of them, plain and quoted. */
   readonly some: string;
   readonly example: string;
   readonly value: string;
-  /** A command-line flag as a fix, and where it helps. */
+  /** Returns a command-line flag as a fix, with a restriction if it applies only to flat rows. */
   readonly flag: (text: string) => string;
 }
 
-/** Share of the values that is nearly all. */
+/** Share of values that counts as nearly all. */
 const nearlyAll = 0.9;
 const keys = new Set<string>(keyParts);
 const recordKeys = new Set([...keys, 'ts', 'evtName', 'profileData', 'evtData']);
@@ -47,54 +47,55 @@ const isCustom = ({ key }: FieldProfile): boolean =>
 const typed = (type: string) => (found: Found) =>
   found.flag(`--types ${quoteForShell(`${found.column}:${type}`)}`);
 
-/** By id, in the order in which they are shown. Each names its source: specification or service-facts. */
+/** Rules by id, in the order of the messages. */
 const fieldRules: Readonly<Record<string, FieldRule>> = {
-  // service-facts, Answers: codes 514 to 520
+  // codes 514 to 520
   'field-value': {
-    of: ({ part, key }) => part === 'profileData' && profileFields.has(key),
-    saw: 'unfit',
+    appliesTo: ({ part, key }) => part === 'profileData' && profileFields.has(key),
+    any: 'unfit',
     what: ({ some, key, value }) => `${some} not ${profileFields.get(key)!.wanted}, like ${value}`,
     fix: fixOfValue,
     code: (key) => profileFields.get(key)?.code,
   },
-  // service-facts, Answers: code 513
+  // code 513
   'reserved-event': {
-    of: ({ part, key }) => part === 'record' && key === 'evtName',
-    saw: 'unfit',
-    what: ({ value }) => `${value} is an event of the service itself`,
-    fix: `give it another name; reserved are ${reservedEventNames.join(', ')}`,
+    appliesTo: ({ part, key }) => part === 'record' && key === 'evtName',
+    any: 'unfit',
+    what: ({ value }) => `${value} is a reserved event name`,
+    fix: `use another name; reserved names are ${reservedEventNames.join(', ')}`,
     code: () => recordCodes.reservedEventName,
   },
   // service-facts, Limits
   'value-too-long': {
-    saw: 'too long',
+    any: 'too long',
     what: ({ some }) => `${some} longer than ${limits.profileValueBytes} bytes`,
     fix: 'shorten them',
   },
   // service-facts, Limits
   'key-too-long': {
-    of: ({ part, key }) => part !== 'record' && Buffer.byteLength(key) > limits.profileKeyBytes,
-    what: `the name has more than ${limits.profileKeyBytes} bytes`,
-    fix: 'send it under a shorter name: --map <column>=<key>',
+    appliesTo: ({ part, key }) =>
+      part !== 'record' && Buffer.byteLength(key) > limits.profileKeyBytes,
+    what: `the name is longer than ${limits.profileKeyBytes} bytes`,
+    fix: 'rename it with --map <column>=<key>',
   },
   // service-facts, Limits: the oldest of too many values are dropped
   'too-many-values': {
-    saw: 'too many',
+    any: 'too many',
     what: `the service keeps ${limits.multiValueStrings} values of a list and drops the rest`,
-    fix: 'send fewer',
+    fix: 'send fewer values',
   },
   // service-facts, Upload: evtData is flat, but for the Items of Charged
   'nested-property': {
-    of: ({ part, key }) => part === 'evtData' && key !== 'Items',
-    saw: 'nested',
-    what: ({ some }) => `${some} objects or arrays, which events do not take`,
+    appliesTo: ({ part, key }) => part === 'evtData' && key !== 'Items',
+    any: 'nested',
+    what: ({ some }) => `${some} objects or arrays, which events cannot contain`,
     fix: 'flatten them',
     code: () => recordCodes.eventStructure,
   },
   // specification, Profile record: whatever is not in profileData is no part of it
   'outside-data': {
-    of: ({ part, key }) => part === 'record' && !recordKeys.has(key),
-    what: 'stands beside the data of the record, where the service does not look',
+    appliesTo: ({ part, key }) => part === 'record' && !recordKeys.has(key),
+    what: 'is outside the data of the record, where the service ignores it',
     fix({ key }) {
       const meant = [...recordKeys].find((known) => known.toLowerCase() === key.toLowerCase());
       return meant ? `write it "${meant}"` : 'move it into profileData or evtData';
@@ -102,59 +103,59 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   },
   // service-facts, Upload: an unknown identity creates a profile
   'padded-identity': {
-    of: ({ part, key }) => part === 'record' && keys.has(key),
-    saw: 'padded',
+    appliesTo: ({ part, key }) => part === 'record' && keys.has(key),
+    any: 'padded',
     what: ({ some, value }) => `${some} surrounded by spaces, like ${value}`,
-    fix: 'take the spaces away: with them it is another user',
+    fix: 'remove the spaces; otherwise a different user is created',
   },
   // what spreadsheets make of long numbers
   'shortened-number': {
-    saw: 'scientific',
-    what: ({ some, value }) => `${some} like ${value}: a spreadsheet has shortened it`,
-    fix: 'its digits are lost; export it anew, with the column formatted as text',
+    any: 'scientific',
+    what: ({ some, value }) => `${some} like ${value}, which a spreadsheet has rounded`,
+    fix: 'export it again with a number format without exponent, or as text if it is an id or a phone number',
   },
   // service-facts, Upload: default fields
   'field-spelling': {
-    of({ part, key }, survey) {
+    appliesTo({ part, key }, statistics) {
       const meant = part === 'profileData' ? suggestField(key) : undefined;
-      return meant !== undefined && !survey.has('profileData', meant);
+      return meant !== undefined && !statistics.has('profileData', meant);
     },
     what: ({ key }) =>
-      `is sent as a custom field "${key}"; the service's own is "${suggestField(key)}"`,
+      `is sent as a custom property "${key}"; the service's field is "${suggestField(key)}"`,
     fix: ({ key, column, flag }) =>
       flag(`--map ${quoteForShell(`${column}=${suggestField(key)}`)}`),
   },
   // specification, Profile record: flags are boolean
   'flag-as-text': {
-    of: ({ part, key, types }) =>
+    appliesTo: ({ part, key, types }) =>
       part === 'profileData' && isReachabilityFlag(key) && types.has('string'),
     what: ({ field }) =>
-      `${field.types.get('string')} values are text; the flag is true or false without quotes`,
+      `${field.types.get('string')} values are text; the flag must be true or false without quotes`,
     fix: typed('boolean'),
   },
   // specification, Profile record: one type is the other endpoint record's
   'event-as-profile': {
-    of: ({ part, key }) => part === 'profileData' && key === 'evtName',
-    what: 'is the name of an event, and profiles are sent',
+    appliesTo: ({ part, key }) => part === 'profileData' && key === 'evtName',
+    what: 'is the name of an event, but profiles are sent',
     fix: '--type event',
   },
   // service-facts, Upload: dates are $D_<epoch seconds>
   milliseconds: {
-    of: ({ key }) => key !== 'Phone',
+    appliesTo: ({ key }) => key !== 'Phone',
     mostly: ['milliseconds'],
-    what: ({ some, value }) => `${some} like ${value}: probably milliseconds`,
-    fix: 'write seconds and type them as a date, if a date is meant',
+    what: ({ some, value }) => `${some} like ${value}, probably milliseconds`,
+    fix: 'convert to seconds and use the type date, if they are times',
   },
   // service-facts, Upload: dates are $D_<epoch seconds>
   'date-as-text': {
-    of: ({ key }) => key !== 'DOB',
+    appliesTo: ({ key }) => key !== 'DOB',
     mostly: ['day or time'],
     what: ({ value }) => `dates like ${value} are sent as text`,
     fix: dateFix,
   },
   // specification, Profile record: a value keeps its type
   'number-as-text': {
-    of: isCustom,
+    appliesTo: isCustom,
     mostly: ['integer', 'number'],
     what: ({ value }) => `numbers like ${value} are sent as text`,
     fix(found) {
@@ -164,20 +165,20 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   },
   // specification, Profile record: a value keeps its type
   'boolean-as-text': {
-    of: isCustom,
+    appliesTo: isCustom,
     mostly: ['boolean'],
     what: ({ value }) => `values like ${value} are sent as text`,
     fix: typed('boolean'),
   },
   // contract §2, upload: only an empty cell is left out
   placeholder: {
-    saw: 'placeholder',
+    any: 'placeholder',
     what: ({ some, value }) => `${some} the text ${value}`,
-    fix: 'leave such cells empty: they are not sent then',
+    fix: 'leave such cells empty; empty cells are not sent',
   },
 };
 
-/** What to do about a field of the service whose value it does not take. */
+/** Returns the fix for a value that the service rejects in one of its fields. */
 function fixOfValue(found: Found): string {
   switch (found.key) {
     case 'DOB':
@@ -186,48 +187,48 @@ function fixOfValue(found: Found): string {
       return phoneFix(found);
     case 'Employed':
     case 'Married':
-      return 'write Y or N; not true or false';
+      return 'write Y or N, not true or false';
     default:
-      return `write ${profileFields.get(found.key)?.wanted}, or leave them empty`;
+      return `write ${profileFields.get(found.key)?.wanted}, or leave the cell empty`;
   }
 }
 
 function phoneFix({ example }: Found): string {
-  if (/^[1-9]\d{6,14}$/.test(example)) return `write +${example}, if the country code is in there`;
+  if (/^[1-9]\d{6,14}$/.test(example)) return `write +${example} if it includes the country code`;
   if (/^00[1-9]\d+$/.test(example)) return `write +${example.slice(2)}`;
   return 'write +, country code and digits, without spaces';
 }
 
-/** The date type reads ISO 8601 only. */
+/** Returns the fix for dates; the date type without a format accepts ISO 8601 only. */
 function dateFix(found: Found): string {
   const asDate = typed('date')(found);
   return /^\d{4}-/.test(found.example) ? asDate : `write YYYY-MM-DD, then ${asDate}`;
 }
 
-/** What the rules find in a field, which is this column of the input. */
+/** Applies the rules to a field, which is this column of the input. */
 export function checkField(
   field: FieldProfile,
   column: string,
-  survey: FieldStatistics,
+  statistics: FieldStatistics,
 ): QualityIssue[] {
   const flag = (text: string): string =>
-    survey.hasJson ? `${text} where rows are flat, else in the records themselves` : text;
+    statistics.hasJson ? `${text} if rows are flat, otherwise change the records` : text;
   return Object.entries(fieldRules).flatMap(([id, rule]) => {
-    const seen = sightingFor(rule, field);
-    const isSeen = seen !== undefined || (!rule.saw && !rule.mostly);
-    if (!isSeen || rule.of?.(field, survey) === false) return [];
+    const seen = firstMatch(rule, field);
+    const isFound = seen !== undefined || (!rule.any && !rule.mostly);
+    if (!isFound || rule.appliesTo?.(field, statistics) === false) return [];
     const { key, count } = field;
     const example = seen?.example ?? '';
     const some = countOf(seen?.count ?? count, count);
     const found = { field, key, column, some, example, value: JSON.stringify(example), flag };
-    const said = (text: Text): string => (typeof text === 'string' ? text : text(found));
-    const [what, fix, code] = [said(rule.what), said(rule.fix), rule.code?.(key) ?? null];
+    const textOf = (text: Text): string => (typeof text === 'string' ? text : text(found));
+    const [what, fix, code] = [textOf(rule.what), textOf(rule.fix), rule.code?.(key) ?? null];
     return [issue({ id, column, what, fix, code }, seen, count)];
   });
 }
 
-function sightingFor({ saw, mostly }: FieldRule, { part, count, traits }: FieldProfile) {
-  if (saw) return traits.get(saw);
+function firstMatch({ any, mostly }: FieldRule, { part, count, traits }: FieldProfile) {
+  if (any) return traits.get(any);
   if (!mostly || part === 'record') return undefined;
   const all = mostly.map((trait) => traits.get(trait));
   return all.find((seen) => seen && seen.count >= nearlyAll * count);
@@ -239,24 +240,24 @@ function countOf(count: number, all: number): string {
   return `${groupDigits(count)} of ${groupDigits(all)} values ${count === 1 ? 'is' : 'are'}`;
 }
 
-/** Something in an input that is probably not meant so. */
+/** A likely mistake in an input. */
 export interface QualityIssue {
   /** Stable, for scripts. */
   readonly id: string;
-  /** Of the input; null when it concerns whole records. */
+  /** Column of the input; null if it concerns whole records. */
   readonly column: string | null;
-  /** Records or values that it concerns. */
+  /** Number of affected records or values. */
   readonly count: number;
   readonly what: string;
   readonly fix: string;
-  /** With which the service refuses such records; null where it takes them. */
+  /** Error code of the service for such records; null if it accepts them. */
   readonly code: number | null;
-  /** Where it was seen first, if that is one place. */
+  /** Position of the first occurrence, if known. */
   readonly source: string | null;
   readonly line: number | null;
 }
 
-/** A mistake that is the key of a column, or was seen in values or records. */
+/** Returns a mistake with its first occurrence; `count` is for one that concerns the key of a column. */
 export function issue(
   { id, column, what, fix, code }: Pick<QualityIssue, 'id' | 'column' | 'what' | 'fix' | 'code'>,
   seen: Occurrence | undefined,

@@ -52,7 +52,7 @@ describe('a mapping file that expects something', () => {
     expect(rejectsIn(world)).toEqual([
       [
         3,
-        'column "mail": a value is required; column "Plan": "gold" is not among "free", "paid"; ' +
+        'column "mail": a value is required; column "Plan": "gold" is not one of "free", "paid"; ' +
           'column "Age": "x" is not an integer',
       ],
       [5, 'column "Id": the value is empty or missing; column "mail": a value is required'],
@@ -75,13 +75,13 @@ describe('a mapping file that expects something', () => {
     const { world } = await worldWith({ 'm.json': mapping, 'u.ndjson': text });
     expect((await upload(world, 'u.ndjson', '--check')).code).toBe(3);
     expect(rejectsIn(world)).toEqual([
-      [2, 'column "mail": a value is required; column "Plan": "gold" is not among "free", "paid"'],
+      [2, 'column "mail": a value is required; column "Plan": "gold" is not one of "free", "paid"'],
       [
         3,
-        'column "mail": a value is required; column "Plan": "7" is not among "free", "paid"; ' +
-          'column "Extra": the mapping file has no such column',
+        'column "mail": a value is required; column "Plan": "7" is not one of "free", "paid"; ' +
+          'column "Extra": the mapping file does not list this column',
       ],
-      [4, 'the mapping file expects columns, and this is a record of the service or of an export'],
+      [4, 'the mapping file expects columns, but this is an upload record or an exported record'],
     ]);
   });
 
@@ -125,7 +125,7 @@ describe('a mapping file that expects something', () => {
     const text = 'Id,ts,evtName,Plan\nu,1700000000,Bought,free\nu,1700000000,Bought,gold\n';
     const { world } = await worldWith({ 'm.json': events, 'e.csv': text });
     expect((await upload(world, 'e.csv', '--type', 'event', '--check')).code).toBe(3);
-    expect(rejectsIn(world)).toEqual([[3, 'column "Plan": "gold" is not among "free", "paid"']]);
+    expect(rejectsIn(world)).toEqual([[3, 'column "Plan": "gold" is not one of "free", "paid"']]);
   });
 
   it('annotates the lines of a pull request', async () => {
@@ -177,7 +177,7 @@ describe('the type of phones of one country', () => {
     const [line, error] = rejectsIn(world, 'r.ndjson')[0]!;
     expect([line, error]).toEqual([
       2,
-      'column "Phone": "+447911123456" is no phone number of +91, which is +91 and digits only',
+      'column "Phone": "+447911123456" is not a +91 number (expected +91 and digits)',
     ]);
     expect(JSON.stringify(service.requests()[0]?.body)).toBe(
       '{"d":[{"identity":"u0","type":"profile","profileData":{"Phone":"+919876543210"}},' +
@@ -193,7 +193,7 @@ describe('the type of phones of one country', () => {
       const { code, stderr } = await upload(world, 'u.csv');
       expect([code, stderr]).toEqual([
         2,
-        expect.stringContaining('m.json: types.Phone is none of '),
+        expect.stringContaining('m.json: types.Phone is not one of '),
       ]);
     },
   );

@@ -38,7 +38,7 @@ it.each([[], ['--check']])(
     const { code, stderr } = await upload('users.csv', rows, ...flags);
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /^warning: users\.csv: "identity" all 2 values are like "9\.17…": a spreadsheet has shortened it: .*text$/m,
+      /^warning: users\.csv: "identity" all 2 values are like "9\.17…", which a spreadsheet has rounded: .*number$/m,
     );
     const ids = 'identity,City\nE10,1e\n917891234567,Rome\n';
     expect((await upload('users.csv', ids, ...flags)).stderr).not.toContain('warning');
@@ -54,7 +54,7 @@ it('a decimal comma is named as what it is', async () => {
   );
   expect(code).toBe(3);
   expect(stderr).toContain(
-    '"1.234,5" is not a number: its decimal sign is a comma, and has to be a point',
+    '"1.234,5" is not a number: its decimal separator must be a point, not a comma',
   );
   expect(stderr).toContain('"x" is not a number\n');
 });
@@ -76,7 +76,7 @@ describe('JSON under a wrong name', () => {
 
   it('an object around the records is said to be one', async () => {
     const { code, stderr } = await upload('users.json', '{"users":[{"identity":"u1"}]}');
-    expect([code, stderr]).toEqual([8, expect.stringContaining('have to be taken out of it')]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('extract the array first')]);
   });
 });
 
@@ -91,7 +91,7 @@ describe('a header without the column identity', () => {
     ["City,Customer's ID,Email\nOslo,1,a@example.test\n", `'Customer'"'"'s ID'`],
     ['Identity,City\nu1,Oslo\n', 'Identity'],
   ])(
-    'is answered with the column that says who a row is, if one is called so: %j',
+    'suggests the column that identifies the user, if one is called so: %j',
     async (text, column) => {
       const { code, stderr } = await upload('users.csv', text);
       expect([code, stderr]).toEqual([
@@ -103,10 +103,7 @@ describe('a header without the column identity', () => {
 
   it('may be no header at all', async () => {
     const { code, stderr } = await upload('users.csv', 'u1,Oslo\nu2,Rome\n');
-    expect([code, stderr]).toEqual([
-      8,
-      expect.stringContaining('put a line of column names above'),
-    ]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('add a header line')]);
   });
 });
 

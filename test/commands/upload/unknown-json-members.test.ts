@@ -13,7 +13,7 @@ async function upload(lines: readonly object[], ...flags: string[]) {
 }
 
 const field = (name: string, meant: string) =>
-  `warning: r.ndjson: "${name}" is sent as a custom field "${name}"; the service's own is "${meant}": `;
+  `warning: r.ndjson: "${name}" is sent as a custom property "${name}"; the service's field is "${meant}": `;
 
 it.each([[], ['--check']])('says what is sent and hardly meant so: %j', async (...flags) => {
   const { code, stderr } = await upload(
@@ -31,8 +31,8 @@ it.each([[], ['--check']])('says what is sent and hardly meant so: %j', async (.
     field('email', 'Email'),
     field('phone', 'Phone'),
     field('birthday', 'DOB'),
-    'warning: r.ndjson: "evtdata" stands beside the data of the record, where the service does not look: write it "evtData"\n',
-    'warning: r.ndjson: "evtName" is the name of an event, and profiles are sent: --type event\n',
+    'warning: r.ndjson: "evtdata" is outside the data of the record, where the service ignores it: write it "evtData"\n',
+    'warning: r.ndjson: "evtName" is the name of an event, but profiles are sent: --type event\n',
   ]) {
     expect(stderr.split(said)).toHaveLength(2);
   }
@@ -74,9 +74,9 @@ it.each<[object, string]>([
 it('rows of a CSV that look like events are said to go out as users, and are not where events are named', async () => {
   const world = makeWorld();
   writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
-  const said = 'warning: e.csv: column "evtName" is the name of an event, and users are sent';
+  const said = 'warning: e.csv: column "evtName" is the name of an event, but profiles are sent';
   const told = await world.run(['upload', 'e.csv', '--check']);
-  expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(`${said}: --type event\n`)]);
+  expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(`${said}: add --type event\n`)]);
   const asEvents = await world.run(['upload', 'e.csv', '--check', '--type', 'event']);
   expect(asEvents.stderr).not.toContain('warning');
   writeFileSync(world.path('p.csv'), 'identity,ts\nu1,1700000000\n');
@@ -84,13 +84,13 @@ it('rows of a CSV that look like events are said to go out as users, and are not
   expect([named.code, named.stderr]).toEqual([
     2,
     expect.stringContaining(
-      'E-USAGE: --event-name is for events, and p.csv would be sent as users',
+      'E-USAGE: --event-name is for events, but p.csv would be sent as profiles',
     ),
   ]);
 });
 
 it.each([
-  ['body.json', 8, 'records within an object have to be taken out of it'],
+  ['body.json', 8, 'to read records inside an object, extract the array first'],
   ['body.ndjson', 3, 'column "identity": the value is empty or missing'],
 ])(
   'takes no request body of the service for records, and sends neither `d` nor what stands beside it: %s',

@@ -248,6 +248,7 @@ describe('upload --preview --write-mapping', () => {
     });
     const { code, stderr } = await world.run(['upload', 'u.csv', '--check', '--mapping', 'm.json']);
     expect(code).toBe(2);
-    for (const part of ['identity ', 'types.a is none of', '"x"']) expect(stderr).toContain(part);
+    for (const part of ['identity ', 'types.a is not one of', '"x"'])
+      expect(stderr).toContain(part);
   });
 });
