@@ -1,28 +1,28 @@
 /// <reference types="node" />
 import { IncomingHttpHeaders } from 'node:http';
 
-/** How the local service plays what real deployments leave open (service-facts, Open questions). */
+/** Behaviors in which deployments differ (service-facts, Open questions). */
 interface Variants {
-  /** Keys of returned profileData: as uploaded, or lower case without spaces. */
+  /** Keys of returned profileData: as uploaded, or in lower case without spaces. */
   readonly keyStyle: 'verbatim' | 'folded';
-  /** Place of `next_cursor` in a page, relative to `records`. */
+  /** Position of `next_cursor` in a page, relative to `records`. */
   readonly nextCursor: 'before' | 'after';
-  /** Place of `status` in every answer. */
+  /** Position of `status` in every response. */
   readonly status: 'first' | 'last';
-  /** Answer to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as text. */
+  /** Response to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as a string. */
   readonly expiredCursor: 'code' | 'text' | 'stringCode';
   /**
-   * The record echoed in `unprocessed`: altered for codes 517 to 520 alone, as it was seen; always as sent; or
+   * The record echoed in `unprocessed`: altered for codes 517 to 520 only, as recorded; always as sent; or
    * always with phone numbers as numbers and keys in another order.
    */
   readonly echo: 'recorded' | 'intact' | 'changed';
-  /** How its text ends: `Skipped record number : 2`, or without the first blank. */
+  /** Spelling of the record number: `Skipped record number : 2`, or without the first blank. */
   readonly recordNumber: 'spaced' | 'tight';
-  /** A profile record whose `ts` is older than the profile: fills its gaps, or overwrites like any other. */
+  /** Effect of a profile record whose `ts` is older than the profile: fills gaps only, or overwrites. */
   readonly olderProfile: 'fills' | 'overwrites';
-  /** Whitespace around `:` and `,` of every answer. */
+  /** Whitespace around `:` and `,` in every response. */
   readonly whitespace: 'tight' | 'spaced';
-  /** Whether connections outlive an answer. */
+  /** Whether connections are kept open after a response. */
   readonly connection: 'keep' | 'close';
 }
 
@@ -74,7 +74,7 @@ interface CallingOptions {
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }
 
-/** The eight endpoints of the specification by name, in its order. */
+/** Names of the eight endpoints, in the order of the specification. */
 declare const endpointNames: readonly [
   'upload',
   'subscribe',
@@ -87,15 +87,15 @@ declare const endpointNames: readonly [
 ];
 type EndpointName = (typeof endpointNames)[number];
 
-/** A rule in force. */
+/** An active rule with its counters. */
 interface ActiveRule extends FaultRule {
   readonly id: number;
-  /** Requests that it fits, so far. */
+  /** Number of matching requests so far. */
   readonly seen: number;
-  /** Those of them to which it happened. */
+  /** Number of requests affected so far. */
   readonly played: number;
 }
-/** What can happen to a request besides an answer. */
+/** Actions of fault rules. */
 declare const faultActions: readonly [
   'reset-before',
   'reset-after',
@@ -108,40 +108,40 @@ declare const faultActions: readonly [
   'lie-counts',
 ];
 /**
- * What is to happen to which requests (contract §10). It has an `answer` or an `action`, or neither: a delay
- * alone makes the usual answer late.
+ * A rule that injects a fault into matching requests (contract §10). Set `answer` or `action`, or only `delayMs`
+ * to delay the usual response.
  */
 interface FaultRuleInput {
-  /** Every endpoint when it is missing. */
+  /** Default: every endpoint. */
   readonly endpoint?: EndpointName | undefined;
-  /** Some text or number in the body, or a parameter of the URL, is exactly this. */
+  /** Value that a scalar in the body or a URL parameter must equal. */
   readonly match?: string | undefined;
-  /** So many requests that fit pass first. */
+  /** Number of matching requests to leave alone first; default 0. */
   readonly after?: number | undefined;
-  /** How often it happens; without it until the rule is deleted. */
+  /** Number of requests to affect; default: until the rule is deleted. */
   readonly times?: number | undefined;
-  /** Comes in place of the usual answer; nothing is processed. */
+  /** Response to send instead of processing the request. */
   readonly answer?:
     | {
-        /** 200 when it is missing. */
+        /** HTTP status; default 200. */
         readonly status?: number | undefined;
         readonly headers?: Readonly<Record<string, string>> | undefined;
-        /** Text goes out as it is, anything else as JSON; without one the service says what fits the status. */
+        /** Text is sent as is, other values as JSON. Default: the usual body for the status. */
         readonly body?: unknown;
       }
     | undefined;
   /**
-   * `reset-before`: the connection is reset, nothing is processed. `reset-after`: it is, after the request was
-   * processed. `hang`: no answer ever comes. `cut`: the answer breaks off in its middle. `drip`: it comes byte by
-   * byte, with `delayMs` (100) before each. `html`: a page to sign in to a network, with status 200. `empty`: status
-   * 200 and no body. `expire-cursor`: the answer to a cursor that is out of date. `lie-counts`: one record too many
-   * is counted as processed.
+   * `reset-before`: resets the connection without processing the request. `reset-after`: processes the request, then
+   * resets the connection. `hang`: never responds. `cut`: ends the connection in the middle of the response. `drip`:
+   * sends one byte every `delayMs` (default 100). `html`: status 200 with the HTML of a captive portal. `empty`: status
+   * 200 without a body. `expire-cursor`: the response to an expired cursor. `lie-counts`: reports one processed
+   * record too many.
    */
   readonly action?: (typeof faultActions)[number] | undefined;
-  /** Milliseconds before what the rule says. */
+  /** Delay before the answer, action or usual response, in milliseconds. */
   readonly delayMs?: number | undefined;
 }
-/** A rule that was checked: what may be left out has its default. */
+/** A validated rule with defaults applied. */
 interface FaultRule extends FaultRuleInput {
   readonly after: number;
   readonly answer?:
@@ -153,27 +153,27 @@ interface FaultRule extends FaultRuleInput {
     | undefined;
 }
 
-/** A request of the API as it arrived, and what became of it. */
+/** A request of the API and its outcome. */
 interface LoggedRequest {
-  /** Counts from 1, and goes on counting when the list is cleared. */
+  /** Sequence number from 1; clearing the log does not reset it. */
   readonly id: number;
   /** ISO 8601, by the service's clock. */
   readonly at: string;
-  /** Null for a path that is no endpoint. */
+  /** Null for other paths of `/1/`. */
   readonly endpoint: EndpointName | null;
   readonly method: string;
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly url: string;
   /** Without credentials. */
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** The body's text; undefined when there was none, or when it had to make room for later ones. */
+  /** Text of the body; undefined if there was none, or if it was dropped for newer ones. */
   body: string | undefined;
   bodyBytes: number;
-  /** HTTP status; null while there is no answer, or when the connection broke first. */
+  /** HTTP status; null before the response, and if the connection broke first. */
   status: number | null;
-  /** Milliseconds to the end of the answer, or to that of the connection; null until then. */
+  /** Milliseconds until the response, or the connection, ended; null before that. */
   ms: number | null;
-  /** The id of the fault rule that was played. */
+  /** Id of the fault rule that was applied. */
   fault: number | null;
 }
 

@@ -1,9 +1,9 @@
-/** A calendar day as the number YYYYMMDD, as `from` and `to` of endpoints 3 and 6 want it. */
+/** A calendar day as the number YYYYMMDD, the format of `from` and `to` of endpoints 3 and 6. */
 export type Day = number;
 
 const dayMilliseconds = 86_400_000;
 
-/** The day of a date that exists, else undefined. */
+/** Returns the day; undefined if the date does not exist. */
 export function dayOf(year: number, month: number, day: number): Day | undefined {
   const date = new Date(Date.UTC(year, month - 1, day));
   const exists =
@@ -11,7 +11,7 @@ export function dayOf(year: number, month: number, day: number): Day | undefined
   return exists ? year * 10_000 + month * 100 + day : undefined;
 }
 
-/** Milliseconds since 1970 of the day's midnight in UTC. */
+/** Returns midnight UTC of the day, in milliseconds since 1970. */
 export function dayToUtc(day: Day): number {
   return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }
@@ -20,19 +20,19 @@ export function addDays(day: Day, days: number): Day {
   return utcToDay(dayToUtc(day) + days * dayMilliseconds);
 }
 
-/** The UTC day of an instant in milliseconds. */
+/** Returns the UTC day of an instant in milliseconds since 1970. */
 export function utcToDay(milliseconds: number): Day {
   const date = new Date(milliseconds);
   return date.getUTCFullYear() * 10_000 + (date.getUTCMonth() + 1) * 100 + date.getUTCDate();
 }
 
-/** `YYYY-MM-DD`, for people. */
+/** Formats a day as `YYYY-MM-DD`. */
 export function formatDay(day: Day): string {
   const text = String(day);
   return `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}`;
 }
 
-/** What a bulk read is of, like `Charged of 2026-01-01 to 2026-01-31`. */
+/** Describes a bulk read, such as `Charged of 2026-01-01 to 2026-01-31`. */
 export function spanOf({ eventName, from, to }: { eventName: string; from: Day; to: Day }) {
   const [first, last] = [formatDay(from), formatDay(to)];
   return first === last ? `${eventName} of ${first}` : `${eventName} of ${first} to ${last}`;

@@ -11,9 +11,8 @@ export const endpointPaths = {
 } as const;
 
 /**
- * The endpoints that take records or identities: how many at most, how many requests are in flight
- * by default and at most, whether their answer counts records or says success alone, and whether
- * they can check records and change nothing.
+ * Endpoints that accept records or identities: maximum per request, default and maximum requests in
+ * flight, whether the response counts records, and whether `dryRun` is documented.
  */
 export const writeEndpoints = {
   upload: {
@@ -48,11 +47,11 @@ export const headerNames = (prefix: string) => ({
   passcode: `${prefix}-Passcode`,
 });
 
-/** What a user can be found by (specification, Endpoint 5); where a record has several, the first. */
+/** Identifiers of a look-up (specification, Endpoint 5). The first that a record has is used. */
 export const identifierKinds = ['identity', 'email', 'objectId'] as const;
 export type IdentifierKind = (typeof identifierKinds)[number];
 
-/** Whether a host, as `URL.hostname` spells it, can only be this machine: plain http is allowed to it. */
+/** Whether a host (`URL.hostname`) is always this machine, so that plain HTTP is allowed. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }

@@ -1,12 +1,12 @@
-/** Codes of an answer that concern a whole request (specification, Errors 2; service-facts). */
+/** Error codes of a whole request (specification, Errors 2; service-facts). */
 export const requestCodes = {
-  /** The cursor's data is not ready: ask again with the same cursor. */
+  /** The data of the cursor is not ready: retry with the same cursor. */
   pending: 2,
   /** Corrupt, expired or twice-encoded cursor. */
   incorrectUsage: 3,
 } as const;
 
-/** What the body says beside the code (service-facts, Answers). */
+/** Error texts of a whole request (service-facts, Answers). */
 export const requestErrorTexts = {
   pending: 'Request still in progress, please retry later',
   incorrectUsage: 'Incorrect Usage',
@@ -14,7 +14,7 @@ export const requestErrorTexts = {
   unknownError: 'An unknown error occurred',
 } as const;
 
-/** Codes of one record in `unprocessed` (service-facts, Answers). */
+/** Error codes of a record in `unprocessed` (service-facts, Answers). */
 export const recordCodes = {
   eventNameMissing: 509,
   eventStructure: 512,
@@ -32,11 +32,11 @@ export const recordCodes = {
   timestamp: 525,
   objectId: 526,
   discardedEvent: 528,
-  /** The only one worth another try. */
+  /** The only code to retry. */
   serverError: 555,
 } as const;
 
-/** Event names that an upload may not use: code 513 (service-facts, Answers). */
+/** Event names that uploads must not use: code 513 (service-facts, Answers). */
 export const reservedEventNames = [
   'Notification Sent',
   'Notification Viewed',

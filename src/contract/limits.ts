@@ -6,7 +6,7 @@ export const limits = {
   /** Requests in flight per account; beyond that the service answers 429. */
   uploadsInFlight: 15,
   othersInFlight: 3,
-  /** Largest batch_size that is a multiple of `batchStep`; what an omitted one acts as. */
+  /** Largest batch_size that is a multiple of `batchStep`, and the default. */
   batchSize: 4991,
   batchSizeMaximum: 5000,
   batchStep: 23,
@@ -21,11 +21,11 @@ export const limits = {
   /** Characters. */
   identityLength: 1024,
   objectIdLength: 64,
-  /** Bytes of a request body beyond which the local service answers 413. */
+  /** Maximum bytes of a request body in the local service (413). */
   requestBytes: 10 * 1024 * 1024,
 } as const;
 
 /** Alphabet and length of an objectId (service-facts, Limits). */
 export const objectIdPattern = /^[A-Za-z0-9()!:@$_-]{1,64}$/;
-/** Alphabet of a cursor, which goes into the URL exactly as received (service-facts, Cursors). */
+/** Alphabet of a cursor, which is put into the URL verbatim (service-facts, Cursors). */
 export const cursorPattern = /^[A-Za-z0-9%_\-.~+=/]{1,65536}$/;

@@ -1,10 +1,10 @@
 import { recordCodes as codes } from './error-codes.js';
 
-/** What a default profile field must look like, and the code of one that does not. */
+/** Format of a default profile field and the code for an invalid one. */
 interface ProfileField {
   readonly wanted: string;
   readonly pattern: RegExp;
-  /** Undefined: the service takes anything, and may not understand it. */
+  /** Undefined: the service accepts any value, but may ignore it. */
   readonly code?: number;
 }
 
@@ -15,8 +15,8 @@ export const phonePattern = /^\+[1-9]\d{5,14}$/;
 const schools = /^(School|College|Graduate)$/;
 
 /**
- * The default profile fields; every other key is a custom one (specification, Profile record;
- * service-facts, Upload).
+ * Default profile fields; all other keys are custom fields (specification, Profile record; service-facts,
+ * Upload).
  */
 export const profileFields: ReadonlyMap<string, ProfileField> = new Map<string, ProfileField>([
   ['Name', anything],
@@ -35,7 +35,7 @@ export const profileFields: ReadonlyMap<string, ProfileField> = new Map<string, 
   ['Education', { wanted: 'School, College or Graduate', pattern: schools, code: codes.education }],
 ]);
 
-/** Spelling of a subscription's type and status, by lower case (specification, Subscription record). */
+/** Types and statuses of subscriptions: lower case → spelling (specification, Subscription record). */
 export const subscriptionTypes = { phone: 'phone', whatsapp: 'whatsapp', email: 'email' } as const;
 export const subscriptionStatuses = {
   unsubscribe: 'Unsubscribe',
@@ -43,8 +43,8 @@ export const subscriptionStatuses = {
 } as const;
 
 /**
- * Flags of the two levels per channel. Address-level: true blocks. User-level: false blocks.
- * Each flag has the two spellings of the specification (States) and of service-facts (Upload).
+ * Subscription flags per channel. Address level: true blocks. User level: false blocks. Some flags have two
+ * spellings: that of service-facts (Upload) first, then that of the specification (States).
  */
 export const channels = {
   sms: { address: ['MSG-dndPhone'], user: ['MSG-sms'] },

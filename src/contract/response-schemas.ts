@@ -8,7 +8,7 @@ export const unprocessedEntry = z.looseObject({
   record: z.unknown().optional(),
 });
 
-/** Answer of endpoints 1 and 2 (specification, Endpoints 1 and 2). */
+/** Response of endpoints 1 and 2 (specification, Endpoints 1 and 2). */
 export const writeResponse = z.looseObject({
   status: z.enum(['success', 'partial', 'fail']),
   processed: z.int().nonnegative(),
@@ -17,8 +17,8 @@ export const writeResponse = z.looseObject({
 export type WriteResponse = z.infer<typeof writeResponse>;
 
 /**
- * A request refused as a whole (specification, Errors 3; service-facts, Answers): `code` counts as
- * the HTTP status, whatever the status line says.
+ * Response to a rejected request (specification, Errors 3; service-facts, Answers). `code` takes precedence over
+ * the HTTP status.
  */
 export const failResponse = z.looseObject({
   status: z.literal('fail'),
@@ -26,11 +26,11 @@ export const failResponse = z.looseObject({
   error: z.unknown().optional(),
 });
 
-/** Answer of endpoints 3 and 6 (specification, Endpoints 3 and 6). */
+/** Response of endpoints 3 and 6 (specification, Endpoints 3 and 6). */
 export const cursorResponse = z.looseObject({
   status: z.literal('success').optional(),
   cursor: z.string().min(1),
 });
 
-/** Answer of endpoint 8 (specification, Endpoint 8). */
+/** Response of endpoint 8 (specification, Endpoint 8). */
 export const demergeResponse = z.looseObject({ status: z.literal('success') });

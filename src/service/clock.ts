@@ -1,4 +1,4 @@
-/** The service's time, which a test may stop and move. Milliseconds since 1970. */
+/** The clock of the service, in milliseconds since 1970. Tests can stop and move it. */
 export class Clock {
   readonly #world: () => number;
   #stoppedAt: number | undefined;
@@ -22,19 +22,19 @@ export class Clock {
     this.#ahead = 0;
   }
 
-  /** Moves by so much; a clock that ran goes on from there. */
+  /** Moves the clock forward, or back for a negative number. A running clock keeps running. */
   advance(milliseconds: number): void {
     this.#ahead += milliseconds;
   }
 
-  /** Runs with the world's clock again. */
+  /** Returns to the system clock. */
   release(): void {
     this.#stoppedAt = undefined;
     this.#ahead = 0;
   }
 }
 
-/** Writes that reads do not see yet: they are carried out, in their order, when they are due. */
+/** Delays writes (`--lag`): they are applied in order when they are due. */
 export class WriteLag {
   readonly #milliseconds: number;
   readonly #clock: Clock;
@@ -52,32 +52,32 @@ export class WriteLag {
     return this.#milliseconds > 0;
   }
 
-  /** Carries a write out: now, or when reads shall see it. */
-  carryOut(write: () => void): void {
+  /** Applies a write, now or when it is due. */
+  schedule(write: () => void): void {
     if (this.isOn) this.#waiting.push({ due: this.#clock.now() + this.#milliseconds, write });
     else write();
   }
 
-  /** Before a read. */
-  catchUp(): void {
+  /** Applies the writes that are due. Call it before each read. */
+  applyDue(): void {
     const now = this.#clock.now();
     while (this.#waiting[0] && this.#waiting[0].due <= now) {
-      this.#carryOut(this.#waiting.shift()!.write);
+      this.#apply(this.#waiting.shift()!.write);
     }
   }
 
-  /** When the service closes: what was accepted is kept. */
+  /** Applies all pending writes: a service that closes keeps what it accepted. */
   finish(): void {
-    for (const { write } of this.#waiting.splice(0)) this.#carryOut(write);
+    for (const { write } of this.#waiting.splice(0)) this.#apply(write);
   }
 
-  /** What was written before a reset or a restore is gone. */
+  /** Drops all pending writes. */
   clear(): void {
     this.#waiting = [];
   }
 
-  /** A failure must not end the read that happened to come next, nor the writes behind it. */
-  #carryOut(write: () => void): void {
+  /** A failure must not fail the read that triggered it, nor skip later writes. */
+  #apply(write: () => void): void {
     try {
       write();
     } catch (error) {
@@ -86,12 +86,12 @@ export class WriteLag {
   }
 }
 
-/** The times that run for calls and sockets. They keep no process alive. */
+/** Timers of calls and sockets. They do not keep the process alive. */
 export class Timers {
   readonly #running = new Set<NodeJS.Timeout>();
   #isStopped = false;
 
-  /** Calls `ring` after `milliseconds`, unless what it returns was called before. */
+  /** Calls `ring` after `milliseconds`. The returned function cancels it. */
   after(milliseconds: number, ring: () => void): () => void {
     const timer = setTimeout(() => {
       this.#running.delete(timer);
@@ -100,12 +100,12 @@ export class Timers {
     return this.#keep(timer);
   }
 
-  /** Calls `ring` after each `milliseconds`. */
+  /** Calls `ring` every `milliseconds`. The returned function cancels it. */
   every(milliseconds: number, ring: () => void): () => void {
     return this.#keep(setInterval(ring, milliseconds));
   }
 
-  /** For good. */
+  /** Cancels all timers; timers that are started later never fire. */
   stop(): void {
     this.#isStopped = true;
     for (const timer of this.#running) clearTimeout(timer);

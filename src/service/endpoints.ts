@@ -1,6 +1,6 @@
 import { endpointPaths } from '../contract/endpoints.js';
 
-/** The eight endpoints of the specification by name, in its order. */
+/** Names of the eight endpoints, in the order of the specification. */
 export const endpointNames = [
   'upload',
   'subscribe',
@@ -13,7 +13,7 @@ export const endpointNames = [
 ] as const;
 export type EndpointName = (typeof endpointNames)[number];
 
-/** The endpoint that a request means: reading an export is told from opening it by the cursor. */
+/** Returns the endpoint of a path. A cursor distinguishes reading an export from opening it. */
 export function endpointOf(path: string, hasCursor: boolean): EndpointName | undefined {
   const [name] = Object.entries(endpointPaths).find(([, known]) => known === path) ?? [];
   if (name === 'profiles' || name === 'events') return hasCursor ? name : `${name}-cursor`;

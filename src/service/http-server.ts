@@ -9,43 +9,43 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** Speaks another protocol on the connection; settles when that is over. */
+/** Serves another protocol on the connection; settles when the connection has ended. */
 export type Upgrade = (socket: Duplex, head: Buffer) => Promise<void>;
 
 export interface RequestHandlers {
-  /** Settles when the answer is out; rejects when the connection broke. */
+  /** Resolves when the response is sent; rejects when the connection broke. */
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Undefined: the request is answered as if it had not asked for another protocol. */
+  /** Undefined: the Upgrade header is ignored and the request is answered as usual. */
   readonly upgradeOf: (request: IncomingMessage) => Upgrade | undefined;
 }
 
 export interface Address {
-  /** 0 takes any free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   /** The interface to listen on, as a name or an IP address. */
   readonly host: string;
-  /** PEM; undefined speaks plain HTTP. */
+  /** PEM; undefined serves plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }
 
-/** Longer than a client pauses: closing just when it sends would leave the outcome of an event unknown. */
+/** Longer than clients pause: closing a connection while a client sends would leave the outcome of an event unknown. */
 const keepAliveMilliseconds = 60_000;
 const graceMilliseconds = 1000;
 
-/** Takes requests and upgrades on one port. `close` lets both end by themselves for a second, then ends them. */
+/** Serves requests and upgrades on one port. `close` waits a second for them to finish, then aborts them. */
 export async function listen(
   { port, host, tls }: Address,
   { answer, upgradeOf }: RequestHandlers,
 ): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
-  /** What goes on, each with how to end it. */
+  /** Requests and upgrades in progress, each with the function that aborts it. */
   const running = new Map<Promise<void>, () => void>();
   const track = (work: Promise<void>, end: () => void): void => {
     const settled = work.catch(end).finally(() => running.delete(settled));
     running.set(settled, end);
   };
-  const take: RequestListener = (request, response) =>
+  const onRequest: RequestListener = (request, response) =>
     track(answer(request, response), () => void response.destroy());
-  const server = tls ? createTlsServer(tls, take) : createServer(take);
+  const server = tls ? createTlsServer(tls, onRequest) : createServer(onRequest);
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = upgradeOf(request);
     if (upgrade) return track(upgrade(socket, head), () => void socket.destroy());
@@ -70,7 +70,7 @@ export async function listen(
   return { port: (server.address() as AddressInfo).port, close };
 }
 
-/** Some clients offer h2c with every request. Node reads a request that asks for no upgrade as usual. */
+/** Returns the request head without its Upgrade header: some clients offer h2c with every request. */
 function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
   let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) {

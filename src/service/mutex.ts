@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Between two pieces of work: all that has arrived is taken in, and others are served. */
+/** Lets pending I/O and other requests run before the caller continues. */
 export const yieldToEventLoop = (): Promise<void> => setImmediate();
 
-/** One after the other, and before each all that has arrived by then is taken in. */
+/** A FIFO mutex. Pending I/O is handled before each turn, so all requests that have arrived are counted. */
 export class RequestMutex {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Resolves when it is the caller's turn, which ends with what it does at once. */
+  /** Resolves when it is the caller's turn. The turn lasts until the caller yields. */
   next(): Promise<void> {
-    return this.take(() => undefined);
+    return this.run(() => undefined);
   }
 
-  /** Does the work when its turn comes; the next one comes when the work is done. */
-  take<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  /** Runs `work` when its turn comes and releases the mutex when it has settled. */
+  run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
     const done = this.#last.then(yieldToEventLoop).then(work);
     this.#last = done.catch(() => undefined);
     return done;

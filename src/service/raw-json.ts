@@ -1,10 +1,10 @@
 /**
- * Slices of JSON text. The service stores and returns values as they were written, so that a
- * 19-digit integer or `1.0` survives; it decodes only what it has to look at. Every text given
- * to these functions is known to be well-formed (the request's body went through JSON.parse).
+ * Slices JSON text without decoding it. The service stores and returns values as they were written,
+ * so 19-digit integers and `1.0` survive; it decodes only what it compares. All arguments must be
+ * well-formed JSON without leading blanks (request bodies are checked by JSON.parse first).
  */
 
-/** Members of an object: decoded key → the value's text as written. A repeated key keeps its last value. */
+/** Members of an object: decoded key → JSON text of the value. The last value of a duplicate key counts. */
 export type Members = Map<string, string>;
 
 export const isObject = (text: string | undefined): text is string => text?.[0] === '{';
@@ -13,12 +13,12 @@ export const isString = (text: string | undefined): text is string => text?.[0] 
 export const isNumber = (text: string | undefined): text is string =>
   text !== undefined && /^[-\d]/.test(text);
 
-/** The decoded string, or undefined when the text is missing or no string. */
+/** Decodes a JSON string; undefined if the text is missing or not a string. */
 export function stringOf(text: string | undefined): string | undefined {
   return isString(text) ? unescaped(text.slice(1, -1)) : undefined;
 }
 
-/** What stands between the quotes of a string. */
+/** Decodes the characters between the quotes of a JSON string. */
 const unescaped = (inside: string): string =>
   inside.includes('\\') ? String(JSON.parse(`"${inside}"`)) : inside;
 
@@ -35,7 +35,7 @@ export function parseMembers(object: string): Members {
   return members;
 }
 
-/** The values of an array. */
+/** Splits an array into the JSON texts of its values. */
 export function parseElements(array: string): string[] {
   const elements: string[] = [];
   let at = skipSeparators(array, 1);
@@ -47,19 +47,19 @@ export function parseElements(array: string): string[] {
   return elements;
 }
 
-/** Whether the text takes more than `most` bytes of UTF-8; cheap for the short ones. */
+/** Whether the text exceeds `most` bytes of UTF-8; cheap for short texts. */
 export const exceedsBytes = (text: string, most: number): boolean =>
   text.length > most || (text.length * 3 > most && Buffer.byteLength(text) > most);
 
-/** The same for a string or number given as JSON text. */
+/** Like `exceedsBytes`, for a string or number as JSON text. */
 export const scalarExceedsBytes = (json: string, most: number): boolean =>
   json.length * 3 > most && exceedsBytes(stringOf(json) ?? json, most);
 
-/** Keys and scalar values of an array or object at any depth, as JSON texts. */
+/** Returns the keys and scalar values of an array or object at any depth, as JSON texts. */
 export const scalarsIn = (nested: string): readonly string[] =>
   nested.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:[\]{}"]+/g) ?? [];
 
-/** The members as JSON text without the braces around them. */
+/** Serializes members without the enclosing braces. */
 export function joinMembers(members: Iterable<readonly [string, string]>): string {
   let text = '';
   for (const [key, value] of members) {
@@ -111,7 +111,7 @@ function endOfString(text: string, start: number): number {
   return at + 1;
 }
 
-/** Whether an odd number of backslashes stands before the character. */
+/** Whether an odd number of backslashes precedes the character. */
 function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text.charCodeAt(first - 1) === backslash) first--;

@@ -10,8 +10,8 @@ import type { ServerResponse } from 'node:http';
 export interface ApiResponse {
   readonly httpStatus: number;
   /**
-   * By name: JSON text, or `records`: UTF-8 of several records each, joined by commas and read while
-   * they are sent. What is undefined is left out.
+   * By name: JSON text. `records` may be chunks of UTF-8, each several records joined by commas, which are
+   * read from the store while they are sent. Undefined members are omitted.
    */
   readonly members: Readonly<Record<string, string | Iterable<Buffer> | undefined>>;
 }
@@ -22,8 +22,8 @@ export const success = (members: ApiResponse['members'] = {}): ApiResponse => ({
 });
 
 /**
- * Sends the answer after the latency, the way the variants say; records leave as fast as the
- * client reads them. Rejects when the client goes while they do.
+ * Sends the response after the configured latency, formatted by the variants. Records are streamed with
+ * backpressure. Rejects if the client disconnects meanwhile.
  */
 export async function sendResponse(
   response: ServerResponse,
@@ -42,30 +42,30 @@ export async function sendResponse(
   if (answer.members['records'] === undefined)
     return void response.end(responseText(answer, variants));
   const pieces = piecesOf(answer.members, variants);
-  await pipeline(Readable.from(inTurns(pieces), { objectMode: true }), response);
+  await pipeline(Readable.from(interleaved(pieces), { objectMode: true }), response);
 }
 
-/** The body of the answer as one text. */
+/** Returns the response body as one text. */
 export const responseText = ({ members }: ApiResponse, variants: Variants): string =>
   [...piecesOf(members, variants)].join('');
 
 const piecesOf = (members: ApiResponse['members'], variants: Variants): Iterable<Piece> =>
   variants.whitespace === 'spaced' ? spaced(bodyOf(members, variants)) : bodyOf(members, variants);
 
-/** Lets other requests in between: a page may hold all records there are. */
-async function* inTurns(pieces: Iterable<Piece>): AsyncGenerator<Piece> {
+/** Yields to other requests between pieces: a page may contain every record of the store. */
+async function* interleaved(pieces: Iterable<Piece>): AsyncGenerator<Piece> {
   for (const piece of pieces) {
     yield piece;
     if (piece.length > 1) await yieldToEventLoop();
   }
 }
 
-/** Text, or the UTF-8 of records; never cuts a JSON token. */
+/** Text or UTF-8. Never ends inside a JSON token. */
 type Piece = string | Buffer;
 
 function* bodyOf(members: ApiResponse['members'], variants: Variants): Generator<Piece> {
-  const place = ([name]: readonly [string, unknown]) => placeOf(name, variants);
-  const inOrder = Object.entries(members).sort((a, b) => place(a) - place(b));
+  const rank = ([name]: readonly [string, unknown]) => memberRank(name, variants);
+  const inOrder = Object.entries(members).sort((a, b) => rank(a) - rank(b));
   let separator = '{';
   for (const [name, value] of inOrder) {
     if (value === undefined) continue;
@@ -77,8 +77,8 @@ function* bodyOf(members: ApiResponse['members'], variants: Variants): Generator
   yield '}';
 }
 
-/** The other members are between them. */
-function placeOf(name: string, { status, nextCursor }: Variants): number {
+/** Sort key of a member: status and next_cursor go before or after all others. */
+function memberRank(name: string, { status, nextCursor }: Variants): number {
   if (name === 'status') return status === 'first' ? -2 : 2;
   if (name === 'next_cursor') return nextCursor === 'before' ? -1 : 1;
   return 0;
@@ -96,7 +96,7 @@ function* arrayOf(chunks: Iterable<Piece>): Generator<Piece> {
   yield separator === '[' ? '[]' : ']';
 }
 
-/** A blank on both sides of every `:` and `,` outside of strings. */
+/** Inserts a blank on both sides of every `:` and `,` outside of strings. */
 function* spaced(pieces: Iterable<Piece>): Generator<string> {
   for (const piece of pieces) {
     yield piece
@@ -110,16 +110,16 @@ export class RequestError extends Error {
   readonly httpStatus: number;
   readonly code: number | string | undefined;
 
-  /** `code` is missing from the body when undefined. */
+  /** An undefined `code` is omitted from the body. */
   constructor(httpStatus: number, text: string, code: number | string | undefined) {
     super(text);
-    this.name = 'Refusal';
+    this.name = 'RequestError';
     this.httpStatus = httpStatus;
     this.code = code;
   }
 }
 
-/** A refusal whose code is its HTTP status, as it mostly is. */
+/** Creates a RequestError whose code is its HTTP status, the usual case. */
 export const requestError = (httpStatus: number, text: string): RequestError =>
   new RequestError(httpStatus, text, httpStatus);
 
@@ -129,13 +129,13 @@ export const stillPending = (): RequestError =>
 export const incorrectUsage = (): RequestError =>
   new RequestError(200, requestErrorTexts.incorrectUsage, requestCodes.incorrectUsage);
 
-export function refusalAnswer({ httpStatus, message, code }: RequestError): ApiResponse {
+export function errorResponse({ httpStatus, message, code }: RequestError): ApiResponse {
   const members = { status: '"fail"', error: JSON.stringify(message) };
   if (code === undefined) return { httpStatus, members };
   return { httpStatus, members: { ...members, code: JSON.stringify(code) } };
 }
 
-/** Aborted when the client goes or the service closes. */
+/** Returns a signal that aborts when the client disconnects or the service closes. */
 export function disconnectSignal(
   response: ServerResponse,
   { closing }: ServiceContext,
@@ -145,7 +145,7 @@ export function disconnectSignal(
   return AbortSignal.any([gone.signal, closing]);
 }
 
-/** The answer to a cursor that is out of date. */
+/** Creates the error for an expired cursor, by variant. */
 export const expiredCursor = ({ expiredCursor }: Variants): RequestError =>
   expired[expiredCursor]();
 

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { requestErrorTexts } from '../contract/error-codes.js';
 import { endpointOf } from './endpoints.js';
 import { notSupported } from './rest/read-request.js';
-import { RequestError, refusalAnswer, requestError, sendResponse } from './response.js';
+import { RequestError, errorResponse, requestError, sendResponse } from './response.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoggedRequest } from './control/request-log.js';
 import type { RequestHandlers } from './http-server.js';
@@ -13,21 +13,21 @@ export interface Exchange {
   readonly response: ServerResponse;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The `cursor` parameter as it stands in the URL, not decoded. */
+  /** The `cursor` parameter as written in the URL, not decoded. */
   readonly cursor: string | undefined;
-  /** Undefined for what is no request of the API. */
+  /** Entry of the request log; undefined for requests outside of the API. */
   readonly seen: LoggedRequest | undefined;
 }
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** One that ends with `*` stands for all that begin with what is before it. */
+  /** Exact path, or a prefix that ends with `*`. */
   readonly path: string;
-  /** Answers a request to the end of its answer, or throws a Refusal before that begins. */
+  /** Resolves when the response is sent; throws a RequestError before it begins. */
   readonly answer: (exchange: Exchange, service: ServiceContext) => Promise<void>;
 }
 
-/** Answers by the table: the first line that fits a request has it. */
+/** Dispatches each request to the first route that matches it. */
 export function router(
   routes: readonly Route[],
   service: ServiceContext,
@@ -52,17 +52,17 @@ export function router(
       if (response.headersSent || (request.destroyed && !request.complete)) throw error;
       const isSlow = error instanceof RequestError && error.httpStatus === 408;
       if (isSlow) response.setHeader('Connection', 'close');
-      // A client reads the answer once it has sent its whole body.
+      // Many clients read the response only after they have sent the whole body.
       else for await (const chunk of request) void chunk;
       if (!(error instanceof RequestError)) service.options.onDefect?.(error);
       const refusal =
         error instanceof RequestError ? error : requestError(500, requestErrorTexts.unknownError);
-      await sendResponse(response, refusalAnswer(refusal), service);
+      await sendResponse(response, errorResponse(refusal), service);
     }
   };
 }
 
-/** Throws the Refusal 404 or 405. */
+/** Throws RequestError 404, 405 or 501. */
 function handlerOf(routes: readonly Route[], method: string | undefined, path: string) {
   const fitting = routes.filter((route) => fits(route, path));
   const route = fitting.find((one) => one.method === method);
@@ -82,15 +82,15 @@ export function parseUrl({
   return { path, query: new URLSearchParams(search), cursor };
 }
 
-/** Node keeps the first and drops the others. */
+/** Counts Host headers: `request.headers` has only the first. */
 const hostsOf = ({ rawHeaders }: IncomingMessage): number =>
   rawHeaders.filter((text, at) => at % 2 === 0 && /^host$/i.test(text)).length;
 
 const loopbackNames = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 /**
- * Other names could be those of a foreign page that points them at this machine (DNS rebinding). An IP
- * address cannot, but it is of use only where the service listens to other machines.
+ * Rejects host names of others to prevent DNS rebinding from a foreign web page. IP addresses are safe, and
+ * allowed if the service listens on another interface than loopback.
  */
 export function isAllowedHost(
   { headers }: IncomingMessage,
@@ -102,11 +102,11 @@ export function isAllowedHost(
   return host !== undefined && (host === name || isIP(name.replace(/^\[|\]$/g, '')) > 0);
 }
 
-/** What a percent-encoded text stands for; `otherwise` where an escape is malformed. */
-export function decodePercent(text: string, otherwise = text): string {
+/** Decodes percent-encoding; returns `fallback` if an escape is malformed. */
+export function decodePercent(text: string, fallback = text): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return otherwise;
+    return fallback;
   }
 }

@@ -11,7 +11,7 @@ import { uploadUserProfiles } from './rest/upload-user-profiles.js';
 import type { Route } from './router.js';
 import type { Export } from './store/exports.js';
 
-/** Everything the service answers: a new endpoint is one line here, and the file of its handler. */
+/** All routes of the service. A new endpoint is a line here and a file for its handler. */
 export const routes: readonly Route[] = [
   restRoute('POST', endpointPaths.upload, uploadUserProfiles),
   restRoute('POST', endpointPaths.subscribe, setSubscriptionStatus),
@@ -27,7 +27,7 @@ export const routes: readonly Route[] = [
   ...pageRoutes,
 ];
 
-/** Opening and reading are told apart by the cursor: both come by GET and by POST (service-facts, Cursors). */
+/** A cursor distinguishes reading from opening: clients use GET and POST for both (service-facts, Cursors). */
 function exportEndpoint(kind: Export['kind']): Endpoint {
   return (request, service) =>
     request.cursor === undefined

@@ -17,14 +17,14 @@ import { dayOf, dayToUtc } from '../contract/dates.js';
 import type { Seed, ServiceContext } from './service.js';
 import type { TimeZone } from '../time-zone.js';
 
-/** A seed that cannot be loaded. */
+/** Thrown for a seed that cannot be loaded. */
 export class SeedError extends Error {
-  /** Undefined for a record that was given as a value. */
+  /** Undefined for a record passed as an object. */
   readonly file: string | undefined;
-  /** Of the file, or the record's place in an array; from 1 on. */
+  /** 1-based line of the file, or position of the record in an array. */
   readonly line: number;
 
-  /** `cause`: the system's error, where the file cannot be read. */
+  /** `cause`: the system error if the file cannot be read. */
   constructor(what: string, { file, line }: Pick<SeedError, 'file' | 'line'>, cause?: unknown) {
     super(`${file ?? 'seed'}:${line}: ${what}`, { cause });
     this.name = 'SeedError';
@@ -39,17 +39,17 @@ interface SeedRecord extends Pick<SeedError, 'file' | 'line'> {
 
 const batchRecords = 1000;
 
-/** Loads the seed into a store without users; else returns false. Rejects with a SeedError, and keeps nothing then. */
-export async function loadSeed(service: Omit<ServiceContext, 'plantSeed'>): Promise<boolean> {
+/** Loads the seed into a store without users; otherwise returns false. On a SeedError the store stays empty. */
+export async function loadSeed(service: Omit<ServiceContext, 'loadSeed'>): Promise<boolean> {
   const { store, options } = service;
   if (!options.seed || store.get('SELECT 1 FROM profiles LIMIT 1', [])) return false;
   try {
     let batch: SeedRecord[] = [];
     for await (const record of recordsOf(options.seed)) {
       batch.push(record);
-      if (batch.length === batchRecords) batch = plant(batch, service);
+      if (batch.length === batchRecords) batch = storeBatch(batch, service);
     }
-    plant(batch, service);
+    storeBatch(batch, service);
     return true;
   } catch (error) {
     store.clear();
@@ -57,8 +57,8 @@ export async function loadSeed(service: Omit<ServiceContext, 'plantSeed'>): Prom
   }
 }
 
-/** Returns an empty batch. */
-function plant(batch: readonly SeedRecord[], service: Omit<ServiceContext, 'plantSeed'>): [] {
+/** Stores the records in one transaction. Returns an empty batch. */
+function storeBatch(batch: readonly SeedRecord[], service: Omit<ServiceContext, 'loadSeed'>): [] {
   const { store, zone } = service;
   store.transaction(() => {
     for (const seed of batch) {
@@ -74,7 +74,7 @@ function jsonOf(seed: SeedRecord): string {
   try {
     return wellFormed(seed.text);
   } catch {
-    throw new SeedError('this is no JSON', seed);
+    throw new SeedError('invalid JSON', seed);
   }
 }
 
@@ -99,7 +99,7 @@ async function* recordsIn(file: string): AsyncGenerator<SeedRecord> {
   for (const [index, text] of records.entries()) yield { file, line: index + 1, text };
 }
 
-/** Split at line feeds alone: other ends of lines can stand in a JSON text. */
+/** Splits at line feeds only: other line separators may occur inside JSON strings. */
 async function* linesIn(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
   const { compression } = parseFileName(file);
@@ -120,7 +120,7 @@ async function* linesIn(file: string): AsyncGenerator<string> {
   yield rest;
 }
 
-/** An upload record of what stands in a seed: itself, or a profile or event as the reads return it. */
+/** Converts a profile or event as the reads return it to an upload record; returns upload records unchanged. */
 function toUploadRecord(text: string, zone: TimeZone): string {
   const record = isObject(text) ? parseMembers(text) : undefined;
   if (!record || record.has('type')) return text;
@@ -156,7 +156,7 @@ function eventMembers(event: Members, zone: TimeZone): [string, string][] {
   ];
 }
 
-/** The identity, else the first device. */
+/** Returns the identity, or the first objectId of a user without one. */
 function keyMembers(user: Members): [string, string][] {
   const identity = user.get('identity');
   if (identity !== undefined) return [['identity', identity]];
@@ -166,7 +166,7 @@ function keyMembers(user: Members): [string, string][] {
   return stringOf(objectId) === undefined ? [] : [['objectId', objectId ?? '']];
 }
 
-/** Epoch seconds of a local time as yyyyMMddHHmmSS; undefined when it is none. */
+/** Converts a local time (yyyyMMddHHmmSS) to epoch seconds; undefined if it is not one. */
 function localSeconds(text: string, zone: TimeZone): number | undefined {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(text)?.map(Number) ?? [];

@@ -10,89 +10,89 @@ import type { RequestMutex } from './mutex.js';
 import type { Variants } from './variants.js';
 
 /**
- * Records, or paths of files of them: a JSON record a line or one JSON array, plain or `.gz`. A record is
- * one of endpoint 1, or a profile or event as the reads return it; of an event its `event_name`, too.
+ * Records, or paths of files with records: NDJSON or a JSON array, plain or `.gz`. A record is an upload record
+ * (endpoint 1), or a profile or event as the reads return it; an event needs its `event_name` in addition.
  */
 export type Seed = readonly (string | object)[];
 
 export interface ServiceOptions {
-  /** Folder of the store, made when missing; undefined keeps everything in memory. */
+  /** Directory of the store, created if missing; undefined keeps all data in memory. */
   readonly dataDir: string | undefined;
-  /** What is loaded into a store that is empty, and what a reset goes back to. */
+  /** Loaded into an empty store, and again after each reset. */
   readonly seed?: Seed | undefined;
-  /** 0 takes any free port. */
+  /** 0 selects a free port. */
   readonly port: number;
-  /** The interface to listen on; 127.0.0.1 when it is missing. */
+  /** Interface to listen on; default 127.0.0.1. */
   readonly host?: string | undefined;
-  /** Names by which it may be called, besides those of this machine's loopback and, with another host, IP addresses. */
+  /** Accepted host names, besides loopback names and, if `host` is not loopback, IP addresses. */
   readonly allowHosts?: readonly string[];
-  /** PEM of a certificate and its key; undefined speaks plain HTTP. */
+  /** PEM of a certificate and its key; undefined serves plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** The headers with the credentials may come with each of them. */
+  /** Accepted prefixes of the authentication headers. */
   readonly headerPrefixes: readonly string[];
   readonly accountId: string;
   readonly passcode: string;
   /** IANA name of the account's time zone: event `ts` and `from`/`to` are local times of it. */
   readonly timezone: string;
-  /** Milliseconds every answer waits after the request was processed. */
+  /** Delay of every response after the request was processed, in milliseconds. */
   readonly latencyMs: number;
   /** Seconds after which reads see a write; default 0. */
   readonly lagSeconds?: number;
   /** Polls answered by code 2 before a new cursor is ready. */
   readonly pendingPolls: number;
-  /** Share of requests answered by 500 or 503, half of them after they were processed. */
+  /** Fraction of requests answered with 500 or 503, half of them after they were processed. */
   readonly failRate: number;
   /** Requests in flight, for uploads together and for each other endpoint; 429 beyond. */
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
   readonly variants: Partial<Variants>;
-  /** How long the body of a request may take; a minute when it is missing. */
+  /** Time limit for the body of a request; default one minute. */
   readonly bodyTimeoutMs?: number;
-  /** Undefined: no calling. */
+  /** Undefined: calls are not routed. */
   readonly calls?: CallingOptions | undefined;
-  /** In [0, 1); decides which requests fail. */
+  /** Returns a number in [0, 1); selects the requests that fail. */
   readonly random: () => number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Characters of all bodies together that are kept for who asks what was sent; 16 Mi when it is missing. */
+  /** Size limit of all bodies in the request log, in characters; default 16 Mi. */
   readonly keptBodyText?: number;
-  /** Told of each request of the API when all of it is there; what it returns is waited for. */
+  /** Called for each API request when it has fully arrived, and awaited. */
   readonly onArrival?: ((seen: LoggedRequest) => void | Promise<void>) | undefined;
-  /** Told of each request of the API when it is over. */
+  /** Called for each API request when it is finished. */
   readonly onRequest?: (seen: LoggedRequest) => void;
-  /** Told what made a request end in an unforeseen 500. */
+  /** Called with the error behind an unexpected 500. */
   readonly onDefect?: (error: unknown) => void;
 }
 
 export interface RunningService {
-  /** Like `http://127.0.0.1:8787`: where this machine reaches it. */
+  /** URL on this machine, such as `http://127.0.0.1:8787`. */
   readonly url: string;
-  /** Whether the seed was loaded: the store had no users. */
+  /** Whether the seed was loaded, that is, the store was empty. */
   readonly isSeeded: boolean;
-  /** For who looks at it, or plays with it, from the same process. */
+  /** For callers in the same process. */
   readonly service: ServiceContext;
-  /** Lets requests in flight finish (a second at most), then closes the port and the store. */
+  /** Waits up to a second for requests in flight, then closes the port and the store. */
   close(): Promise<void>;
 }
 
-/** What every room of the service works with. */
+/** The parts of a running service. */
 export interface ServiceContext {
   readonly store: Database;
   readonly zone: TimeZone;
   readonly variants: Variants;
   readonly options: ServiceOptions;
-  /** Slots that are taken, by path. */
+  /** Number of requests in flight, by path. */
   readonly inFlight: Map<string, number>;
-  /** The service's time, which is the world's until a test moves it. */
+  /** The service's clock: the system clock until a test moves it. */
   readonly clock: Clock;
   readonly lag: WriteLag;
-  /** Requests are worked on one by one, so that all that arrive meanwhile are counted. */
-  readonly turns: RequestMutex;
+  /** Requests are processed one at a time, so requests that arrive meanwhile count as in flight. */
+  readonly mutex: RequestMutex;
   readonly requests: RequestLog;
   readonly faults: FaultRules;
   readonly snapshots: Snapshots;
   readonly calls: CallingSystem | undefined;
-  /** Loads the seed into a store without users; tells whether it did. */
-  readonly plantSeed: () => Promise<boolean>;
-  /** Aborted when the service closes: what only waits, ends. */
+  /** Loads the seed into an empty store; returns whether it did. */
+  readonly loadSeed: () => Promise<boolean>;
+  /** Aborts when the service closes. */
   readonly closing: AbortSignal;
 }

@@ -21,8 +21,8 @@ export { type ServiceOptions } from './service.js';
 export { type Variants } from './variants.js';
 
 /**
- * Starts the local service. Throws RangeError for an unknown time zone, the system's error when the
- * port is taken, SqliteError when the store cannot be opened, SeedError for a seed that is wrong.
+ * Starts the local service. Throws RangeError for an unknown time zone, the system error if the port is in
+ * use, SqliteError if the store cannot be opened, SeedError for an invalid seed.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const closing = new AbortController();
@@ -35,7 +35,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     store.close();
   };
   try {
-    const isSeeded = await service.plantSeed();
+    const isSeeded = await service.loadSeed();
     const { host = '127.0.0.1', tls } = options;
     const { port, close } = await listen(
       { port: options.port, host, tls },
@@ -61,7 +61,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-/** How this machine calls the interface: one that stands for all of them by its loopback. */
+/** Host name under which this machine reaches the interface. */
 function loopbackName(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
@@ -83,7 +83,7 @@ async function buildService(
     onDefect,
   } = options;
   const zone = timeZone(options.timezone);
-  // Most services route no calls, and need no WebSockets.
+  // Loaded on demand: most services do not route calls.
   const Calls = calls && (await import('./calls/call-system.js')).CallingSystem;
   const clock = new Clock(now);
   const store = new Database(dataDir);
@@ -96,12 +96,12 @@ async function buildService(
     lag: new WriteLag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),
     store,
     inFlight: new Map<string, number>(),
-    turns: new RequestMutex(),
+    mutex: new RequestMutex(),
     requests: new RequestLog({ headerPrefixes, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
     calls: calls && Calls && new Calls(calls, world),
     closing,
   };
-  return { ...service, plantSeed: () => loadSeed(service) };
+  return { ...service, loadSeed: () => loadSeed(service) };
 }

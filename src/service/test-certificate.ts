@@ -5,8 +5,8 @@ import { makePrivateFolder, replaceFile } from '../files/atomic-write.js';
 import type { Address } from './http-server.js';
 
 /**
- * A certificate for these names and addresses, signed by itself: who trusts it trusts nothing else by
- * that. It is no authority, since clients refuse an authority's certificate as that of a server.
+ * Creates a self-signed certificate for loopback and the given names and addresses. It is not a certificate
+ * authority: trusting it trusts nothing else, and clients reject CA certificates as server certificates.
  */
 export async function makeCertificate(
   names: readonly string[],
@@ -27,11 +27,11 @@ export async function makeCertificate(
   return { cert: `${made.cert}\n`, key: made.private };
 }
 
-/** Writes it into the folder, for those who are to trust it; returns the file's path. */
+/** Writes the certificate into the folder for clients to trust; returns the path of the file. */
 export function writeCertificate(cert: string, folder: string, name: string): string {
   makePrivateFolder(folder);
   const file = join(folder, name);
-  // Readable for all: a certificate is public, and another user's container has to read it.
+  // World-readable: a certificate is public, and containers of other users read it.
   replaceFile(file, cert, { mode: 0o644 });
   return file;
 }

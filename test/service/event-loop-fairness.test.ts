@@ -5,7 +5,7 @@ import { eventRecord, headers, profileRecord, Running } from './running.js';
 
 const noon = 1_700_049_600; // 2023-11-15 12:00 UTC
 
-/** A service, and what its store was asked for between two turns of the loop. */
+/** A service, and what its store was asked for between two turns of the event loop. */
 async function watched() {
   const account = {
     accountId: headers['X-Service-Account-Id'],
@@ -35,7 +35,7 @@ async function watched() {
   return {
     service: new Running(running),
     store,
-    turns: running.service.turns,
+    mutex: running.service.mutex,
     now: () => turn,
     answersOf,
   };
@@ -58,7 +58,7 @@ it.each([
 ])(
   'an upload is stored in slices, one in a turn of the loop, and nobody comes in between: %s',
   async (_, records, sums) => {
-    const { service, store, turns, now } = await watched();
+    const { service, store, mutex, now } = await watched();
     const users = () => store.get<{ n: number }>('SELECT count(*) AS n FROM profiles', [])?.n;
     const storeSlice = store.transaction.bind(store);
     const seen: [turn: number, users: number | undefined][] = [];
@@ -66,7 +66,7 @@ it.each([
     vi.spyOn(store, 'transaction').mockImplementation((work) => {
       const result = storeSlice(work);
       seen.push([now(), users()]);
-      others ??= turns.next().then(users);
+      others ??= mutex.next().then(users);
       return result;
     });
     await service.upload(...records);

@@ -1,7 +1,7 @@
 import { serveOptions, type ServeFlags } from './flags.js';
 import type { CommandSpec } from '../shared/command-spec.js';
 
-/** Runs the embedded local service on a port until it is told to stop (contract §6). */
+/** Runs the local service on a port until SIGINT or SIGTERM (contract §6). */
 export const command: CommandSpec<ServeFlags> = {
   needs: 'account',
   summary: 'run the local service on a port',

@@ -14,16 +14,16 @@ import type { ServeFlags } from './flags.js';
 import type { GlobalOptions } from '../shared/global-options.js';
 import type { LoggedRequest } from '../../service/control/request-log.js';
 
-/** Where the data is, the account it belongs to, and how it is reached. */
+/** Data directory, account and TLS of the service. */
 interface Place {
   readonly folder: string;
   readonly credentials: Credentials;
-  /** Where the passcode is kept; undefined: it came from the environment. */
+  /** Directory of the passcode file; undefined if the passcode is from the environment. */
   readonly passcodeFolder: string | undefined;
   readonly tls: Tls | undefined;
 }
 
-/** Runs the embedded service until the signal comes, which is success: signals are how it is stopped. */
+/** Runs the local service until a signal stops it, which counts as success. */
 export async function serve(
   flags: ServeFlags,
   settings: GlobalOptions,
@@ -47,7 +47,7 @@ export async function serve(
     const options = {
       ...(await optionsOf(flags, settings, place, runtime)),
       calls: calls.options,
-      onDefect: (error: unknown) => told.warn(`defect of the service: ${String(error)}`),
+      onDefect: (error: unknown) => told.warn(`internal error of the service: ${String(error)}`),
     };
     const service = await startServiceOrExplain(options, calls.otherRouter);
     try {
@@ -55,9 +55,9 @@ export async function serve(
       if (place.tls?.isMade) certificate = await writeTrustFile(place.tls, folder, url);
       runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);
       await announce(service, flags, place, certificate?.file, told);
-      // The sign-in link holds the passcode: it is shown on a terminal, never in a file or a log.
-      if (stderr.isTTY) terminalOnly.note(`look at it: ${linkTo(service, place.credentials)}`);
-      else told.note(`look at it: ${url}`);
+      // The sign-in link contains the passcode: it is printed on terminals only, never to a file or log.
+      if (stderr.isTTY) terminalOnly.note(`web page: ${linkTo(service, place.credentials)}`);
+      else told.note(`web page: ${url}`);
       await calls.announce(url);
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
@@ -117,7 +117,7 @@ async function optionsOf(
   };
 }
 
-/** Says where its data is, what of it others reach, and how it is used. */
+/** Prints where the data is, who can reach the service, and how to use it. */
 async function announce(
   { url, isSeeded }: RunningService,
   flags: ServeFlags,
@@ -128,7 +128,7 @@ async function announce(
   const { localSecretFile } = await import('../../config/local-account.js');
   warnAboutExposure(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
-  if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');
+  if (flags.seed && !isSeeded) told.warn('the store already has users: the seed is not loaded');
   const trust = certificate ? `NODE_EXTRA_CA_CERTS=${quoteForShell(certificate)} ` : '';
   if (certificate) told.note(`certificate to trust: ${certificate}`);
   const passcode =
@@ -140,25 +140,25 @@ async function announce(
   );
 }
 
-/** The page, signed in: what is behind `#` is not sent to the service. */
+/** Sign-in link of the page. The part after `#` is not sent to the service. */
 const linkTo = ({ url }: RunningService, { accountId, passcode }: Credentials): string =>
   `${url}/#${new URLSearchParams({ account: accountId, passcode }).toString()}`;
 
-/** What of it others reach. */
+/** Warns if other machines can reach the service. */
 function warnAboutExposure(
   told: Messages,
   { host, allowHost = [], tls, tlsCert }: ServeFlags,
 ): void {
   if (host !== undefined && !/^(127\.|::1$|localhost$)/.test(host)) {
-    const plain = tls || tlsCert ? '' : ', and what they send can be read on the way';
-    told.warn(`it listens on ${host}: other machines can reach it${plain}`);
+    const plain = tls || tlsCert ? '' : ', and the connection is not encrypted';
+    told.warn(`the service listens on ${host}: other machines can reach it${plain}`);
   }
-  if (allowHost.length > 0) told.note(`it also answers to ${allowHost.join(', ')}`);
+  if (allowHost.length > 0) told.note(`accepted host names: ${allowHost.join(', ')}`);
 }
 
 /**
- * What tells of each request that the service has answered: a line, or an object under `--log-format
- * json`; with `-vv` its headers, too. Never the body.
+ * Returns a function that logs each finished request: a line, or an object with `--log-format json`; with `-vv`
+ * including headers. Bodies are never logged.
  */
 function requestLogger(
   isShown: boolean,
@@ -184,7 +184,7 @@ function lineOf(seen: Omit<LoggedRequest, 'headers' | 'body'>): string {
   return `${at} ${method} ${url} ${end}, ${ms} ms, ${bodyBytes} bytes${rule}`;
 }
 
-/** Endpoint 5 names a person in its query. */
+/** Masks the identifier in the query of endpoint 5. */
 const withoutIdentifier = (url: string): string =>
   url.replace(
     /([?&](?:identity|email|objectId)=)([^&]+)/gi,

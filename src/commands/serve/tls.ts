@@ -9,11 +9,11 @@ import type { ServeFlags } from './flags.js';
 export interface Tls {
   readonly cert: string;
   readonly key: string;
-  /** Made for this run, and not given. */
+  /** Generated for this run. */
   readonly isMade: boolean;
 }
 
-/** The certificate to speak TLS with, given or made; undefined for plain HTTP. */
+/** Returns the given or generated certificate; undefined for plain HTTP. */
 export async function resolveTls(
   flags: ServeFlags,
   runtime: Pick<Runtime, 'cwd'>,
@@ -25,7 +25,7 @@ export async function resolveTls(
   return { ...(await makeCertificate([...hostNames(host), ...allowHost])), isMade: true };
 }
 
-/** Others reach a service on all interfaces by any address of this machine. */
+/** Returns the host names of the certificate: for all interfaces, every address of this machine. */
 function hostNames(host: string | undefined): string[] {
   if (host === undefined) return [];
   if (host !== '0.0.0.0' && host !== '::') return [host];
@@ -34,13 +34,13 @@ function hostNames(host: string | undefined): string[] {
   );
 }
 
-/** A certificate that is in a file for those who are to trust it, while the service runs. */
+/** File with the certificate for clients to trust, which exists while the service runs. */
 export interface TrustFile {
   readonly file: string;
   readonly remove: () => void;
 }
 
-/** The file bears the port's number: several services may run at once with one folder. */
+/** Writes the certificate. The file name has the port, because several services may share a directory. */
 export async function writeTrustFile(
   { cert }: Tls,
   folder: string,
@@ -51,9 +51,9 @@ export async function writeTrustFile(
     const file = writeCertificate(cert, folder, `certificate-${new URL(url).port}.pem`);
     return { file, remove: () => rmSync(file, { force: true }) };
   } catch (error) {
-    throw new EngagectlError('E-FILE-WRITE', `${folder}: the certificate cannot be kept there`, {
+    throw new EngagectlError('E-FILE-WRITE', `Cannot write the certificate to ${folder}`, {
       why: (error as Error).message,
-      fix: 'choose another folder: ENGAGECTL_STATE_DIR; or give a certificate: --tls-cert, --tls-key',
+      fix: 'select another directory with ENGAGECTL_STATE_DIR, or pass --tls-cert and --tls-key',
       file: folder,
       cause: error,
     });
@@ -62,19 +62,23 @@ export async function writeTrustFile(
 
 function givenTls(certFile = '', keyFile = '', { cwd }: Pick<Runtime, 'cwd'>): Tls {
   if (certFile === '' || keyFile === '')
-    throw new EngagectlError('E-USAGE', '--tls-cert and --tls-key belong together', {
+    throw new EngagectlError('E-USAGE', '--tls-cert and --tls-key must be used together', {
       why: 'one of them is missing',
-      fix: 'give both, or --tls for a certificate made for the run',
+      fix: 'pass both, or --tls for a generated certificate',
     });
   const [cert = '', key = ''] = [certFile, keyFile].map((file) => textOf(path.resolve(cwd, file)));
   try {
     createSecureContext({ cert, key });
   } catch (error) {
-    throw new EngagectlError('E-USAGE', `${certFile} and ${keyFile} cannot be used`, {
-      why: (error as Error).message,
-      fix: 'give the PEM of a certificate and that of its key, without a passphrase',
-      cause: error,
-    });
+    throw new EngagectlError(
+      'E-USAGE',
+      `Cannot use the certificate ${certFile} with the key ${keyFile}`,
+      {
+        why: (error as Error).message,
+        fix: 'pass a certificate and its key as PEM files, without a passphrase',
+        cause: error,
+      },
+    );
   }
   return { cert, key, isMade: false };
 }
@@ -83,9 +87,9 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
-      why: (error as NodeJS.ErrnoException).code ?? 'the file cannot be read',
-      fix: 'check its path and who may read it',
+    throw new EngagectlError('E-FILE-READ', `Cannot read ${file}`, {
+      why: (error as NodeJS.ErrnoException).code ?? 'unknown cause',
+      fix: 'check the path and the permissions of the file',
       file,
       cause: error,
     });

@@ -5,15 +5,15 @@ import type { ServiceContext } from '../service.js';
 export const showClock: ControlHandler = (_, service) => clockText(service);
 
 /**
- * `{"now": …}` stops the clock at this instant (ISO 8601 with an offset, or epoch seconds; null lets it run again),
- * `{"advanceSeconds": n}` moves it, stopped or not.
+ * Handles `PUT /_local/clock`. `{"now": …}` stops the clock at an instant (ISO 8601 with an offset, or epoch
+ * seconds) or starts it again (null); `{"advanceSeconds": n}` moves it, stopped or not.
  */
 export const moveClock: ControlHandler = ({ body }, service) => {
   const { clock } = service;
   const given = Object.entries(body !== null && typeof body === 'object' ? body : {});
   const [[name, value] = ['', undefined], ...others] = given as [string, unknown][];
   if (others.length > 0 || (name !== 'now' && name !== 'advanceSeconds'))
-    throw badRequest('clock', 'give {"now": …} or {"advanceSeconds": …}, and nothing else');
+    throw badRequest('clock', 'send either {"now": …} or {"advanceSeconds": …}');
   if (name === 'now' && value === null) clock.release();
   else if (name === 'now') clock.stopAt(parseInstant(value));
   else clock.advance(secondsOf(value) * 1000);
@@ -31,7 +31,7 @@ const clockText = ({ clock }: ServiceContext): string => {
 
 const iso = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
-/** Milliseconds since 1970. A time without its offset would be another one on each machine. */
+/** Parses an instant to milliseconds since 1970. Rejects times without an offset: they depend on the machine. */
 export function parseInstant(value: unknown): number {
   const time = typeof value === 'number' ? value * 1000 : timeOf(String(value));
   if (Number.isFinite(new Date(time).getTime())) return time;
@@ -50,5 +50,5 @@ function timeOf(text: string): number {
 function secondsOf(value: unknown): number {
   const isPlausible = typeof value === 'number' && Math.abs(value) < 1e11;
   if (isPlausible) return value;
-  throw badRequest('advanceSeconds', `${JSON.stringify(value)} is no number of seconds`);
+  throw badRequest('advanceSeconds', `${JSON.stringify(value)} is not a number of seconds`);
 }

@@ -1,27 +1,27 @@
 import { decodePercent, type Exchange, type Route } from '../router.js';
 import { authenticate, readBody } from '../rest/read-request.js';
-import { RequestError, refusalAnswer, responseText } from '../response.js';
+import { RequestError, errorResponse, responseText } from '../response.js';
 import { defaultVariants } from '../variants.js';
 import type { ServiceContext } from '../service.js';
 import type { IncomingMessage } from 'node:http';
 
 interface ControlRequest {
   readonly query: URLSearchParams;
-  /** What stands in the path where the route has its `*`, decoded. */
+  /** Decoded part of the path that matched the `*` of the route. */
   readonly rest: string;
-  /** How the client calls the service, like `http://127.0.0.1:8787`. */
+  /** Origin that the client used, such as `http://127.0.0.1:8787`. */
   readonly origin: string;
-  /** The body's value; undefined without one. */
+  /** Parsed JSON body; undefined without a body. */
   readonly body: unknown;
 }
 
-/** Returns the answer as JSON text, or throws a Refusal. */
+/** Returns the response as JSON text, or throws RequestError. */
 export type ControlHandler = (
   request: ControlRequest,
   service: ServiceContext,
 ) => string | Promise<string>;
 
-/** A route of `/_local/…`: with credentials, and without slots, faults and latency. */
+/** Creates a route of `/_local/…`. It requires credentials and is exempt from limits, faults and latency. */
 export function controlRoute(
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
@@ -45,17 +45,17 @@ export function controlRoute(
         );
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
-        sendJson(exchange, error.httpStatus, responseText(refusalAnswer(error), defaultVariants));
+        sendJson(exchange, error.httpStatus, responseText(errorResponse(error), defaultVariants));
       }
     },
   };
 }
 
-/** The API's own words say nothing of what is wrong: these requests are typed by hand. */
+/** Reads the body. Control requests are typed by hand, so their errors explain more than those of the API. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const text = await readBody(request).catch((error: unknown) => {
     if (!(error instanceof RequestError) || error.httpStatus !== 400) throw error;
-    throw badRequest('body', 'JSON is wanted, with Content-Type: application/json');
+    throw badRequest('body', 'must be JSON, with Content-Type: application/json');
   });
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
@@ -68,7 +68,7 @@ export function sendJson({ response }: Exchange, status: number, text: string): 
   response.end(text);
 }
 
-/** A whole number of the query, from 0 to `most`; throws the Refusal 400 for anything else. */
+/** Parses a whole number from 0 to `most`; throws RequestError 400 for other values. */
 export function integerParameter(
   query: URLSearchParams,
   name: string,
@@ -78,10 +78,10 @@ export function integerParameter(
   if (text === null) return fallback;
   const value = Number(text);
   if (/^\d{1,16}$/.test(text) && value <= most) return value;
-  throw badRequest(name, `"${text}" is no whole number from 0 to ${most}`);
+  throw badRequest(name, `"${text}" is not a whole number from 0 to ${most}`);
 }
 
-/** The Refusal 400 that says what is wrong with which part of a request. */
+/** Creates the error 400 for a part of a request. */
 export const badRequest = (where: string, what: string): RequestError =>
   new RequestError(400, `${where}: ${what}`, 400);
 

@@ -7,10 +7,10 @@ import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules
 /** Milliseconds. */
 const longestDelay = 600_000;
 
-const headerName = z.string().refine(isValid(validateHeaderName), 'is no name of a header');
+const headerName = z.string().refine(isValid(validateHeaderName), 'is not a header name');
 const headerValue = z.string().refine(
   isValid((text) => validateHeaderValue('X', text)),
-  'cannot stand in a header',
+  'is not a header value',
 );
 
 const answer = z.strictObject({
@@ -32,16 +32,16 @@ const faultRule: z.ZodType<FaultRule, FaultRuleInput> = z
   .check(({ value: { endpoint, answer, action, delayMs }, issues }) => {
     const wrong = (path: string, message: string) =>
       void issues.push({ code: 'custom', path: [path], message, input: action });
-    if (answer && action) wrong('action', 'stands beside "answer": one of them only');
+    if (answer && action) wrong('action', 'cannot be combined with "answer"');
     if (!answer && !action && delayMs === undefined)
-      wrong('action', 'is missing: give an action, an answer, or delayMs');
+      wrong('action', 'is missing: set "action", "answer" or "delayMs"');
     if (action === 'expire-cursor' && !['profiles', 'events', undefined].includes(endpoint))
-      wrong('action', `expire-cursor needs a cursor, and "${endpoint}" takes none`);
+      wrong('action', `expire-cursor needs a cursor, which "${endpoint}" does not accept`);
     if (action === 'lie-counts' && !['upload', 'subscribe', undefined].includes(endpoint))
-      wrong('action', `lie-counts needs counts, and "${endpoint}" answers none`);
+      wrong('action', `lie-counts needs counts, which "${endpoint}" does not return`);
   });
 
-/** Throws the Refusal 400, which says where each fault of the rule is. */
+/** Validates a fault rule; throws RequestError 400 with the path and cause of each error. */
 export function parseFaultRule(value: unknown): FaultRule {
   const { data, error } = faultRule.safeParse(value);
   if (data) return data;

@@ -1,23 +1,23 @@
 import type { EndpointName } from '../endpoints.js';
 
-/** What rules look at. */
+/** The parts of a request that rules match. */
 interface MatchableRequest {
   readonly endpoint: EndpointName;
   readonly query: URLSearchParams;
-  /** JSON, or undefined without a body. */
+  /** JSON text; undefined without a body. */
   readonly body: string | undefined;
 }
 
-/** A rule in force. */
+/** An active rule with its counters. */
 export interface ActiveRule extends FaultRule {
   readonly id: number;
-  /** Requests that it fits, so far. */
+  /** Number of matching requests so far. */
   readonly seen: number;
-  /** Those of them to which it happened. */
+  /** Number of requests affected so far. */
   readonly played: number;
 }
 
-/** The fault rules, in the order in which they were given; that of their ids. */
+/** The active fault rules, ordered by id. */
 export class FaultRules {
   #rules: { -readonly [Name in keyof ActiveRule]: ActiveRule[Name] }[] = [];
   #last = 0;
@@ -36,19 +36,19 @@ export class FaultRules {
     this.#rules = [];
   }
 
-  /** Whether there was such a rule. */
+  /** Returns whether the rule existed. */
   remove(id: number): boolean {
     const before = this.#rules.length;
     this.#rules = this.#rules.filter((rule) => rule.id !== id);
     return this.#rules.length < before;
   }
 
-  /** Counts the request for every rule that it fits, and returns the first of them that is due. */
+  /** Counts the request for every matching rule, and returns the first rule that applies. */
   take(request: MatchableRequest): ActiveRule | undefined {
     if (this.#rules.length === 0) return undefined;
-    const fitting = this.#rules.filter((rule) => fits(rule, request));
-    for (const rule of fitting) rule.seen++;
-    const due = fitting.find(
+    const matching = this.#rules.filter((rule) => matches(rule, request));
+    for (const rule of matching) rule.seen++;
+    const due = matching.find(
       (rule) => rule.seen > rule.after && rule.played < (rule.times ?? Infinity),
     );
     if (due) due.played++;
@@ -56,16 +56,16 @@ export class FaultRules {
   }
 }
 
-function fits({ endpoint, action, match }: ActiveRule, request: MatchableRequest): boolean {
+function matches({ endpoint, action, match }: ActiveRule, request: MatchableRequest): boolean {
   if (endpoint !== undefined && endpoint !== request.endpoint) return false;
   if (action === 'expire-cursor' && !['profiles', 'events'].includes(request.endpoint))
     return false;
   if (action === 'lie-counts' && !['upload', 'subscribe'].includes(request.endpoint)) return false;
-  return match === undefined || holds(request, match);
+  return match === undefined || containsValue(request, match);
 }
 
-/** Whether a parameter, or a text or number anywhere in the body, is exactly this. */
-function holds({ query, body }: MatchableRequest, wanted: string): boolean {
+/** Whether a parameter, or any scalar in the body, equals this text. */
+function containsValue({ query, body }: MatchableRequest, wanted: string): boolean {
   if ([...query.values()].includes(wanted)) return true;
   const open: unknown[] = body === undefined ? [] : [JSON.parse(body)];
   while (open.length > 0) {
@@ -77,7 +77,7 @@ function holds({ query, body }: MatchableRequest, wanted: string): boolean {
   return false;
 }
 
-/** What can happen to a request besides an answer. */
+/** Actions of fault rules. */
 export const faultActions = [
   'reset-before',
   'reset-after',
@@ -91,41 +91,41 @@ export const faultActions = [
 ] as const;
 
 /**
- * What is to happen to which requests (contract §10). It has an `answer` or an `action`, or neither: a delay
- * alone makes the usual answer late.
+ * A rule that injects a fault into matching requests (contract §10). Set `answer` or `action`, or only `delayMs`
+ * to delay the usual response.
  */
 export interface FaultRuleInput {
-  /** Every endpoint when it is missing. */
+  /** Default: every endpoint. */
   readonly endpoint?: EndpointName | undefined;
-  /** Some text or number in the body, or a parameter of the URL, is exactly this. */
+  /** Value that a scalar in the body or a URL parameter must equal. */
   readonly match?: string | undefined;
-  /** So many requests that fit pass first. */
+  /** Number of matching requests to leave alone first; default 0. */
   readonly after?: number | undefined;
-  /** How often it happens; without it until the rule is deleted. */
+  /** Number of requests to affect; default: until the rule is deleted. */
   readonly times?: number | undefined;
-  /** Comes in place of the usual answer; nothing is processed. */
+  /** Response to send instead of processing the request. */
   readonly answer?:
     | {
-        /** 200 when it is missing. */
+        /** HTTP status; default 200. */
         readonly status?: number | undefined;
         readonly headers?: Readonly<Record<string, string>> | undefined;
-        /** Text goes out as it is, anything else as JSON; without one the service says what fits the status. */
+        /** Text is sent as is, other values as JSON. Default: the usual body for the status. */
         readonly body?: unknown;
       }
     | undefined;
   /**
-   * `reset-before`: the connection is reset, nothing is processed. `reset-after`: it is, after the request was
-   * processed. `hang`: no answer ever comes. `cut`: the answer breaks off in its middle. `drip`: it comes byte by
-   * byte, with `delayMs` (100) before each. `html`: a page to sign in to a network, with status 200. `empty`: status
-   * 200 and no body. `expire-cursor`: the answer to a cursor that is out of date. `lie-counts`: one record too many
-   * is counted as processed.
+   * `reset-before`: resets the connection without processing the request. `reset-after`: processes the request, then
+   * resets the connection. `hang`: never responds. `cut`: ends the connection in the middle of the response. `drip`:
+   * sends one byte every `delayMs` (default 100). `html`: status 200 with the HTML of a captive portal. `empty`: status
+   * 200 without a body. `expire-cursor`: the response to an expired cursor. `lie-counts`: reports one processed
+   * record too many.
    */
   readonly action?: (typeof faultActions)[number] | undefined;
-  /** Milliseconds before what the rule says. */
+  /** Delay before the answer, action or usual response, in milliseconds. */
   readonly delayMs?: number | undefined;
 }
 
-/** A rule that was checked: what may be left out has its default. */
+/** A validated rule with defaults applied. */
 export interface FaultRule extends FaultRuleInput {
   readonly after: number;
   readonly answer?:

@@ -12,12 +12,12 @@ import {
 
 interface Operation {
   readonly summary: string;
-  /** Undefined: it has no body, and is a GET. */
+  /** Schema of the body; undefined for a GET. */
   readonly request?: keyof typeof requestSchemas;
   readonly answer: keyof typeof answerSchemas;
 }
 
-/** The endpoints of the specification, in its order. */
+/** The endpoints, in the order of the specification. */
 const operations: Readonly<Record<EndpointName, Operation>> = {
   upload: { summary: 'Upload user profiles and events', request: 'upload', answer: 'write' },
   subscribe: { summary: 'Set subscription status', request: 'subscribe', answer: 'write' },
@@ -41,7 +41,7 @@ const parameterSchemas: Readonly<Record<string, z.ZodType>> = {
   profile: z.boolean(),
 };
 
-/** The OpenAPI 3.1 document of the eight endpoints, made of the schemas and of the parameters that are played. */
+/** Generates the OpenAPI 3.1 document of the eight endpoints from the schemas and the supported parameters. */
 export function openApiDocument(url: string, headerPrefix: string) {
   const { accountId, passcode } = headerNames(headerPrefix);
   const byPath: Record<string, Record<string, object>> = {};
@@ -55,7 +55,7 @@ export function openApiDocument(url: string, headerPrefix: string) {
     info: {
       title: 'Profile, Event and Subscription REST API',
       version: '1',
-      description: 'As the local service of engagectl plays it.',
+      description: 'As implemented by the local service of engagectl.',
     },
     servers: [{ url }],
     security: [{ accountId: [], passcode: [] }],
@@ -74,7 +74,7 @@ function operationObject(name: EndpointName, { summary, request, answer }: Opera
     operationId: name,
     summary,
     parameters: supportedParameters[name]
-      // Some clients open an export by GET, with the body as a parameter.
+      // Undocumented alternative of some clients: the body as a parameter of a GET.
       .filter(
         (parameter) =>
           parameter !== 'query' && (request !== undefined || !(parameter in parameterSchemas)),
@@ -91,23 +91,23 @@ function operationObject(name: EndpointName, { summary, request, answer }: Opera
     responses: {
       200: {
         description:
-          'Done, or refused: a body with status fail counts as the HTTP status that its code says',
+          'Success, or an error: a body with status fail counts as the HTTP status of its code',
         content: json(z.union([answerSchemas[answer], answerSchemas.fail])),
       },
-      default: { description: 'Refused as a whole', content: json(answerSchemas.fail) },
+      default: { description: 'The whole request is rejected', content: json(answerSchemas.fail) },
     },
   };
 }
 
 const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonSchema(schema) } });
 
-/** OpenAPI 3.1 takes JSON Schema as it is; the dialect is named once for all. */
+/** Converts to JSON Schema without `$schema`, which OpenAPI 3.1 implies. */
 function jsonSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema);
   return rest;
 }
 
-/** The shapes of requests and answers as zod schemas; a test holds them against what the service does. */
+// Schemas of requests and responses. A test compares them with what the service does.
 
 const keys = {
   identity: z.string().min(1).max(limits.identityLength).optional(),
@@ -133,7 +133,7 @@ const eventUpload = z.looseObject({
     .optional()
     .describe('flat; Items of Charged is a list of flat objects'),
 });
-/** In any case: the service does not mind. */
+/** Schema of a word in any case. */
 const word = (...words: string[]) =>
   z.string().regex(new RegExp(`^(${words.map(anyCase).join('|')})$`));
 const anyCase = (text: string): string =>

@@ -3,47 +3,47 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../clock.js';
 import type { EndpointName } from '../endpoints.js';
 
-/** A request of the API as it arrived, and what became of it. */
+/** A request of the API and its outcome. */
 export interface LoggedRequest {
-  /** Counts from 1, and goes on counting when the list is cleared. */
+  /** Sequence number from 1; clearing the log does not reset it. */
   readonly id: number;
   /** ISO 8601, by the service's clock. */
   readonly at: string;
-  /** Null for a path that is no endpoint. */
+  /** Null for other paths of `/1/`. */
   readonly endpoint: EndpointName | null;
   readonly method: string;
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly url: string;
   /** Without credentials. */
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** The body's text; undefined when there was none, or when it had to make room for later ones. */
+  /** Text of the body; undefined if there was none, or if it was dropped for newer ones. */
   body: string | undefined;
   bodyBytes: number;
-  /** HTTP status; null while there is no answer, or when the connection broke first. */
+  /** HTTP status; null before the response, and if the connection broke first. */
   status: number | null;
-  /** Milliseconds to the end of the answer, or to that of the connection; null until then. */
+  /** Milliseconds until the response, or the connection, ended; null before that. */
   ms: number | null;
-  /** The id of the fault rule that was played. */
+  /** Id of the fault rule that was applied. */
   fault: number | null;
 }
 
 const mostRequests = 1000;
-/** Characters of all bodies together, unless the options say otherwise. */
+/** Default limit of all bodies together, in characters. */
 const usualText = 16 * 1024 * 1024;
 
 interface RequestLogOptions {
   readonly headerPrefixes: readonly string[];
-  /** Milliseconds since 1970: the world's time, by which answers are measured. */
+  /** System time in milliseconds since 1970, to measure durations. */
   readonly now: () => number;
-  /** The service's time. */
+  /** The clock of the service, for timestamps. */
   readonly clock: Clock;
-  /** Characters of all bodies together that are kept. */
+  /** Limit of all bodies together, in characters. */
   readonly mostText: number | undefined;
-  /** Told of each request when it is over. */
+  /** Called for each request when it is finished. */
   readonly onRequest: ((seen: LoggedRequest) => void) | undefined;
 }
 
-/** The latest 1000 requests of the API, with their bodies as long as these have place in 16 MiB. */
+/** The latest 1000 requests of the API, and their bodies within a limit. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #secret: ReadonlySet<string>;
@@ -57,7 +57,7 @@ export class RequestLog {
     this.#secret = new Set([...names, 'authorization', 'cookie'].map((name) => name.toLowerCase()));
   }
 
-  /** Notes a request whose head has arrived. */
+  /** Adds a request whose head has arrived. */
   arrived(
     request: IncomingMessage,
     response: ServerResponse,
@@ -101,7 +101,7 @@ export class RequestLog {
     }
   }
 
-  /** Those after the id, of one endpoint or of all, oldest first. */
+  /** Returns the requests after an id, of one endpoint or all, oldest first. */
   list({ endpoint, since = 0 }: { endpoint?: EndpointName; since?: number } = {}): LoggedRequest[] {
     return this.#seen.filter(
       (seen) => seen.id > since && (endpoint === undefined || seen.endpoint === endpoint),

@@ -30,29 +30,29 @@ import {
 import type { LoggedRequest } from './request-log.js';
 import type { Route } from '../router.js';
 
-/** `GET /_local/calls?since=`: calls placed from this time (milliseconds since 1970) on, oldest first. */
+/** Handles `GET /_local/calls?since=`: calls placed since this time (milliseconds since 1970), oldest first. */
 export const listCalls: ControlHandler = ({ query }, { store }) => {
   const since = integerParameter(query, 'since', { fallback: 0 });
   return `{"calls":[${[...(recordsSince(store, since) ?? [])].join(',')}]}`;
 };
 
-/** `GET /_local/calls/account`: what a client of the calling system needs; null where no calls are routed. */
+/** Handles `GET /_local/calls/account`: the calling account, or null if calls are not routed. */
 const showCallingAccount: ControlHandler = (_, { calls }) => {
   if (!calls) return '{"account":null}';
   const { accountId, apiKey } = calls.router.rules;
   return JSON.stringify({ account: { accountId, apiKey } });
 };
 
-/** `GET /_local/openapi.json` (contract §10). */
+/** Handles `GET /_local/openapi.json` (contract §10). */
 const showOpenApi: ControlHandler = async ({ origin }, { options }) => {
-  // zod takes 50 ms to load.
+  // Loaded on demand: zod takes 50 ms.
   const { openApiDocument } = await import('./openapi.js');
   return JSON.stringify(openApiDocument(origin, options.headerPrefixes[0] ?? defaultHeaderPrefix));
 };
 
-/** Answers the rule with its id. */
+/** Handles `POST /_local/faults`; returns the rule with its id. */
 const addFault: ControlHandler = async ({ body }, { faults }) => {
-  // zod takes 50 ms to load, and most services never see a rule.
+  // Loaded on demand: zod takes 50 ms.
   const { parseFaultRule } = await import('./fault-rule-schema.js');
   return JSON.stringify(faults.add(parseFaultRule(body)));
 };
@@ -87,7 +87,7 @@ const clearRequests: ControlHandler = (_, { requests }) => {
   return done;
 };
 
-/** With the body as it was sent, so that no number changes; as a text when it is not JSON. */
+/** Formats a request with its body as sent, to preserve numbers; as a string if it is not JSON. */
 function seenText({ body, ...seen }: LoggedRequest): string {
   const text = JSON.stringify(seen);
   return body === undefined
@@ -103,14 +103,14 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Needs no credentials: who watches a container has none. */
+/** Health checks of containers have no credentials. */
 const health: Route = {
   method: 'GET',
   path: '/_local/health',
   answer: async (exchange) => sendJson(exchange, 200, done),
 };
 
-/** What a test asks of the service beside the API (contract §10). */
+/** Control endpoints for tests (contract §10). */
 export const controlRoutes: readonly Route[] = [
   health,
   controlRoute('GET', '/_local/requests', listRequests),

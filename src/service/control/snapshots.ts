@@ -5,23 +5,23 @@ import type { ServiceContext } from '../service.js';
 export const listSnapshots: ControlHandler = (_, { snapshots }) =>
   JSON.stringify({ snapshots: snapshots.list() });
 
-/** `PUT /_local/snapshots/<name>` keeps the data as it is now; an older one of this name goes. */
-export const saveSnapshot: ControlHandler = async ({ rest }, { snapshots, turns }) => {
+/** Handles `PUT /_local/snapshots/<name>`: saves the data, replacing a snapshot of this name. */
+export const saveSnapshot: ControlHandler = async ({ rest }, { snapshots, mutex }) => {
   const name = validSnapshotName(rest);
-  await turns.take(() => snapshots.save(name));
+  await mutex.run(() => snapshots.save(name));
   return done;
 };
 
-/** `POST /_local/snapshots/<name>/restore` makes the data what it was then. */
+/** Handles `POST /_local/snapshots/<name>/restore`: replaces the data with that of a snapshot. */
 export const restoreSnapshotRoute: ControlHandler = async ({ rest }, service) => {
   const [, name] = /^(.*)\/restore$/.exec(rest) ?? [];
   if (name === undefined)
-    throw requestError(404, 'a snapshot can be restored: POST …/<name>/restore');
-  if (!(await service.turns.take(() => restoreSnapshot(service, name)))) throw unknown(name);
+    throw requestError(404, 'Not found: to restore a snapshot, POST …/<name>/restore');
+  if (!(await service.mutex.run(() => restoreSnapshot(service, name)))) throw unknown(name);
   return done;
 };
 
-/** False: there is none of this name. Throws the Refusal 400 for what is no name, 409 for a file that cannot be read. */
+/** Returns false if the snapshot does not exist. Throws RequestError 400 for an invalid name, 409 for an unreadable file. */
 export function restoreSnapshot(service: ServiceContext, name: string): boolean {
   const checked = validSnapshotName(name);
   try {
@@ -31,10 +31,7 @@ export function restoreSnapshot(service: ServiceContext, name: string): boolean 
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (!/^(EFORMAT|SQLITE_(NOTADB|CORRUPT|CANTOPEN))/.test(code)) throw error;
-    throw requestError(
-      409,
-      `the snapshot ${name} cannot be restored: ${message}; nothing has changed`,
-    );
+    throw requestError(409, `cannot restore the snapshot ${name}: ${message}; nothing has changed`);
   }
 }
 
@@ -43,28 +40,28 @@ export const deleteSnapshot: ControlHandler = ({ rest }, { snapshots }) => {
   return done;
 };
 
-const unknown = (name: string) => requestError(404, `there is no snapshot ${name}`);
+const unknown = (name: string) => requestError(404, `snapshot ${name} does not exist`);
 
-/** It becomes a file's name. */
+/** Returns the name, which becomes a file name; throws RequestError 400 if it is invalid. */
 export function validSnapshotName(name: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name;
   throw badRequest('name', `"${name}" is not 1 to 64 letters, digits, - and _`);
 }
 
-/** Back to the seed: data, calls and registrations, faults, requests seen and the clock. Snapshots stay. */
+/** Resets data, calls, registrations, faults, the request log and the clock to the seed. Keeps snapshots. */
 export async function resetService(service: ServiceContext): Promise<string> {
-  const { store, faults, requests, clock, lag, turns } = service;
+  const { store, faults, requests, clock, lag, mutex } = service;
   faults.clear();
   requests.clear();
   clock.release();
-  await turns.take(() => {
+  await mutex.run(() => {
     lag.clear();
     replaceData(service, () => store.clear());
-    return service.plantSeed();
+    return service.loadSeed();
   });
   return done;
 }
 
-/** Changes all data at once, which nobody may work with meanwhile. */
+/** Replaces all data; restarts the calling system, which caches some of it. */
 const replaceData = <Result>({ calls }: ServiceContext, change: () => Result): Result =>
   calls ? calls.restart(change) : change();

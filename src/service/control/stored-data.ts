@@ -12,10 +12,7 @@ import type { Database } from '../store/database.js';
 
 const mostEvents = 1000;
 
-/**
- * `GET /_local/events?event=&identity=&after=&limit=`: the latest first, of one name or user or of all.
- * `next` is where to go on: the next `after`.
- */
+/** Handles `GET /_local/events?event=&identity=&after=&limit=`: latest first. Pass `next` as the next `after`. */
 export const listEvents: ControlHandler = ({ query }, service) => {
   const limit = integerParameter(query, 'limit', { fallback: 100, most: mostEvents });
   const name = query.get('event') ?? undefined;
@@ -40,7 +37,7 @@ const eventsText = ({ store }: ServiceContext, wanted: EventQuery): string[] =>
 function placeOf(text: string | null): ListedEvent | undefined {
   if (text === null) return undefined;
   const [, ts, event, id] = /^(\d{1,11})\.(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  if (ts === undefined) throw badRequest('after', `"${text}" is not the "next" of an answer`);
+  if (ts === undefined) throw badRequest('after', `"${text}" is not the "next" of a response`);
   return { ts: Number(ts), event: Number(event), id: Number(id) } as ListedEvent;
 }
 
@@ -58,8 +55,8 @@ function eventText({ name, ts, identity, object_id: objectId, props }: ListedEve
 const mostUsers = 500;
 
 /**
- * `GET /_local/profiles?q=&after=&limit=`: users whose identity, email or objectId begins with `q`, or
- * all of them, in the order in which they came. `next` is where to go on: the next `after`.
+ * Handles `GET /_local/profiles?q=&after=&limit=`: users whose identity, email or objectId begins with `q`, in
+ * order of creation. Pass `next` as the next `after`.
  */
 export const listUsers: ControlHandler = ({ query }, service) => {
   const limit = integerParameter(query, 'limit', { fallback: 50, most: mostUsers });
@@ -73,15 +70,15 @@ export const listUsers: ControlHandler = ({ query }, service) => {
   return `{"profiles":[${records}]${next === undefined ? '' : `,"next":${next}`}}`;
 };
 
-/** `GET /_local/profiles/<identity>`: one user, with the latest events. */
+/** Handles `GET /_local/profiles/<identity>`: a user with the latest events. */
 export const showUser: ControlHandler = ({ rest }, service) => {
   const user = profileByKey(service.store, { kind: 'identity', value: rest });
-  if (!user) throw requestError(404, `nobody has the identity ${rest}`);
+  if (!user) throw requestError(404, `no user has the identity ${rest}`);
   const events = eventsText(service, { profile: user.id, limit: 100 });
   return `${userText(service, user.id).slice(0, -1)},"latestEvents":[${events.join(',')}]}`;
 };
 
-/** The record of endpoint 5, with `reachability` and the number under which the service has the user. */
+/** Formats the record of endpoint 5 with `reachability` and the internal id of the user. */
 function userText(service: ServiceContext, id: number): string {
   const sql = profileRecordSql({ app: 1, summaries: 1, properties: 1 }, 'verbatim');
   const text = readRecords(service, sql, 'profiles p WHERE p.id = ?', [id]).toString();
@@ -90,8 +87,8 @@ function userText(service: ServiceContext, id: number): string {
 }
 
 /**
- * `GET /_local/subscriptions?after=&limit=`: the addresses that are Unsubscribed, in order; all others are
- * Subscribed. `next` is where to go on: the next `after`.
+ * Handles `GET /_local/subscriptions?after=&limit=`: unsubscribed addresses, in order. Pass `next` as the next
+ * `after`.
  */
 export const listSubscriptions: ControlHandler = ({ query }, { store }) => {
   const limit = integerParameter(query, 'limit', { fallback: 100, most: 1000 });
@@ -116,14 +113,14 @@ interface User {
 }
 
 interface Reachability {
-  /** Null: the user has no address of this channel. */
+  /** Null if the user has no address for this channel. */
   readonly address: string | null;
   readonly addressLevel: 'Subscribed' | 'Unsubscribed';
   readonly userLevel: 'Subscribed' | 'Unsubscribed';
   readonly isReachable: boolean;
 }
 
-/** Whether the user may be reached by each channel (specification, Reachability). */
+/** Determines whether the user is reachable by each channel (specification, Reachability). */
 export function reachabilityOf(user: User): Record<keyof typeof channels, Reachability> {
   const { email = null, phone = null, profileData = {} } = user;
   const of = (channel: keyof typeof channels, address: string | null): Reachability => {
@@ -141,16 +138,16 @@ export function reachabilityOf(user: User): Record<keyof typeof channels, Reacha
 }
 
 const secondsOfDay = 86_400;
-/** Read at a time; others are served in between. */
+/** Events to count before yielding to other requests. */
 const chunkEvents = 5000;
 
 /**
- * `GET /_local/events/days?event=`: how many events there are on each day (UTC, days since 1970) that has
- * some, of one name or of all; and all names.
+ * Handles `GET /_local/events/days?event=`: the number of events on each day (UTC, days since 1970), of one name
+ * or all, and all event names.
  */
 export const countEventsByDay: ControlHandler = async ({ query }, { store }) => {
   const wanted = query.get('event') ?? '';
-  // As JSON: a text that comes from the store itself ends before a NUL in it.
+  // As JSON, because libsql truncates plain text at NUL.
   const known = store
     .all<{ id: number; name: string }>(
       'SELECT id, json_quote(name) AS name FROM event_names ORDER BY event_names.name',
@@ -181,18 +178,18 @@ async function countInto(days: Map<number, number>, store: Database, event: numb
   }
 }
 
-const mostLooked = 1000;
+const mostExports = 1000;
 
 /**
- * `GET /_local/cursors`: of the latest 1000 exports those whose cursors are still answered, the latest first.
- * `event` is null for a standard event that nobody has done; `batch` 0 is a page of everything.
+ * Handles `GET /_local/cursors`: valid cursors among the latest 1000 exports, latest first. `event` is null for a
+ * standard event that never occurred; `batch` 0 means unlimited.
  */
 export const listCursors: ControlHandler = (_, { store, clock }) => {
-  // The name as JSON: a text that comes from the store itself ends before a NUL in it.
+  // The name as JSON, because libsql truncates plain text at NUL.
   const latest = store.all<Export & { readonly name: string }>(
     `SELECT x.*, json_quote(n.name) AS name FROM exports x LEFT JOIN event_names n ON n.id = x.event
      ORDER BY x.id DESC LIMIT ?`,
-    [mostLooked],
+    [mostExports],
   );
   const now = clock.now();
   const cursors = latest

@@ -13,10 +13,10 @@ import {
 import type { Database } from '../store/database.js';
 import type { Endpoint } from './rest-route.js';
 
-/** Endpoint 8. The real service queues this; here it is done when the answer arrives. */
+/** Handles endpoint 8. Deployments queue a demerge; here it is complete when the response is sent. */
 export const demergeUserProfiles: Endpoint = ({ body }, { store, lag }) => {
   const identities = identitiesOf(body);
-  lag.carryOut(() =>
+  lag.schedule(() =>
     store.transaction(() => {
       for (const value of identities) {
         const profile = profileByKey(store, { kind: 'identity', value });
@@ -39,8 +39,8 @@ function identitiesOf(body: string | undefined): string[] {
 }
 
 /**
- * Every identity and every device becomes a profile of its own with a copy of the data, devices
- * without an identity. The first identity stays where it is and keeps the events.
+ * Makes every identity and every device a profile with a copy of the data; devices have no identity. The
+ * first identity keeps its profile and the events.
  */
 function splitProfile(store: Database, profile: StoredProfile): void {
   const [first, ...leaving] = keysOf(profile).filter(({ kind }) => kind !== 'social');

@@ -26,19 +26,19 @@ import { notSupported, wellFormed } from './read-request.js';
 import type { ServiceContext } from '../service.js';
 import type { RestRequest } from './rest-route.js';
 
-/** The export, and after which record its next page begins. */
+/** An export and the record before its next page. */
 export interface Cursor extends Position {
   readonly export: number;
 }
 
 /**
- * Signed, base64, percent-encoded. Its length always leaves padding, so that a client that
- * decodes it, or encodes it again, is found out.
+ * Encodes a cursor: signed, base64, percent-encoded. Its length always requires base64 padding, so a
+ * client that decodes the cursor or encodes it twice is detected.
  */
 const encodeCursor = (cursor: Cursor, secret: Uint8Array): string =>
   encodeURIComponent(base64Of(cursor, secret));
 
-/** A cursor as it stands in the URL; undefined when it is corrupt or encoded twice. */
+/** Decodes a cursor as written in the URL; undefined if it is corrupt or encoded twice. */
 function decodeCursor(text: string, secret: Uint8Array): Cursor | undefined {
   const base64 = decodePercent(text, '');
   const position = Buffer.from(base64, 'base64').subarray(signatureBytes).toString();
@@ -58,14 +58,14 @@ function base64Of({ export: exportId, ts, id }: Cursor, secret: Uint8Array): str
   return bytes.toString('base64');
 }
 
-/** Endpoints 3 and 6: checks what is asked for, and fixes the newest event the pages will show. */
+/** Handles endpoints 3 and 6: validates the request and fixes the newest event that the pages include. */
 export function openCursor(
   kind: Export['kind'],
   { query, body }: RestRequest,
   { store, zone, clock, options }: ServiceContext,
 ): ApiResponse {
   const inQuery = query.get('query');
-  const { name, from, to } = wantedOf(inQuery === null ? body : wellFormed(inQuery));
+  const { name, from, to } = parseExportQuery(inQuery === null ? body : wellFormed(inQuery));
   if (kind === 'events' && unexportable.has(name)) {
     throw requestError(400, 'Export not allowed for this event');
   }
@@ -86,14 +86,14 @@ export function openCursor(
     opened_at: time,
     used_at: time,
   });
-  // Before every record.
+  // The position before the first record.
   const cursor = encodeCursor({ export: id, ts: -1, id: 0 }, store.cursorSecret);
   return success({ cursor: JSON.stringify(cursor) });
 }
 
 const unexportable = new Set<string>(unexportableEvents);
 
-/** The standard events of endpoints 3 and 6: known before anybody does them. */
+/** Standard events of endpoints 3 and 6: valid names even before anybody performed them. */
 const standardEvents = new Set([
   'App Launched',
   'App Installed',
@@ -105,15 +105,15 @@ const standardEvents = new Set([
   'UTM Visited',
 ]);
 
-/** No event has this id: the range is empty. */
+/** Returns an id that no event has, so the range is empty. */
 function standardEvent(name: string): { readonly id: number; readonly newest: number } {
   if (!standardEvents.has(name)) throw requestError(400, `Invalid event : ${name}`);
   return { id: 0, newest: 0 };
 }
 
-function wantedOf(text: string | undefined): { name: string; from: Day; to: Day } {
+function parseExportQuery(text: string | undefined): { name: string; from: Day; to: Day } {
   const members = isObject(text) ? parseMembers(text) : undefined;
-  for (const key of members?.keys() ?? []) refuseFilter(key);
+  for (const key of members?.keys() ?? []) rejectUnknownFilter(key);
   const name = stringOf(members?.get('event_name'));
   const from = dayOfText(members?.get('from'));
   const to = dayOfText(members?.get('to'));
@@ -121,8 +121,8 @@ function wantedOf(text: string | undefined): { name: string; from: Day; to: Day 
   return { name, from, to };
 }
 
-/** A filter that is passed over would answer with too many records. */
-function refuseFilter(key: string): void {
+/** Rejects unknown members: ignoring a filter would return too many records. */
+function rejectUnknownFilter(key: string): void {
   if (key === 'cursor')
     throw requestError(
       400,
@@ -136,7 +136,7 @@ function dayOfText(text = ''): Day | undefined {
   return dayOf(Number(year), Number(month), Number(day));
 }
 
-/** A parameter that is true (1) or false (0), in any case; throws the Refusal 400 for another value. */
+/** Parses `true` (1) or `false` (0) in any case; throws RequestError 400 for other values. */
 function flagOf(query: URLSearchParams, name: string, fallback: 0 | 1): number {
   const value = query.get(name)?.toLowerCase();
   if (value === undefined) return fallback;
@@ -144,14 +144,14 @@ function flagOf(query: URLSearchParams, name: string, fallback: 0 | 1): number {
   return Number(value === 'true');
 }
 
-/** Records of a page: a multiple of 23; below 23 all of them at once (0). */
+/** Returns the page size: rounded down to a multiple of 23; 0 (unlimited) below 23. */
 function batchOf(text: string | null): number {
   if (text === null) return limits.batchSize;
   if (!/^\d{1,4}$/.test(text) || Number(text) > limits.batchSizeMaximum) throw malformed();
   return Math.floor(Number(text) / limits.batchStep) * limits.batchStep;
 }
 
-/** Endpoints 4 and 7. The same cursor always begins the same page. */
+/** Handles endpoints 4 and 7. A cursor can be read again and returns the same page. */
 export async function readPage(
   kind: Export['kind'],
   text: string,

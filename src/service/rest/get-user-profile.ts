@@ -3,7 +3,7 @@ import { profileByEmail, profileByKey } from '../store/profiles.js';
 import { profileRecordSql, readRecords } from '../store/record-json.js';
 import type { Endpoint } from './rest-route.js';
 
-/** Endpoint 5: by exactly one of email, identity, objectId. No such user: success without `record`. */
+/** Handles endpoint 5: exactly one of email, identity, objectId. An unknown user returns success without `record`. */
 export const getUserProfile: Endpoint = ({ query }, service) => {
   const { store, variants } = service;
   const [by, ...others] = (['email', 'identity', 'objectId'] as const).filter((name) =>

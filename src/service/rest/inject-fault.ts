@@ -18,27 +18,27 @@ type Action = NonNullable<ActiveRule['action']>;
 interface FaultContext {
   readonly response: ServerResponse;
   readonly service: ServiceContext;
-  /** Processes the request; its answer, or a Refusal that it rejects with. */
-  readonly carryOut: () => Promise<ApiResponse>;
+  /** Processes the request. Rejects with a RequestError. */
+  readonly processRequest: () => Promise<ApiResponse>;
   readonly rule: ActiveRule;
 }
 
-/** Deals with a request as the rule says. Throws Refusals like any handler. */
+/** Handles a request according to a fault rule. Throws RequestError like any handler. */
 export async function injectFault(
   rule: ActiveRule,
   { response }: Exchange,
   service: ServiceContext,
-  carryOut: () => Promise<ApiResponse>,
+  processRequest: () => Promise<ApiResponse>,
 ): Promise<void> {
   const { answer, action, delayMs = 0 } = rule;
   const gone = disconnectSignal(response, service);
   if (action !== 'drip' && !(await waited(delayMs, response, gone))) return;
   if (answer) sendGiven(response, answer);
-  else if (action) await actions[action]({ response, service, carryOut, rule });
-  else await sendResponse(response, await carryOut(), service);
+  else if (action) await actions[action]({ response, service, processRequest, rule });
+  else await sendResponse(response, await processRequest(), service);
 }
 
-/** False when the client has gone, or the service closes, in the meantime. */
+/** Returns false if the client disconnects or the service closes while waiting. */
 async function waited(
   milliseconds: number,
   response: ServerResponse,
@@ -69,22 +69,22 @@ function sendGiven(
 
 const actions: Readonly<Record<Action, (scene: FaultContext) => Promise<void> | void>> = {
   'reset-before': ({ response }) => reset(response),
-  'reset-after': async ({ response, carryOut }) => {
-    await carryOut();
+  'reset-after': async ({ response, processRequest }) => {
+    await processRequest();
     reset(response);
   },
   hang: async ({ response, service }) => {
     await once(disconnectSignal(response, service), 'abort');
     response.destroy();
   },
-  cut: async ({ response, service, carryOut }) => {
-    const bytes = head(response, responseText(await carryOut(), service.variants));
+  cut: async ({ response, service, processRequest }) => {
+    const bytes = head(response, responseText(await processRequest(), service.variants));
     response.write(bytes.subarray(0, bytes.length / 2));
     await new Promise((resolve) => response.socket?.write('', resolve));
     response.destroy();
   },
-  drip: async ({ response, service, carryOut, rule: { delayMs = 100 } }) => {
-    const bytes = head(response, responseText(await carryOut(), service.variants));
+  drip: async ({ response, service, processRequest, rule: { delayMs = 100 } }) => {
+    const bytes = head(response, responseText(await processRequest(), service.variants));
     const gone = disconnectSignal(response, service);
     for (let at = 0; at < bytes.length; at++) {
       if (!(await waited(delayMs, response, gone))) return;
@@ -100,20 +100,20 @@ const actions: Readonly<Record<Action, (scene: FaultContext) => Promise<void> | 
   'expire-cursor': ({ service: { variants } }) => {
     throw expiredCursor(variants);
   },
-  'lie-counts': async ({ response, service, carryOut }) => {
-    const { httpStatus, members } = await carryOut();
+  'lie-counts': async ({ response, service, processRequest }) => {
+    const { httpStatus, members } = await processRequest();
     const processed = String(Number(members['processed']) + 1);
     await sendResponse(response, { httpStatus, members: { ...members, processed } }, service);
   },
 };
 
-/** A reset instead of a regular end; of TLS just the end, which is as sudden to who reads. */
+/** Resets the connection. A TLS connection is destroyed, which looks the same to the client. */
 function reset({ socket }: ServerResponse): void {
   if (socket?.constructor === Socket) socket.resetAndDestroy();
   else socket?.destroy();
 }
 
-/** Sends the head of an answer with this text; the body as bytes. */
+/** Writes the head of a response with this body; returns the body as bytes. */
 function head(response: ServerResponse, text: string): Buffer {
   const bytes = Buffer.from(text);
   response.writeHead(200, {

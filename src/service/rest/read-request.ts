@@ -10,7 +10,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ServiceOptions } from '../service.js';
 import type { EndpointName } from '../endpoints.js';
 
-/** Compares both headers in a time that tells nothing about them; throws the Refusal 401. */
+/** Compares both credentials in constant time; throws RequestError 401. */
 export function authenticate(headers: IncomingHttpHeaders, options: ServiceOptions): void {
   const names = options.headerPrefixes.map(headerNames);
   const sent = (which: 'accountId' | 'passcode') =>
@@ -28,8 +28,8 @@ const matches = (sent: string | string[] | undefined, expected: string): boolean
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
- * The body as well-formed JSON; undefined when it is empty. Throws the Refusals 400, 413 and 415,
- * and 408 when it takes too long. `arrived` is told its text before that is looked at.
+ * Reads the body as well-formed JSON; undefined if it is empty. Throws RequestError 400, 413 and 415,
+ * and 408 after `withinMs`. `arrived` is called with the text before it is validated.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -53,12 +53,12 @@ export async function readBody(
   return wellFormed(text);
 }
 
-/** More than any batch of records: what is nested deeper, or has more values, would take seconds and gigabytes to read. */
+/** More than any valid body has. Parsing deeper or larger values would take seconds and gigabytes. */
 const mostOfBody = { depth: 256, values: 1_000_000 };
 
 export const fitsBody = (body: Buffer): boolean => new JsonSize().fits(body, mostOfBody);
 
-/** The bytes are counted beyond the limit, too, but not kept. */
+/** Collects the body. Bytes beyond the limit are counted but not kept. */
 async function chunksOf(request: IncomingMessage): Promise<{ chunks: Buffer[]; bytes: number }> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -69,7 +69,7 @@ async function chunksOf(request: IncomingMessage): Promise<{ chunks: Buffer[]; b
   return { chunks, bytes };
 }
 
-/** A body that drips would have its place for ever. */
+/** Rejects after a deadline, so a stalled body does not hold its concurrency slot forever. */
 async function inTime<Result>(reading: Promise<Result>, milliseconds: number): Promise<Result> {
   const done = new AbortController();
   const late = delay(milliseconds, undefined, { signal: done.signal, ref: false }).then(() => {
@@ -79,14 +79,14 @@ async function inTime<Result>(reading: Promise<Result>, milliseconds: number): P
     return await Promise.race([reading, late]);
   } finally {
     done.abort();
-    // Whichever lost ends in an error that is nobody's.
+    // Prevents an unhandled rejection of the promise that lost the race.
     void Promise.allSettled([reading, late]);
   }
 }
 
 const jsonInUtf8 = /^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i;
 
-/** The text without blanks around it; throws the Refusal 400 unless it is JSON. */
+/** Returns the text without surrounding blanks; throws RequestError 400 if it is not JSON. */
 export function wellFormed(text: string): string {
   const trimmed = text.trim();
   try {
@@ -99,7 +99,7 @@ export function wellFormed(text: string): string {
 
 const parts = ['batch_size', 'app', 'events', 'profile'];
 
-/** The parameters that the service plays (specification, Endpoints 1 to 8; service-facts, Cursors). */
+/** Supported URL parameters (specification, Endpoints 1 to 8; service-facts, Cursors). */
 export const supportedParameters: Readonly<Record<EndpointName, readonly string[]>> = {
   upload: ['dryRun'],
   subscribe: ['dryRun'],
@@ -111,20 +111,20 @@ export const supportedParameters: Readonly<Record<EndpointName, readonly string[
   demerge: [],
 };
 
-/** Throws the Refusal 501: who sent it would take an answer for what it is not. */
-export function refuseUnsupported(endpoint: EndpointName, query: URLSearchParams): void {
+/** Throws RequestError 501 for other parameters: a response that ignores them would mislead the client. */
+export function rejectUnsupported(endpoint: EndpointName, query: URLSearchParams): void {
   for (const name of query.keys())
     if (!supportedParameters[endpoint].includes(name))
       throw notSupported(`the parameter "${name}"`);
 }
 
-/** The Refusal for what deployments may have and this service does not. */
+/** Creates the error for a feature that deployments may have and this service does not simulate. */
 export const notSupported = (what: string) =>
-  requestError(501, `This local service does not play ${what}`);
+  requestError(501, `The local service does not simulate ${what}`);
 
-/** Throws the Refusal 400 for a value that could be meant either way. */
+/** Throws RequestError 400 for an ambiguous value. */
 export function isDryRun(query: URLSearchParams): boolean {
   const value = query.get('dryRun') ?? '0';
-  if (value !== '0' && value !== '1') throw requestError(400, 'dryRun is 1, or it is left out');
+  if (value !== '0' && value !== '1') throw requestError(400, 'dryRun must be 0 or 1');
   return value === '1';
 }

@@ -15,13 +15,13 @@ import {
 } from '../raw-json.js';
 import { isEmail, isPhone } from '../store/addresses.js';
 
-/** Thrown for a record that is not processed (service-facts, Codes per record): nothing of it is stored then. */
+/** Thrown for a rejected record, of which nothing is stored (service-facts, Codes per record). */
 export class RecordError extends Error {
   readonly code: number;
 
   constructor(code: number, text: string) {
     super(text);
-    this.name = 'RecordFault';
+    this.name = 'RecordError';
     this.code = code;
   }
 }
@@ -47,7 +47,7 @@ const eventFaults = {
 
 const reserved = new Set<string>(reservedEventNames);
 
-/** `props`: evtData as JSON text. Throws its RecordFault. */
+/** Validates an event; `props` is evtData as JSON text. Throws RecordError. */
 export function checkEvent(name: string, props: string): void {
   if (name === '') throw eventFaults.noName;
   if (reserved.has(name)) throw eventFaults.reservedName;
@@ -72,14 +72,14 @@ const isFlatObject = (text: string): boolean =>
 
 interface Operator {
   readonly accepts: (operand: string) => boolean;
-  /** The field's new JSON text; undefined deletes the field. */
+  /** Returns the new JSON text of the field; undefined deletes the field. */
   readonly apply: (current: string | undefined, operand: string) => string | undefined;
 }
 
 const isFiniteNumber = (text: string): boolean => isNumber(text) && Number.isFinite(Number(text));
 const isStrings = (text: string): boolean => isArray(text) && parseElements(text).every(isString);
 
-/** The operators of profileData (service-facts, Upload), on JSON texts. */
+/** Operators of profileData (service-facts, Upload), on JSON texts. */
 const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ['$set', { accepts: isStrings, apply: (_, operand) => multiValue(parseElements(operand)) }],
   ['$add', { accepts: isStrings, apply: addStrings }],
@@ -99,7 +99,7 @@ function isValidOperator(value: string): boolean {
   return parseMembers(value).size === 1 && operators.get(name)?.accepts(operand) === true;
 }
 
-/** The field's new JSON text; undefined: it is gone. `value`: plain, or an operator that is valid. */
+/** Returns the new JSON text of a field; undefined deletes it. `value`: plain, or a valid operator. */
 export function applyOperator(current: string | undefined, value: string): string | undefined {
   if (!isOperator(value)) return isStrings(value) ? multiValue(parseElements(value)) : value;
   const [[name, operand] = ['', '']] = parseMembers(value);
@@ -115,17 +115,17 @@ function removeStrings(current: string | undefined, operand: string): string {
   return multiValue(stringsOf(current).filter((text) => !removed.has(text)));
 }
 
-/** Distinct strings, the latest 100 of them. */
+/** Returns the distinct strings, at most the last 100. */
 const multiValue = (strings: readonly string[]): string =>
   `[${[...new Set(strings)].slice(-limits.multiValueStrings).join(',')}]`;
 
-/** A single string counts as a multi-value of one. */
+/** Returns the strings of a multi-value. A single string counts as a multi-value of one. */
 function stringsOf(current: string | undefined): string[] {
   if (isString(current)) return [current];
   return current !== undefined && isStrings(current) ? parseElements(current) : [];
 }
 
-/** Whole numbers are added exactly, however large; a field that is no number counts as 0. */
+/** Adds whole numbers exactly, of any size. A field that is not a number counts as 0. */
 function sum(current: string | undefined, operand: string, sign: 1 | -1): string {
   const start = isNumber(current) ? current : '0';
   if (isInteger(start) && isInteger(operand)) {
@@ -144,7 +144,7 @@ const isInteger = (text: string): boolean => /^-?\d+$/.test(text);
 const profileFault = (code: number, what: string) =>
   new RecordError(code, `Profile data is incorrect. ${what}`);
 
-/** No code is listed for these: they get that of a wrong structure. */
+/** Faults without a documented code use that of a wrong structure. */
 const structure = (what: string) => profileFault(recordCodes.eventStructure, what);
 const profileFaults = {
   key: structure('A key is longer than 120 bytes.'),
@@ -153,7 +153,7 @@ const profileFaults = {
   operatorOnDefault: structure('An operator other than $delete is for custom fields.'),
 };
 
-/** What the field must be, and its fault when it is something else. */
+/** Validation of a field, with the code and text of its error. */
 type Rule = readonly [isValid: (text: string) => boolean, code: number, what: string];
 
 const oneOf =
@@ -162,7 +162,7 @@ const oneOf =
     words.includes(text);
 const isAge = (text: string): boolean => /^\d{1,3}$/.test(text) && Number(text) <= 150;
 
-/** The default fields (service-facts, Upload); without a rule anything goes. All other keys are custom, but flags. */
+/** Default fields (service-facts, Upload); undefined accepts any value. All other keys except flags are custom. */
 const defaultFields: ReadonlyMap<string, Rule | undefined> = new Map<string, Rule | undefined>([
   ['Name', undefined],
   ['DOB', undefined],
@@ -185,13 +185,13 @@ const defaultFields: ReadonlyMap<string, Rule | undefined> = new Map<string, Rul
   ],
 ]);
 
-/** Whether the field counts as one of the account's own. */
+/** Whether the field is a custom field of the account. */
 export const isCustomKey = (key: string): boolean =>
   !defaultFields.has(key) && !key.startsWith('MSG-');
 
 /**
- * `data`: the members of profileData. Throws the RecordFault of the first that is wrong; addresses are looked
- * at before all else (service-facts, Answers).
+ * Validates the members of profileData. Throws RecordError for the first invalid member; addresses are
+ * checked first (service-facts, Answers).
  */
 export function checkProfile(data: Members): void {
   for (const key of ['Email', 'Phone']) checkMember(key, data.get(key) ?? 'null');
@@ -201,7 +201,7 @@ export function checkProfile(data: Members): void {
   }
 }
 
-/** Nested objects, and arrays of anything, are kept as they are: nothing documented forbids them. */
+/** Accepts nested objects and arrays of any values: the specification does not forbid them. */
 function checkMember(key: string, value: string): void {
   if (isOperator(value)) checkOperator(key, value);
   else checkField(defaultFields.get(key), value);
@@ -210,13 +210,13 @@ function checkMember(key: string, value: string): void {
     throw profileFaults.value;
 }
 
-/** A default field is none of those that are lists or sums: an operator could only spoil it. */
+/** Rejects operators on default fields, because none of them is a list or a counter. */
 function checkOperator(key: string, value: string): void {
   if (!isValidOperator(value)) throw profileFaults.operator;
   if (defaultFields.has(key) && !isDeletion(value)) throw profileFaults.operatorOnDefault;
 }
 
-/** Null, which unsets a field, always passes. A CSV without types has an age as text. */
+/** Accepts null, which unsets a field, and numbers as text, as a CSV without types has them. */
 function checkField(rule: Rule | undefined, value: string): void {
   if (!rule || value === 'null') return;
   const [isValid, code, what] = rule;

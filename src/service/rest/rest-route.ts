@@ -3,7 +3,7 @@ import { requestErrorTexts } from '../../contract/error-codes.js';
 import { endpointPaths } from '../../contract/endpoints.js';
 import { endpointOf } from '../endpoints.js';
 import { disconnectSignal, requestError, sendResponse, type ApiResponse } from '../response.js';
-import { authenticate, refuseUnsupported, readBody } from './read-request.js';
+import { authenticate, rejectUnsupported, readBody } from './read-request.js';
 import { injectFault } from './inject-fault.js';
 import type { ServerResponse } from 'node:http';
 import type { LoggedRequest } from '../control/request-log.js';
@@ -11,17 +11,17 @@ import type { Exchange, Route } from '../router.js';
 import type { ServiceContext } from '../service.js';
 
 export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
-  /** Well-formed JSON without blanks around it, or undefined for a request without a body. */
+  /** Well-formed JSON without surrounding blanks; undefined for a request without a body. */
   readonly body: string | undefined;
 }
 
-/** Answers a request, or throws a Refusal. */
+/** Processes a request, or throws RequestError. */
 export type Endpoint = (
   request: RestRequest,
   service: ServiceContext,
 ) => ApiResponse | Promise<ApiResponse>;
 
-/** The route of an endpoint, with what all of them have: credentials, slots, failures, latency. */
+/** Creates the route of an endpoint, with credentials, concurrency limits, faults and latency. */
 export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoint): Route {
   return {
     method,
@@ -37,20 +37,20 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
         withinMs: service.options.bodyTimeoutMs,
       });
       if (seen && !(await isStillConnected(seen, response, service))) return;
-      await service.turns.next();
-      service.lag.catchUp();
+      await service.mutex.next();
+      service.lag.applyDue();
       const name = endpointOf(path, cursor !== undefined);
-      if (name) refuseUnsupported(name, query);
+      if (name) rejectUnsupported(name, query);
       const rule = name && service.faults.take({ endpoint: name, query, body });
-      const carryOut = () => answerOrFail(endpoint, { query, cursor, body }, service);
-      if (!rule) return sendResponse(response, await carryOut(), service);
+      const processRequest = () => answerOrFail(endpoint, { query, cursor, body }, service);
+      if (!rule) return sendResponse(response, await processRequest(), service);
       if (seen) seen.fault = rule.id;
-      await injectFault(rule, exchange, service, carryOut);
+      await injectFault(rule, exchange, service, processRequest);
     },
   };
 }
 
-/** Whether client and service are still there after what is done with the request before its answer. */
+/** Awaits `onArrival`. Returns false if the client disconnected or the service closed meanwhile. */
 async function isStillConnected(
   seen: LoggedRequest,
   response: ServerResponse,
@@ -63,7 +63,7 @@ async function isStillConnected(
   return !gone.aborted;
 }
 
-/** Held until the answer is out (service-facts, Limits); throws the Refusal 429 when none is left. */
+/** Takes a concurrency slot until the response is sent; throws RequestError 429 if none is free (service-facts, Limits). */
 function acquireSlot(
   path: string,
   response: ServerResponse,
@@ -78,7 +78,7 @@ function acquireSlot(
   response.once('close', () => inFlight.set(path, (inFlight.get(path) ?? 1) - 1));
 }
 
-/** The answer, or by the failure knob an error: before or after the request was processed. */
+/** Processes the request, or fails at the configured rate, before or after processing it. */
 async function answerOrFail(
   endpoint: Endpoint,
   request: RestRequest,

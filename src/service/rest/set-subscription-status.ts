@@ -8,7 +8,7 @@ import { RecordError } from './record-validation.js';
 import { writeRecords } from './write-records.js';
 import type { Endpoint } from './rest-route.js';
 
-/** Endpoint 2. `dryRun=1` answers the same and changes nothing. */
+/** Handles endpoint 2. `dryRun=1` returns the same response and changes nothing. */
 export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerSubscribe,
@@ -29,7 +29,7 @@ const faults = {
   ),
 };
 
-/** Reads one element of `d`, or throws its RecordFault. Words in any case. */
+/** Parses an element of `d`; types and statuses match in any case. Throws RecordError. */
 function checkSubscription(text: string): AddressFlag {
   if (!isObject(text)) throw faults.type;
   const record = parseMembers(text);

@@ -19,7 +19,7 @@ import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
 import type { Endpoint } from './rest-route.js';
 
-/** Endpoint 1: profiles and events. `dryRun=1` answers the same and changes nothing. */
+/** Handles endpoint 1: profiles and events. `dryRun=1` returns the same response and changes nothing. */
 export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerUpload,
@@ -32,7 +32,7 @@ export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
 
 type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
 
-/** Stores a checked record. Throws a RecordFault, and has stored nothing then. */
+/** Stores a validated record, or throws RecordError and stores nothing. */
 export function saveUpload(service: Stores, record: UploadRecord): void {
   const { store, clock, zone } = service;
   const now = Math.floor(clock.now() / 1000);
@@ -45,10 +45,10 @@ export function saveUpload(service: Stores, record: UploadRecord): void {
   if (name === 'Channel Unsubscribed' && isInForce) unsubscribeChannel(store, props);
 }
 
-/** Since this day the event is an Unsubscribe call (specification, Transitions). */
+/** First day on which the event acts as an Unsubscribe call (specification, Transitions). */
 const unsubscribingSince: Day = 20200113;
 
-/** What says that it is older than the profile fills its gaps alone, unless the variant has it overwrite. */
+/** Updates a profile. A record older than the profile only fills gaps, unless the variant says otherwise. */
 function saveProfile(
   { store, variants }: Stores,
   { keys, data, ts = Number.MAX_SAFE_INTEGER }: Extract<UploadRecord, { type: 'profile' }>,
@@ -64,9 +64,9 @@ function saveProfile(
 }
 
 /**
- * The Unsubscribe call that the event stands for (specification, Transitions). The names of its
- * properties are our reading: `Channel` (phone or sms, whatsapp, email) and `Address`. It acts on
- * the address and so on everybody who has it, not on the user who did the event.
+ * Applies the Unsubscribe call of a Channel Unsubscribed event (specification, Transitions). The property
+ * names are our interpretation: `Channel` (phone or sms, whatsapp, email) and `Address`. The call affects every
+ * user with the address, not the user of the event.
  */
 function unsubscribeChannel(store: Database, props: string): void {
   const members = parseMembers(props);
@@ -76,7 +76,7 @@ function unsubscribeChannel(store: Database, props: string): void {
   if (type && address !== undefined) setBlocked(store, { type, address, isBlocked: true });
 }
 
-/** A checked record of endpoint 1. */
+/** A validated record of endpoint 1. */
 type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
   | {
       readonly type: 'profile';
@@ -109,7 +109,7 @@ const faults = {
   ),
 };
 
-/** Reads one element of `d` of endpoint 1. Throws its first RecordFault. */
+/** Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first fault. */
 export function parseUploadRecord(text: string): UploadRecord {
   if (!isObject(text)) throw faults.type;
   const record = parseMembers(text);
@@ -117,7 +117,7 @@ export function parseUploadRecord(text: string): UploadRecord {
   if (type !== 'profile' && type !== 'event') throw faults.type;
   const keys = keysOf(record);
   const ts = record.get('ts');
-  // More than 11 digits are milliseconds; 0 is no time either (service-facts, Answers).
+  // More than 11 digits are milliseconds; 0 is invalid, too (service-facts, Answers).
   if (ts !== undefined && !/^[1-9]\d{0,10}$/.test(ts)) throw faults.timestamp;
   const seconds = ts === undefined ? undefined : Number(ts);
   if (type === 'profile') {
@@ -133,14 +133,14 @@ export function parseUploadRecord(text: string): UploadRecord {
   return { type, keys, name, ts: seconds, props };
 }
 
-/** Characters are counted, not the halves of which some consist. */
+/** Counts characters, not UTF-16 code units. */
 const isIdentity = (text: string): boolean =>
   text.isWellFormed() &&
   (text.length <= limits.identityLength || text.length - pairsIn(text) <= limits.identityLength);
 
 const pairsIn = (text: string): number => text.match(/[\u{10000}-\u{10FFFF}]/gu)?.length ?? 0;
 
-/** The identifiers of a record; the first one decides where a new profile's data goes. */
+/** Returns the identifiers of a record, the primary one first. */
 function keysOf(record: Members): ProfileKey[] {
   const keys: ProfileKey[] = [];
   if (record.has('identity')) {
@@ -163,8 +163,8 @@ function keysOf(record: Members): ProfileKey[] {
 }
 
 /**
- * The profile after an upload of these values and operators (checked before). `gapsOnly`: what it has
- * already stays. Throws a RecordFault when it would have too many fields.
+ * Returns the profile after an upload of these validated values and operators. `gapsOnly` keeps existing
+ * values. Throws RecordError if the profile would have too many fields.
  */
 function applyProfileData(profile: Profile, upload: Members, gapsOnly = false): Profile {
   const fields = parseMembers(`{${profile.data}}`);
@@ -204,15 +204,15 @@ function setField(fields: Members, key: string, value: string): void {
   else fields.set(key, changed);
 }
 
-/** Both spellings of a user-level flag (States; service-facts, Upload) → the one it is stored under. */
+/** Spelling of a user-level flag (specification, States; service-facts, Upload) → stored spelling. */
 const userFlags: ReadonlyMap<string, string> = new Map(
   Object.values(channels).flatMap(({ user }) => user.map((name) => [name, user[0]] as const)),
 );
 const addressFlags = new Set<string>(Object.values(channels).flatMap(({ address }) => address));
 
 /**
- * A user-level flag is true or false, nothing else. Address-level flags are set by endpoint 2 and
- * Channel Unsubscribed alone: those in an upload (of an exported profile, say) are passed over.
+ * Sets a flag. User-level flags other than true and false are ignored, and so are address-level flags,
+ * which only endpoint 2 and Channel Unsubscribed set: uploads of exported profiles contain them.
  */
 function setFlag(fields: Members, key: string, value: string): void {
   if (addressFlags.has(key)) return;
@@ -221,7 +221,7 @@ function setFlag(fields: Members, key: string, value: string): void {
   else if (value === 'true' || value === 'false') fields.set(flag, value);
 }
 
-/** Who has an address is subscribed at the user level until an upload says otherwise. */
+/** Subscribes a user with an address at the user level unless the flag was uploaded. */
 function subscribeUnlessSet(fields: Members, names: readonly (keyof typeof channels)[]): void {
   for (const name of names) {
     const [flag] = channels[name].user;

@@ -15,30 +15,30 @@ import type { ServiceContext } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
 
-/** What endpoints 1 and 2 do with the elements of `d`. */
+/** How endpoints 1 and 2 process the elements of `d`. */
 interface Write<Checked> {
-  /** In one request. */
+  /** Maximum records of a request. */
   readonly most: number;
-  /** May throw a RecordFault; so may `save`. */
+  /** May throw RecordError, like `save`. */
   readonly check: (record: string) => Checked;
   readonly save: (store: Database, record: Checked) => void;
-  /** Everything is checked, and nothing stored. */
+  /** Validate everything, store nothing. */
   readonly isDryRun: boolean;
 }
 
-/** Those of a transaction at most: it holds the loop, and with it all that is to be taken in or sent. */
+/** Maximum records of a transaction, which blocks the event loop. */
 const sliceRecords = 250;
-/** Characters of them; one record alone may be longer. */
+/** Maximum characters of a transaction; a single record may be longer. */
 const sliceText = 256 * 1024;
 
 /**
- * Stores the records that pass the check, in the order of the request. Between slices of them the loop is
- * free, but no other request of the API has its turn: none sees a part of this one.
+ * Stores the valid records in the order of the request. Yields to the event loop between transactions, but
+ * keeps the mutex: no other request sees a part of this one.
  */
 export async function writeRecords<Checked>(
   body: string | undefined,
   { most, check, save, isDryRun }: Write<Checked>,
-  { store: database, variants, lag, turns }: ServiceContext,
+  { store: database, variants, lag, mutex }: ServiceContext,
 ): Promise<ApiResponse> {
   const list = isObject(body) ? parseMembers(body).get('d') : undefined;
   const records = isArray(list) ? parseElements(list) : undefined;
@@ -47,12 +47,10 @@ export async function writeRecords<Checked>(
     slice.map((text) => recordErrorOf(() => save(database, check(text))));
   const isHeld = isDryRun || lag.isOn;
   const faults = isHeld
-    ? database.rehearse(() => store(records))
-    : await turns.take(() =>
-        inSlices(records, (slice) => database.transaction(() => store(slice))),
-      );
+    ? database.dryRun(() => store(records))
+    : await mutex.run(() => inSlices(records, (slice) => database.transaction(() => store(slice))));
   if (lag.isOn && !isDryRun) {
-    lag.carryOut(() =>
+    lag.schedule(() =>
       refuseLosses(
         faults,
         database.transaction(() => store(records)),
@@ -71,7 +69,7 @@ export async function writeRecords<Checked>(
   });
 }
 
-/** Throws when a record that was answered as processed was refused by the delayed write. */
+/** Throws if the delayed write rejected a record that was reported as processed. */
 function refuseLosses(
   answered: readonly (RecordError | undefined)[],
   stored: readonly (RecordError | undefined)[],
@@ -111,7 +109,7 @@ function* slicesOf(records: readonly string[]): Generator<readonly string[]> {
   if (slice.length > 0) yield slice;
 }
 
-/** Why the work on a record is refused; undefined when it is done. */
+/** Runs `work` and returns its RecordError, if any. */
 export function recordErrorOf(work: () => void): RecordError | undefined {
   try {
     work();
@@ -122,7 +120,7 @@ export function recordErrorOf(work: () => void): RecordError | undefined {
   }
 }
 
-/** `number` is the record's 1-based place in the request. */
+/** Formats an entry of `unprocessed`; `number` is the 1-based position of the record in the request. */
 function unprocessedEntry(
   { code, message }: RecordError,
   number: number,
@@ -138,18 +136,18 @@ function unprocessedEntry(
   ]);
 }
 
-/** How the refused record comes back, by variant. */
+/** The rejected record as echoed, by variant. */
 const echoVariants: Readonly<Record<Variants['echo'], (record: string, code: number) => string>> = {
   recorded: (record, code) => (alteredCodes.has(code) ? alteredEcho(record) : record),
   intact: (record) => record,
   changed: (record) => changedEcho(record),
 };
 
-/** Faults that are found after the service has begun to work on the record (service-facts, Answers). */
+/** Codes whose echo is altered (service-facts, Answers). */
 const { employed, education, married, age } = recordCodes;
 const alteredCodes = new Set<number>([employed, education, married, age]);
 
-/** With the phone number as a number, and the identity inside profileData, too. */
+/** Returns the record with its phone number as a number and its identity copied into profileData. */
 function alteredEcho(record: string): string {
   const members = parseMembers(record);
   const data = members.get('profileData');
@@ -162,10 +160,10 @@ function alteredEcho(record: string): string {
   return objectText(members.set('profileData', objectText(fields)));
 }
 
-/** Below this a record is echoed as it came: nobody writes deeper ones, but somebody may send them. */
+/** Depth below which a record is echoed unchanged, to bound recursion on malicious input. */
 const deepestChange = 8;
 
-/** Members in reverse order, phone numbers as numbers without their plus. */
+/** Returns the record with its members in reverse order and phone numbers as numbers without plus. */
 function changedEcho(json: string, depth = 0): string {
   if (!isObject(json)) return phoneAsNumber(json);
   if (depth > deepestChange) return json;

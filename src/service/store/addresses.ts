@@ -1,7 +1,7 @@
 import { subscriptionTypes } from '../../contract/record-fields.js';
 import type { Database } from './database.js';
 
-/** An address-level flag: it concerns every user who has the address. */
+/** An address-level subscription, which applies to every user with the address. */
 export interface AddressFlag {
   readonly type: keyof typeof subscriptionTypes;
   readonly address: string;
@@ -13,16 +13,16 @@ export const isEmail = (text: string): boolean =>
   text.length <= 254 &&
   /^[^\s@"\p{Cc}\p{Cs}]+@[^\s@.\p{Cc}\p{Cs}]+(\.[^\s@.\p{Cc}\p{Cs}]+)+$/u.test(text);
 
-/** `+`, country code, digits, as profiles hold it. */
+/** Whether the text is `+`, country code and digits, as in profiles. */
 export const isPhone = (text: string): boolean => /^\+[1-9]\d{5,14}$/.test(text);
 
-/** A type in any case. */
+/** Parses the type of an address, in any case. */
 export function addressTypeOf(word: string | undefined): AddressFlag['type'] | undefined {
   const type = word?.toLowerCase() ?? '';
   return Object.hasOwn(subscriptionTypes, type) ? (type as AddressFlag['type']) : undefined;
 }
 
-/** The address as the store knows it, or undefined when it is not one of this type. */
+/** Normalizes an address to its stored form; undefined if it is not an address of this type. */
 export function addressOf(
   type: AddressFlag['type'],
   value: string | undefined,

@@ -7,38 +7,38 @@ import { dataTables, tables, schemaVersion } from './schema.js';
 
 type Value = string | number | Uint8Array | null;
 type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
-/** Rows come as arrays: libsql takes twice as long to make them objects. */
+/** A statement that returns rows as arrays: libsql takes twice as long to create objects. */
 interface Prepared {
   readonly statement: Statement;
   readonly columns: readonly string[];
 }
 
-/** How long one process waits for the short write transactions of another. */
+/** Time to wait for write transactions of other processes. */
 const busyMilliseconds = 15_000;
 const pauseMilliseconds = 10;
-/** Pages of the log before it is written back, in one piece that holds the loop: 16 MB take some 25 ms. */
+/** Pages of the write-ahead log per checkpoint, which blocks the event loop: 16 MB take about 25 ms. */
 const checkpointPages = 4000;
-/** Holds the inner pages of a large store, and the event summaries of a million users. */
+/** Fits the inner pages of a large store and the event summaries of a million users. */
 const cacheKibibytes = 32_768;
 
 /** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
 export class Database {
   readonly #database: InstanceType<typeof Sqlite>;
-  /** Apart by what runs them: libsql's `get` gives no new values to a statement that its `all` or `run` ran last. */
+  /** Separate by method: libsql's `get` does not rebind a statement that `all` or `run` executed last. */
   readonly #statements = {
     get: new Map<string, Prepared>(),
     all: new Map<string, Prepared>(),
     run: new Map<string, Prepared>(),
   };
-  /** Key of the cursors' signatures, made with the store: cursors survive a restart. */
+  /** Key of the cursor signatures, created with the store so that cursors survive a restart. */
   readonly cursorSecret: Uint8Array;
 
-  /** Opens or creates the store in the folder; undefined keeps it in memory. */
+  /** Opens or creates the store in a directory; undefined keeps it in memory. */
   constructor(dataDir: string | undefined) {
     this.#database = new Sqlite(dataDir === undefined ? ':memory:' : privateFile(dataDir));
     this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
     this.#useWal();
-    // A killed process leaves the store whole. A power cut may not: nothing waits for the disk here.
+    // Survives a killed process but not a power cut: test data is not worth waiting for the disk.
     this.#database.exec('PRAGMA synchronous = OFF');
     this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
@@ -46,7 +46,7 @@ export class Database {
     this.cursorSecret = this.bytes(`SELECT value FROM secrets WHERE name = 'cursor'`, []);
   }
 
-  /** SQLite does not wait for another process that does the same just then: both could wait for ever. */
+  /** Retries by hand: SQLite does not apply the busy timeout to this pragma, to avoid deadlocks. */
   #useWal(): void {
     for (let waited = 0; ; waited += pauseMilliseconds) {
       try {
@@ -60,8 +60,8 @@ export class Database {
     }
   }
 
-  /** The first row, or undefined. `Row` names its columns. */
-  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as in `all`, the caller knows its SQL
+  /** Returns the first row, or undefined. `Row` names its columns. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as in `all`, the caller declares the columns
   get<Row>(sql: string, values: readonly Value[]): Row | undefined {
     const prepared = this.#prepared('get', sql);
     const row = this.#firstRow(prepared, values);
@@ -73,23 +73,23 @@ export class Database {
     return (statement.all(values) as Value[][]).map((row) => rowOf(columns, row) as Row);
   }
 
-  /** The one value, a BLOB, of a query that always has one row. */
+  /** Returns the BLOB of a query with exactly one row and column. */
   bytes(sql: string, values: readonly Value[]): Buffer {
     const [value] = this.#firstRow(this.#prepared('get', sql), values) as [Buffer];
     return value;
   }
 
-  /** By `get`, which makes no object of what has changed, as libsql's `run` does. */
+  /** Executes through `get`, because libsql's `run` allocates a result object. */
   run(sql: string, values: readonly Value[]): void {
     this.#firstRow(this.#prepared('get', sql), values);
   }
 
-  /** Returns the id of the new row. */
+  /** Inserts a row and returns its id. */
   insert(sql: string, values: readonly Value[]): number {
     return Number(this.#prepared('run', sql).statement.run(values).lastInsertRowid);
   }
 
-  /** Runs `work` in one transaction that no other writer shares: all of it is kept, or nothing. */
+  /** Runs `work` in an immediate transaction and commits it; rolls back if it throws. */
   transaction<Result>(work: () => Result): Result {
     this.#database.exec('BEGIN IMMEDIATE');
     try {
@@ -97,14 +97,14 @@ export class Database {
       this.#database.exec('COMMIT');
       return result;
     } catch (error) {
-      // A full disk has ended the transaction already.
+      // SQLite has already rolled back after some errors, such as a full disk.
       if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
       throw error;
     }
   }
 
-  /** Runs `work` as a transaction would, and keeps nothing. */
-  rehearse<Result>(work: () => Result): Result {
+  /** Runs `work` in a transaction and rolls it back. */
+  dryRun<Result>(work: () => Result): Result {
     this.#database.exec('BEGIN IMMEDIATE');
     try {
       return work();
@@ -118,13 +118,13 @@ export class Database {
     this.transaction(() => this.#empty());
   }
 
-  /** Writes a copy of the store into a file that does not exist. */
+  /** Writes a copy of the store to a new file. */
   copyTo(file: string): void {
     this.#database.prepare('VACUUM INTO ?').run([file]);
     chmodSync(file, 0o600);
   }
 
-  /** Makes the data that of a copy. Throws what is wrong with it, with a `code`, and has changed nothing then. */
+  /** Replaces the data with that of a copy. On an error (with a `code`) nothing has changed. */
   replaceBy(file: string): void {
     this.#database.prepare('ATTACH ? AS copy').run([file]);
     try {
@@ -149,7 +149,7 @@ export class Database {
     this.#database.close();
   }
 
-  /** libsql's `get` gives no new values either to a statement that has failed: such a one is prepared anew. */
+  /** Prepares statements again after an error, because libsql's `get` does not rebind a failed statement. */
   #firstRow({ statement }: Prepared, values: readonly Value[]): Value[] | undefined {
     try {
       return statement.get(values) as Value[] | undefined;
@@ -183,7 +183,7 @@ export class Database {
   }
 }
 
-/** The code makes it an error of the file, not a defect. */
+/** The code marks the error as one of the file, not of the service. */
 const wrongFormat = (format: number | undefined): Error =>
   Object.assign(
     new Error(`another version of engagectl made it (format ${format}, not ${schemaVersion})`),
@@ -196,7 +196,7 @@ function rowOf(columns: readonly string[], values: readonly Value[]): Record<str
   return row;
 }
 
-/** The database file, made readable for its owner only; SQLite gives its log the same mode. */
+/** Creates the database file, readable for its owner only; SQLite gives its log the same mode. */
 function privateFile(dataDir: string): string {
   makePrivateFolder(dataDir);
   const path = join(dataDir, 'service.db');

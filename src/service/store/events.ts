@@ -1,13 +1,13 @@
 import type { Database } from './database.js';
 
-/** An event's name as the store knows it. */
+/** A row of table `event_names`. */
 interface KnownEvent {
   readonly id: number;
-  /** The id of the event of this name that was uploaded last; such ids only grow. */
+  /** Id of the latest uploaded event of this name; ids increase. */
   readonly newest: number;
 }
 
-/** What is known of an event's exact name; undefined: nobody ever did it. */
+/** Looks up an event by its exact name; undefined if it never occurred. */
 export const findEvent = (store: Database, name: string): KnownEvent | undefined =>
   store.get('SELECT id, newest FROM event_names WHERE name = ?', [name]);
 
@@ -20,7 +20,7 @@ interface PerformedEvent {
   readonly props: string;
 }
 
-/** Adds the event and counts it into the profile's summary. Events sent twice count twice. */
+/** Stores an event and updates the summary of the profile. An event uploaded twice counts twice. */
 export function addEvent(store: Database, { name, profile, ts, props }: PerformedEvent): void {
   const event = store.get<KnownEvent>(
     `INSERT INTO event_names (name, newest) VALUES (?, 1)
@@ -37,7 +37,7 @@ export function addEvent(store: Database, { name, profile, ts, props }: Performe
 const addSummary = `ON CONFLICT DO UPDATE SET count = count + excluded.count,
   first_seen = min(first_seen, excluded.first_seen), last_seen = max(last_seen, excluded.last_seen)`;
 
-/** Gives all events of a profile to another, and adds their summaries up. */
+/** Moves all events of a profile to another and merges their summaries. */
 export function moveEvents(store: Database, from: number, to: number): void {
   const performed = 'SELECT event FROM summaries WHERE profile = ?';
   for (const { event } of store.all<{ event: number }>(performed, [from])) {
@@ -49,7 +49,7 @@ export function moveEvents(store: Database, from: number, to: number): void {
   store.run('DELETE FROM summaries WHERE profile = ?', [from]);
 }
 
-/** Where an event stands in the list: by time, then by name's id, then by the order of upload. */
+/** Position of an event: ordered by time, then by event name id, then by upload. */
 interface EventPosition {
   /** Epoch seconds. */
   readonly ts: number;
@@ -57,7 +57,7 @@ interface EventPosition {
   readonly id: number;
 }
 
-/** All but its place are JSON texts: a text that comes from the store itself ends before a NUL in it. */
+/** An event of a list. All members except the position are JSON texts: libsql truncates plain text at NUL. */
 export interface ListedEvent extends EventPosition {
   readonly name: string;
   readonly identity: string | null;
@@ -66,16 +66,16 @@ export interface ListedEvent extends EventPosition {
 }
 
 export interface EventQuery {
-  /** Undefined: of every name. */
+  /** Undefined: all names. */
   readonly name?: string | undefined;
-  /** Undefined: of every user. */
+  /** Undefined: all users. */
   readonly profile?: number | undefined;
-  /** The last one that is known already. */
+  /** Last event of the previous page. */
   readonly after?: EventPosition | undefined;
   readonly limit: number;
 }
 
-/** The latest events, the newest first: those of each name by the index, whatever the store's size. */
+/** Returns the latest events, newest first. Reads each event name by index, so the size of the store does not matter. */
 export function latestEvents(store: Database, wanted: EventQuery): ListedEvent[] {
   const { name, profile, limit } = wanted;
   const names = store.all<{ id: number }>(
@@ -102,7 +102,7 @@ function eventsOf(
   return store.all(sql, profile === undefined ? values : [...values, profile]);
 }
 
-/** At the same second come the events of a smaller name's id, then those of the same one that are older. */
+/** Upper bound of ids at the second of `after`, for events of this name. */
 function idBefore(event: number, after: EventPosition | undefined): number {
   if (!after || event < after.event) return Number.MAX_SAFE_INTEGER;
   return event === after.event ? after.id : -1;

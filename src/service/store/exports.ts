@@ -3,19 +3,19 @@ import { eventRecordSql, profileRecordSql, readRecords, type ProfileParts } from
 import type { Database } from './database.js';
 import type { ServiceContext } from '../service.js';
 
-/** An export that was opened (endpoint 3 or 6), as its row in table `exports`: what its cursors refer to. */
+/** A row of table `exports`: an open export (endpoint 3 or 6), to which cursors refer. */
 export interface Export extends ProfileParts {
   readonly id: number;
   readonly kind: 'profiles' | 'events';
   readonly event: number;
-  /** Epoch seconds: start included, stop not. */
+  /** Epoch seconds; `start` is inclusive, `stop` exclusive. */
   readonly start: number;
   readonly stop: number;
-  /** Records of a page; 0 is all of them. */
+  /** Page size; 0 is unlimited. */
   readonly batch: number;
-  /** The newest event when the export was opened: later ones do not disturb its pages. */
+  /** Newest event when the export was opened; later events are excluded from its pages. */
   readonly newest: number;
-  /** Polls still to be answered by code 2. */
+  /** Remaining polls to answer with code 2. */
   readonly pending: number;
   /** Milliseconds since 1970. */
   readonly opened_at: number;
@@ -23,17 +23,17 @@ export interface Export extends ProfileParts {
 }
 
 const hour = 3_600_000;
-/** How long cursors live, in milliseconds (service-facts, Cursors). */
-const lives = {
+/** Lifetime of cursors, in milliseconds (service-facts, Cursors). */
+const lifetimes = {
   events: { whole: 4 * hour, idle: hour },
   profiles: { whole: 96 * hour, idle: 96 * hour },
 } as const;
-/** After this an export is forgotten, and its cursors count as corrupt. */
-const remembered = 2 * lives.profiles.whole;
+/** Age at which an export is deleted; its cursors are corrupt from then on. */
+const retention = 2 * lifetimes.profiles.whole;
 
 export function insertExport(store: Database, opened: Omit<Export, 'id'>): number {
   return store.transaction(() => {
-    store.run('DELETE FROM exports WHERE opened_at < ?', [opened.opened_at - remembered]);
+    store.run('DELETE FROM exports WHERE opened_at < ?', [opened.opened_at - retention]);
     const columns = Object.keys(opened).join(', ');
     const values = Object.values(opened);
     const marks = values.map(() => '?').join(', ');
@@ -41,7 +41,7 @@ export function insertExport(store: Database, opened: Omit<Export, 'id'>): numbe
   });
 }
 
-/** Finds the export and marks it as used; `pending` is its value before this poll. */
+/** Returns the export and marks it as used; `pending` is the value before this poll. */
 export function useExport(store: Database, id: number, now: number): Export | undefined {
   return store.transaction(() => {
     const opened = store.get<Export>('SELECT * FROM exports WHERE id = ?', [id]);
@@ -55,20 +55,20 @@ export function useExport(store: Database, id: number, now: number): Export | un
 
 export const isExpired = (opened: Export, now: number): boolean => now > expiryOf(opened);
 
-/** The last millisecond in which its cursors are answered, when it is not used again. */
+/** Returns the last millisecond at which cursors are valid if the export is not used again. */
 export const expiryOf = ({ kind, opened_at, used_at }: Export): number =>
-  Math.min(opened_at + lives[kind].whole, used_at + lives[kind].idle);
+  Math.min(opened_at + lifetimes[kind].whole, used_at + lifetimes[kind].idle);
 
-/** Entries of the index that are looked at before others are served: few of them may be in the range. */
+/** Index entries to scan before yielding to other requests: few of them may be in the range. */
 const windowEntries = 10_000;
 
-/** An entry of the index: all with this event are in order of (profile, ts). */
+/** An entry of the index `events_by_profile`, which orders the events of a name by (profile, ts). */
 interface Entry {
   readonly profile: number;
   readonly ts: number;
 }
 
-/** Ids of the users after this one who did the export's event in its range, in order, at most so many. */
+/** Returns at most `most` ids, in order, of the users after `user` who performed the event in the range. */
 async function performersAfter(
   store: Database,
   { event, start, stop, newest }: Export,
@@ -82,7 +82,7 @@ async function performersAfter(
     const found = store.get<{ ids: string }>(inWindow, [...after, start, stop, newest]);
     for (const id of JSON.parse(found?.ids ?? '[]') as number[]) performers.push(id);
     last = store.get<Entry>(endOfWindow, after);
-    // What else this user did is passed over.
+    // Skips further events of the same user.
     if (last && last.profile === performers.at(-1)) last = endOf(last.profile);
     await yieldToEventLoop();
   }
@@ -99,22 +99,22 @@ const inWindow = `SELECT json_group_array(DISTINCT profile) AS ids
   WHERE ts >= ? AND ts < ? AND id <= ?`;
 const endOfWindow = entries('profile, ts', `1 OFFSET ${windowEntries - 1}`);
 
-/** A page begins after this key. Events are in order of (ts, id), profiles of id. */
+/** Key before the first record of a page. Events are ordered by (ts, id), profiles by id. */
 export interface Position {
   readonly ts: number;
   readonly id: number;
 }
 
 interface StoredPage {
-  /** Chunks of records joined by commas, read from the store while they are consumed; undefined: none. */
+  /** Chunks of records joined by commas, read from the store on demand; undefined: no records. */
   readonly records: Iterable<Buffer> | undefined;
-  /** Where the next page begins; undefined: no records remain. */
+  /** Position of the next page; undefined: no records remain. */
   readonly next: Position | undefined;
 }
 
 const chunkRecords = 250;
 
-/** The page of an export after the position. */
+/** Reads the page of an export after a position. */
 export const readExportPage = (
   service: ServiceContext,
   opened: Export,
@@ -128,7 +128,7 @@ function eventPage(service: ServiceContext, opened: Export, from: Position): Sto
   const record = eventRecordSql(opened, service.variants.keyStyle);
   const valuesAfter = ({ ts, id }: Position): number[] =>
     ts < start ? [event, start - 1, newest, stop, newest] : [event, ts, id, stop, newest];
-  /** Positions of at most two events: the one `skip` events after the position's successor, and the next. */
+  /** Returns the positions of at most two events after `position`, skipping `skip` events. */
   const positionsAfter = (position: Position, skip: number): Position[] =>
     service.store.all(`SELECT id, ts ${events} LIMIT 2 OFFSET ?`, [...valuesAfter(position), skip]);
 
@@ -148,7 +148,7 @@ function eventPage(service: ServiceContext, opened: Export, from: Position): Sto
 
 const events = `FROM events
   WHERE event = ? AND (ts, id) > (?, ?) AND ts < ? AND id <= ? ORDER BY ts, id`;
-/** CROSS JOIN keeps the order of what it joins, in which the events lie. */
+/** CROSS JOIN preserves the order of the events. */
 const rowsAfter = `(SELECT * ${events} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
 
 async function profilePage(

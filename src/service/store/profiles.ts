@@ -3,15 +3,15 @@ import { joinMembers, parseMembers, type Members } from '../raw-json.js';
 import { moveEvents } from './events.js';
 import type { Database } from './database.js';
 
-/** What identifies a profile in an upload. `social`: `FBID:…` or `GPID:…`. */
+/** An identifier of a profile in an upload. `social`: `FBID:…` or `GPID:…`. */
 export interface ProfileKey {
   readonly kind: 'identity' | 'objectId' | 'social';
   readonly value: string;
 }
 
-/** A row of table `profiles`; see schema.ts for what the texts hold. */
+/** A row of table `profiles`, see schema.ts. */
 export interface Profile {
-  /** null: not stored yet. */
+  /** Null: not stored yet. */
   readonly id: number | null;
   readonly identities: string;
   readonly object_ids: string;
@@ -20,7 +20,7 @@ export interface Profile {
   readonly name: string | null;
   readonly phone: string | null;
   readonly data: string;
-  /** Epoch seconds of the newest upload; 0 of none. */
+  /** Epoch seconds of the newest upload; 0 before the first. */
   readonly ts: number;
 }
 export type StoredProfile = Profile & { readonly id: number };
@@ -37,14 +37,14 @@ export const blankProfile: Profile = {
   ts: 0,
 };
 
-/** The column that lists the profile's keys of each kind. */
+/** Column with the keys of each kind. */
 const keyColumns = {
   identity: 'identities',
   objectId: 'object_ids',
   social: 'social_ids',
 } as const;
 const kinds = ['identity', 'objectId', 'social'] as const;
-/** As table `keys` has it: 0 takes no byte of a row. */
+/** Value of column `kind` in table `keys`. The most frequent kind is 0, which SQLite stores without a byte. */
 const kindNumber = (kind: ProfileKey['kind']): number => kinds.indexOf(kind);
 
 export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | undefined =>
@@ -56,7 +56,7 @@ export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | 
 const isKey = 'hash = ? AND kind = ? AND value = ?';
 const columnsOf = ({ kind, value }: ProfileKey) => [fnv1a(value), kindNumber(kind), value];
 
-/** FNV-1a, 32 bits with a sign, over code units. */
+/** FNV-1a hash of the UTF-16 code units, as a signed 32-bit number. */
 function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) {
@@ -65,18 +65,18 @@ function fnv1a(text: string): number {
   return hash;
 }
 
-/** Several profiles may share an address: the one created first. */
+/** Returns the oldest profile with this email address. */
 export const profileByEmail = (store: Database, email: string): StoredProfile | undefined =>
   store.get(
     `SELECT * FROM profiles WHERE id = (SELECT min(id) FROM (${rowsByIndexRun('profiles', 'id', 'email = ?')}))`,
     [email],
   );
 
-/** All keys of a profile, in the order of their kinds and then in that in which it got them. */
+/** Returns all keys of a profile, ordered by kind, then by age. */
 export const keysOf = (profile: Profile): ProfileKey[] =>
   kinds.flatMap((kind) => stringsIn(profile[keyColumns[kind]]).map((value) => ({ kind, value })));
 
-/** The profile with the keys in its lists; the very same one when they all are. saveProfile stores it. */
+/** Adds keys to the lists of a profile; returns the same object if it has them all. saveProfile stores it. */
 export const withKeys = <P extends Profile>(profile: P, keys: readonly ProfileKey[]): P =>
   keys.reduce(withKey, profile);
 
@@ -86,7 +86,7 @@ function withKey<P extends Profile>(profile: P, { kind, value }: ProfileKey): P 
   return list === profile[column] ? profile : { ...profile, [column]: list };
 }
 
-/** A JSON array of strings with one more, unless it is in there. */
+/** Appends a text to a JSON array of strings unless the array contains it. */
 function withText(list: string, text: string): string {
   const item = JSON.stringify(text);
   if (list === '[]') return `[${item}]`;
@@ -96,25 +96,25 @@ function withText(list: string, text: string): string {
 
 const stringsIn = (list: string): string[] => JSON.parse(list) as string[];
 
-/** Makes a key that led nowhere lead to the profile. */
+/** Assigns an unused key to a profile. */
 const addKey = (store: Database, key: ProfileKey, profile: number): void =>
   store.run('INSERT INTO keys (hash, kind, value, profile) VALUES (?, ?, ?, ?)', [
     ...columnsOf(key),
     profile,
   ]);
 
-/** Makes a key that led to another profile lead to this one. */
+/** Reassigns a key to another profile. */
 export const moveKey = (store: Database, key: ProfileKey, profile: number): void =>
   store.run(`UPDATE keys SET profile = ? WHERE ${isKey}`, [profile, ...columnsOf(key)]);
 
-/** Inserts or updates the row; `before` is what the store holds of it. */
+/** Inserts or updates a profile; `before` is its stored state. */
 export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
   const { identities, object_ids, social_ids, name, phone, data, ts, email } = profile;
   const values = [identities, object_ids, social_ids, name, phone, data, ts];
   if (profile.id === null) return { ...profile, id: store.insert(insertion, [...values, email]) };
   const { id } = profile;
   store.run(update, [...values, id]);
-  // Apart from the others: its index is written where it changes, and nowhere else.
+  // Updated separately, so that its index is written only if the address changes.
   if (email !== before.email) store.run('UPDATE profiles SET email = ? WHERE id = ?', [email, id]);
   return { ...profile, id };
 }
@@ -124,9 +124,9 @@ const insertion = `INSERT INTO profiles (${columns}, email) VALUES (?, ?, ?, ?, 
 const update = `UPDATE profiles SET (${columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?`;
 
 /**
- * Stores what `change` makes of the profile that the keys name; when it throws, nothing is stored. An unknown
- * one is created; keys that name different profiles make them one (the specification's merging by a second
- * identity): the oldest survives and its values win, the others fill its gaps.
+ * Applies `change` to the profile of the keys and stores the result; if `change` throws, nothing is stored.
+ * Creates an unknown profile. If the keys belong to different profiles, they are merged (specification, merging
+ * by a second identity): the oldest profile survives and its values win, the others fill its gaps.
  */
 export function updateProfile(
   store: Database,
@@ -139,12 +139,12 @@ export function updateProfile(
   const after = change(keyed);
   if (after === before) return after as StoredProfile;
   const stored = saveProfile(store, after, before);
-  for (const other of others) replace(store, other, stored.id);
+  for (const other of others) mergeInto(store, other, stored.id);
   for (const [at, key] of keys.entries()) if (!named[at]) addKey(store, key, stored.id);
   return stored;
 }
 
-/** Each once. */
+/** Sorts distinct profiles by id. */
 const oldestFirst = (profiles: readonly (StoredProfile | undefined)[]): StoredProfile[] =>
   profiles
     .filter((profile) => profile !== undefined)
@@ -160,8 +160,8 @@ const filledBy = (survivor: Profile, other: Profile): Profile => ({
   data: joinMembers(new Map([...dataOf(other), ...dataOf(survivor)])),
 });
 
-/** Its keys, events and summaries go to the survivor. */
-function replace(store: Database, other: StoredProfile, survivor: number): void {
+/** Moves keys, events and summaries to the survivor and deletes the other profile. */
+function mergeInto(store: Database, other: StoredProfile, survivor: number): void {
   for (const key of keysOf(other)) moveKey(store, key, survivor);
   moveEvents(store, other.id, survivor);
   store.run('DELETE FROM profiles WHERE id = ?', [other.id]);
@@ -169,7 +169,7 @@ function replace(store: Database, other: StoredProfile, survivor: number): void 
 
 const dataOf = ({ data }: Profile): Members => parseMembers(`{${data}}`);
 
-/** Ids of users after this one, at most so many, in order. */
+/** Returns at most `most` ids of users after an id, in order. */
 type UserSearch = (store: Database, after: number, most: number) => number[];
 
 const ids = (rows: { readonly id: number }[]): number[] => rows.map(({ id }) => id);
@@ -177,12 +177,12 @@ const ids = (rows: { readonly id: number }[]): number[] => rows.map(({ id }) => 
 export const usersAfter: UserSearch = (store, after, most) =>
   ids(store.all('SELECT id FROM profiles WHERE id > ? ORDER BY id LIMIT ?', [after, most]));
 
-/** No text of a key comes after this character. */
+/** Sorts after every key. */
 const last = '\u{10FFFF}';
-/** Of so many that begin alike the first ids are found; what is typed on finds the others. */
+/** Maximum matches of a prefix that are considered; a longer prefix finds the others. */
 const mostAlike = 10_000;
 
-/** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
+/** Finds users whose identity, objectId or email has this prefix. Uses indexes only. */
 export function searchUsers(start: string): UserSearch {
   const sql = `SELECT DISTINCT id FROM (
       ${some(keysLike('identity'))}

@@ -6,9 +6,9 @@ import type { ServiceContext } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { TimeZone } from '../../time-zone.js';
 
-/** Which parts of a profile a read asks for (endpoints 3 and 6): 1 or 0, as the store has it. */
+/** Requested parts of a profile (endpoints 3 and 6), as 1 or 0. */
 export interface ProfileParts {
-  /** OS and app version, make and model of devices. */
+  /** OS and app version, make and model of devices (`app=true`). */
   readonly app: number;
   /** Event summaries. */
   readonly summaries: number;
@@ -17,13 +17,12 @@ export interface ProfileParts {
 }
 
 /**
- * Records of the reads, concatenated by the store itself: SQL expressions over table `profiles` as p
- * and `events` as e. Handing columns over and joining them here took twice the time of an export.
- * Their values are JSON texts with gaps (filled in below). Optional members end with a comma or are NULL,
- * which `format` leaves out.
+ * SQL expressions over `profiles` as p and `events` as e that return the records of the reads as JSON text.
+ * Concatenating in SQL halves the time of an export. Placeholders in the text are filled in below. Optional
+ * members end with a comma, or are NULL, which `format` omits.
  */
 
-/** Records of several rows joined by commas, as bytes: a text would be decoded and encoded again. */
+/** Returns the records of all rows joined by commas, as bytes to avoid decoding and encoding the text. */
 export function readRecords(
   { store, zone }: ServiceContext,
   record: string,
@@ -34,22 +33,22 @@ export function readRecords(
   return fillPlaceholders(store.bytes(`SELECT ${joined} FROM ${from}`, values), zone);
 }
 
-/** The user profile object of endpoints 4 and 5. */
+/** SQL of the user profile object of endpoints 4 and 5. */
 export const profileRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
   `format('{%s%s%s%s%s"all_identities":%s,%s"platformInfo":[%s]}',
     ${identity}, ${email}, ${name}, ${phone}, ${profileData(parts, style)},
     p.identities, ${summaries(parts)}, ${allDevices(parts)})`;
 
-/** The event record of endpoint 7; its profile shows today's values. */
+/** SQL of the event record of endpoint 7; its profile has the current values. */
 export const eventRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
-  `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timeGap},"event_props":%s,"session_props":${sessionProps}}',
+  `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timePlaceholder},"event_props":%s,"session_props":${sessionProps}}',
     ${firstDevice(parts)}, ${email}, ${profileData(parts, style)}, ${identity}, p.id,
     ${summaries(parts)}, e.ts, e.props)`;
 
-/** Uploads carry no session, so its source is what the specification calls unset. */
+/** Uploads have no session, so its source is unset (specification, Event record). */
 const sessionProps = '{"session_source":"Unavailable"}';
 
-/** Missing for users who never logged in. A merged profile shows its first identity. */
+/** Missing for users who never logged in; the first identity of a merged profile. */
 const identity = `'"identity":' || (p.identities -> 0) || ','`;
 const name = `'"name":' || p.name || ','`;
 const textMember = (column: 'email' | 'phone'): string =>
@@ -64,13 +63,13 @@ const firstDevice = (parts: ProfileParts): string =>
 const allDevices = (parts: ProfileParts): string =>
   `(SELECT group_concat('{' || ${device(parts, 'o.value')} || '}') FROM json_each(p.object_ids) o)`;
 
-/** An address-level flag: true blocks. */
+/** SQL of an address-level flag; true means blocked. */
 const flag = (name: string, type: string, column: 'email' | 'phone'): string =>
   `',"${name}":' || iif(EXISTS (SELECT 1 FROM blocked
     WHERE type = '${type}' AND address = p.${column}), 'true', 'false')`;
 
 const { sms, whatsapp } = channels;
-/** The flags of the addresses this profile has, each after a comma. */
+/** SQL of the flags of the profile's addresses, each after a comma. */
 const addressFlags = `iif(p.phone IS NULL, '',
     ${flag(sms.address[0], 'phone', 'phone')} || ${flag(whatsapp.address[0], 'whatsapp', 'phone')})
   || iif(p.email IS NULL, '', ${flag(channels.email.address[0], 'email', 'email')})`;
@@ -88,39 +87,39 @@ const summaryMembers = `(SELECT group_concat(format('%s:{"count":%d,"first_seen"
     json_quote(n.name), s.count, s.first_seen, s.last_seen))
   FROM summaries s JOIN event_names n ON n.id = s.event WHERE s.profile = p.id)`;
 
-/** Stands on both sides of a gap; JSON holds no such character. */
-const gapMark = '\x1f';
-/** Stands before epoch seconds of 13 digits, so that the 14 of a local time take its place exactly. */
+/** Delimits a placeholder; JSON text cannot contain it unescaped. */
+const placeholderMark = '\x1f';
+/** Precedes epoch seconds of 13 digits, so that the 14 digits of a local time have the same length. */
 const timeMark = 0x1e;
 const timeDigits = 14;
 
-/** What a record shows and SQL cannot say, besides times, by the letter that marks it. */
+/** Functions that fill placeholders which SQL cannot compute, by letter. */
 const fillers = {
-  /** objectId → members of the device; the other one has the app fields as well (endpoints 3 and 6). */
+  /** objectId → members of the device; `a` includes the app fields (endpoints 3 and 6). */
   d: (objectId: string) => deviceMembers(objectId, false),
   a: (objectId: string) => deviceMembers(objectId, true),
-  /** Members → the same with keys in lower case without spaces. */
+  /** Members → members with folded keys. */
   k: foldKeys,
 } as const;
 
-/** SQL of a gap with this value; NULL for NULL. */
+/** SQL of a placeholder with this value; NULL for NULL. */
 export const placeholder = (kind: keyof typeof fillers, value: string): string =>
-  `'${gapMark}${kind}' || ${value} || '${gapMark}'`;
+  `'${placeholderMark}${kind}' || ${value} || '${placeholderMark}'`;
 
-/** Format of a gap that is given epoch seconds and becomes their local time. */
-const timeGap = `${String.fromCharCode(timeMark)}%0${timeDigits - 1}d`;
+/** Format of a placeholder with epoch seconds that becomes their local time. */
+const timePlaceholder = `${String.fromCharCode(timeMark)}%0${timeDigits - 1}d`;
 
-/** Records from the store with their gaps filled. Changes `bytes`. */
+/** Fills the placeholders of records. Modifies `bytes`. */
 function fillPlaceholders(bytes: Buffer, zone: TimeZone): Buffer {
   for (let at = bytes.indexOf(timeMark); at >= 0; at = bytes.indexOf(timeMark, at + timeDigits)) {
     const seconds = Number(bytes.toString('latin1', at + 1, at + timeDigits));
     bytes.write(localTime(zone, seconds), at, 'latin1');
   }
-  return bytes.includes(gapMark) ? fillOthers(bytes) : bytes;
+  return bytes.includes(placeholderMark) ? fillOthers(bytes) : bytes;
 }
 
 function fillOthers(bytes: Buffer): Buffer {
-  const pieces = bytes.toString().split(gapMark);
+  const pieces = bytes.toString().split(placeholderMark);
   for (let at = 1; at < pieces.length; at += 2) {
     const piece = pieces[at] ?? '';
     pieces[at] = fillers[piece[0] as keyof typeof fillers](piece.slice(1));
@@ -128,7 +127,7 @@ function fillOthers(bytes: Buffer): Buffer {
   return Buffer.from(pieces.join(''));
 }
 
-/** The instant's local time as yyyyMMddHHmmSS. */
+/** Formats an instant as local time, yyyyMMddHHmmSS. */
 function localTime(zone: TimeZone, epochSeconds: number): string {
   const local = epochSeconds + zone.offsetAt(epochSeconds);
   const second = ((local % 86_400) + 86_400) % 86_400;
@@ -145,8 +144,8 @@ const devices = [
 ] as const;
 
 /**
- * No upload tells what an objectId's device is, and no app reports it here: the service makes one
- * up that is always the same for an objectId.
+ * Returns the members of a device. Uploads contain no data of devices, so the service derives them from the
+ * objectId.
  */
 function deviceMembers(objectId: string, hasApp: boolean): string {
   const index = createHash('sha256').update(objectId).digest().readUInt32BE() % devices.length;

@@ -6,10 +6,10 @@ import type { Database } from './database.js';
 
 const extension = '.db';
 
-/** Copies of the store under names: beside it, or in a temporary folder for one in memory. */
+/** Named copies of the store, in its directory or, for a store in memory, in a temporary one. */
 export class Snapshots {
   readonly #store: Database;
-  /** Undefined until a store in memory has its first one. */
+  /** Undefined before the first snapshot of a store in memory. */
   #folder: string | undefined;
   readonly #isTemporary: boolean;
 
@@ -28,19 +28,19 @@ export class Snapshots {
       this.#store.copyTo(draft);
       renameSync(draft, this.#file(name));
     } finally {
-      // What a full disk has no room for would keep it full.
+      // A partial copy must not keep a full disk full.
       rmSync(draft, { force: true });
     }
   }
 
-  /** False: there is none of this name. */
+  /** Returns false if the snapshot does not exist. */
   restore(name: string): boolean {
     if (!this.#has(name)) return false;
     this.#store.replaceBy(this.#file(name));
     return true;
   }
 
-  /** False: there is none of this name. */
+  /** Returns false if the snapshot does not exist. */
   remove(name: string): boolean {
     if (!this.#has(name)) return false;
     rmSync(this.#file(name));

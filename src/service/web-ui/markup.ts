@@ -1,4 +1,4 @@
-/** The page at `/`: what a person sees of the service. Everything in it comes from this service alone. */
+/** Markup of the page at `/`. It loads nothing from other hosts. */
 export const pageMarkup = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -9,13 +9,13 @@ export const pageMarkup = `<!doctype html>
 <link rel="stylesheet" href="/page/style.css">
 <header>
   <h1>Local service</h1>
-  <p id="state" role="status">asks for the passcode</p>
+  <p id="state" role="status">Enter account and passcode</p>
 </header>
 <form id="sign-in">
   <label>Account <input name="account" autocomplete="username" required></label>
   <label>Passcode <input name="passcode" type="password" autocomplete="current-password" required></label>
   <button>Open</button>
-  <p class="hint"><code>engagectl serve</code> shows where the passcode is; on a terminal, a link that has it.</p>
+  <p class="hint"><code>engagectl serve</code> prints where the passcode is and, on a terminal, a sign-in link.</p>
 </form>
 <div id="rooms" hidden>
   <nav aria-label="Views">
@@ -30,7 +30,7 @@ export const pageMarkup = `<!doctype html>
   <main>
     <section id="users" aria-label="Users">
       <label class="wide">Search by identity, email or objectId
-        <input id="search" type="search" placeholder="begins with …  ( / )"></label>
+        <input id="search" type="search" placeholder="prefix …  ( / )"></label>
       <div class="scroll"><table><thead><tr><th>User</th><th>Email</th><th>By SMS</th><th>By WhatsApp</th><th>By email</th></tr></thead>
         <tbody id="user-rows"></tbody></table></div>
       <button id="more-users" hidden>More users</button>
@@ -46,24 +46,24 @@ export const pageMarkup = `<!doctype html>
     <section id="requests" aria-label="Requests" hidden>
       <div class="scroll"><table><thead><tr><th>Time</th><th>Request</th><th>Answer</th><th>Takes</th><th>Bytes</th><th>Fault</th></tr></thead>
         <tbody id="request-rows"></tbody></table></div>
-      <p id="no-requests" class="hint">None yet. They appear here as they come.</p>
+      <p id="no-requests" class="hint">No requests yet. They appear here as they arrive.</p>
       <button id="clear-requests">Clear the list</button>
       <pre id="body" tabindex="0" hidden></pre>
     </section>
     <section id="cursors" aria-label="Cursors" hidden>
       <div class="scroll"><table><thead><tr><th>Opened</th><th>Export of</th><th>From (UTC)</th><th>Before</th><th>A page</th><th>Used</th><th>Expires</th></tr></thead>
         <tbody id="cursor-rows"></tbody></table></div>
-      <p id="no-cursors" class="hint">None is open. An export opens one.</p>
+      <p id="no-cursors" class="hint">No open cursors. An export opens one.</p>
     </section>
     <section id="faults" aria-label="Faults" hidden>
       <form id="fault">
-        <label>What happens <select name="what"></select></label>
-        <label>To <select name="endpoint"></select></label>
-        <label>That holds <input name="match" placeholder="any request"></label>
+        <label>Action <select name="what"></select></label>
+        <label>Endpoint <select name="endpoint"></select></label>
+        <label>Match <input name="match" placeholder="any request"></label>
         <label>After <input name="after" type="number" min="0" value="0"></label>
         <label>Times <input name="times" type="number" min="1" placeholder="until deleted"></label>
         <label>Delay, ms <input name="delayMs" type="number" min="0" max="600000"></label>
-        <button>Set the fault</button>
+        <button>Add rule</button>
         <p id="fault-error" role="alert" class="bad"></p>
       </form>
       <div class="scroll"><table><thead><tr><th>Rule</th><th>Seen</th><th>Played</th><th></th></tr></thead>
@@ -72,11 +72,11 @@ export const pageMarkup = `<!doctype html>
     <section id="snapshots" aria-label="Snapshots" hidden>
       <form id="snapshot">
         <label>Name <input name="name" required pattern="[A-Za-z0-9_\\-]{1,64}" title="letters, digits, - and _"></label>
-        <button>Keep the data as it is</button>
+        <button>Save snapshot</button>
       </form>
       <div class="scroll"><table><thead><tr><th>Snapshot</th><th>Made</th><th>Bytes</th><th></th></tr></thead>
         <tbody id="snapshot-rows"></tbody></table></div>
-      <button id="reset">Reset everything to the seed</button>
+      <button id="reset">Reset to the seed</button>
       <p id="done" role="status" class="hint"></p>
     </section>
     <section id="calls" aria-label="Calls" hidden>
@@ -109,7 +109,7 @@ export const pageMarkup = `<!doctype html>
 </html>
 `;
 
-/** Light and dark as the system wants it; tables scroll in themselves, so that the page fits 360 px. */
+/** Style of the page: light or dark by system setting; wide tables scroll, so that the page fits 360 px. */
 export const pageStyle = `
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6570; --paper: #fff; --panel: #f3f5f7;
   --line: #d3d9df; --good: #12723c; --bad: #b3261e; --accent: #1653b5; }

@@ -10,13 +10,13 @@ import type { ServerResponse } from 'node:http';
 
 const prefix = '/page/calling/';
 
-/** The modules of `engagectl/calling`, or the one that is published, for the softphone of the page. */
+/** Serves the modules of `engagectl/calling` for the softphone. */
 const sdkRoute: Route = {
   method: 'GET',
   path: `${prefix}*`,
   answer: ({ response, path: asked }) => {
     const name = asked.slice(prefix.length);
-    // By its own name the package is found from its sources, its build and its bundle.
+    // Resolving the package by name works from its sources, its build and its bundle.
     const entry = createRequire(import.meta.url).resolve('engagectl/calling');
     if (!/^[a-z-]+\.js$/.test(name)) throw requestError(404, 'Not found');
     sendAsset(response, 'text/javascript', textOf(path.join(path.dirname(entry), name)));
@@ -32,11 +32,11 @@ function textOf(file: string): string {
   }
 }
 
-/** The page, which asks for nothing but what this service has, and may be framed by nobody. */
+/** Content security policy: own assets only, no framing. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Sends a part of the page. */
+/** Sends an asset of the page. */
 function sendAsset(response: ServerResponse, type: string, text: string): void {
   response.writeHead(200, {
     'Content-Type': `${type}; charset=utf-8`,

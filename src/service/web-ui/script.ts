@@ -3,16 +3,16 @@ import { endpointNames } from '../endpoints.js';
 import { pageSoftphone } from './softphone.js';
 import { pageViews } from './views.js';
 
-/** The script of the page: how it signs in, asks, draws, and shows one view at a time. */
+/** Script of the page: sign-in, requests to the service, drawing, and switching between views. */
 export const pageScript = `'use strict';
 const endpoints = ${JSON.stringify(endpointNames)};
 const actions = ${JSON.stringify(faultActions)};
 const find = (id) => document.getElementById(id);
-// Only here, so that no other page of this origin, and nothing on the disk, ever has the passcode.
+// Kept in memory only, so that neither the disk nor another page of this origin has the passcode.
 let account = null;
 let prefix = 'X-Service';
 
-/** Asks the service; returns its answer, throws what it says is wrong. */
+/** Sends a control request; returns the parsed response, throws its error. */
 async function ask(method, path, body) {
   const headers = { 'Content-Type': 'application/json' };
   headers[prefix + '-Account-Id'] = account.id;
@@ -24,7 +24,7 @@ async function ask(method, path, body) {
   return value;
 }
 
-/** An element with its properties and children; texts stay texts. */
+/** Creates an element with properties and children; text is never parsed as HTML. */
 function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -50,7 +50,7 @@ const fill = (id, rows) => find(id).replaceChildren(...rows);
 const isoTime = (time) => new Date(time).toISOString().replace('T', ' ').slice(0, 19);
 const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Says on the page what went wrong, instead of in the console. */
+/** Runs \`work\` and shows its error on the page. */
 async function tried(work) {
   try {
     await work();
@@ -89,7 +89,7 @@ document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.target.matches('input, select')) return;
   event.preventDefault();
   show('users');
-  // Not when the users are there: what is typed until then would be lost.
+  // At once, not when the users have loaded: text typed until then would be lost.
   find('search').focus();
 });
 const live = { requests: showRequests, cursors: showCursors, faults: showFaults, calls: showCalls };
@@ -121,7 +121,7 @@ prefix = document.documentElement.dataset.prefix ?? prefix;
 const linked = new URLSearchParams(location.hash.slice(1));
 if (linked.has('passcode')) {
   account = { id: linked.get('account'), passcode: linked.get('passcode') };
-  // Neither the history nor a bookmark keeps it.
+  // Keeps the passcode out of history and bookmarks.
   history.replaceState(null, '', '/');
 }
 if (account) signIn();

@@ -1,4 +1,4 @@
-/** A function for each view of the page, in the words of script.ts. */
+/** Script of the views, with the helpers of script.ts. */
 export const pageViews = String.raw`
 let userEnd;
 async function showUsers(after) {
@@ -12,7 +12,7 @@ async function showUsers(after) {
     return row(cell(link(name, () => showUser(user))), text(user.email), ...[sms, whatsapp, email].map(dotCell));
   });
   if (after) find('user-rows').append(...rows);
-  else fill('user-rows', rows.length > 0 ? rows : [row(make('td', { colSpan: 5, className: 'hint' }, 'nobody'))]);
+  else fill('user-rows', rows.length > 0 ? rows : [row(make('td', { colSpan: 5, className: 'hint' }, 'no users'))]);
   userEnd = next;
   find('more-users').hidden = next === undefined;
 }
@@ -22,7 +22,7 @@ find('more-users').addEventListener('click', () => tried(() => showUsers(userEnd
 const wordOf = ({ address, isReachable }) =>
   isReachable ? 'reachable' : address === null ? 'no address' : 'unreachable';
 
-/** A disc: full when the channel reaches the user, crossed when it does not, empty without an address. */
+/** Draws reachability as a symbol: disc, cross, or empty circle without an address. */
 function dotCell(channel) {
   const word = wordOf(channel);
   const kind = channel.isReachable ? 'good' : 'bad';
@@ -33,7 +33,7 @@ function dotCell(channel) {
     draw('title', {}, word), marks[word]));
 }
 
-/** The way of a message to a user: two gates, that of the address and that of the user, open or shut. */
+/** Draws the path of a message to a user through two gates: the address level and the user level. */
 function gates(name, channel) {
   const gate = (x, isOpen, label) => [
     draw('path', { d: isOpen ? 'M' + x + ' 8v14M' + x + ' 42v14' : 'M' + x + ' 8v48', class: isOpen ? 'good' : 'bad', stroke: 'currentColor', 'stroke-width': 5 }),
@@ -113,7 +113,7 @@ let lastSeen = 0;
 async function showRequests() {
   const { requests } = await ask('GET', 'requests?bodies=no&since=' + lastSeen);
   const over = requests.filter(({ ms }) => ms !== null);
-  // One that is under way is asked for again.
+  // Requests in progress are fetched again.
   lastSeen = over.length < requests.length ? Math.max(lastSeen, requests.find(({ ms }) => ms === null).id - 1) : (requests.at(-1)?.id ?? lastSeen);
   for (const seen of requests) {
     const { id, at, method, url, status, ms, bodyBytes, fault } = seen;
@@ -132,7 +132,7 @@ async function showBody(id) {
   const { requests } = await ask('GET', 'requests?limit=1&since=' + (id - 1));
   find('body').hidden = false;
   const { body } = requests[0] ?? {};
-  find('body').textContent = body === undefined ? 'no body is kept of it' : JSON.stringify(body, null, 2).slice(0, 100000);
+  find('body').textContent = body === undefined ? 'no body' : JSON.stringify(body, null, 2).slice(0, 100000);
   find('body').scrollIntoView({ block: 'nearest' });
 }
 find('clear-requests').addEventListener('click', () => tried(async () => {
@@ -146,7 +146,7 @@ async function showCursors() {
   const { cursors } = await ask('GET', 'cursors');
   fill('cursor-rows', cursors.map((one) => {
     const page = one.pendingPolls > 0 ? 'after ' + one.pendingPolls + ' polls' : one.batch === 0 ? 'all at once' : one.batch.toLocaleString('en');
-    return row(...[isoTime(one.openedAt), one.kind + ', ' + (one.event ?? 'nobody did it'), isoTime(one.from), isoTime(one.before), page, isoTime(one.usedAt), isoTime(one.expiresAt)].map(text));
+    return row(...[isoTime(one.openedAt), one.kind + ', ' + (one.event ?? 'event that never occurred'), isoTime(one.from), isoTime(one.before), page, isoTime(one.usedAt), isoTime(one.expiresAt)].map(text));
   }));
   find('no-cursors').hidden = cursors.length > 0;
 }
@@ -172,7 +172,7 @@ find('fault').addEventListener('submit', async (event) => {
 let faultsShown;
 async function showFaults() {
   const { faults } = await ask('GET', 'faults');
-  // A button under the pointer or the focus stays while nothing changes.
+  // Keeps buttons under the pointer or the focus while nothing changes.
   if (JSON.stringify(faults) === faultsShown) return;
   faultsShown = JSON.stringify(faults);
   fill('fault-rows', faults.map(({ id, seen, played, ...rule }) => row(text(id + ': ' + JSON.stringify(rule)), cell(String(seen)), cell(String(played)),
@@ -187,22 +187,22 @@ async function showSnapshots() {
     await showSnapshots();
   }));
   fill('snapshot-rows', snapshots.map(({ name, at, bytes }) => row(text(name), cell(isoTime(at)), cell(bytes.toLocaleString('en')),
-    cell(act('Restore', 'POST', 'snapshots/' + name + '/restore', 'The data is that of ' + name + '.'), ' ', act('Delete', 'DELETE', 'snapshots/' + name, name + ' is gone.')))));
+    cell(act('Restore', 'POST', 'snapshots/' + name + '/restore', 'Restored ' + name + '.'), ' ', act('Delete', 'DELETE', 'snapshots/' + name, 'Deleted ' + name + '.')))));
 }
 find('snapshot').addEventListener('submit', (event) => {
   event.preventDefault();
   const { value } = event.target.elements.name;
   tried(async () => {
     await ask('PUT', 'snapshots/' + value);
-    find('done').textContent = value + ' is kept.';
+    find('done').textContent = 'Saved ' + value + '.';
     await showSnapshots();
   });
 });
 find('reset').addEventListener('click', () => {
-  if (!confirm('Data, faults and requests seen go. Reset?')) return;
+  if (!confirm('Reset data, faults and the request log?')) return;
   tried(async () => {
     await ask('POST', 'reset');
-    find('done').textContent = 'It is as it was at the start.';
+    find('done').textContent = 'Reset to the seed.';
   });
 });
 
@@ -210,7 +210,7 @@ async function showCalls() {
   const { calls } = await ask('GET', 'calls');
   fill('call-rows', calls.toReversed().slice(0, 200).map((call) => row(cell(isoTime(call.placedAt)), text(call.callerCuid), text(call.calleeCuid), text(call.callContext), text([call.phase, call.status, call.reason].filter(Boolean).join(', ')))));
   find('no-calls').hidden = calls.length > 0;
-  // An offer may be over without an event.
+  // An offer may end without an event.
   drawPhone();
 }
 `;

@@ -233,7 +233,7 @@ describe('serve', () => {
     if (here) expect(await ask(`http://${here.address}:${port}`, here.address)).toBe(200);
     const { stderr } = await open.stop('SIGTERM');
     expect(stderr).toContain('0.0.0.0: other machines can reach it');
-    expect(stderr).toContain('answers to engage, two.test');
+    expect(stderr).toContain('accepted host names: engage, two.test');
 
     const strict = await serve(['--memory'], env);
     expect(await ask(strict.url, '10.0.0.7')).toBe(403);
@@ -342,11 +342,11 @@ describe('serve', () => {
         tty,
       });
       const running = main(['serve', '--port', '0', '--memory'], runtime);
-      await until(() => runtime.output().stderr.includes('look at it: '));
+      await until(() => runtime.output().stderr.includes('web page: '));
       stop.abort();
       await running;
       const { stdout, stderr } = runtime.output();
-      expect(stderr).toContain(`look at it: ${stdout.trim()}`);
+      expect(stderr).toContain(`web page: ${stdout.trim()}`);
       expect(stderr.includes('/#account=A&passcode=pass%26code')).toBe(tty);
     }
   });

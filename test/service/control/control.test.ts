@@ -53,7 +53,7 @@ it.each([
   });
   expect(answer.status).toBe(400);
   expect(await answer.json()).toMatchObject({
-    error: 'body: JSON is wanted, with Content-Type: application/json',
+    error: 'body: must be JSON, with Content-Type: application/json',
   });
 });
 
@@ -152,13 +152,13 @@ describe('seed, reset, snapshots', () => {
   });
 
   it.each([
-    ['{"type":"profile","identity":"a","profileData":{}}\n{"type":', ':2: this is no JSON'],
+    ['{"type":"profile","identity":"a","profileData":{}}\n{"type":', ':2: invalid JSON'],
     [
       '{"type":"profile","identity":"a","profileData":{"Email":"x"}}',
       ':1: Profile data is incorrect',
     ],
     ['\n\n{"identity":"a"}', ':3: Type is neither'],
-    ['[{"identity":"a"},', ':1: this is no JSON'],
+    ['[{"identity":"a"},', ':1: invalid JSON'],
   ])('%j is refused with its place, and nothing of it is kept', async (content, where) => {
     const dataDir = makeFolder();
     const file = path.join(dataDir, 'seed.ndjson');
@@ -212,7 +212,7 @@ describe('seed, reset, snapshots', () => {
     ] as const) {
       expect(await ask('POST', `snapshots/${name}/restore`)).toMatchObject({
         http: 409,
-        error: expect.stringContaining(`the snapshot ${name} cannot be restored: ${why}`),
+        error: expect.stringContaining(`cannot restore the snapshot ${name}: ${why}`),
       });
       expect(await service.profile('identity', 'b')).toBeDefined();
     }

@@ -185,7 +185,7 @@ it.each([
   [[], 'rule: '],
   [{ endpoint: 'uploads', action: 'hang' }, 'rule.endpoint: '],
   [{ action: 'explode' }, 'rule.action: '],
-  [{ action: 'hang', answer: {} }, 'rule.action: stands beside'],
+  [{ action: 'hang', answer: {} }, 'rule.action: cannot be combined'],
   [{ action: 'hang', colour: 1 }, 'colour'],
   [{ action: 'hang', after: -1 }, 'rule.after: '],
   [{ action: 'hang', times: 0 }, 'rule.times: '],

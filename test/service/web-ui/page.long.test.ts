@@ -166,7 +166,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     await expect.poll(bottom).toBeLessThan(801);
     await shoot(page, 'requests');
     await page.getByRole('button', { name: 'Clear the list' }).click();
-    await page.getByText('None yet.').waitFor();
+    await page.getByText('No requests yet.').waitFor();
     expect(strange).toEqual([]);
   });
 
@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     const service = await filled();
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Cursors' }).click();
-    await page.getByText('None is open.').waitFor();
+    await page.getByText('No open cursors.').waitFor();
     await service.open('profiles', 'View', 20231114, 20231114, '?batch_size=10');
     await service.open('events', 'Buy', 20231114, 20231117, '?batch_size=230');
     await nextSecond(page);
@@ -198,11 +198,11 @@ describe.skipIf(!hasChromium)('the page', () => {
     const service = await filled();
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Faults' }).click();
-    await page.getByLabel('What happens').selectOption('answer 429');
+    await page.getByLabel('Action').selectOption('answer 429');
     await page.locator('[name=endpoint]').selectOption('upload');
-    await page.getByLabel('That holds').fill('ann');
+    await page.getByLabel('Match').fill('ann');
     await page.getByLabel('Times').fill('1');
-    await page.getByRole('button', { name: 'Set the fault' }).click();
+    await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByText('"match":"ann"').waitFor();
     expect((await service.upload(profileRecord('ann'))).http).toBe(429);
     expect((await service.upload(profileRecord('ann'))).http).toBe(200);
@@ -211,8 +211,8 @@ describe.skipIf(!hasChromium)('the page', () => {
     await expect
       .poll(() => rule.locator('td').allInnerTexts())
       .toEqual([expect.any(String), '2', '1', 'Delete']);
-    await page.getByLabel('What happens').selectOption('expire-cursor');
-    await page.getByRole('button', { name: 'Set the fault' }).click();
+    await page.getByLabel('Action').selectOption('expire-cursor');
+    await page.getByRole('button', { name: 'Add rule' }).click();
     await page.getByText('rule.action: expire-cursor needs a cursor').waitFor();
     await shoot(page, 'faults');
     await rule.getByRole('button', { name: 'Delete' }).click();
@@ -227,15 +227,15 @@ describe.skipIf(!hasChromium)('the page', () => {
     page.on('dialog', (dialog) => void dialog.accept());
     await page.getByRole('button', { name: 'Snapshots' }).click();
     await page.getByLabel('Name').fill('before');
-    await page.getByRole('button', { name: 'Keep the data as it is' }).click();
-    await page.getByText('before is kept.').waitFor();
+    await page.getByRole('button', { name: 'Save snapshot' }).click();
+    await page.getByText('Saved before.').waitFor();
     await service.upload(profileRecord('zoe'));
     await page.getByRole('button', { name: 'Restore' }).click();
-    await page.getByText('The data is that of before.').waitFor();
+    await page.getByText('Restored before.').waitFor();
     expect(await service.profile('identity', 'zoe')).toBeUndefined();
     await shoot(page, 'snapshots');
-    await page.getByRole('button', { name: 'Reset everything' }).click();
-    await page.getByText('It is as it was at the start.').waitFor();
+    await page.getByRole('button', { name: 'Reset to the seed' }).click();
+    await page.getByText('Reset to the seed.', { exact: true }).waitFor();
     expect(await service.profile('identity', 'ann')).toBeUndefined();
     expect(strange).toEqual([]);
   });
