@@ -76,7 +76,10 @@ it('rows of a CSV that look like events are said to go out as users, and are not
   writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
   const said = 'warning: e.csv: column "evtName" is the name of an event, but profiles are sent';
   const told = await world.run(['upload', 'e.csv', '--check']);
-  expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(`${said}: add --type event\n`)]);
+  expect([told.code, told.stderr]).toEqual([
+    0,
+    expect.stringContaining(`${said}: add --type event\n`),
+  ]);
   const asEvents = await world.run(['upload', 'e.csv', '--check', '--type', 'event']);
   expect(asEvents.stderr).not.toContain('warning');
   writeFileSync(world.path('p.csv'), 'identity,ts\nu1,1700000000\n');
