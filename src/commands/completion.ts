@@ -11,7 +11,7 @@ const scripts = {
   powershell: async () => (await import('../help/completion/powershell.js')).powershellCompletion,
 };
 
-/** Prints a completion script made from the command tree (contract §1). */
+/** Prints a completion script built from the command tree. */
 export const command: CommandSpec = {
   needs: 'nothing',
   summary: 'print a shell completion script',
@@ -36,11 +36,11 @@ export const command: CommandSpec = {
 };
 
 /**
- * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`
- * or `runs`; `__complete columns -- <words>` for the last word of a command line, its words as they were
- * typed; `__complete line -- <n> =<word> <words>` for a word behind the first n of the others, as PowerShell
- * asks: its words without their quotes. That answers in ASCII, with \u0418 for other letters; with an empty
- * line where nothing fits; and with nothing at all where a file is meant.
+ * Answers completion scripts, quickly, and silently if there is no answer: `__complete profiles`,
+ * `regions` or `runs`; `__complete columns -- <words>` for the last word of a command line as typed;
+ * `__complete line -- <n> =<word> <words>` for a word after the first n of the others, in the form
+ * PowerShell passes: words without their quotes. The answer to `line` is ASCII, with \u0418 for other
+ * letters: an empty line if nothing matches, and no output if a file name is expected.
  */
 export const completeCommand: CommandSpec = {
   hidden: true,
@@ -98,14 +98,14 @@ const unquoted = (word: string): string =>
 const escapeNonAscii = (name: string): string =>
   name.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Saved profiles and regions, and unfinished runs: those that a shell takes as they are. */
+/** Saved profiles and regions, or unfinished runs, limited to names that need no quoting. */
 async function savedNames(
   kind: 'profiles' | 'regions' | 'runs',
   runtime: Runtime,
 ): Promise<string[]> {
   const { configDirectory, stateDirectory } = await import('../config/directories.js');
   if (kind === 'runs') return plain(await readdir(path.join(stateDirectory(runtime), 'runs')));
-  // Read without the schema: checking it would cost more than the answer is worth.
+  // Read without the schema: validating it would take longer than the answer is worth.
   const text = await readFile(path.join(configDirectory(runtime), 'config.json'), 'utf8').catch(
     () => '{}',
   );
@@ -115,22 +115,22 @@ async function savedNames(
   return plain([...new Set([...regions, 'local'])]);
 }
 
-/** Of the config file, the part that holds names. */
+/** The part of the config file that contains names. */
 interface SavedNames {
   readonly profiles?: Readonly<Record<string, { readonly regions?: object }>>;
 }
 
-/** What else a damaged file may hold is nothing for a shell. */
+/** Keeps names that are safe for a shell; a damaged file may contain anything. */
 const plain = (names: readonly string[]): string[] =>
   names.filter((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)).toSorted();
 
-/** Files that a command writes, or that are no input for another reason. */
+/** Flags whose file is written, or is not an input. */
 const otherFiles =
   /^(?:-o|--(?:output|rejects|report|gone|mapping|write-mapping|key-file|record|play))$/;
 
 /**
- * Columns of the input file that a command line names, for the last of its words; each with what stands
- * before the last comma of that word.
+ * Returns columns of the input file named on a command line, for its last word; each is prefixed with
+ * the part of the word up to its last comma.
  */
 async function inputColumns(line: readonly string[], runtime: Runtime): Promise<string[]> {
   const words = [...line];
@@ -151,7 +151,7 @@ async function inputColumns(line: readonly string[], runtime: Runtime): Promise<
     .map((name) => `${before}${name}`);
 }
 
-/** bash takes `--output=x.csv` for three words. */
+/** bash splits `--output=x.csv` into three words. */
 const flagBefore = (words: readonly string[], at: number): string =>
   (words[at - 1] === '=' ? words[at - 2] : words[at - 1]) ?? '';
 
@@ -160,5 +160,5 @@ const valueOf = (flag: string, words: readonly string[]): string | undefined => 
   return at < 0 ? undefined : words[words[at + 1] === '=' ? at + 2 : at + 1];
 };
 
-/** Others could be more than a name to a shell. */
+/** Other names could have a meaning for a shell. */
 const isPlain = (name: string): boolean => /^[\p{L}\p{N}_.$-][\p{L}\p{N}_. $-]{0,63}$/u.test(name);

@@ -41,7 +41,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
         import('./shared/job-context.js'),
         import('./shared/run-job.js'),
       ]);
-    // With --json the summary alone.
+    // With --json, only the summary.
     const write = settings.json ? undefined : openLineWriter(runtime, cliAdvice);
     const found: CheckCuidsHooks['found'] =
       write && ((rows) => write(rows.map((row) => `${sanitizedJson(row)}\n`).join('')));

@@ -17,7 +17,7 @@ type EventFlags = Omit<EventExportOptions, 'shard'> &
   DayFileOptions &
   ShardFlags & { readonly concurrency: number };
 
-/** `2d` or `48h`, in days; what has begun counts whole. */
+/** Parses `2d` or `48h` into days, rounded up. */
 function dayCount(text: string): number {
   const [, number, unit] = /^([1-9]\d{0,4})(d|h)$/.exec(text) ?? [];
   if (number === undefined) throw new InvalidArgumentError('Use a number of days like 3d.');

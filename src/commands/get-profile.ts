@@ -59,7 +59,7 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
   },
 };
 
-/** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
+/** Returns how users are identified. Throws E-USAGE for no, several, or empty values. */
 function selectedUsers({ operands: values, flags, command }: Invocation<UserFlags>): LookupTarget {
   const { input, by } = flags;
   const ways: LookupTarget[] = identifierKinds.flatMap((by) => {
@@ -95,7 +95,7 @@ function selectedUsers({ operands: values, flags, command }: Invocation<UserFlag
   return way;
 }
 
-/** Runs get-profile from its flags to its summary. Throws what the command must end with. */
+/** Runs get-profile from its flags to its summary. Throws the error that the command ends with. */
 async function runLookUp(
   { users, flags }: { readonly users: LookupTarget; readonly flags: LookUpFlags },
   settings: GlobalOptions,
@@ -119,7 +119,7 @@ async function runLookUp(
       reads: true,
       job: async (world, hooks) => getProfiles(request, world, hooks),
       judged: (error, world) => (single ? notFoundError(users, error, world) : error),
-      // One profile needs no figures for people.
+      // A single profile needs no figures.
       figures: !single,
     },
     settings,
@@ -127,7 +127,7 @@ async function runLookUp(
   );
 }
 
-/** A single profile on a terminal is indented. */
+/** Indents a single profile on a terminal. */
 function terminalSink(stdout: OutputStream, prettyJson: (json: Buffer) => string): ProfileSink {
   let bytes = 0;
   return {

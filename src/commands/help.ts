@@ -5,7 +5,7 @@ import { jsonAnswer } from '../ui/sanitize.js';
 import { version } from '../version.js';
 import type { CommandSpec } from './shared/command-spec.js';
 
-/** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
+/** `help [topic|command…]`. commander's own would print the program's help for an unknown name. */
 export const command: CommandSpec = {
   needs: 'nothing',
   summary: 'show help on a command or topic',
@@ -28,19 +28,19 @@ export const command: CommandSpec = {
   },
 };
 
-/** The command that the names lead to. Throws commander's error for one that it does not know. */
+/** Finds the command that the names lead to. Throws commander's error for an unknown name. */
 function commandOf(program: Command, names: readonly string[]): Command {
   let command = program;
   for (const name of names) {
     const child = command.commands.find((each) => each.name() === name);
-    // Only a command that has subcommands says which of them it does not know.
+    // Only a command with subcommands reports an unknown one.
     if (!child && command.commands.length > 0) refuseName(name, command);
     command = child ?? command;
   }
   return command;
 }
 
-/** commander finds the nearest of the commands and, of the program, the topics. */
+/** Throws commander's error, which suggests the nearest command or, at the top level, topic. */
 function refuseName(name: string, command: Command): void {
   const known = new Command().exitOverride().helpCommand(false);
   known.configureOutput({ outputError: () => undefined });
@@ -49,7 +49,7 @@ function refuseName(name: string, command: Command): void {
   known.parse([name], { from: 'user' });
 }
 
-/** The version alone is what `main` answers by itself, which is quicker. */
+/** `version`. `main` answers a bare `--version` itself, which is faster. */
 export const versionCommand: CommandSpec = {
   needs: 'nothing',
   summary: 'print the version',

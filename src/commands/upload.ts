@@ -19,7 +19,7 @@ interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags |
 
 interface PreviewFlag {
   readonly count: number;
-  /** `--preview users.csv`: a word behind the flag that is no number is a file. */
+  /** `--preview users.csv`: a value of --preview that is not a number is a file. */
   readonly files: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export const command: CommandSpec<UploadFlags> = {
     const { flags } = call;
     if (flags.preview) return runPreview(call, flags.preview);
     refuseDraft(flags);
-    // Together, since most of the time is waiting for small files to be read.
+    // In parallel, since most of the time is spent reading small files.
     const [{ upload }, { runWrite }] = await Promise.all([
       import('../jobs/write/upload.js'),
       import('./shared/run-write.js'),
@@ -82,13 +82,13 @@ export const command: CommandSpec<UploadFlags> = {
   },
 };
 
-/** A row of a table is what --type says; a JSON record says it itself. */
+/** Noun for the records: rows of a table are of --type; a JSON record states its own type. */
 function nounsOf(type: UploadFlags['type'], files: readonly string[]): string {
   if (type === 'event') return 'events';
   return files.length > 0 && files.every(isTableName) ? 'users' : 'records';
 }
 
-/** Throws E-USAGE. */
+/** Checks the flags of a drafted mapping file. Throws E-USAGE. */
 function refuseDraft({ writeMapping, overwrite }: UploadFlags): void {
   if (writeMapping === undefined && !overwrite) return;
   const flag = writeMapping === undefined ? '--overwrite' : '--write-mapping';
@@ -98,7 +98,7 @@ function refuseDraft({ writeMapping, overwrite }: UploadFlags): void {
   });
 }
 
-/** Flags that a drafted mapping file stands for, and where it goes. */
+/** Flags that a drafted mapping file replaces, and its path. */
 const draftFlags = [
   'write-mapping',
   'overwrite',
@@ -110,9 +110,9 @@ const draftFlags = [
   'only',
 ];
 
-/** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
+/** Prints what would be sent. Throws E-REJECTED if rows would be rejected. */
 async function runPreview(call: Invocation<UploadFlags>, asked: PreviewFlag): Promise<void> {
-  const { shard: _, ...flags } = call.flags; // it is the input that is looked at
+  const { shard: _, ...flags } = call.flags; // the input is only inspected
   const { runtime } = call;
   const files = [...asked.files, ...call.operands];
   requireInput(files, call);
@@ -149,7 +149,7 @@ const nothingToReplace = (): EngagectlError =>
     fix: 'add --write-mapping <file>, or leave --overwrite out',
   });
 
-/** `wrote m.json: identity "Id", 12 columns, 2 of them renamed, …`. */
+/** Formats `wrote m.json: identity "Id", 12 columns, 2 of them renamed, …`. */
 function describeMapping({ drafted: mapping, columns, complete }: Preview, file: string): string {
   const { identity, objectId, map = {}, types = {}, required = [], values = {} } = mapping ?? {};
   const renamed = Object.entries(map).filter(([column, key]) => column !== key).length;

@@ -124,7 +124,7 @@ export const command: CommandSpec<VerifyFlags> = {
 
 type What = { readonly [Name in 'type' | 'status']: VerifyFlags[Name] | undefined };
 
-/** Throws E-USAGE for a type of records that are no subscriptions. */
+/** Throws E-USAGE for a type that is not a type of subscriptions. */
 function subscriptionsToVerify({
   type,
   status,
@@ -139,7 +139,7 @@ function subscriptionsToVerify({
   return { ...(address && { type: address }), ...(status && { status }) };
 }
 
-/** Throws E-USAGE for what only subscriptions have. */
+/** Throws E-USAGE for flags that only subscriptions have. */
 function recordsToVerify({ type, status }: What): Pick<VerifyOptions, 'type'> {
   const record = recordTypes.find((one) => one === type);
   if (type !== undefined && record === undefined) {

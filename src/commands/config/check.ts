@@ -25,8 +25,8 @@ export const check: CommandSpec = {
 };
 
 /**
- * `config check`: one harmless request that needs the right credentials. When they are refused, the
- * other regions of the config profile are asked as well, and the error says what to type.
+ * `config check`: sends one harmless request that needs valid credentials. If they are rejected, it also
+ * tries the other regions of the config profile, and the error suggests what to type.
  */
 async function checkCredentials({ settings, runtime }: Invocation): Promise<void> {
   const set = settings();
@@ -52,7 +52,7 @@ async function checkCredentials({ settings, runtime }: Invocation): Promise<void
   printAnswer(set, runtime, found, { note });
 }
 
-/** One line for each region. */
+/** Prints one line per region. */
 function sayTried(account: Account, tried: readonly RegionProbe[], told: Messages): void {
   const { region, baseUrl, accountId } = account;
   told.note(`${region} (${baseUrl}): account ${accountId}: refused`);
@@ -72,7 +72,7 @@ function refused(account: Account, message: string, tried: readonly RegionProbe[
   });
 }
 
-/** The region that takes the account, be it with the passcode saved there. */
+/** Finds the region that accepts the account, if only with the passcode saved there. */
 const acceptingRegion = ({ accountId }: Account, tried: readonly RegionProbe[]) =>
   tried.find(({ answer }) => answer === 'accepted') ??
   tried.find((other) => other.accountId === accountId && other.ownAnswer === 'accepted');
@@ -94,23 +94,23 @@ function correction({ profile, region, accountId, sources }: Account): string {
   return `${commandOf('set --profile', profile, region)} --account-id ${quoteForShell(accountId)} asks for the passcode again`;
 }
 
-/** Another region of the config profile, and what it says. */
+/** Another region of the config profile, and its answers. */
 interface RegionProbe {
   readonly region: string;
   readonly baseUrl: string;
-  /** The account saved for it. */
+  /** Account id saved for it. */
   readonly accountId: string;
-  /** To the account saved for it. */
+  /** Answer to the account saved for it. */
   readonly ownAnswer: Answer;
-  /** To the account that was refused elsewhere. */
+  /** Answer to the account that was rejected elsewhere. */
   readonly answer: Answer;
 }
 type Answer = AccountCheck['status'] | 'cannot be used';
 
 /**
- * Asks the other regions saved in the account's config profile, one after the other: each with its
- * own credentials, and with those of `account`. The passcode goes to addresses only that the user
- * saved in this very profile, by https or to this machine.
+ * Tries the other regions saved in the account's config profile, one after the other: each with its own
+ * credentials and with those of `account`. The passcode is sent only to addresses that the user saved in
+ * this profile, by https or to loopback.
  */
 async function probeRegions(
   account: Account,
@@ -142,7 +142,7 @@ async function probeRegions(
   return tried;
 }
 
-/** Of another region a fault of the configuration is a finding, not an end. */
+/** Turns a configuration error of another region into undefined. */
 async function usable<T>(make: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await make();

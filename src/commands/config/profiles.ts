@@ -76,7 +76,7 @@ async function removeProfile({
   printAnswer(settings, runtime, removed, { note: `removed: ${described(name, region)}` });
 }
 
-/** Of the flag only: what is changed on disk should not depend on a variable set long ago. */
+/** Only the flag counts: a change on disk should not depend on a variable set long ago. */
 const regionFlag = ({ region, flags }: GlobalOptions): string | undefined =>
   flags.has('region') ? region : undefined;
 

@@ -66,10 +66,7 @@ export const set: CommandSpec<SetFlags> = {
   run: setRegion,
 };
 
-/**
- * `config set` (contract §5). Only flags are saved: a variable belongs to the environment, and may
- * be gone tomorrow.
- */
+/** `config set`. Saves flags only: a variable belongs to the environment and may be gone tomorrow. */
 async function setRegion({ flags, runtime, ...call }: Invocation<SetFlags>): Promise<void> {
   const settings = call.settings();
   const region = flagOf(settings, 'region');
@@ -91,7 +88,7 @@ async function setRegion({ flags, runtime, ...call }: Invocation<SetFlags>): Pro
     callAccountId: flags.callAccountId,
   };
   const notYetRead = { passcode: '-', callApiKey: flags.callApiKeyFile };
-  // Everything else is checked before anybody types a passcode.
+  // Validate everything else before anybody types a passcode.
   const [baseUrl, callApiKey] = await collectErrors(
     () => checked(typed.baseUrl, validateBaseUrl, '--base-url'),
     async () => callKey(flags, runtime),
@@ -121,7 +118,7 @@ async function setRegion({ flags, runtime, ...call }: Invocation<SetFlags>): Pro
   if (check.status === 'refused' || check.status === 'no answer') told.warn(check.message ?? '');
 }
 
-/** What the service has an opinion about. */
+/** Settings that the service can check. */
 const tried = ['baseUrl', 'accountId', 'passcode', 'passcode_command', 'headerPrefix'] as const;
 
 async function callKey({ callApiKeyFile: file }: SetFlags, { cwd, signal }: Runtime) {
@@ -129,7 +126,7 @@ async function callKey({ callApiKeyFile: file }: SetFlags, { cwd, signal }: Runt
   return secretFromFile('API key', path.resolve(cwd, file), '--call-api-key-file', signal);
 }
 
-/** `config set --production` by itself is about the profile, not about a region of it. */
+/** Whether `--production` is the only change; it concerns the profile, not a region. */
 const onlySetsProduction = (flags: SetFlags, settings: GlobalOptions): boolean =>
   flags.production !== undefined &&
   Object.keys(flags).every((name) => name === 'production' || name === 'check') &&
@@ -162,7 +159,7 @@ const flagOf = (settings: GlobalOptions, name: (typeof savedFlags)[number]): str
 type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
 
 /**
- * What is to be saved; empty when the saved one stays: a new account id never goes with the old
+ * Reads the passcode to save. Empty if the saved one stays; a new account id never keeps the old
  * passcode.
  */
 async function readPasscode(
@@ -194,7 +191,7 @@ async function readPasscode(
   return { passcode: checkedPasscode(piped, '--passcode-stdin') };
 }
 
-/** All of standard input; throws the signal's reason when it is aborted before the end. */
+/** Reads all of standard input. Throws the signal's reason if aborted. */
 async function pipedText({ stdin, signal }: Runtime): Promise<string> {
   const leave = () => (stdin as Partial<Readable>).destroy?.();
   signal.addEventListener('abort', leave, { once: true });
@@ -207,7 +204,7 @@ async function pipedText({ stdin, signal }: Runtime): Promise<string> {
   }
 }
 
-/** What became of the attempt to use what was saved. */
+/** Result of the check of saved credentials. */
 interface Tried {
   readonly status: AccountCheck['status'] | 'not tried';
   readonly message?: string;
@@ -215,19 +212,19 @@ interface Tried {
 
 const notTried: Tried = { status: 'not tried' };
 
-/** Nobody waits longer to hear whether what was saved fits, unless --timeout says so. */
+/** Maximum time for the check, unless --timeout is given. */
 const patienceMs = 5000;
 
 /**
- * Whether account, passcode and region fit together: one harmless request, which is not repeated.
- * It is saved whatever comes of it, so that this can be done without a network.
+ * Checks with one harmless request, without retries, that account, passcode and region match. They are
+ * saved whatever the result, so that this works without a network.
  */
 async function checkSavedAccount(
   { profile, region }: { readonly profile: string; readonly region: string },
   settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<Tried> {
-  if (!savedRegion(await readConfig(runtime), profile, region)) return notTried; // meanwhile removed by another process
+  if (!savedRegion(await readConfig(runtime), profile, region)) return notTried; // another process may have removed it
   try {
     const timeoutMs = settings.flags.has('timeout') ? settings.timeoutMs : patienceMs;
     const account = await savedAccount({ profile, region }, runtime);

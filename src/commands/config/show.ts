@@ -28,8 +28,8 @@ export const show: CommandSpec<ShowFlags> = {
 };
 
 /**
- * `config show`: show the selected account and the source of each value; with `--sources`, the
- * other settings and the folders as well. A `passcode_command` is not run.
+ * `config show`: prints the selected account and the source of each value; with `--sources`, also the
+ * other settings and the directories. Does not run a `passcode_command`.
  */
 async function showAccount({ flags, runtime, ...call }: Invocation<ShowFlags>): Promise<void> {
   const settings = call.settings();
@@ -75,7 +75,7 @@ async function showAccount({ flags, runtime, ...call }: Invocation<ShowFlags>): 
   printAnswer(settings, runtime, object, { text: `${textTable(rows)}config file: ${file}\n` });
 }
 
-/** In place of the output of a `passcode_command`. */
+/** Stands in for the output of a `passcode_command`. */
 const maskedSecret = (): Promise<string> => Promise.resolve(maskedPasscode);
 
 interface OtherSetting {
@@ -86,7 +86,7 @@ interface OtherSetting {
   readonly source: string;
 }
 
-/** Name of the setting, and the words of its flag and its variable. */
+/** Name of each setting, its flag and its variable. */
 const options = [
   ['timeoutMs', 'timeout'],
   ['maxAttempts', 'max-attempts'],

@@ -21,8 +21,8 @@ import type { Runtime } from '../../runtime.js';
 import type { GlobalOptions } from '../shared/global-options.js';
 
 /**
- * `doctor`: a line for each check as it is made, on stdout; with `--json` one object. `--quiet`
- * leaves out what is well. Throws the most serious of what failed.
+ * `doctor`: prints a line per check on stdout; with `--json`, one object. `--quiet` omits successful
+ * checks. Throws the most serious failure.
  */
 export async function runDoctor(settings: GlobalOptions, runtime: Runtime): Promise<void> {
   const { json, quiet } = settings;
@@ -58,18 +58,18 @@ function lineOf({ check, status, message, fix }: Finding): string {
   return fix === undefined ? line : `${line}${' '.repeat(18)}fix: ${fix}\n`;
 }
 
-/** What one check came to. */
+/** Result of one check. */
 interface Finding {
   readonly check: string;
   readonly status: 'ok' | 'warning' | 'failed';
   readonly message: string;
-  /** What to do about it; undefined when it is ok. */
+  /** Suggested fix; undefined if the check succeeded. */
   readonly fix?: string | undefined;
-  /** Of what failed: it decides the exit code. */
+  /** Error id of a failure; decides the exit code. */
   readonly id?: ErrorId;
 }
 
-/** What a check returns is well, or a warning; when it throws, it has failed. */
+/** A check returns a success or a warning; a thrown error is a failure. */
 type Check<Of> = (of: Of) => Promise<string | DoctorWarning> | string | DoctorWarning;
 
 interface Machine {
@@ -81,7 +81,7 @@ interface Machine {
 interface Service extends Machine {
   readonly account: Account;
   readonly url: URL;
-  /** The header `Date` of its answer. */
+  /** `Date` header of the response. */
   date?: string | undefined;
 }
 
@@ -114,7 +114,7 @@ const accountChecks: Readonly<Record<string, Check<Service>>> = {
   clock: ({ date, runtime }) => checkClockSkew(date, runtime),
 };
 
-/** The checks, one after the other: those about the service only when there is an account. */
+/** Runs the checks one after the other; those of the service only if there is an account. */
 async function* runChecks(settings: GlobalOptions, runtime: Runtime): AsyncGenerator<Finding> {
   const machine: Machine = { settings, runtime };
   yield* findings(machineChecks, machine);
@@ -141,7 +141,7 @@ async function* findings<Of>(
   }
 }
 
-/** The config file: there, whole, and readable by its owner only. */
+/** Checks that the config file is valid and private. */
 async function checkConfigFile(runtime: Runtime): Promise<string> {
   const { profiles } = await readConfig(runtime);
   const names = Object.keys(profiles);
@@ -149,7 +149,7 @@ async function checkConfigFile(runtime: Runtime): Promise<string> {
   return `${configPath(runtime)}: ${what}`;
 }
 
-/** Where journals go: a write needs it, an export does without and cannot be resumed. */
+/** Checks the directory of journals: writes need it; exports work without it, but cannot be resumed. */
 async function checkStateDirectory(runtime: Runtime): Promise<string | DoctorWarning> {
   const folder = stateDirectory(runtime);
   try {
@@ -177,7 +177,7 @@ async function checkStateDirectory(runtime: Runtime): Promise<string | DoctorWar
   }
 }
 
-/** The folder itself, or the closest one above it that exists. */
+/** Returns the directory, or its closest existing ancestor. */
 async function nearest(folder: string): Promise<string> {
   try {
     await stat(folder);
@@ -189,7 +189,7 @@ async function nearest(folder: string): Promise<string> {
   }
 }
 
-/** What keeps two processes from working on one run. */
+/** Checks the lock that keeps two processes from working on one run. */
 async function checkRunLock(runtime: Runtime): Promise<string> {
   try {
     await tryLock(await nearest(stateDirectory(runtime)), runtime);
@@ -207,11 +207,11 @@ async function checkRunLock(runtime: Runtime): Promise<string> {
 
 interface Answer {
   readonly message: string;
-  /** The answer's header `Date`. */
+  /** `Date` header of the response. */
   readonly date: string | undefined;
 }
 
-/** One harmless authenticated request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
+/** Sends one harmless authenticated request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
 async function checkAccountOnce(
   account: Account,
   settings: GlobalOptions,
@@ -231,10 +231,10 @@ async function checkAccountOnce(
   });
 }
 
-/** Further off, relative dates and times that are made here are wrong. */
+/** Beyond this clock skew, relative dates and times computed here are wrong. */
 const skewMs = 60_000;
 
-/** This machine's clock against the service's. */
+/** Compares this machine's clock with the service's. */
 function checkClockSkew(
   date: string | undefined,
   { now }: Pick<Runtime, 'now'>,

@@ -45,7 +45,7 @@ export const inputOptions: OptionTable = [
   ['--limit <n>', 'read only the first n records', integer({ min: 0 })],
 ];
 
-/** Without a file, input comes from stdin; from a terminal it never would: help instead, exit 2. */
+/** Requires an input: a file, or stdin that is not a terminal. Otherwise shows help and exits 2. */
 export function requireInput(
   files: readonly string[],
   { command, runtime }: Pick<Invocation, 'command' | 'runtime'>,
@@ -58,10 +58,7 @@ export function requireInput(
   });
 }
 
-/**
- * Throws E-USAGE for flags that say how to read an input, where no input is read. `--limit` counts
- * operands, too.
- */
+/** Throws E-USAGE for input flags if no input is read. `--limit` counts operands, too. */
 export function refuseInputFlags(command: Command): void {
   const rows = inputOptions.filter((row) => typeof row !== 'string');
   const names = new Set(rows.map(([flags]) => new Option(flags).attributeName()));
@@ -83,7 +80,7 @@ export const typeOption: OptionRow = [
   { parse: choice('profile', 'event'), default: 'profile' },
 ];
 
-/** How rows become records of an upload, beside their type. */
+/** Flags that control how rows become records of an upload. */
 export const mappingOptions: OptionTable = [
   ['--identity <column>', 'column that contains the identity (default: identity)'],
   ['--object-id <column>', 'column that contains the objectId, used instead of an identity'],

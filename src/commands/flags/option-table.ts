@@ -1,27 +1,27 @@
 import { CommanderError, InvalidArgumentError, Option, type Command } from 'commander';
 import { addProblem } from '../../help/usage-error.js';
 
-/** What more there is to say of a flag. */
+/** Further properties of a flag. */
 interface OptionDetails {
-  /** Throws InvalidArgumentError. */
+  /** Parses the value. Throws InvalidArgumentError. */
   readonly parse?: ((text: string) => unknown) | undefined;
   readonly default?: unknown;
-  /** The default as help shows it. */
+  /** The default as shown in help. */
   readonly shown?: string;
-  /** Stands for the value where the flag has none. */
+  /** Value of the flag if it is given without one. */
   readonly preset?: string;
-  /** Flags that it cannot stand beside, by the names of their values. */
+  /** Attribute names of flags that cannot be combined with this one. */
   readonly conflicts?: string | string[];
   readonly required?: true;
   readonly hidden?: true;
-  /** Every use adds to a list. */
+  /** Each occurrence adds to a list. */
   readonly repeatable?: true;
 }
 
 type Parse = NonNullable<OptionDetails['parse']>;
-/** A flag: how it is spelled, what help says of it, and its parser or what else there is to say. */
+/** A flag: its spelling, its help, and its parser or further properties. */
 export type OptionRow = readonly [flags: string, help: string, details?: Parse | OptionDetails];
-/** Flags, behind the headings under which they stand in the help. */
+/** Flags, each group preceded by its heading in the help. */
 export type OptionTable = readonly (string | OptionRow)[];
 
 type Rows<Table extends OptionTable> = Exclude<Table[number], string>;
@@ -33,7 +33,7 @@ type IsThere<Row> = Row extends readonly [
   ? true
   : false;
 
-/** The values of the flags of a table, which is written `as const satisfies OptionTable`, by their names. */
+/** Types of the flag values by attribute name, for a table written `as const satisfies OptionTable`. */
 export type FlagsOf<Table extends OptionTable> = {
   readonly [Row in Rows<Table> as IsThere<Row> extends true ? NameOf<Row[0]> : never]: ValueOf<Row>;
 } & {
@@ -42,7 +42,7 @@ export type FlagsOf<Table extends OptionTable> = {
   ]?: ValueOf<Row>;
 };
 
-/** Of `-o, --out-file <file>` it is `outFile`, of `--no-check` `check`. */
+/** Attribute name: `outFile` for `-o, --out-file <file>`, `check` for `--no-check`. */
 type NameOf<Flags extends string> = Flags extends `${string}--no-${infer Rest}`
   ? Camel<FirstWord<Rest>>
   : Flags extends `${string}--${infer Rest}`
@@ -90,7 +90,7 @@ function addOption(command: Command, [flags, help, more = {}]: OptionRow, headin
   if (!repeatable) refuseRepeated(command, option);
 }
 
-/** What is wrong with a value is noted, so that all that is wrong can be said at once. */
+/** Collects invalid values, to report all of them together. */
 function collectProblems(
   command: Command,
   option: Option,
@@ -109,7 +109,7 @@ function collectProblems(
       return undefined;
     }
   };
-  return Object.assign(noted, parse); // completion reads the words of a choice from it
+  return Object.assign(noted, parse); // completion reads the choices from it
 }
 
 const adding = (parse: (text: string) => unknown) => (text: string, earlier: unknown) => [
@@ -117,7 +117,7 @@ const adding = (parse: (text: string) => unknown) => (text: string, earlier: unk
   parse(text),
 ];
 
-/** commander keeps the last of a repeated flag and drops the others in silence. */
+/** Rejects a repeated flag, since commander would keep the last one silently. */
 function refuseRepeated(command: Command, option: Option): void {
   if (!option.required && !option.optional) return;
   let seen = false;

@@ -10,7 +10,7 @@ interface OutputFlags extends FileOptions {
   readonly output?: string;
 }
 
-/** `places`: what else than `{date}` may stand in the name. */
+/** `places` are the placeholders besides `{date}` that a name may contain. */
 export const outputOptions = (places: readonly string[] = []): OptionTable => [
   'Output:',
   [
@@ -34,14 +34,14 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   ['--fresh', 'start from scratch; rename the partial file of an earlier run'],
 ];
 
-/** Flag of the commands that can write a page about their run. */
+/** Flags of commands that can write an HTML report of their run. */
 export const reportOptions = [
   'Report:',
   ['--report <file.html>', 'write an HTML report: counts, charts over time, samples of rejects'],
 ] as const satisfies OptionTable;
 export type ReportFlag = FlagsOf<typeof reportOptions>;
 
-/** A place that nothing comes to stand in is a slip: the file would have it in its name. */
+/** Rejects unknown placeholders, which would otherwise become part of the file name. */
 const nameWith =
   (places: readonly string[]) =>
   (text: string): string => {
@@ -61,14 +61,14 @@ function columnList(text: string): string[] {
 /** Flags that both exports share. */
 export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 
-/** Of whatever is read by cursors. */
+/** Flag of every command that follows cursors. */
 export const pendingTimeoutOption: OptionRow = [
   '--pending-timeout <duration>',
   'maximum time to wait until the service has prepared the data',
   { parse: duration, default: 1_800_000, shown: '30m' },
 ];
 
-/** The flags that both exports share; `batchSize` parses the one whose limits differ. */
+/** Flags that both exports share; `batchSize` parses the flag whose limits differ. */
 export const exportOptions = (
   batchSize: (text: string) => number,
   places?: readonly string[],
@@ -102,10 +102,10 @@ export const exportOptions = (
   ],
 ];
 
-/** 23 to 5000: endpoint 6 rounds down to a multiple of 23 by itself. */
+/** Parses 23 to 5000: endpoint 6 itself rounds down to a multiple of 23. */
 export const eventBatchSize = integer({ min: limits.batchStep, max: limits.batchSizeMaximum });
 
-/** A multiple of 23 from 23 to 4991, as endpoint 3 demands. */
+/** Parses a multiple of 23 from 23 to 4991, as endpoint 3 requires. */
 export function profileBatchSize(text: string): number {
   const { batchStep: step, batchSize: largest } = limits;
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -116,7 +116,7 @@ export function profileBatchSize(text: string): number {
   throw new InvalidArgumentError(`${rule}; the nearest is ${nearest}.`);
 }
 
-/** Of whatever sends several requests at once: the most it may, and how many it does. */
+/** Flag of commands with concurrent requests: the maximum and the default. */
 export const concurrencyOption = (most: number, usual = most) =>
   [
     '--concurrency <n>',

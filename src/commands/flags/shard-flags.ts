@@ -6,7 +6,7 @@ import type { Invocation } from '../shared/command-spec.js';
 import type { OptionTable } from './option-table.js';
 import type { GlobalOptions } from '../shared/global-options.js';
 
-/** Flags of commands whose work several processes can share. */
+/** Flags of commands whose work can be divided among processes. */
 export interface ShardFlags {
   readonly shard?: string;
   readonly shards?: number;
@@ -27,7 +27,7 @@ export const shardOptions: OptionTable = [
   ],
 ];
 
-/** Variables by which schedulers tell a process which one of how many it is. */
+/** Variables by which schedulers number the processes of a job. */
 const schedulers = [
   { index: 'JOB_COMPLETION_INDEX' },
   { index: 'AWS_BATCH_JOB_ARRAY_INDEX', count: 'AWS_BATCH_JOB_ARRAY_SIZE' },
@@ -49,13 +49,13 @@ interface Scheduler {
 
 interface Sharded {
   readonly shard?: Shard;
-  /** Of all shards together; left to the job where nobody said it. */
+  /** Limit of all shards together; undefined: default of the job. */
   readonly concurrency?: number | undefined;
-  /** With the shard in the command line, so that it goes on as this one wherever that is. */
+  /** Settings with the shard added to the command line, so that a resumed run keeps it. */
   readonly settings: GlobalOptions;
 }
 
-/** The shard that flags or the scheduler's variables name, if any. Throws E-USAGE. */
+/** Returns the shard given by flags or scheduler variables, if any. Throws E-USAGE. */
 export function resolveShard({
   flags,
   command,
@@ -93,7 +93,7 @@ function shardIn({ shard, shards }: ShardFlags, env: Variables): Shard | undefin
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What the variables of the first scheduler that there is say. */
+/** Reads the shard from the variables of the first scheduler found. */
 function shardFromScheduler(shards: number | undefined, env: Variables): Shard {
   const scheduler: Scheduler | undefined = schedulers.find(({ index }) => env[index] !== undefined);
   if (!scheduler) {

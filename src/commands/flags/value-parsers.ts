@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** `60s`, `500ms`, `10m`, `4h`, in milliseconds. */
+/** Parses `60s`, `500ms`, `10m` or `4h` into milliseconds. */
 export function duration(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ''];
@@ -11,7 +11,7 @@ export function duration(text: string): number {
   return milliseconds;
 }
 
-/** A duration, or days: `30d`; in milliseconds. */
+/** Parses a duration or days, like `30d`, into milliseconds. */
 export function age(text: string): number {
   const days = /^(\d+)d$/.exec(text)?.[1];
   if (days !== undefined) return Number(days) * 86_400_000;
@@ -22,14 +22,14 @@ export function age(text: string): number {
   }
 }
 
-/** A duration within which something can happen. */
+/** Parses a duration longer than zero. */
 export function positiveDuration(text: string): number {
   const milliseconds = duration(text);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('Use a duration from 1ms on.');
 }
 
-/** `4MiB`, `512KiB`, `1000`, in bytes. */
+/** Parses `4MiB`, `512KiB` or `1000` into bytes. */
 export function byteCount(text: string): number {
   const match = /^(\d+)(B|KiB|MiB|GiB)?$/i.exec(text);
   const unit = { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 }[
@@ -40,13 +40,13 @@ export function byteCount(text: string): number {
   return Number(match[1]) * unit;
 }
 
-/** As it stands in a URL; an address of IPv6 in brackets. */
+/** Parses a host as written in a URL; an IPv6 address is in brackets. */
 export function hostName(text: string): string {
   if (/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(text)) return text;
   throw new InvalidArgumentError('Use a name alone, like engage, without http:// and port.');
 }
 
-/** A whole number within bounds, both inclusive. */
+/** Returns a parser of whole numbers within inclusive bounds. */
 export function integer({
   min = 0,
   max = Number.MAX_SAFE_INTEGER,
@@ -63,13 +63,13 @@ export function integer({
 }
 
 /**
- * One of the words; commander's own `choices()` would not check environment variables. Completion
- * offers them.
+ * Returns a parser of one of the words. commander's `choices()` would not check environment variables.
+ * Completion offers the words.
  */
 export const choice = <const T extends string>(...words: readonly T[]) =>
   oneOf(words, (text) => text);
 
-/** The same in any case; the word as it is spelled here. */
+/** Returns a parser of one of the words in any case; the result has the spelling given here. */
 export const choiceInAnyCase = <const T extends string>(...words: readonly T[]) =>
   oneOf(words, (text) => text.toLowerCase());
 
@@ -82,7 +82,7 @@ function oneOf<T extends string>(words: readonly T[], folded: (text: string) => 
   return Object.assign(parse, { words });
 }
 
-/** A text of this form; `rule` says which. */
+/** Returns a parser of text that matches a pattern; `rule` states the pattern in words. */
 export const matching =
   (form: RegExp, rule: string) =>
   (text: string): string => {
@@ -92,7 +92,7 @@ export const matching =
 
 export const profileName = matching(/^[A-Za-z0-9_-]{1,64}$/, 'Use 1 to 64 of A-Z a-z 0-9 _ and -.');
 
-/** An IANA name that this Node knows. */
+/** Parses an IANA time zone name known to this Node.js. */
 export function timezone(text: string): string {
   try {
     Intl.DateTimeFormat('en-US', { timeZone: text });
@@ -102,10 +102,10 @@ export function timezone(text: string): string {
   }
 }
 
-/** Any text: an unset variable of a script often leaves none. */
+/** Rejects empty text, which an unset variable of a script often leaves. */
 export const nonEmpty = matching(/[^]/, 'It is empty.');
 
-/** A number from 0 to 1. */
+/** Parses a number from 0 to 1. */
 export function fraction(text: string): number {
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;

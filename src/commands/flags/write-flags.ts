@@ -19,20 +19,20 @@ export interface WriteFlags
 }
 
 interface WriteHelp {
-  /** Of `--dry-run`. */
+  /** Help of `--dry-run`. */
   readonly dryRun: string;
-  /** Of `--yes`. */
+  /** Help of `--yes`. */
   readonly yes?: string;
-  /** False where records have no order that `--order none` could give up. */
+  /** False if the records have no order that `--order none` could give up. */
   readonly ordered?: boolean;
 }
 
-/** The flags of a command that writes, besides those that say what the records are. */
+/** Flags of a write, apart from those that describe its records. */
 export const writeOptions = (
   name: WriteEndpoint,
   { dryRun, yes = 'skip the confirmation of production profiles', ordered = true }: WriteHelp,
 ): OptionTable => [
-  // A line behind a lost quote may be free text that names a user.
+  // A line after a lost quote may be free text that names a user.
   ...inputOptions.filter((row) => name !== 'demerge' || row[0] !== '--recover-quotes'),
   'Sending:',
   ['--check', 'read and validate everything, send nothing'],

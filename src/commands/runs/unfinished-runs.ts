@@ -85,7 +85,7 @@ export const prune: CommandSpec<PruneFlags> = {
   run: pruneRuns,
 };
 
-/** `runs list`: the unfinished ones, the oldest first; or those that are finished. */
+/** `runs list`: prints unfinished runs, oldest first, or finished ones. */
 async function listRunsOf({
   runtime,
   flags,
@@ -113,11 +113,11 @@ async function listRunsOf({
   printAnswer(settings, runtime, { runs: objects }, words);
 }
 
-/** Nothing where there are no rows. */
+/** Returns a table; empty if there are no rows. */
 const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   rows.length === 0 ? '' : textTable([head, ...rows]);
 
-/** `runs show`. Throws E-USAGE for an id that is none. */
+/** `runs show`. Throws E-USAGE for an unknown id. */
 async function showRun({ operands, settings, runtime }: Invocation): Promise<void> {
   const shown = shownRun(operands, runtime);
   const rows = Object.entries(shown).map(([name, value]) => [
@@ -127,7 +127,7 @@ async function showRun({ operands, settings, runtime }: Invocation): Promise<voi
   printAnswer(settings(), runtime, shown, { text: textTable(rows) });
 }
 
-/** `600 accepted, 3 rejected` of figures, zeros left out; lists one after the other. */
+/** Formats counts as `600 accepted, 3 rejected`, without zeros, and lists with commas. */
 function asText(value: unknown): string {
   if (typeof value === 'number') return grouped(value);
   if (typeof value !== 'object' || value === null) return String(value);
@@ -139,7 +139,7 @@ function asText(value: unknown): string {
   return parts.join(', ') || 'nothing yet';
 }
 
-/** One that is not finished, with how far it came; or one that is. */
+/** Describes an unfinished run with its progress, or a finished run. */
 function shownRun(operands: readonly string[], runtime: Runtime): object {
   const isUnfinished = listRuns(runsFolder(runtime), runtime).some(
     ({ header }) => header.run === operands[0],
@@ -157,7 +157,7 @@ const unreadableRunEntry = ({ path, why }: UnreadableRun) => ({
   unreadable: why,
 });
 
-/** As it was typed, for a shell. */
+/** The recorded command line, quoted for a shell. */
 const typedCommand = ({ argv }: RunFolder['header']): string =>
   ['engagectl', ...withoutTypedSecrets(argv).map(quoteForShell)].join(' ');
 
@@ -174,8 +174,8 @@ const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
 });
 
 /**
- * `runs resume`: the command line the run was begun with, in the same folder, with --resume; flags of every
- * command that are typed now take the place of those that were typed then.
+ * `runs resume`: runs the recorded command line in its directory with --resume. Global flags typed now
+ * replace recorded ones.
  */
 async function resumeRun({ operands, runtime, command, settings }: Invocation): Promise<never> {
   const { header } = findRun(operands, runtime, 'unfinished run');
@@ -189,21 +189,25 @@ async function resumeRun({ operands, runtime, command, settings }: Invocation): 
   const { options } = command.parent!.parent!;
   const typed = typedFlags(options, settings().argv);
   const recorded = removeFlags(options, words, typed);
-  // No header says where a passcode goes: the address is that of the account, or typed now.
+  // The address comes from the account or from a flag typed now: a run header must not decide where a
+  // passcode is sent.
   const kept = removeFlags(options, recorded, ['--base-url']);
   const url = valueOf('--base-url', options, recorded);
   if (url !== undefined) {
     const now = await hostOf(kept, options, settings(), runtime);
     if (now !== header.host) throw otherAddress(header, url, now);
   }
-  // An export is found by its output, and refuses another account by itself.
+  // An export is found by its output, and refuses another account itself.
   const meant = header.command.startsWith('export-') ? [] : ['--run', header.run];
   const end = kept.indexOf('--');
   kept.splice(end < 0 ? kept.length : end, 0, '--resume', ...meant, ...typed);
   throw new CommandRedirect(kept, { ...runtime, cwd: header.cwd });
 }
 
-/** Host of the account that the words name; undefined where there is none. Runs no `passcode_command`. */
+/**
+ * Returns the host of the account that the words name; undefined if there is none. Runs no
+ * `passcode_command`.
+ */
 async function hostOf(
   words: readonly string[],
   options: readonly Option[],
@@ -229,7 +233,7 @@ async function hostOf(
 
 const noPasscode = async (): Promise<string> => 'not needed';
 
-/** What the words give as the value of a flag: `--region eu1`, `--region=eu1`, `-peu1`. */
+/** Returns the value of a flag among the words: `--region eu1`, `--region=eu1`, `-peu1`. */
 function valueOf(name: string, options: readonly Option[], words: readonly string[]) {
   const option = options.filter(({ long }) => long === name);
   const [flag, value] = typedFlags(option, words);
@@ -242,7 +246,7 @@ const otherAddress = ({ run }: RunHeader, url: string, now: string | undefined):
     fix: `if you know that address: engagectl runs resume ${run} --base-url ${quoteForShell(url)}`,
   });
 
-/** `runs prune`. Throws E-CONFIRM where no age is named, and nobody says yes. */
+/** `runs prune`. Throws E-CONFIRM without an age or a confirmation. */
 async function pruneRuns({
   flags: { olderThan, yes },
   settings,
@@ -267,7 +271,7 @@ async function pruneRuns({
   printAnswer(how, runtime, forgotten, { note: runs.length === 0 ? 'no unfinished runs' : note });
 }
 
-/** Names what goes, and has the number typed. Throws E-CONFIRM. */
+/** Lists the runs to delete and asks to type their number. Throws E-CONFIRM. */
 async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promise<void> {
   const { stderr } = runtime;
   if (!canPrompt(runtime)) {
@@ -299,7 +303,7 @@ function findRun([id]: readonly string[], runtime: Runtime, what: string): RunFo
   });
 }
 
-/** Writes that ended with their whole input worked through, the oldest first; each once. */
+/** Returns writes that processed their whole input, oldest first, each once. */
 function finishedRuns(runtime: Runtime): readonly LedgerEntry[] {
   return deduplicated(readLedger(runsFolder(runtime)).lines);
 }
@@ -327,7 +331,7 @@ function listFinished(settings: GlobalOptions, runtime: Runtime): void {
   printAnswer(settings, runtime, { runs: runs.map(asFinished) }, words);
 }
 
-/** As `runs show` tells it. */
+/** Members as printed by `runs show`. */
 const asFinished = ({ sources, once, schemaVersion: _, ...line }: LedgerEntry) => ({
   ...line,
   sources: sources.map(({ name, bytes, digest, records }) => ({ name, bytes, digest, records })),

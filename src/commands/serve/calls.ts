@@ -9,16 +9,16 @@ import type { ServeFlags } from './flags.js';
 
 /** The calling system of `serve`. */
 interface ServedCalls {
-  /** Undefined: another process routes the calls of this folder. */
+  /** Undefined if another process routes the calls of this directory. */
   readonly options: CallOptions | undefined;
-  /** Where that process says that it listens. */
+  /** Address of that process. */
   readonly otherRouter?: string | undefined;
-  /** Tells people and other processes where it is. */
+  /** Publishes the address to the user and to other processes. */
   announce(url: string): Promise<void>;
   release(): void;
 }
 
-/** `memory`: nothing is kept, so that no other process can route the same calls. */
+/** With `memory`, nothing is stored, and no other process can route the same calls. */
 export async function callingForServe(
   flags: ServeFlags,
   { folder, memory }: { readonly folder: string; readonly memory: boolean },
@@ -57,11 +57,14 @@ const noCalls: ServedCalls = {
 
 interface CallAccount {
   readonly credentials: Credentials;
-  /** How another command is given the key. */
+  /** How to pass the key to another command. */
   readonly how: string;
 }
 
-/** Undefined, and said why: the folder cannot keep a secret. Nothing else of the service needs that. */
+/**
+ * Returns undefined and prints why if the directory cannot keep a secret; the rest of the service does
+ * not need one.
+ */
 async function accountOf(
   folder: string,
   runtime: Runtime,
@@ -108,13 +111,13 @@ async function optionsOf(
   };
 }
 
-/** For which a URL may take to answer. */
+/** Time limit for the answer of a push hook URL. */
 const answerMilliseconds = 5000;
 
 /**
- * What is done about a call for a device that is not connected: the offer goes to a URL by POST, or
- * to a command of the shell on its standard input, so that a supervisor can start the receiver. That
- * it fails is told, and the call goes on ringing.
+ * Creates the hook for calls to a device that is not connected: the offer is sent to a URL by POST, or
+ * to a shell command on its standard input, so that a supervisor can start the receiver. A failure is
+ * reported, and the call keeps ringing.
  */
 function pushHookOf(hook: string, runtime: Runtime, told: Messages): (offer: PushOffer) => void {
   const push = /^https?:\/\//i.test(hook) ? post : run;
@@ -136,8 +139,9 @@ async function post(url: string, offer: PushOffer): Promise<void> {
 }
 
 /**
- * Variables of ours that a hook gets, on every platform: what a shell and Node need, and where an engagectl that it starts
- * finds its files. Passcodes and keys are not among them: a receiver has its own, or those of the local region.
+ * Variables passed to a hook on all platforms: what a shell and Node.js need, and where an engagectl
+ * that it starts finds its files. Passcodes and keys are not among them: a receiver has its own, or
+ * those of the local region.
  */
 const hookVariables: ReadonlySet<string> = new Set(
   [
@@ -150,11 +154,11 @@ const hookVariables: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(' ')),
 );
 
-/** Names are as on Windows, where `Path` is `PATH`. */
+/** Windows variable names are case-insensitive. */
 const isForHooks = (name: string, platform: string): boolean =>
   hookVariables.has(platform === 'win32' ? name.toUpperCase() : name) || name.startsWith('LC_');
 
-/** The command may run on as the receiver itself; its output goes nowhere, its errors to ours. */
+/** The command may keep running as the receiver itself; its output is discarded, its errors go to stderr. */
 function run(command: string, offer: PushOffer, { env, cwd, platform }: Runtime): Promise<void> {
   const { callId, cuid, deviceId } = offer;
   const inherited = Object.entries(env).filter(([name]) => isForHooks(name, platform));
@@ -170,7 +174,7 @@ function run(command: string, offer: PushOffer, { env, cwd, platform }: Runtime)
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   child.unref();
-  child.stdin.on('error', () => undefined); // it need not read
+  child.stdin.on('error', () => undefined); // it may not read
   child.stdin.end(`${JSON.stringify(offer)}\n`);
   return new Promise((resolve, reject) => {
     child.on('error', reject);

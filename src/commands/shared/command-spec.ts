@@ -6,23 +6,26 @@ import { addOptions, type OptionTable } from '../flags/option-table.js';
 import { resolveGlobalOptions, type GlobalOptions } from './global-options.js';
 import type { Runtime } from '../../runtime.js';
 
-/** A command as data: what a person types, what help says of it, and what it does. */
+/** A command as data: its flags and operands, its help, and its action. */
 export interface CommandSpec<Flags = object> {
   readonly summary?: string;
   readonly description?: string;
   readonly operands?: readonly Operand[];
   readonly options?: OptionTable;
-  /** Two to four, each a line that says what and the command line; a test runs them. */
+  /** Two to four examples, each a line with a description and the command line below it; a test runs them. */
   readonly examples?: string;
-  /** Flags that are not its own are operands: they belong to a command line among these. */
+  /**
+   * Treats flags that are not its own as operands, because they are part of a command line among the
+   * operands.
+   */
   readonly takesAnyFlag?: true;
-  /** Not in the help. */
+  /** Hides the command from help. */
   readonly hidden?: true;
-  /** It makes no requests, or has nothing to do with an account either: help leaves those flags out. */
+  /** For commands without requests or without an account: help omits the flags they do not need. */
   readonly needs?: AccountNeeds;
-  /** Each is loaded when it is typed, or when the whole tree is wanted. */
+  /** Loaded when the subcommand is typed, or when the whole tree is needed. */
   readonly subcommands?: Readonly<Record<string, () => CommandSpec | Promise<CommandSpec>>>;
-  /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
+  /** Undefined for a command that only has subcommands. Loads heavy modules by `import()`. */
   run?(call: Invocation<Flags>): Promise<void> | void;
 }
 
@@ -32,29 +35,29 @@ type Operand = readonly [
   details?: { readonly parse?: (text: string) => string; readonly choices?: readonly string[] },
 ];
 
-/** A command line that was typed. */
+/** A parsed command line. */
 export interface Invocation<Flags = object> {
   readonly operands: readonly string[];
   readonly flags: Flags;
   readonly runtime: Runtime;
   readonly command: Command;
   readonly program: CommandTree;
-  /** The global options. Throws when a variable that stands in for one is wrong. */
+  /** Returns the global options. Throws if an environment variable is invalid. */
   readonly settings: () => GlobalOptions;
 }
 
-/** For commands about commands. */
+/** Access to all commands, for commands such as `help` and `completion`. */
 export interface CommandTree {
-  /** The whole command tree. */
+  /** Builds the whole command tree. */
   tree(runtime: Runtime): Promise<Command>;
 }
 
-/** What was typed, read and right: to be done when commander, which copies all words, is through. */
+/** Defers an action until commander, which copies all words, has returned. */
 export type Defer = (work: () => Promise<void> | void) => void;
 
 /**
- * Registers a command with commander. `words` are those typed behind its name: the subcommand that they
- * begin with is loaded alone, or else all of them; undefined: none is needed.
+ * Registers a command with commander. `words` are the words typed after its name: only the subcommand
+ * that they name is loaded, or all of them if they name none; undefined: no subcommand is needed.
  */
 export async function addCommand(
   parent: Command,
@@ -72,7 +75,7 @@ export async function addCommand(
     runtime: Runtime;
   },
 ): Promise<void> {
-  // Not `addCommand` of commander: such a command would end the process at a wrong flag.
+  // Not `addCommand` of commander: such a command would end the process on a wrong flag.
   const command = parent.command(name, { hidden: spec.hidden ?? false });
   if (spec.hidden) command.helpOption(false);
   if (spec.needs) setAccountNeeds(command, spec.needs);
@@ -94,7 +97,7 @@ export async function addCommand(
   for (const [child, of] of await subcommandsOf(spec, words))
     await addCommand(command, child, { spec: of, begin, words: words?.slice(1), ...world });
   if (!spec.run) return;
-  // commander hands over the operands one by one, the flags, and the command itself.
+  // commander passes the operands one by one, then the flags, then the command itself.
   command.action((...given: unknown[]) => {
     throwProblems(command);
     const typed = given.slice(0, -2).flat() as (string | undefined)[];
@@ -120,17 +123,17 @@ async function subcommandsOf(
   return Promise.all(wanted.map(async ([name, load]) => [name, await load()]));
 }
 
-/** Where no subcommand is named, help is what was asked for, as with `gh config`: exit 0, on stdout. */
+/** Shows help if no subcommand is given, as `gh config` does: exit 0, on stdout. */
 export function showHelpWithoutSubcommand(command: Command): void {
   const help = command.help.bind(command);
   command.help = () => {
-    const [, unknown] = command.args; // behind `help`
+    const [, unknown] = command.args; // after `help`
     if (unknown === undefined) return help();
     return command.error(`unknown command '${unknown}'`, { code: 'commander.unknownCommand' });
   };
 }
 
-/** The same world, with the variable that stands for --no-input. Streams are opened when they are used. */
+/** Returns a runtime with the variable that `--no-input` sets. Streams are opened lazily. */
 function withoutInput(runtime: Runtime): Runtime {
   const env = { value: { ...runtime.env, ENGAGECTL_NO_INPUT: '1' }, enumerable: true };
   return Object.defineProperties(
@@ -139,7 +142,7 @@ function withoutInput(runtime: Runtime): Runtime {
   ) as Runtime;
 }
 
-/** Thrown by a command that stands for another command line: that one is run, as if it had been typed. */
+/** Thrown by a command that stands for another command line, which is then run as if it had been typed. */
 export class CommandRedirect extends Error {
   readonly argv: readonly string[];
   readonly runtime: Runtime;

@@ -9,22 +9,22 @@ import type { Connection as JobConnection } from '../../jobs/job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { GlobalOptions } from './global-options.js';
 
-/** An account to work with. Who connects, closes. */
+/** A connection to an account. The caller that opened it closes it. */
 export interface AccountConnection extends JobConnection {
   readonly account: Account;
-  /** Ends the connections, and the embedded service of `--region local`. */
+  /** Closes the connections, and stops the embedded service of `--region local`. */
   close(): Promise<void>;
 }
 
 interface ConnectOptions extends Pick<ConnectionOptions, 'onHeaders'> {
-  /** Most requests in flight: the client keeps enough connections for them. */
+  /** Maximum requests in flight; the client keeps as many connections. */
   readonly maxInFlight: number;
   readonly messages: Messages;
 }
 
 /**
- * From the global options to a client. Nothing is sent. For region `local` the embedded service
- * is started inside this process, on a free loopback port, and used over real HTTP.
+ * Creates a client from the global options without sending anything. For region `local`, the embedded
+ * service is started in this process on a free loopback port and used over real HTTP.
  */
 export async function connectAccount(
   settings: GlobalOptions,
@@ -33,12 +33,12 @@ export async function connectAccount(
 ): Promise<AccountConnection> {
   const [chosen] = await Promise.all([
     resolveAccount(settings, runtime),
-    import('../../jobs/connection.js').then(({ loadClient }) => loadClient()), // meanwhile
+    import('../../jobs/connection.js').then(({ loadClient }) => loadClient()), // in parallel
   ]);
   return connectTo(chosen, settings, runtime, options);
 }
 
-/** The same, for an account that is chosen already. */
+/** Connects to an account that is already chosen. */
 export async function connectTo(
   chosen: Account,
   settings: GlobalOptions,
@@ -66,7 +66,7 @@ export async function connectTo(
         timeoutMs,
         maxInFlight,
         policy: settings,
-        // It has another port every time.
+        // Its port differs each time.
         host: isLocal ? localRegion : undefined,
         said,
         ...listeners,
@@ -84,7 +84,7 @@ export async function connectTo(
   }
 }
 
-/** What comes of some work with a connection, which is closed then. */
+/** Awaits work that uses a connection, then closes the connection. */
 export async function closeAfter<T>(connection: AccountConnection, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -93,7 +93,7 @@ export async function closeAfter<T>(connection: AccountConnection, work: Promise
   }
 }
 
-/** What the service says of the account: one harmless request that is not repeated. */
+/** Checks the account with one harmless request, without retries. */
 export async function checkAccess(
   account: Account,
   settings: GlobalOptions,
@@ -109,7 +109,7 @@ export async function checkAccess(
   return closeAfter(connection, checkAccount(client, connected.baseUrl, runtime));
 }
 
-/** A zone from the config file was not checked by the parser of `--timezone`. */
+/** Validates the time zone, since one from the config file was not checked by the parser of `--timezone`. */
 function accountTimeZone({ timezone, sources }: Account): TimeZone {
   try {
     return timeZone(timezone);
@@ -126,7 +126,7 @@ function accountTimeZone({ timezone, sources }: Account): TimeZone {
   }
 }
 
-/** Says with what values requests are made, whether they were given or not. */
+/** Logs the effective request settings, given or default. */
 function tellRequestSettings(
   { accountId, region, profile, baseUrl, timezone, sources }: Account,
   { timeoutMs, maxAttempts, retryForMs, retryBaseMs }: GlobalOptions,

@@ -14,13 +14,13 @@ import {
 } from '../flags/value-parsers.js';
 import type { Runtime } from '../../runtime.js';
 
-/** The global options as the commands use them: flag, else environment, else default. */
+/** The global options with their precedence applied: flag, environment, default. */
 export interface GlobalOptions {
   readonly profile?: string;
   readonly region?: string;
   readonly baseUrl?: string;
   readonly headerPrefix?: string;
-  /** All that were given; more than one for `serve` alone. */
+  /** All prefixes given; only `serve` accepts more than one. */
   readonly headerPrefixes: readonly string[];
   readonly timezone?: string;
   readonly timeoutMs: number;
@@ -28,30 +28,30 @@ export interface GlobalOptions {
   readonly retryForMs: number;
   readonly retryBaseMs: number;
   readonly json: boolean;
-  /** `--log-format json`: every line on stderr is one object with a `type`. */
+  /** `--log-format json`: each line on stderr is one JSON object with a `type`. */
   readonly logJson: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
   /** `-vv`. */
   readonly debug: boolean;
-  /** Identities and addresses are shown whole. */
+  /** `--show-pii`: identities and addresses are not masked. */
   readonly showPii: boolean;
   readonly progress: 'auto' | 'always' | 'never';
   readonly color: boolean;
-  /** Colours also where there is no terminal. */
+  /** Colors even if the stream is not a terminal. */
   readonly forceColor: boolean;
-  /** The command line as it was typed, without the program's name. */
+  /** The command line as typed, without the program name. */
   readonly argv: readonly string[];
-  /** Which of the settings were given as flags: a flag outranks whole groups of variables. */
+  /** Settings given as flags: a flag takes precedence over whole groups of variables. */
   readonly flags: ReadonlySet<string>;
 }
 
-/** The options by the names of their values, each as its parser returns it. */
+/** The options by attribute name, as their parsers return them. */
 interface Values extends Pick<
   GlobalOptions,
   'profile' | 'region' | 'baseUrl' | 'timezone' | 'progress'
 > {
-  /** A list as a flag, a text as a variable. */
+  /** A list if given as a flag, a text if given as a variable. */
   readonly headerPrefix?: string | readonly string[];
   readonly timeout: number;
   readonly maxAttempts: number;
@@ -61,12 +61,12 @@ interface Values extends Pick<
   readonly json?: true;
   readonly quiet?: true;
   readonly showPii?: true;
-  /** One for each time it was given. */
+  /** One entry per occurrence. */
   readonly verbose?: readonly unknown[];
   readonly color?: boolean;
 }
 
-/** Flags, else environment, else defaults; and what is wrong with a variable, checked like the flag. */
+/** Reads flags, environment and defaults. Variables are validated like flags; returns their problems, too. */
 function readValues(given: Readonly<Record<string, unknown>>, { env }: Pick<Runtime, 'env'>) {
   const values: Record<string, unknown> = {};
   const flags = new Set<string>();
@@ -91,7 +91,7 @@ function readValues(given: Readonly<Record<string, unknown>>, { env }: Pick<Runt
   return { values, flags, wrong };
 }
 
-/** What is wrong with variables, to be told beside what is wrong with the command line. */
+/** Returns the problems of environment variables, to report them together with those of the command line. */
 export const invalidVariables = (command: Command, runtime: Pick<Runtime, 'env'>) =>
   readValues(command.optsWithGlobals(), runtime).wrong;
 
@@ -128,13 +128,13 @@ export function resolveGlobalOptions(command: Command, { env }: Runtime): Global
   };
 }
 
-/** commander keeps the words of the command line, though its types do not say so. */
+/** Returns the words of the command line, which commander keeps although its types omit them. */
 function wordsOf(command: Command): readonly string[] {
   const { parent } = command;
   return parent ? wordsOf(parent) : (command as Command & { rawArgs: string[] }).rawArgs;
 }
 
-/** A flag that stands with every command, and its default as if it were typed. */
+/** A flag that every command accepts, with its default as typed. */
 type GlobalRow = readonly [
   flags: string,
   help: string,
@@ -179,7 +179,7 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
   ],
 };
 
-/** Like ENGAGECTL_BASE_URL. Messages have none: they are a matter of the command line. */
+/** Returns the environment variable of a flag, like ENGAGECTL_BASE_URL. Flags about messages have none. */
 const variableOf = (heading: string, flags: string): string | undefined =>
   heading === 'Messages:'
     ? undefined
@@ -188,21 +188,21 @@ const variableOf = (heading: string, flags: string): string | undefined =>
 const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
   rows.map(([flags, help, parse, fallback]) => ({
     heading,
-    /** The name of its value. */
+    /** Attribute name. */
     name: new Option(flags).attributeName(),
     flags,
     help,
     parse,
     fallback,
-    /** The variable that stands in for it; its value is checked like the flag's. */
+    /** Environment variable of the flag, validated like the flag. */
     env: variableOf(heading, flags),
   })),
 );
 
-/** The service may answer to several prefixes: `serve` takes them all, other commands one. */
+/** The service may accept several prefixes: `serve` takes all of them, other commands one. */
 const repeatable = new Set(['headerPrefix', 'verbose']);
 
-/** As commander gets them: without a default, which comes behind the variables. */
+/** The table for commander, without defaults: variables take precedence over those. */
 export const globalOptionTable: OptionTable = globalOptions.flatMap(
   ({ heading, name, flags, help, env, fallback, parse }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
@@ -212,7 +212,7 @@ export const globalOptionTable: OptionTable = globalOptions.flatMap(
   },
 );
 
-/** The flags that a variable can stand in for, as the help of the environment lists them. */
+/** Flags that have an environment variable, for `help environment`. */
 export const environmentFlags = () =>
   globalOptions.flatMap(({ flags, help, env, fallback }) => {
     const withDefault = fallback === undefined ? help : `${help}; default ${fallback}`;

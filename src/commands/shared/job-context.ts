@@ -7,7 +7,7 @@ import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../../ui/messages.js';
 import type { GlobalOptions } from './global-options.js';
 
-/** How errors and notes of jobs call what a person types. */
+/** Wording of errors and notes of jobs in terms of the command line. */
 export const cliAdvice: Wording = {
   option: (name, value) => {
     const flag = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
@@ -20,15 +20,15 @@ export const cliAdvice: Wording = {
   stateFolder: 'ENGAGECTL_STATE_DIR',
 };
 
-/** What a command line is for the rejects of its run. */
+/** Command lines that handle the rejects of a run. */
 export interface FollowUpCommands {
-  /** The same for another input. */
+  /** Returns the same command line for another input. */
   readonly again?: ((file: string) => string) | undefined;
-  /** What looks up the records of unknown outcome; undefined where nothing can. */
+  /** Returns the command that looks up records of unknown outcome; undefined if there is none. */
   readonly settle?: ((file: string) => string | undefined) | undefined;
 }
 
-/** The same of one command line. */
+/** Returns the wording for one command line. */
 const cliAdviceFor = ({ again, settle }: FollowUpCommands): Wording => ({
   ...cliAdvice,
   correct: (job, file) =>
@@ -39,9 +39,9 @@ const cliAdviceFor = ({ again, settle }: FollowUpCommands): Wording => ({
   },
 });
 
-/** What a job that a command line asks for works in. */
+/** The context of a job started from the command line. */
 export interface CommandContext extends JobContext {
-  /** Once it is connected. */
+  /** Set once the command is connected. */
   readonly connection: AccountConnection | undefined;
 }
 
@@ -54,7 +54,7 @@ export function jobContext(
   }: FollowUpCommands & {
     readonly maxInFlight: number;
     readonly messages: Messages;
-    /** Undefined: the one that the settings choose, once it is needed. */
+    /** Default: the account that the settings select, resolved when it is needed. */
     readonly account?: Account;
   },
 ): CommandContext {
@@ -76,7 +76,7 @@ export function jobContext(
   };
 }
 
-/** Of a summary; null where only a check was made, without an account. */
+/** Account fields of a summary; null for a check without an account. */
 export function accountFields({ connection }: CommandContext) {
   if (!connection) return { profile: null, region: null, accountId: null };
   const { profile, region, accountId } = connection.account;

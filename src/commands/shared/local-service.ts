@@ -13,8 +13,9 @@ import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../../ui/messages.js';
 
 /**
- * Starts the embedded service, which is loaded only now. `otherRouter` is the address of a process
- * that routes calls. E-USAGE for a port that cannot be had, E-FILE-WRITE for a store that cannot be opened.
+ * Starts the embedded service, loading its modules on demand. `otherRouter` is the address of a process
+ * that already routes calls. Throws E-USAGE if the port is unavailable, E-FILE-WRITE if the store cannot
+ * be opened.
  */
 export async function startServiceOrExplain(
   options: ServiceOptions,
@@ -67,7 +68,7 @@ function portRefused(
   });
 }
 
-/** The seed is wrong, or cannot be read. */
+/** Converts an error of the seed: it is invalid, or cannot be read. */
 function seedRefused(error: SeedError): EngagectlError {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
   return new EngagectlError(code === undefined ? 'E-FORMAT' : 'E-FILE-READ', error.message, {
@@ -81,7 +82,10 @@ function seedRefused(error: SeedError): EngagectlError {
 const isMissing = (error: unknown): error is Error =>
   error instanceof Error && /^Cannot find (?:module|package) '@?libsql\b/.test(error.message);
 
-/** The store's native part is another package for each platform, which an installation can leave out. */
+/**
+ * Builds the error for a missing native part of the store, a package per platform that an installation
+ * can omit.
+ */
 const storeNotInstalled = (cause: Error): EngagectlError =>
   new EngagectlError(
     'E-USAGE',
@@ -96,15 +100,15 @@ const storeNotInstalled = (cause: Error): EngagectlError =>
 interface Local {
   readonly runtime: Runtime;
   readonly messages: Messages;
-  /** Any free one by default. */
+  /** Default: any free port. */
   readonly port?: number;
-  /** Undefined: it has no calling. */
+  /** Undefined: without calling. */
   readonly calls?: CallOptions;
 }
 
 /**
- * The service of `--region local` inside this process. Its data lies under the state folder, shared
- * with `serve` and with other commands at the same time.
+ * Starts the service of `--region local` in this process. Its data is in the state directory, shared
+ * with `serve` and other commands at the same time.
  */
 export async function startLocalService(
   { headerPrefix, accountId, passcode, timezone }: Account,
@@ -123,7 +127,7 @@ export async function startLocalService(
     maxConcurrent: { upload: limits.uploadsInFlight, other: limits.othersInFlight },
     variants: {},
     calls,
-    keptBodyText: 0, // nobody asks it what was sent
+    keptBodyText: 0, // the request log is never read here
     random: runtime.random,
     now: runtime.now,
     onDefect: (error) => messages.warn(`defect of the local service: ${String(error)}`),

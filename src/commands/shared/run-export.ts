@@ -12,11 +12,11 @@ import type { Messages } from '../../ui/messages.js';
 import type { Invocation } from './command-spec.js';
 import type { ExportFlags } from '../flags/output-flags.js';
 
-/** An export as the command line asks for it. */
+/** An export as requested on the command line. */
 interface ExportCommand<Flags> {
   readonly name: 'export-profiles' | 'export-events';
   readonly concurrency: number;
-  /** What the cursors stand for, like `days`. */
+  /** Noun for the parts with a cursor each, like `days`. */
   readonly parts: string;
   readonly job: (
     request: Omit<Flags, 'shard'> & { readonly shard?: Shard | undefined },
@@ -25,7 +25,7 @@ interface ExportCommand<Flags> {
   ) => Promise<ExportResult>;
 }
 
-/** Runs an export from its flags to its summary. Throws what the command must end with. */
+/** Runs an export from its flags to its summary. Throws the error that the command ends with. */
 export async function runExport<Flags extends ExportFlags & ShardFlags>(
   call: Pick<Invocation<Flags>, 'command' | 'flags' | 'settings' | 'runtime'>,
   { name, concurrency, parts, job }: ExportCommand<Flags>,
@@ -50,7 +50,10 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
   );
 }
 
-/** A look at the file; of one whose name holds the day there are several. */
+/**
+ * Returns a command that shows the first records; undefined if the name contains {day}, since there are
+ * several files.
+ */
 function previewCommand(output: string | undefined): string | undefined {
   if (output === undefined || isStdout(output) || output.includes('{')) return undefined;
   const file = shellPath(output);
@@ -59,7 +62,7 @@ function previewCommand(output: string | undefined): string | undefined {
   return `${compressions[compression].print} ${file} | head -n 3`;
 }
 
-/** Other failures say themselves what to do about them. */
+/** Exit codes after which the same command can succeed later; other errors state their own fix. */
 const passing = new Set<number>([exitCodes.credentials, exitCodes.unavailable, exitCodes.file]);
 const stopped = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 

@@ -29,36 +29,36 @@ import type { GlobalOptions } from './global-options.js';
 
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 
-/** A job as the command line asks for it. */
+/** A job as requested on the command line. */
 interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   readonly name: string;
   readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
-  /** Inputs, which the report must not replace. */
+  /** Input files, which the report must not replace. */
   readonly files?: readonly string[];
-  /** What the records are, like `users`. */
+  /** Noun for the records, like `users`. */
   readonly nouns: string;
-  /** Nothing is to be changed. */
+  /** Set if nothing is changed (`--check`, `--dry-run`). */
   readonly rehearsal?: Rehearsal | undefined;
-  /** What to type after success. */
+  /** Suggested command after success. */
   readonly next?: string | undefined;
-  /** Most requests in flight; default 1. */
+  /** Maximum requests in flight; default 1. */
   readonly concurrency?: number;
-  /** Records are written, to --output or to standard output. */
+  /** Writes records to --output or to standard output. */
   readonly reads: boolean;
   readonly job: (world: CommandContext, hooks: JobHooks<Result>) => Promise<Result>;
-  /** Of an export, what its cursors stand for, like `days`. */
+  /** For exports: noun for the parts with a cursor each, like `days`. */
   readonly parts?: string;
-  /** What the command ends with, where it says more than the job's own error. */
+  /** Replaces the error of the job by one that explains more. */
   readonly judged?: (error: EngagectlError, world: CommandContext) => EngagectlError;
-  /** False: no figures, but with --json. */
+  /** False: prints figures with --json only. */
   readonly figures?: boolean;
-  /** Said at once to a person who presses Ctrl-C. */
+  /** Message printed immediately on Ctrl-C. */
   readonly stopping?: string;
-  /** Says how to go on after an error. */
+  /** Prints how to continue after an error. */
   readonly advise?: (error: EngagectlError, result: Result, said: Messages) => void;
 }
 
-/** Runs a job from its flags to its summary. Throws what the command must end with. */
+/** Runs a job from its flags to its summary. Throws the error that the command ends with. */
 export async function runJob<Result extends AnyResult>(
   command: JobCommand<Result>,
   settings: GlobalOptions,
@@ -96,7 +96,7 @@ export async function runJob<Result extends AnyResult>(
         stopShowing();
         const told = await reportEnd(command, ending, saying);
         error = told.error;
-        // Who reads exit code 9 and goes on with --resume must not have all of it sent once more.
+        // A script that reacts to exit code 9 with --resume must not resend everything.
         return told.isReported && (command.reads || told.isTaken);
       },
     });
@@ -124,7 +124,7 @@ interface JobOutput {
   readonly recordsOnStdout: boolean;
 }
 
-/** Rejects, report and summary; `error` is what the command ends with. */
+/** Prints rejects, report and summary; `error` is the error that the command ends with. */
 async function reportEnd<Result extends AnyResult>(
   { name, flags, rehearsal, ...command }: JobCommand<Result>,
   { result, told, history, wasResumed }: JobEnding<Result>,
@@ -158,7 +158,7 @@ async function reportEnd<Result extends AnyResult>(
   const wayOn = unfinished ? resumeAdvice(command.files, run) : undefined;
   const error = unreported ?? (judged && withResumeAdvice(judged, wayOn));
   const exitCode = error?.exitCode ?? exitCodes.ok;
-  // A reader of stdout that left wants nothing more, not even figures. A wrong argument has none.
+  // No figures if the reader of stdout has gone, or for a wrong argument.
   const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
   const isWanted = exitCode !== exitCodes.closedPipe && (hasFigures || settings.json);
   let isTaken = true;
@@ -172,16 +172,19 @@ async function reportEnd<Result extends AnyResult>(
 
 export const sameCommandResumes = 'the same command with --resume goes on';
 
-/** What goes on with a run; of a pipe its producer has to run, too, and an export is known by its output. */
+/**
+ * Returns how to resume a run. Piped input requires the producer to run again; an export is found by its
+ * output.
+ */
 export const resumeAdvice = (files: readonly string[] = [], run: string): string =>
   files.length === 0 || files.includes('-')
     ? sameCommandResumes
     : `${cliAdvice.goOn(run)} goes on with it`;
 
-/** Whether an error says itself what goes on with its run. */
+/** Whether an error itself states how to resume its run. */
 export const hasResumeAdvice = ({ details }: EngagectlError): boolean => details.resumes === true;
 
-/** What to type after Ctrl-C depends on what was stopped. */
+/** Adds how to resume to an interruption; it depends on the job. */
 function withResumeAdvice(error: EngagectlError, wayOn: string | undefined): EngagectlError {
   const { id, message, details, exitCode } = error;
   const longer = patienceFlags[id];
@@ -194,7 +197,7 @@ function withResumeAdvice(error: EngagectlError, wayOn: string | undefined): Eng
   return new EngagectlError(id, message, { ...details, fix, resumes: wayOn !== undefined });
 }
 
-/** For whom the service may need more time. */
+/** Flags that allow the service more time, by command. */
 const patienceFlags: Readonly<Partial<Record<string, string>>> = {
   'E-UNAVAILABLE': '--max-attempts and --retry-for allow more time',
   'E-PENDING': '--pending-timeout waits longer',
@@ -202,10 +205,10 @@ const patienceFlags: Readonly<Partial<Record<string, string>>> = {
 
 const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 
-/** Lines on the screen. */
+/** Rejects shown on the screen. */
 const shownRejects = 5;
 
-/** The first few rejects, then how many there were of each kind. */
+/** Shows the first rejects, then a count by kind. */
 function showRejects(
   { samples: { first, kinds }, rejects }: RejectSummary,
   said: Messages,
@@ -235,7 +238,7 @@ function showRejects(
   }
 }
 
-/** Says the values of a command's own flags, given or not, as they could be typed. */
+/** Logs the values of a command's own flags, given or default, as they could be typed. */
 function tellFlags(command: string, flags: object, messages: Messages): void {
   const known = Object.entries(flags).flatMap(([name, value]: [string, unknown]) => {
     const isPlain = typeof value === 'string' || typeof value === 'number';

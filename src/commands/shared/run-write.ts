@@ -19,12 +19,12 @@ import type { Runtime } from '../../runtime.js';
 import type { Invocation } from './command-spec.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
-/** A write as the command line asks for it. */
+/** A write as requested on the command line. */
 interface WriteCommand<Flags> {
   readonly name: WriteEndpoint;
-  /** What it does, for people. */
+  /** Verb phrase for people, like `creates or updates user profiles`. */
   readonly does: string;
-  /** What its records are, like `users`. */
+  /** Noun for its records, like `users`. */
   readonly nouns: string;
   readonly job: (
     request: WriteRequest & Omit<Flags, 'rehearsal' | 'shard'>,
@@ -35,7 +35,7 @@ interface WriteCommand<Flags> {
   readonly confirm?: typeof confirmProduction;
 }
 
-/** Files of a command line that is told: more of them were a pattern. */
+/** More files than this on a command line were a glob pattern, and are not repeated in messages. */
 const mostTyped = 20;
 
 interface PendingWrite extends ConfirmPrompt {
@@ -46,7 +46,7 @@ interface PendingWrite extends ConfirmPrompt {
   readonly account: Account;
 }
 
-/** Runs a write from its flags to its summary. Throws what the command must end with. */
+/** Runs a write from its flags to its summary. Throws the error that the command ends with. */
 export async function runWrite<Flags extends WriteFlags>(
   call: Pick<Invocation<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
   { name, does, nouns, job, confirm = confirmProduction }: WriteCommand<Flags>,
@@ -100,7 +100,7 @@ export async function runWrite<Flags extends WriteFlags>(
 const isTypable = (files: readonly string[]): boolean =>
   files.length > 0 && files.length <= mostTyped && !files.includes('-');
 
-/** The write after its rehearsal; after the write, whether it arrived. Of a demerge nothing tells. */
+/** Suggests the write after a dry run, and `verify` after a write. Demerges cannot be verified. */
 function nextCommand(
   {
     name,
@@ -115,7 +115,7 @@ function nextCommand(
   return suggestCommand({ ...typed, name: verify }, files, writeOnlyFlags);
 }
 
-/** Looks records of unknown outcome up: those of uploads can be. */
+/** Returns the command that looks up records of unknown outcome; available for uploads. */
 const settleCommand = (
   name: WriteEndpoint,
   file: string,
@@ -129,13 +129,13 @@ const settleCommand = (
       )
     : undefined;
 
-/** A dry run is a check where the service offers none. */
+/** A dry run is a check if the endpoint does not offer one. */
 const effectiveDryRun = (
   { rehearsal }: { rehearsal: Rehearsal | undefined },
   name: WriteEndpoint,
 ) => (rehearsal && !writeEndpoints[name].dryRun ? 'check' : rehearsal);
 
-/** Asks before a write to an account whose config profile is marked production (contract §7). */
+/** Asks for confirmation of a write to a config profile that is marked production. */
 async function confirmProduction(asked: PendingWrite, runtime: Runtime): Promise<void> {
   const { account, flags, piped, ...write } = asked;
   if (!account.production || flags.yes || flags.dryRun || piped) return;

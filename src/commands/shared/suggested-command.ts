@@ -1,25 +1,25 @@
 import { shellPath, quoteForShell } from '../../wording.js';
 import type { Command, Option } from 'commander';
 
-/** What was typed. */
+/** A command line as typed. */
 export interface TypedCommand {
   readonly command: Command;
   readonly argv: readonly string[];
-  /** The words of another command that takes these flags. */
+  /** Name of another command that accepts these flags. */
   readonly name?: string;
 }
 
-/** Flags that make a rehearsal of a command, or speak of this one run. */
+/** Flags that turn a command into a dry run, or that concern only this run. */
 export const dryRunFlags = ['check', 'dry-run', 'preview', 'report', 'json'];
-/** Besides those, flags that speak of the input alone. */
+/** Further flags that concern only the input. */
 export const inputFlags = [
   dryRunFlags,
   ['input-format', 'delimiter', 'quote', 'escape', 'comment', 'encoding', 'limit', 'rejects'],
   ['resume', 'fresh', 'run', 'run-name'],
-  ['shard', 'shards'], // what is corrected may fall to any
+  ['shard', 'shards'], // a corrected record may belong to any shard
 ].flat();
 
-/** Flags of a write that `verify` has not, or that mean something else there. */
+/** Flags of a write that `verify` does not have, or that have another meaning there. */
 export const writeOnlyFlags = [
   dryRunFlags,
   ['yes', 'chunk-size', 'chunk-bytes', 'concurrency', 'order', 'overwrite', 'no-journal'],
@@ -27,7 +27,7 @@ export const writeOnlyFlags = [
   ['changed', 'stream', 'full', 'gone', 'resume', 'fresh', 'run', 'run-name'],
 ].flat();
 
-/** The command line that was typed, as a shell takes it, for these files and without some flags. */
+/** Returns the typed command line, quoted for a shell, with these files and without some flags. */
 export function suggestCommand(
   { command, argv, name = command.name() }: TypedCommand,
   files: readonly string[],
@@ -38,7 +38,7 @@ export function suggestCommand(
   return `engagectl ${name} ${[...files.map(shellPath), ...kept.map(quoteForShell)].join(' ')}`.trimEnd();
 }
 
-/** The flags among the words, each with its value behind it, but for those `without`. */
+/** Returns the flags among the words, each followed by its value, except those in `without`. */
 export function typedFlags(
   options: readonly Option[],
   words: readonly string[],
@@ -50,7 +50,7 @@ export function typedFlags(
   return kept.flatMap((part) => part.words);
 }
 
-/** The words but for the flags that stand among `others`, whatever their values. */
+/** Removes flags and their values from the words. */
 export function removeFlags(
   options: readonly Option[],
   words: readonly string[],
@@ -63,12 +63,12 @@ export function removeFlags(
 }
 
 interface Part {
-  /** Undefined for an operand, and for a flag of others. */
+  /** Undefined for an operand, and for an unknown flag. */
   readonly option: Option | undefined;
   readonly words: readonly string[];
 }
 
-/** Each flag with its value, each other word alone, up to `--`. */
+/** Splits the words up to `--` into flags with their values and single words. */
 function partsOf(options: readonly Option[], words: readonly string[]): Part[] {
   const parts: Part[] = [];
   for (let at = 0; at < words.length && words[at] !== '--'; at += 1) {
