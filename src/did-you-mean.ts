@@ -1,6 +1,9 @@
 import type { ZodError } from 'zod';
 
-/** The known name that was probably meant: the only one that begins so, or one with few other letters. */
+/**
+ * Returns the known name that was probably meant: the only one with this prefix, or one with few
+ * differing letters.
+ */
 export function closestName(typed: string, known: Iterable<string>): string | undefined {
   const names = [...known];
   const begun = names.filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()));
@@ -14,13 +17,13 @@ export function closestName(typed: string, known: Iterable<string>): string | un
   return found;
 }
 
-/** `; did you mean "Email"?` behind a sentence, or nothing. */
+/** Returns `; did you mean "Email"?`, or an empty string. */
 export function didYouMean(typed: string, known: Iterable<string>): string {
   const name = closestName(typed, known);
   return name === undefined ? '' : `; did you mean ${JSON.stringify(name)}?`;
 }
 
-/** Letters to add, leave out, exchange or swap with their neighbour. */
+/** Edit distance: letters to insert, delete, replace or swap with their neighbor. */
 function distance(one: string, other: string): number {
   let [before, row] = [[] as number[], Array.from({ length: other.length + 1 }, (_, n) => n)];
   for (let i = 1; i <= one.length; i += 1) {
@@ -41,7 +44,7 @@ function distance(one: string, other: string): number {
   return row.at(-1)!;
 }
 
-/** What is wrong with JSON that people write, a fault each; `known` are the names of its members. */
+/** Describes the errors of JSON written by people, one per issue; `known` are the names of its members. */
 export const describeSchemaIssues = ({ issues }: ZodError, known: readonly string[]): string =>
   issues
     .flatMap((issue) => {

@@ -1,4 +1,4 @@
-/** What a shell sees. Scripts branch on these, so a number never changes its meaning. */
+/** Exit codes. Scripts branch on them, so a number never changes its meaning. */
 export const exitCodes = {
   ok: 0,
   defect: 1,
@@ -17,7 +17,7 @@ export const exitCodes = {
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Stable ids of the errors a user can meet, and the exit code each of them ends with. */
+/** Stable ids of the errors that a user can meet, with their exit codes. */
 export const errorIds = {
   'E-DEFECT': exitCodes.defect,
   'E-USAGE': exitCodes.usage,
@@ -71,24 +71,24 @@ export const errorIds = {
 export type ErrorId = keyof typeof errorIds;
 
 export interface ErrorDetails extends ErrorOptions {
-  /** Why it happened, in one sentence. */
+  /** The cause, in one sentence. */
   readonly why?: string | undefined;
   /** What to type next. */
   readonly fix?: string | undefined;
-  /** `fix` names the command that resumes the run, so that nobody else needs to. */
+  /** Whether `fix` names the command that resumes the run. */
   readonly resumes?: boolean | undefined;
   readonly file?: string | undefined;
   /** Physical line, 1-based. */
   readonly line?: number | undefined;
   /** 1-based, in bytes of the decoded line. */
   readonly column?: number | undefined;
-  /** The service does not know an event that was asked for: the same request never succeeds. */
+  /** The service does not know a requested event, so the same request never succeeds. */
   readonly namesEvent?: true | undefined;
-  /** Identities and addresses in its words, the longest first: who shows it may shorten them. */
+  /** Identities and addresses in the text, longest first, to be masked. */
   readonly personal?: readonly string[] | undefined;
 }
 
-/** A failure we foresaw: the user gets what, why and how to go on; never a stack trace. */
+/** An expected failure: the user sees what failed, why, and what to do; never a stack trace. */
 export class EngagectlError extends Error {
   readonly id: ErrorId;
   readonly exitCode: ExitCode;
@@ -103,7 +103,7 @@ export class EngagectlError extends Error {
   }
 }
 
-/** When several codes apply to one run, the first of these that applies is the run's. */
+/** Exit codes by severity: the first one that applies to a run is the run's. */
 const bySeverity: readonly ExitCode[] = [
   exitCodes.defect,
   exitCodes.unknown,
@@ -120,7 +120,7 @@ const bySeverity: readonly ExitCode[] = [
   exitCodes.rejected,
 ];
 
-/** The exit code of a run to which all of `codes` apply. */
+/** Returns the exit code of a run to which all of `codes` apply. */
 export function mostSerious(codes: Iterable<ExitCode>): ExitCode {
   const present = new Set(codes);
   return bySeverity.find((code) => present.has(code)) ?? exitCodes.ok;
@@ -129,37 +129,37 @@ export function mostSerious(codes: Iterable<ExitCode>): ExitCode {
 export const exitCodeOf = (error: unknown): ExitCode =>
   error instanceof EngagectlError ? error.exitCode : exitCodes.defect;
 
-/** How those who started the work call one of its options in advice, like `--rejects <file>`. */
+/** Formats an option as the caller knows it, like `--rejects <file>`. */
 export type OptionName = (option: string, value?: string) => string;
 
-/** Of who has no names of their own for them. */
+/** Option names for callers without flags. */
 export const unnamedOption: OptionName = (option) => option;
 
-/** What work ends with that was aborted for this reason, whatever that is. */
+/** Converts an abort reason to the error that the work ends with. */
 export function interruptionError(reason: unknown): EngagectlError {
   if (reason instanceof EngagectlError) return reason;
   const why = reason instanceof Error ? reason.message : String(reason);
   return new EngagectlError('E-INTERRUPTED', 'the run was aborted', { why, cause: reason });
 }
 
-/**
- * `1,234,567`, of a whole number, in what is said to people. Not by `toLocaleString`, which loads its
- * tables first: 15 ms.
- */
+/** Formats a whole number like `1,234,567`. Not by `toLocaleString`, which first loads its tables: 15 ms. */
 export const groupDigits = (value: number): string =>
   String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
 
-/** `1 record`, `2,000 records`; of a noun that takes an s. */
+/** Formats `1 record`, `2,000 records`; for nouns with a regular plural. */
 export const countOf = (value: number, noun: string): string =>
   `${groupDigits(value)} ${noun}${value === 1 ? '' : 's'}`;
 
-/** What values that were named in a command line have in place of a file. */
+/** Source name of values given on the command line. */
 export const argumentsSource = 'arguments';
 
-/** Where a record stands: `users.csv:17`; of the second value that was named, `argument 2`. */
+/**
+ * Formats the location of a record: `users.csv:17`; `argument 2` for the second value on the command
+ * line.
+ */
 export const sourceLine = (source: string, line: number): string =>
   source === argumentsSource ? `argument ${line}` : `${source}:${line}`;
 
-/** `1 of 1 record was`, `2 of 4,995 records were`; `of`: what stands between the numbers. */
+/** Formats `1 of 1 record was`, `2 of 4,995 records were`; `of` is placed between the numbers. */
 export const fractionOf = (some: number, all: number, nouns: string, of = 'of'): string =>
   `${groupDigits(some)} ${of} ${groupDigits(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;

@@ -36,9 +36,9 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
   }
 }
 
-/** The same world, whose messages hold no secret that was typed as a flag, as a variable or in a URL. */
+/** Adds redaction of secrets that were typed as a flag, as a variable or in a URL. */
 async function withoutSecrets(argv: readonly string[], outside: Runtime): Promise<Runtime> {
-  if (outside.redact) return outside; // `runs resume` begins another command in the same world
+  if (outside.redact) return outside; // `runs resume` runs another command in the same runtime
   const { redactedStream, typedSecretsRemover } = await import('./redact.js');
   const redact = typedSecretsRemover(argv, outside.env);
   if (redact === undefined) return outside;
@@ -57,6 +57,6 @@ async function withoutSecrets(argv: readonly string[], outside: Runtime): Promis
   ) as Runtime;
 }
 
-/** Answered without the command tree, which takes longer to load than the rest of the answer. */
+/** Answered without the command tree, which takes longer to load than the rest. */
 const isVersion = ([first = '', ...more]: readonly string[]): boolean =>
   /^(?:--version|-V|version)$/.test(first) && more.length === 0;

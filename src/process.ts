@@ -4,12 +4,12 @@ import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
 
-/** Milliseconds that requests in flight get to finish after the first Ctrl-C. */
+/** Milliseconds for requests in flight to finish after the first Ctrl-C. */
 const graceMilliseconds = 10_000;
 
-/** Runs this process's command line: owns its signal handlers and its exit code, nothing else. */
+/** Runs this process's command line; owns its signal handlers and its exit code, nothing else. */
 export async function runProcess(): Promise<void> {
-  setMaxListeners(0); // each request in flight, and each wait, listens to what stops the run
+  setMaxListeners(0); // each request in flight and each wait listens to it
   const stop = new AbortController();
   for (const [signal, id] of Object.entries(stopSignals)) {
     process.on(signal, () => {
@@ -26,11 +26,11 @@ export async function runProcess(): Promise<void> {
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
 
   const argv = process.argv.slice(2);
-  process.argv = process.argv.slice(0, 2); // kept once: they may name many thousands of files
+  process.argv = process.argv.slice(0, 2); // kept once, because it may name many thousands of files
   const runtime = nodeRuntime(stop.signal, onStatusRequest);
   Object.defineProperty(runtime, 'stderr', { get: lazyStderr });
   const code = await main(argv, runtime);
-  await new Promise(setImmediate); // an error of the last write is told on the next turn
+  await new Promise(setImmediate); // an error of the last write is reported on the next turn
   if (unwritten && code === exitCodes.ok) {
     const { rawDisplaySettings } = await import('./ui/display-settings.js');
     const { printError } = await import('./ui/error-message.js');
@@ -46,8 +46,8 @@ const stopSignals = {
 } as const;
 
 /**
- * What goes out is as for a terminal, wherever it goes: of 80 columns, or as many as are named. Nobody is
- * asked anything for that: standard input stays what it is.
+ * Formats output as for a terminal, wherever it goes, with 80 or a given number of columns. Never
+ * prompts for that: standard input stays as it is.
  */
 async function actAsTerminals(forced = ''): Promise<void> {
   if (/^(?:|0|false)$/i.test(forced)) return;
@@ -64,16 +64,16 @@ async function actAsTerminals(forced = ''): Promise<void> {
   }
 }
 
-/** Opened at its first use, as the other streams. */
+/** Opened on first use, like the other streams. */
 function lazyStderr(): NodeJS.WriteStream {
   const { stderr } = process;
-  if (stderr.listenerCount('error') === 0) stderr.on('error', () => undefined); // there is nowhere left to tell it
+  if (stderr.listenerCount('error') === 0) stderr.on('error', () => undefined); // there is nowhere left to report it
   return stderr;
 }
 
 /**
- * Node sets the modes of its terminals again when it ends, and aborts (SIGABRT) where one of them is gone. What is closed it
- * leaves alone.
+ * Closes lost terminals. Node resets the modes of its terminals at exit and aborts (SIGABRT) if one of
+ * them is gone, but skips closed ones.
  */
 function closeLostStreams(): void {
   for (const stream of [0, 1, 2]) {
@@ -81,26 +81,26 @@ function closeLostStreams(): void {
       if (isTerminal(stream) && !process.getBuiltinModule('node:tty').isatty(stream))
         closeSync(stream);
     } catch {
-      // it was closed before
+      // already closed
     }
   }
 }
 
-/** Also when it is gone. Node's own module for terminals takes 2 ms to load, which most runs do without. */
+/** True for a lost terminal, too. Node's own tty module takes 2 ms to load, which most runs do not need. */
 function isTerminal(stream: number): boolean {
   const about = fstatSync(stream);
   return about.isCharacterDevice() && about.rdev !== statSync('/dev/null').rdev;
 }
 
-/** Takes away what may stand in a terminal's last line. */
+/** Clears the last line of a terminal. */
 function resetTerminal(exitCode: number): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001B[K');
   process.exit(exitCode);
 }
 
 /**
- * SIGUSR1, and SIGINFO (Ctrl-T) where there is one, ask how far it is. They are taken from the
- * beginning on: Node would answer SIGUSR1 by opening its debugger.
+ * Handles SIGUSR1, and SIGINFO (Ctrl-T) if supported, as status requests. Registered from the start:
+ * Node would answer SIGUSR1 by opening its debugger.
  */
 function listenForStatusRequests(): Runtime['onStatusRequest'] {
   const shows = new Set<() => void>();
@@ -115,7 +115,7 @@ function listenForStatusRequests(): Runtime['onStatusRequest'] {
   };
 }
 
-/** What help, a list or a summary ends with when stdout does not take it. */
+/** Error for help, a list or a summary that stdout does not accept. */
 function stdoutFailure(error: NodeJS.ErrnoException): EngagectlError {
   if (error.code === 'EPIPE') return new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed');
   return new EngagectlError('E-FILE-WRITE', 'stdout could not be written', {

@@ -16,7 +16,7 @@ import { helpFormat } from './help/help-format.js';
 import { version } from './version.js';
 import type { Runtime } from './runtime.js';
 
-/** The commands, under their headings in the help. Each file of them is loaded when it is needed. */
+/** The commands by their heading in the help. Each file is loaded when it is needed. */
 const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Write:': {
     upload: () => import('./commands/upload.js'),
@@ -50,8 +50,8 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
 type Load = () => Promise<{ readonly command: CommandSpec }>;
 
 /**
- * Runs one command line; returns the one that it stands for, if any. Throws EngagectlError, E-USAGE for what commander refuses; anything else
- * that is thrown is a defect.
+ * Runs one command line; returns the command line that it stands for, if any. Throws EngagectlError,
+ * with E-USAGE for commander's errors; anything else thrown is a defect.
  */
 export async function runProgram(
   argv: readonly string[],
@@ -72,7 +72,7 @@ export async function runProgram(
   }
 }
 
-/** Help without the flags that may stand with every command. */
+/** Prints help without the global flags. */
 function showCommands(program: Command, runtime: Runtime): void {
   program.configureHelp({ ...helpFormat(helpWidth(runtime)), visibleOptions: () => [] });
   program.addHelpText(
@@ -94,8 +94,8 @@ const examples = `
 `;
 
 /**
- * The command tree: with the one command alone that the arguments begin with, which is quicker to
- * load; with all of them, without their subcommands, for the help of the program; else whole.
+ * Builds the command tree: only the command that the arguments start with, which loads faster; all
+ * commands without their subcommands for the help of the program; otherwise the whole tree.
  */
 export async function buildProgram(
   runtime: Runtime,
@@ -112,16 +112,16 @@ export async function buildProgram(
     .configureHelp(helpFormat(helpWidth(runtime)))
     .configureOutput({
       writeOut: (text) => void runtime.stdout.write(text),
-      // Help beside an error; where stderr carries JSON lines only, there is none.
+      // Help beside an error, but not if stderr carries JSON lines only.
       writeErr: (text) => {
         const { json, logFormat } = program.opts<{ json?: true; logFormat?: string }>();
         if (json !== true && logFormat !== 'json') runtime.stderr.write(text);
       },
-      outputError: () => undefined, // usage errors are thrown, and shown by main
+      outputError: () => undefined, // usage errors are thrown and printed by main
     });
   addExamples(program, parseExamples(examples));
   addOptions(program, globalOptionTable);
-  program.helpCommand(false); // there is one of our own
+  program.helpCommand(false); // the program has its own
   showHelpWithoutSubcommand(program);
   await addCommands(program, { runtime, begin }, argv);
   return program;
@@ -151,7 +151,7 @@ async function addCommands(
   }
 }
 
-/** What commands about commands need. */
+/** Access to all commands. */
 const commandTree: CommandTree = {
   tree: (runtime) => buildProgram(runtime),
 };
@@ -161,10 +161,7 @@ function helpWidth({ stdout, env }: Runtime): number {
   return Math.min(Math.max(columns, 60), 120);
 }
 
-/**
- * The words of a command line with `-o=file` as `-ofile`, as most programs read it: commander would
- * take `=file` for the value.
- */
+/** Rewrites `-o=file` as `-ofile`, as most programs read it: commander would take `=file` as the value. */
 function expandShortValues(argv: readonly string[], program: Command): string[] {
   const letters = new Set(valued(program));
   const end = argv.indexOf('--');
@@ -174,7 +171,7 @@ function expandShortValues(argv: readonly string[], program: Command): string[] 
   });
 }
 
-/** Like `-o`: all that take a value, of all commands. */
+/** Short flags with a value, of all commands. */
 const valued = (command: Command): string[] => [
   ...command.options.flatMap(({ short, required }) => (short && required ? [short] : [])),
   ...command.commands.flatMap(valued),

@@ -1,41 +1,44 @@
 const mask = '[passcode]';
 
-/** Most characters that are shown of what the service says at a time. */
+/** Maximum characters shown of a text from the service. */
 const mostShown = 2000;
-/** How much longer a text may be: one that was cut before must not be cut again. */
+/** Tolerance, so that a text that was truncated before is not truncated again. */
 const slack = 200;
-/** Characters that are looked at: what lies behind them would be cut in any case. */
+/** Maximum characters processed: the rest would be truncated in any case. */
 const mostRead = 1 << 20;
-/** Shorter ones stand by chance in any base64. */
+/** Shorter texts occur in any base64 by chance. */
 const shortestEncoded = 6;
 
 /**
- * Makes words of the service fit to be shown: without the passcode, which it might echo, on one
- * line, and cut. What they mean is judged before, from the words themselves.
+ * Redacts text from the service for display: removes the passcode, which the service might echo, puts it
+ * on one line, and truncates it. Decisions are taken on the original text.
  */
 export type Redact = (words: string) => string;
 
-/** The one place where the passcode is taken out of what leaves the program. */
+/** Returns the redaction for a passcode. Every text that leaves the program passes through it. */
 export function redactor(passcode: string): Redact {
   const secret = maskedOrSecret(passcode);
   return (words) => cut(onOneLine(words.slice(0, mostRead).replaceAll(secret, mask)), words.length);
 }
 
-/** Whether a word that is kept holds the passcode, in any spelling. A short one may stand in it by chance. */
+/**
+ * Returns a test whether a word contains the passcode in any spelling. A short passcode may occur by
+ * chance.
+ */
 export function containsSecret(passcode: string): (word: string) => boolean {
   if (passcode.length < shortestEncoded) return () => false;
   const secret = spellingsOf(passcode);
   return (word) => word.search(secret) >= 0;
 }
 
-/** What is at hand of the service's as text: its words, or the JSON of something else. */
+/** Converts a value from the service to text: strings unchanged, others as JSON. */
 export function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return undefined;
   try {
     return JSON.stringify(value);
   } catch {
-    return 'JSON that is nested too deep to be shown'; // the stack ends before the nesting does
+    return 'JSON that is nested too deep to be shown'; // the stack overflows on deep nesting
   }
 }
 
@@ -45,15 +48,15 @@ function cut(text: string, length: number): string {
   return `${start}… (${Math.max(length, text.length) - start.length} more)`;
 }
 
-/** Behind a line end, the words could pass for a message of ours. */
+/** After a line end, the text could pass for one of our messages. */
 const onOneLine = (text: string): string =>
   text.replaceAll(/[\s\u0085]+/g, (space) =>
     /[\n\v\f\r\u0085\u2028\u2029]/.test(space) ? ' ' : space,
   );
 
 /**
- * The passcode, and a mask that stands there already: `asscode` may be a part of a passcode. One that is so short
- * that it is a part of common words is masked where it stands alone.
+ * Matches the passcode, and an existing mask: `asscode` may be part of a passcode. A passcode short
+ * enough to be part of common words is masked only as a separate word.
  */
 function maskedOrSecret(passcode: string): RegExp {
   const { source } = spellingsOf(passcode);
@@ -64,24 +67,27 @@ function maskedOrSecret(passcode: string): RegExp {
 
 const wordLetter = '[A-Za-z0-9\\u00C0-\\u024F]';
 
-/** The passcode in plain, escaped as in JSON, programs, URLs and HTML, in hexadecimal and in base64; each letter as it may be. */
+/**
+ * Matches the passcode in plain text, escaped as in JSON, programs, URLs and HTML, in hexadecimal and in
+ * base64; each letter in any spelling.
+ */
 function spellingsOf(passcode: string): RegExp {
   const plain = Array.from(passcode, letterSpellings).join(invisible);
   return new RegExp([plain, ...encodings(passcode)].join('|'), 'gi');
 }
 
-/** Zero-width characters between two letters, as they are or escaped; with a bound, as above. */
+/** Zero-width characters between two letters, plain or escaped; bounded, as above. */
 const invisible =
   '(?:[\\u00AD\\u034F\\u061C\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\uFE00-\\uFE0F\\uFEFF]' +
   '|\\\\{1,8}u(?:00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff)' +
   '|%E2%80%8[b-f]|%E2%81%a[0-9a-f]|%EF%BB%BF|&#(?:x200[b-f]|820[3-7]|xfeff|65279);){0,8}';
 
-/** Backslashes of JSON within JSON; with a bound, as there may be a million of them. */
+/** Backslashes of JSON within JSON; bounded, since there may be a million. */
 const escapes = '\\\\{0,16}';
 
 const percent = (hex: string): string => hex.replaceAll(/../g, '%(?:25){0,4}$&');
 
-/** Of one character, which is Latin-1. */
+/** Spellings of one Latin-1 character. */
 function letterSpellings(letter: string): string {
   const code = letter.charCodeAt(0);
   const bytes = Buffer.from(letter);
@@ -112,7 +118,10 @@ const entities: Readonly<Record<string, readonly string[]>> = {
   ' ': ['\\+'],
 };
 
-/** Hexadecimal, and the letters of base64 that are the passcode's alone, wherever it begins in what was encoded. */
+/**
+ * Hexadecimal, and the base64 letters that depend on the passcode alone, for each offset in the encoded
+ * text.
+ */
 function encodings(passcode: string): string[] {
   if (passcode.length < shortestEncoded) return [];
   return [Buffer.from(passcode), Buffer.from(passcode, 'latin1')].flatMap((bytes) => [
@@ -128,7 +137,7 @@ function encodings(passcode: string): string[] {
 
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
 
-/** As they are, in the form for URLs, or escaped: some libraries write a plus sign so in JSON. */
+/** Plain, in the URL alphabet, or escaped: some libraries escape a plus sign in JSON. */
 const base64Letters: Readonly<Record<string, string>> = {
   '+': `(?:-|${letterSpellings('+')})`,
   '/': `(?:_|${letterSpellings('/')})`,
@@ -136,11 +145,11 @@ const base64Letters: Readonly<Record<string, string>> = {
 
 const redacted = '[redacted]';
 
-/** Names of flags, of variables and of members of a query whose values are secret; not those of files that hold one. */
+/** Names of flags, variables and query members with secret values; names of secret files are not included. */
 const secretName =
   /pass(?:code|word|wd|phrase)?(?:[-_]command)?$|secret$|token$|(?:api|access|private)[-_]?key$|credentials?$|signature$|^sig$|^push-hook$/i;
 
-/** A text without what its URLs hold of secrets: user and password, and values of queries and fragments. */
+/** Removes secrets from URLs in a text: user and password, and values of queries and fragments. */
 export const withoutUrlSecrets = (text: string): string =>
   text
     .replaceAll(/\/\/[^\s"'<>@]*@(?:[^\s"'<>/@]*@)*/g, `//${redacted}@`)
@@ -148,7 +157,10 @@ export const withoutUrlSecrets = (text: string): string =>
       secretName.test(name) ? `${before}${name}=${redacted}` : whole,
     );
 
-/** The words of a command line, fit for a log: without values of secret flags, and secrets in URLs. */
+/**
+ * Removes secrets from the words of a command line, for a log: values of secret flags, and secrets in
+ * URLs.
+ */
 export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
   argv.map((word, at) => {
     if (secretName.test(flagOf(argv[at - 1], /^--([\w-]+)$/))) return redacted;
@@ -160,12 +172,12 @@ export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
 const flagOf = (word: string | undefined, pattern: RegExp): string =>
   pattern.exec(word ?? '')?.[1] ?? '';
 
-/** Shorter secrets would be found in words by chance. */
+/** Shorter secrets would match parts of words by chance. */
 const shortestTyped = 6;
 
 /**
- * Takes secrets that were typed, be it as a flag, as a variable or in a URL, out of texts that are shown; in all
- * spellings. Undefined where there are none.
+ * Returns a function that removes secrets typed as a flag, as a variable or in a URL from a text, in all
+ * spellings. Undefined if there are none.
  */
 export function typedSecretsRemover(
   argv: readonly string[],
@@ -174,14 +186,14 @@ export function typedSecretsRemover(
   const variables = Object.entries(env).filter(([name]) => /^ENGAGECTL_|_proxy$/i.test(name));
   const flags = argv.flatMap((word, at) => {
     const [, name = '', value = argv[at + 1] ?? ''] = /^--([\w-]+)(?:=([^]*))?$/.exec(word) ?? [];
-    // A command that prints a passcode is no secret; a log leaves it out all the same.
+    // A command that prints a passcode is not a secret; logs omit it anyway.
     return secretName.test(name) && !name.endsWith('-command') ? [value] : [];
   });
   const values = variables.filter(([name]) => secretName.test(name)).map(([, value]) => value);
   const urls = [...variables.map(([, value]) => value), ...argv].flatMap(secretsOfUrl);
   const secrets = new Set([...flags, ...values, ...urls].map((secret) => secret.trim()));
   const spellings = [...secrets]
-    // A passcode "passcode" stands in messages anyway; hiding it there would only spoil them.
+    // A passcode "passcode" occurs in messages anyway; hiding it there would only damage them.
     .filter((secret) => secret.length >= shortestTyped && !secretName.test(secret))
     .toSorted((a, b) => b.length - a.length)
     .map((secret) => spellingsOf(secret).source);
@@ -191,8 +203,8 @@ export function typedSecretsRemover(
 }
 
 /**
- * The same stream, to which texts are written without what `removed` takes out of them. A library
- * that replaces `write` (ora does, to draw below foreign output) replaces that of the result.
+ * Returns the stream with a `write` that removes secrets. A library that replaces `write` (ora does, to
+ * draw below other output) replaces that of the result.
  */
 export function redactedStream<Stream extends NodeJS.WritableStream>(
   stream: Stream,
@@ -215,7 +227,7 @@ export function redactedStream<Stream extends NodeJS.WritableStream>(
   });
 }
 
-/** Passwords and values of secret members, as they stand in a URL and decoded. */
+/** Returns passwords and values of secret members of a URL, as written and decoded. */
 function secretsOfUrl(text: string): string[] {
   const [, password = ''] = /^(?:[a-z][\w+.-]*:\/\/)?[^\s:/@]*:([^\s]*)@/i.exec(text) ?? [];
   const members = [...text.matchAll(/[?&#;]([\w.-]+)=([^&#\s]+)/g)]

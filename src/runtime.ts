@@ -3,67 +3,66 @@ import { relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shellPath } from './wording.js';
 
-/** A readable standard stream, and whether a person sits at it. */
+/** A readable standard stream; `isTTY` if it is a terminal. */
 type InputStream = NodeJS.ReadableStream & { readonly isTTY?: boolean };
-/** A writable standard stream; `columns` and `rows` are set when it is a terminal. */
+/** A writable standard stream; `columns` and `rows` are set for a terminal. */
 export type OutputStream = NodeJS.WritableStream & {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
 };
 
-/** The outside world as one value, so that tests can hand in another. */
+/** The outside world as an object, which tests replace. */
 export interface Runtime {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** How this program was called, as a shell takes it: `engagectl`, `npx engagectl`. */
+  /** Program name for suggested commands: `engagectl`, `npx engagectl`. */
   readonly program: string;
   /** Environment variables; an empty one counts as unset and is not in here. */
   readonly env: Readonly<Record<string, string>>;
-  /** Folder against which relative paths are resolved. */
+  /** Directory for relative paths. */
   readonly cwd: string;
   /** Like `linux`, `darwin`, `win32`. */
   readonly platform: NodeJS.Platform;
-  /** Id of the user that the process runs as. Undefined, as on Windows: nobody's files are refused. */
+  /** User id of the process. Undefined, as on Windows: ownership is not checked. */
   readonly uid?: number | undefined;
   /** Like `20.18.1`. */
   readonly nodeVersion: string;
-  /** Wall clock, milliseconds since 1970. For dates only: durations use `monotonic`. */
+  /** Wall clock in epoch milliseconds, for dates only; durations use `monotonic`. */
   readonly now: () => number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonic: () => number;
-  /** In [0, 1). */
+  /** Random number in [0, 1). */
   readonly random: () => number;
-  /** 32 letters, digits, - and _, which nobody can guess and nothing else has: for names and secrets. */
+  /** Returns 32 unguessable and unique letters, digits, - and _, for names and secrets. */
   readonly token: () => string;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the EngagectlError to end with. */
   readonly signal: AbortSignal;
-  /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
+  /** Calls `show` on each status request (SIGUSR1); returns a function that unregisters it. */
   readonly onStatusRequest: (show: () => void) => () => void;
-  /** Takes secrets that were typed out of a text; undefined where none was. */
+  /** Removes typed secrets from a text; undefined if there are none. */
   readonly redact?: (text: string) => string;
-  /** Standard error as it is, for what shows a secret on purpose; undefined where none was typed. */
+  /** Unredacted standard error, for deliberately showing a secret; undefined if no secret was typed. */
   readonly unredactedStderr?: Runtime['stderr'];
-  /** Gets what is told, whether it is shown or not; undefined without `--log-file`. */
+  /** Receives all messages, displayed or not; undefined without `--log-file`. */
   readonly log?: (entry: LogEntry) => void;
 }
 
-/** What is told at a time. */
+/** A message. */
 export interface LogEntry {
   readonly type: string;
-  /** For people; of several lines perhaps. */
+  /** Text for people, possibly several lines. */
   readonly text: string;
-  /** The same as an object; `{ message: text }` by default. */
+  /** The message as an object; default `{ message: text }`. */
   readonly about?: object;
 }
 
 /**
- * The real world. A standard stream is opened when it is asked for, and the clock is not that of
- * `performance`, which Node loads at its first use: a millisecond each. Its signals come
- * from the shim that owns the process's signal handlers.
+ * The real runtime. Standard streams are opened on first use, and the clock is not that of
+ * `performance`, which Node loads on first use: a millisecond each. The caller owns the signal handlers.
  */
 export function nodeRuntime(
   signal: AbortSignal,
@@ -92,7 +91,7 @@ export function nodeRuntime(
     random: Math.random,
     token: () => Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url'),
     sleep: async (ms, abort) => {
-      if (abort) setMaxListeners(0, abort); // each wait listens to what stops the run
+      if (abort) setMaxListeners(0, abort); // each wait listens to the abort signal
       try {
         await delay(ms, undefined, abort ? { signal: abort } : {});
       } catch (error) {
@@ -106,14 +105,14 @@ export function nodeRuntime(
 
 function programOf(script: string, npmCommand: string | undefined): string {
   if (npmCommand === 'exec') return 'npx engagectl';
-  // On Windows, and of pnpm, a script calls it there that is found by its name.
+  // On Windows, and with pnpm, a script found by its name calls it there.
   if (/[\\/]node_modules[\\/]engagectl[\\/]bin[\\/]/.test(script)) return 'engagectl';
   return script.endsWith('.js')
     ? `node ${shellPath(relative(process.cwd(), script))}`
     : 'engagectl';
 }
 
-/** Drops unset and empty variables: `X= engagectl …` is the same as not setting X. */
+/** Drops unset and empty variables: `X= engagectl …` equals not setting X. */
 export function dropEmptyVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const set = Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return Object.fromEntries(set);

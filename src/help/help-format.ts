@@ -3,8 +3,8 @@ import { commandPath, renderTables, wrap, type Table } from './layout.js';
 import { topics } from './topics.js';
 
 /**
- * How help looks, as overrides of commander's: subcommands stand above the options, and the global
- * options, in their groups, behind those of the command itself.
+ * Overrides of commander's help: subcommands come before the options, and the global options, in groups,
+ * after those of the command itself.
  */
 export const helpFormat = (helpWidth: number): Partial<Help> => ({
   helpWidth,
@@ -18,10 +18,10 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
   formatHelp: sectionsOf,
 });
 
-/** What a command needs besides its own flags, if not all of the global ones. */
+/** What a command needs besides its own flags, if not all global ones. */
 export type AccountNeeds = 'account' | 'nothing';
 
-/** Flags about requests, or about an account, would only be in the way where there are none. */
+/** Omits flags about requests or accounts for commands that have none. */
 const needs = new WeakMap<Command, AccountNeeds>();
 export const setAccountNeeds = (command: Command, what: AccountNeeds): void =>
   void needs.set(command, what);
@@ -64,7 +64,7 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
   return [...opening.map((part) => `${part}\n`), ...renderTables(tables, width)].join('\n');
 }
 
-/** A command that only has subcommands: flags stand in the help of each. */
+/** A command with only subcommands; each has its own help with flags. */
 const isNoun = (command: Command): boolean =>
   command.parent !== null && command.commands.length > 0;
 
@@ -73,14 +73,14 @@ const helpTable = (command: Command, help: Help): Table => ({
   rows: optionRows(help.visibleOptions(command).filter(isLast), help),
 });
 
-/** A summary as a sentence, where there is no more to say. */
+/** Returns the description, or the summary as a sentence. */
 export function descriptionOf(command: Command): string {
   const summary = command.summary();
   return command.description() || (summary && `${summary[0]!.toUpperCase()}${summary.slice(1)}.`);
 }
 
 const groupOfCommand = (command: Command): string => command.helpGroup() || 'Commands:';
-/** Version and help stand last of all. */
+/** Version and help come last. */
 const groupOfOption = (option: Option): string =>
   isLast(option) ? 'Messages:' : (option.helpGroupHeading ?? 'Options:');
 
@@ -90,7 +90,7 @@ export const commandRows = (commands: readonly Command[], help: Help): Table['ro
 export const optionRows = (options: readonly Option[], help: Help): Table['rows'] =>
   options.map((each) => [help.optionTerm(each), help.optionDescription(each)]);
 
-/** The options that may stand with a command, in their groups. */
+/** Returns the options of a command in groups. */
 export function optionTables(command: Command, help: Help): Table[] {
   const groups = help.groupItems([], help.visibleOptions(command), groupOfOption);
   return [...groups].map(([heading, options]) => ({ heading, rows: optionRows(options, help) }));

@@ -1,22 +1,22 @@
 import { withProgramName } from '../wording.js';
 import type { Command } from 'commander';
 
-/** Rows of a term and what it means, under a heading. */
+/** Rows of a term and its meaning, under a heading. */
 export interface Table {
   readonly heading: string;
   readonly rows: readonly (readonly [term: string, meaning: string])[];
 }
 
-/** How far rows stand from the left, and the least between a term and what it means. */
+/** Indentation of rows, and minimum gap between a term and its meaning. */
 const indent = 2;
 const gap = 2;
 
-/** What is not torn apart: a word; a default, if it is short. */
+/** Units that are not broken: a word, and a short default. */
 const pieces = /\(default: [^()\n]{1,18}\)|\S+/g;
 
 /**
- * Text in lines of at most `width` columns, as few as can be and about equally long, so that no word is
- * left alone in the last one. A longer word has a line of its own.
+ * Wraps text into as few lines as possible of at most `width` columns and about equal length, so that no
+ * word is alone on the last line. A longer word has a line of its own.
  */
 export function wrap(text: string, width: number): string[] {
   const words = text.match(pieces) ?? [];
@@ -40,10 +40,10 @@ function filled(words: readonly string[], width: number): string[] {
   return lines;
 }
 
-/** Tables below each other, with their headings; what terms mean begins in the same column everywhere. */
+/** Formats tables with headings; all meanings start in the same column. */
 export function renderTables(tables: readonly Table[], width: number): string[] {
   const terms = tables.flatMap(({ rows }) => rows.map(([term]) => term.length));
-  // Longer terms have a line of their own: what they mean needs the room.
+  // Longer terms have a line of their own.
   const column = Math.min(Math.max(0, ...terms), Math.max(24, Math.floor(0.36 * width)));
   return tables
     .filter(({ rows }) => rows.length > 0)
@@ -61,12 +61,12 @@ function rowLines([term, text]: Table['rows'][number], column: number, width: nu
     : [head.padEnd(from) + first.slice(from), ...more].map((line) => line.trimEnd());
 }
 
-/** What is done, and the command line that does it. */
+/** A description and a command line. */
 export type Example = readonly [what: string, line: string];
 
 const examplesByCommand = new WeakMap<Command, readonly Example[]>();
 
-/** The examples with which a command's help opens; each is run by a test. */
+/** Adds the examples at the top of a command's help; a test runs each. */
 export function addExamples(command: Command, examples: readonly Example[]): void {
   examplesByCommand.set(command, examples);
   command.addHelpText('before', () => {
@@ -78,14 +78,14 @@ export function addExamples(command: Command, examples: readonly Example[]): voi
   });
 }
 
-/** From lines like the help shows them: `# what is done`, and below it the command line. */
+/** Parses examples as help shows them: `# description`, and the command line below. */
 export const parseExamples = (text: string): readonly Example[] =>
   [...text.matchAll(/^ *# (.+)\n *(.+)$/gm)].map(([, what = '', line = '']) => [what, line]);
 
 export const examplesOf = (command: Command): readonly Example[] =>
   examplesByCommand.get(command) ?? [];
 
-/** Wide ones go on in the next line, as a shell reads them. */
+/** Formats examples; long lines are continued with a backslash. */
 export function renderExamples(examples: readonly Example[], width: number): string {
   const lines = examples.flatMap(([what, line]) => [
     ...wrap(what, width - 4).map((part) => `  # ${part}`),
@@ -94,7 +94,7 @@ export function renderExamples(examples: readonly Example[], width: number): str
   return ['Examples:', ...lines, ''].join('\n');
 }
 
-/** Breaks a command line before a flag or a pipe, else between words. */
+/** Breaks a command line before a flag or a pipe, otherwise between words. */
 function continued(line: string, width: number): string[] {
   if (line.length <= width) return [line];
   const at = Math.max(line.lastIndexOf(' -', width - 2), line.lastIndexOf(' | ', width - 2));
@@ -103,6 +103,6 @@ function continued(line: string, width: number): string[] {
   return [`${line.slice(0, end)} \\`, ...continued(`     ${line.slice(end)}`, width)];
 }
 
-/** The program, and so on down to the command. */
+/** Returns the program and the subcommands down to the command. */
 export const commandPath = (command: Command): Command[] =>
   command.parent === null ? [command] : [...commandPath(command.parent), command];

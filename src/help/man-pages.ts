@@ -6,7 +6,7 @@ import type { Command, Help } from 'commander';
 
 /** A manual page in the man(7) language. */
 interface ManPage {
-  /** Like `engagectl-upload.1`. */
+  /** File name, like `engagectl-upload.1`. */
   readonly file: string;
   readonly text: string;
 }
@@ -17,7 +17,7 @@ interface ManualParts {
   readonly date: string;
 }
 
-/** A page for the program, with the topics, and one for each command. */
+/** Builds a page for the program, with the topics, and one for each command. */
 export function manPages(program: Command, { topics, date }: ManualParts): ManPage[] {
   const help = program.createHelp();
   const commands = help.visibleCommands(program);
@@ -49,7 +49,7 @@ const pageName = (command: Command): string =>
     .map((each) => each.name())
     .join('-');
 
-/** Of a command and its subcommands. */
+/** The opening sections of a command and its subcommands. */
 function opening(commands: readonly [Command, ...Command[]], help: Help): string[] {
   const [command] = commands;
   const usages = commands.map((each) => `.B ${escaped(help.commandUsage(each))}`);
@@ -60,14 +60,14 @@ function opening(commands: readonly [Command, ...Command[]], help: Help): string
     '.SH DESCRIPTION',
     ...filled(descriptionOf(command)),
     '.SH EXAMPLES',
-    // One may stand in the help of a command and of its subcommand.
+    // A command and its subcommand can share an example.
     ...examples
       .filter(([, line], at) => examples.findIndex((other) => other[1] === line) === at)
       .flatMap(([what, line]) => ['.TP'].concat(filled(`${what}:`), `.B ${escaped(line)}`)),
   ];
 }
 
-/** Its own options only: the others stand above. */
+/** Options of the subcommand itself; those of its parents are listed before. */
 const subcommand = (command: Command, help: Help): string[] => [
   `.SH ${escaped(command.name().toUpperCase())}`,
   ...filled(help.subcommandDescription(command)),
@@ -79,7 +79,7 @@ const subcommand = (command: Command, help: Help): string[] => [
   ),
 ];
 
-/** Topics have the headings that manual pages are known by. */
+/** Topics with the heading that manual pages conventionally use. */
 const headings: Partial<Record<TopicName, string>> = {
   'exit-codes': 'EXIT STATUS',
   errors: 'DIAGNOSTICS',
@@ -87,7 +87,7 @@ const headings: Partial<Record<TopicName, string>> = {
 
 const topicSection = (name: TopicName, { parts }: Topic): string[] => [
   `.SH ${headings[name] ?? name.toUpperCase()}`,
-  ...parts.flatMap(part).slice(typeof parts[0] === 'string' ? 1 : 0), // no .PP behind .SH
+  ...parts.flatMap(part).slice(typeof parts[0] === 'string' ? 1 : 0), // no .PP after .SH
 ];
 
 const part = (shown: string | Table): string[] =>
@@ -98,11 +98,11 @@ const part = (shown: string | Table): string[] =>
 const tagged = (rows: Table['rows']): string[] =>
   rows.flatMap(([term, text]) => ['.TP', `.B ${escaped(term.trimEnd())}`, ...filled(text)]);
 
-/** Text in source lines of at most 60 characters, before roff's escapes; roff fills them again. */
+/** Wraps text into source lines of at most 60 characters; roff fills them again. */
 const filled = (text: string): string[] =>
   (text.match(/\S(?:.{0,58}\S)?(?=\s|$)|\S+/g) ?? []).map(escaped);
 
-/** Text that roff takes as it stands: no escapes, no requests, nothing beyond ASCII. */
+/** Escapes text for roff: no escapes, no requests, ASCII only. */
 const escaped = (text: string): string =>
   hyphens(text.replaceAll('\\', String.raw`\e`))
     .replaceAll(

@@ -5,8 +5,8 @@ import { commandPath } from './layout.js';
 import { topics } from './topics.js';
 
 /**
- * commander's own errors as E-USAGE, with the names that were perhaps meant: those that begin with
- * what was typed, else the nearest ones, which commander finds. Anything else as it is.
+ * Converts commander's errors to E-USAGE with suggestions: names that start with the typed text,
+ * otherwise the nearest ones, which commander finds. Other errors are returned unchanged.
  */
 export function usageError(thrown: unknown, program: Command, argv: readonly string[]): unknown {
   if (!(thrown instanceof CommanderError || thrown instanceof InvalidArgumentError)) return thrown;
@@ -42,7 +42,7 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   });
 }
 
-/** Of a flag that the message names, what it is for. */
+/** Returns the purpose of a flag that the message names. */
 function reasonOf(
   message: string,
   typed: string | undefined,
@@ -76,14 +76,17 @@ function messageOf(
 const notAmong =
   /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /;
 
-/** Where a flag is missing that there has to be, it may stand there in another spelling. */
+/** Suggests a misspelled flag if a required one is missing. */
 function misspelt({ code }: Error & { code: string }, command: Command, argv: readonly string[]) {
   if (code !== 'commander.missingMandatoryOptionValue') return [];
   const flags = flagsOf(command);
   return unknownFlags(command, argv).flatMap((flag) => nearestName(flag, flags) ?? []);
 }
 
-/** What is typed as a flag, and is none: commander says so only where no other flag is missing. */
+/**
+ * Returns words that look like flags but are unknown; commander reports them only if no required flag is
+ * missing.
+ */
 function unknownFlags(command: Command, argv: readonly string[]): string[] {
   const flags = flagsOf(command);
   const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined);
@@ -91,7 +94,7 @@ function unknownFlags(command: Command, argv: readonly string[]): string[] {
   return typed.filter((flag) => !flags.includes(flag) && flag !== '--help');
 }
 
-/** `--passcode=…` is no flag, but a passcode may stand in it. */
+/** Removes the value: a passcode may be in `--passcode=…`, although it is not a flag. */
 function withoutValue(message: string, known: readonly string[]): string {
   const flag = /^unknown option '(-[^=']*)=[^]*'$/.exec(message)?.[1];
   if (flag === undefined) return message;
@@ -100,7 +103,7 @@ function withoutValue(message: string, known: readonly string[]): string {
     : `unknown option '${flag}'`;
 }
 
-/** The command whose words `argv` begins with; option values in between do no harm but to a hint. */
+/** Finds the command that `argv` starts with; option values in between can only affect a hint. */
 function commandOf(program: Command, argv: readonly string[]): Command {
   let command = program;
   for (const word of argv.filter((each) => each !== 'help')) {
@@ -109,7 +112,7 @@ function commandOf(program: Command, argv: readonly string[]): Command {
   return command;
 }
 
-/** `nearest` is commander's own hint. */
+/** Returns names to suggest; `nearest` is commander's own hint. */
 function namesLike(typed: string, known: readonly string[], nearest: string): readonly string[] {
   const begun = typed === '--' ? [] : known.filter((name) => name.startsWith(typed));
   if (begun.length > 0) return begun;
@@ -119,12 +122,12 @@ function namesLike(typed: string, known: readonly string[], nearest: string): re
   return slips.length > 0 ? slips : known.filter((name) => containsWords(name, typed));
 }
 
-/** Whether a flag has what was typed, or is all of it, but for whole words: `--input-format`, `--format`. */
+/** Whether the words of a flag start or end with the typed text: `--input-format`, `--format`. */
 const containsWords = (name: string, typed: string): boolean =>
   /^--../.test(typed) &&
   (name.endsWith(typed.slice(1)) || (name.length > 2 && typed.startsWith(`${name}-`)));
 
-/** The command's own first. */
+/** The command's own flags come first. */
 const flagsOf = (command: Command): string[] =>
   commandPath(command)
     .toReversed()
@@ -138,7 +141,10 @@ const commandsOf = (command: Command, help: boolean): string[] => [
 /** `__complete` is for scripts. */
 const isForPeople = (name: string): boolean => !name.startsWith('_');
 
-/** Whether a name begins with what was typed but for one slip: two letters swapped, one wrong, left out or added. */
+/**
+ * Whether a name starts with the typed text, except for one typo: two letters swapped, one wrong,
+ * missing or added.
+ */
 function startsWithOneTypo(typed: string, name: string): boolean {
   let i = 0;
   while (i < typed.length && typed[i] === name[i]) i += 1;
@@ -152,18 +158,18 @@ function startsWithOneTypo(typed: string, name: string): boolean {
   );
 }
 
-/** The words that name the command, or that ask for its help. */
+/** Returns the words that lead to the command, or to its help. */
 function pathOf(command: Command, help: boolean): string {
   const [program = '', ...names] = commandPath(command).map((each) => each.name());
   return [program, ...(help ? ['help'] : []), ...names].join(' ');
 }
 
-/** What is wrong with a command line, by its program. */
+/** Problems of a command line, by its program. */
 const problems = new WeakMap<Command, string[]>();
 
 const rootOf = (command: Command): Command => (command.parent ? rootOf(command.parent) : command);
 
-/** Keeps it until all of the command line is read. */
+/** Stores a problem until the whole command line is parsed. */
 export function addProblem(command: Command, problem: string): void {
   const root = rootOf(command);
   problems.set(root, [...(problems.get(root) ?? []), problem]);
@@ -171,11 +177,11 @@ export function addProblem(command: Command, problem: string): void {
 
 const problemsOf = (command: Command): readonly string[] => problems.get(rootOf(command)) ?? [];
 
-/** Several problems as one sentence. */
+/** Joins several problems into one sentence. */
 export const joinProblems = (all: readonly string[]): string =>
   all.length === 1 ? all[0]! : all.map((problem) => problem.replace(/\.$/, '')).join('; ');
 
-/** Throws all that was noted. */
+/** Throws all stored problems together. */
 export function throwProblems(command: Command): void {
   const noted = problemsOf(command);
   if (noted.length > 0) throw new CommanderError(2, 'engagectl.problems', joinProblems(noted));

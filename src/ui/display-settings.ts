@@ -1,7 +1,7 @@
 import type { PiiSettings } from './mask.js';
 import type { Runtime } from '../runtime.js';
 
-/** What the global options say about what is shown, and how. What is left out is off. */
+/** Global options that control what is displayed and how. Missing options are off. */
 export interface DisplaySettings extends PiiSettings {
   readonly json?: boolean;
   /** `--log-format json`. */
@@ -11,12 +11,12 @@ export interface DisplaySettings extends PiiSettings {
   /** `-vv`. */
   readonly debug?: boolean;
   readonly color?: boolean;
-  /** Colours also where there is no terminal. */
+  /** Colors even if the stream is not a terminal. */
   readonly forceColor?: boolean;
   readonly progress?: 'auto' | 'always' | 'never';
 }
 
-/** Read from the words of the command line: the error may be that they cannot be parsed. */
+/** Reads the settings from the raw words of the command line, which commander may have failed to parse. */
 export const rawDisplaySettings = (
   argv: readonly string[],
   { env }: Pick<Runtime, 'env'>,
@@ -32,24 +32,27 @@ export const rawDisplaySettings = (
 
 type Env = Runtime['env'];
 
-/** FORCE_COLOR and CLICOLOR_FORCE ask for colours where there is no terminal. */
+/** Whether FORCE_COLOR or CLICOLOR_FORCE requests colors without a terminal. */
 export const forcesColor = (env: Env): boolean =>
   isSwitchOn(env['FORCE_COLOR']) || isSwitchOn(env['CLICOLOR_FORCE']);
 
-/** `--no-color`, NO_COLOR and FORCE_COLOR=0 win over what forces them; TERM=dumb does not. */
+/**
+ * Whether colors are used: `--no-color`, NO_COLOR and FORCE_COLOR=0 take precedence over forced colors;
+ * TERM=dumb does not.
+ */
 export const usesColor = (env: Env, flag: boolean | undefined): boolean =>
   flag !== false &&
   env['NO_COLOR'] === undefined &&
   (env['FORCE_COLOR'] === undefined || isSwitchOn(env['FORCE_COLOR'])) &&
   (env['TERM'] !== 'dumb' || forcesColor(env));
 
-/** Of a variable that is a switch: set, and neither `0` nor `false`. */
+/** Whether a switch variable is set to something other than `0` or `false`. */
 export const isSwitchOn = (variable: string | undefined): boolean =>
   variable !== undefined && !/^(0|false)$/i.test(variable);
 
 /**
- * The value of a flag as it was typed, from the words of the command line: commander may not have
- * read them, or may have refused them. Undefined: it was not given.
+ * Returns the value of a flag from the raw words of the command line, which commander may not have read
+ * or may have rejected. Undefined if the flag is missing.
  */
 export function rawFlagValue(argv: readonly string[], flag: string): string | undefined {
   const ends = argv.indexOf('--');
@@ -58,7 +61,7 @@ export function rawFlagValue(argv: readonly string[], flag: string): string | un
   return words[at] === flag ? words[at + 1] : words[at]?.slice(flag.length + 1);
 }
 
-/** How often `-v` was typed, in any spelling: `-v`, `-vv`, `-qv`, `--verbose`. */
+/** Counts the occurrences of `-v` in any spelling: `-v`, `-vv`, `-qv`, `--verbose`. */
 const rawVerbosity = (argv: readonly string[]): number =>
   argv.reduce((sum, word) => {
     if (word === '--verbose') return sum + 1;

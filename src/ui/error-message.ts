@@ -7,8 +7,8 @@ import { maskError } from './mask.js';
 import type { Runtime } from '../runtime.js';
 
 /**
- * Prints what failed, why, what to do next and where more is said; as one JSON object under
- * `--json` and `--log-format json`. What the error itself does not know is taken from the notes on its id.
+ * Prints what failed, why, what to do next and where to read more; as one JSON object under `--json` and
+ * `--log-format json`. Missing parts come from the explanation of the error id.
  */
 export function printError(
   thrown: unknown,
@@ -35,8 +35,8 @@ export function printError(
 }
 
 /**
- * Most characters of what a file may have a part in, such as the names of its columns. Words of the
- * service have been cut to fewer: they are not cut again.
+ * Maximum characters of text that may come from a file, such as column names. Text from the service was
+ * already truncated to fewer.
  */
 const mostShown = 3000;
 
@@ -46,7 +46,7 @@ function truncateMessage(text: string): string {
   return `${start}… (${groupDigits(text.length - start.length)} more characters)`;
 }
 
-/** The members of an error's JSON object, in their order. */
+/** Members of an error's JSON object, in order. */
 function describe(error: unknown, program: string) {
   const id = error instanceof EngagectlError ? error.id : 'E-DEFECT';
   const { why, fix, file, line, column } = error instanceof EngagectlError ? error.details : {};

@@ -2,7 +2,7 @@ import { countOf, groupDigits } from '../errors.js';
 
 export { countOf as count, groupDigits as grouped };
 
-/** `45.2 MB`, of bytes. */
+/** Formats bytes like `45.2 MB`. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   let value = bytes;
@@ -14,15 +14,15 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${units[unit] ?? ''}`;
 }
 
-/** Whole from ten on, else with a digit after the point where it has one. */
+/** Formats a number: whole from ten on, otherwise with at most one decimal place. */
 export const shortNumber = (value: number): string =>
   value >= 10 || Number.isInteger(value) ? groupDigits(Math.round(value)) : value.toFixed(1);
 
-/** `87 ms`, `1.4 s`, `12 s`, of milliseconds. */
+/** Formats milliseconds like `87 ms`, `1.4 s`, `12 s`. */
 export const formatMs = (value: number): string =>
   value < 1000 ? `${shortNumber(value)} ms` : `${shortNumber(value / 1000)} s`;
 
-/** `2m 13s`, `1h 0m 5s`, `0.4s`, of seconds. */
+/** Formats seconds like `2m 13s`, `1h 0m 5s`, `0.4s`. */
 export function formatDuration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)}s`;
   const whole = Math.round(seconds);
@@ -34,11 +34,11 @@ export function formatDuration(seconds: number): string {
 const wide = /[\u1100-\u115F\u2E80-\u{10FFFF}\p{Emoji_Presentation}]/u;
 const columnsOf = (character: string): number => (wide.test(character) ? 2 : 1);
 
-/** Columns of a terminal that a text takes: wide characters count as two. */
+/** Returns the width of a text in terminal columns; wide characters count as two. */
 const terminalWidth = (text: string): number =>
   Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0);
 
-/** Cut to a terminal's columns, so that a line can be drawn over. */
+/** Truncates a text to a number of terminal columns. */
 export function truncate(text: string, columns: number): string {
   let width = 0;
   let end = 0;
@@ -50,12 +50,12 @@ export function truncate(text: string, columns: number): string {
   return text;
 }
 
-/** A column of a table is not cut to fewer letters than this. */
+/** Minimum width of a truncated table column. */
 const narrowest = 8;
 
 /**
- * Columns as wide as their widest cell, two spaces apart. Where a row is wider than `most`, cells of
- * the widest columns are cut.
+ * Formats columns as wide as their widest cell, two spaces apart. If a row exceeds `most`, the widest
+ * columns are truncated.
  */
 export function textTable(
   rows: readonly (readonly string[])[],

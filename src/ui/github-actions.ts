@@ -12,9 +12,10 @@ export interface AnnotationWorld {
 }
 
 /**
- * Under GitHub Actions: a line `::error file=…,line=…::…` for each reject, which its page shows at
- * that line of the input. On stderr, as the runner reads both streams and stdout carries data; not
- * under `--json` and `--log-format json`, where stderr carries JSON lines only. False where this is not the place.
+ * Under GitHub Actions, prints a line `::error file=…,line=…::…` for each reject, which GitHub shows at
+ * that line of the input. On stderr, because the runner reads both streams and stdout carries data; not
+ * under `--json` and `--log-format json`, where stderr carries JSON lines only. Returns false outside of
+ * GitHub Actions.
  */
 export function annotateRejects(
   rejects: readonly FirstReject[],
@@ -28,7 +29,7 @@ export function annotateRejects(
   return true;
 }
 
-/** The same of what refused a file as a whole, like a column that its header lacks. */
+/** Annotates an error about a whole file, such as a missing column. */
 export function annotateError(thrown: unknown, world: AnnotationWorld): void {
   const error = maskError(thrown, world.settings);
   if (!(error instanceof EngagectlError) || !isPlace(world)) return;
@@ -61,7 +62,7 @@ function write(
   stderr.write(`::error ${annotation}\n`);
 }
 
-/** The runner ends a command at a line end; what looks like one in the text must not begin one. */
+/** Escapes data: the runner ends a command at a line end, and text must not start another one. */
 const data = (text: string): string =>
   inert(text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A'));
 

@@ -10,20 +10,20 @@ import { inert, sanitizedJson } from './sanitize.js';
 import { rawFlagValue } from './display-settings.js';
 import type { LogEntry, Runtime } from '../runtime.js';
 
-/** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
+/** O_NONBLOCK: opening a FIFO without a reader fails immediately instead of waiting. */
 const shared = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
-/** The links there lead to standard streams, and only root can plant others. */
+/** Links below /dev lead to standard streams, and only root can plant others. */
 const ofDevices = /^\/dev\//;
 
 /**
- * The same world, with the file of `--log-file`: it gets all that is told, with `--quiet` too,
- * and a line about each request. Throws E-FILE-WRITE where it cannot be written, E-OUTPUT-EXISTS
- * where it holds records, E-CONFIG-FILE where another user owns it.
+ * Adds the log file of `--log-file` to a runtime: it receives all messages, even with `--quiet`, and a
+ * line per request. Throws E-FILE-WRITE if it cannot be written, E-OUTPUT-EXISTS if it contains records,
+ * E-CONFIG-FILE if another user owns it.
  */
 export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime {
   const name = rawFlagValue(argv, '--log-file');
-  if (name === undefined || name === '') return runtime; // commander refuses an empty one
+  if (name === undefined || name === '') return runtime; // commander rejects an empty name
   const file = path.resolve(runtime.cwd, name);
   refuseUnwritable(name, file, runtime);
   refuseRecords(name, file);
@@ -37,7 +37,7 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
     try {
       append(file, lines, runtime);
     } catch {
-      // The same is told on stderr, and a full disk is a matter of the run's own files.
+      // The same message is on stderr, and the run's own files report a full disk.
     }
   };
   const command = withoutTypedSecrets(argv).join(' ');
@@ -53,12 +53,12 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
   ) as Runtime;
 }
 
-/** Opens it each time, so that the file can be moved away while the program runs. */
+/** Opens the file for each write, so that it can be rotated while the program runs. */
 function append(file: string, lines: string, runtime: TrustRuntime): void {
   const isDevice = ofDevices.test(file);
   const open = openSync(file, isDevice ? shared : shared | noFollow, 0o600);
   try {
-    // Checked on each write: another user may have put a file of theirs at this name.
+    // Checked on each write: another user may have created a file with this name.
     if (!isDevice) {
       refuseOtherOwner(file, fstatSync(open), {
         runtime,
@@ -88,7 +88,7 @@ function refuseUnwritable(name: string, file: string, runtime: TrustRuntime): vo
 const ofRecords = /\.(?:csv|tsv|ndjson|jsonl|json|gz)$/i;
 const beginningOfLog = /^(?:\d{4}-\d\d-\d\dT|\{"time":")/;
 
-/** `--log-file users.csv`, with the name of the log forgotten, must not be written into the input. */
+/** Prevents writing into the input if the name of the log is missing: `--log-file users.csv`. */
 function refuseRecords(name: string, file: string): void {
   if (!ofRecords.test(name)) return;
   const beginning = Buffer.alloc(16);
@@ -110,7 +110,7 @@ function refuseRecords(name: string, file: string): void {
 const jsonLine = ({ type, text, about }: LogEntry, time: string): string =>
   `${sanitizedJson({ time, type, ...(about ?? { message: text }) })}\n`;
 
-/** Each line by itself, so that one can be found by its time and kind. */
+/** One line per message, each with its time and type. */
 const textLines = ({ type, text }: LogEntry, time: string): string =>
   inert(text)
     .trimEnd()

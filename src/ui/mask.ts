@@ -1,26 +1,26 @@
 import { EngagectlError } from '../errors.js';
 import type { FirstReject } from '../jobs/job-results.js';
 
-/** Why a record was rejected, for a screen or a page. */
+/** Formats why a record was rejected, for a terminal or a page. */
 export const rejectText = (
   { kind, error, personal }: Pick<FirstReject, 'kind' | 'error' | 'personal'>,
   settings: PiiSettings,
 ): string =>
   maskPersonalData(error, settings, { personal, isForeign: /^(?:service|unknown)/.test(kind) });
 
-/** What decides whether personal data is shown whole. */
+/** Settings that control the masking of personal data. */
 export interface PiiSettings {
   /** `--show-pii`. */
   readonly showPii?: boolean;
-  /** The words that were typed: what a person typed is shown as it was typed. */
+  /** Words of the command line: what the user typed is not masked. */
   readonly argv?: readonly string[];
 }
 
 const shortest = 4;
 
 /**
- * An identity or address as it is shown: its beginning, by which it is recognised beside the file and
- * line it stands in. At most half of it; what is very short stays.
+ * Masks an identity or address: keeps at most the first half, enough to recognize it beside its file and
+ * line. Very short values are kept.
  */
 export function mask(value: string): string {
   const isPhone = value.startsWith('+');
@@ -31,17 +31,17 @@ export function mask(value: string): string {
   return `${letters.slice(0, Math.min(most, Math.floor(letters.length / 2))).join('')}…`;
 }
 
-/** Not a part of a path: `/home/ada@example.com/users.csv` is none. */
+/** Not part of a path: `/home/ada@example.com/users.csv` is not an address. */
 const email =
   /(?<![\p{L}\p{N}._%+'/\\-])[\p{L}\p{N}._%+'-]{1,64}(?:@|%40)[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu;
 const phone = /(?<![\p{L}\p{N}_.:/+-])\+\d(?:[ ()-]{0,2}\d){6,14}(?!\d)/gu;
-/** Numbers of ours are grouped or short. */
+/** Numbers in our own messages are grouped or short. */
 const bareNumber = /(?<![\p{L}\p{N}_.,:/+-])\d{10,15}(?![\p{L}\p{N}_.,:/-])/gu;
 
 /**
- * A text for a screen or log without whole identities and addresses: those in `personal`, and what
- * looks like an email address or a phone number. `isForeign`: the words are the service's, whose
- * numbers may be phones.
+ * Masks personal data in a text: the values in `personal`, and everything that looks like an email
+ * address or a phone number. `isForeign`: the text is from the service, whose numbers may be phone
+ * numbers.
  */
 export function maskPersonalData(
   text: string,
@@ -58,16 +58,16 @@ export function maskPersonalData(
 }
 
 interface PersonalText {
-  /** Values of the record that the text is about, the longest first. */
+  /** Values of the record that the text is about, longest first. */
   readonly personal?: readonly string[] | undefined;
   readonly isForeign?: boolean;
 }
 
 const quoted = /"(?:[^"\\]|\\.)*"/g;
-/** Shorter ones stand by chance in any sentence. */
+/** Shorter values occur in any sentence by chance. */
 const shortestBare = 5;
 
-/** Known values in quotes, where they may be cut, and as words by themselves. */
+/** Masks known values in quotes, where they may be truncated, and as separate words. */
 function withoutKnown(text: string, values: readonly string[]): string {
   if (values.length === 0) return text;
   const spellings = new Set(values.flatMap((value) => [value, value.replace(/^\+/, '')]));
@@ -95,7 +95,7 @@ function textIn(quotedText: string): string | undefined {
   }
 }
 
-/** The beginning of a record's JSON text, likewise. Of a line that could not be read, little is left. */
+/** Masks the beginning of a record's JSON text. Little remains of a line that could not be parsed. */
 export function maskRecord(
   record: string,
   settings: PiiSettings,
@@ -103,11 +103,11 @@ export function maskRecord(
 ): string {
   if (settings.showPii) return record;
   if (record.startsWith('"')) return JSON.stringify(mask(record.slice(1, -1)));
-  const whole = record.replace(/"[^"]*…$/, '"…'); // a value may be cut, and is not known then
+  const whole = record.replace(/"[^"]*…$/, '"…'); // a truncated value is unknown here
   return maskPersonalData(whole, settings, { personal });
 }
 
-/** The same error with its words shortened; advice stays as it is, so that it can be typed. */
+/** Returns the error with personal data masked; the fix stays as it is, so that it can be typed. */
 export function maskError<Thrown>(error: Thrown, settings: PiiSettings): Thrown {
   if (!(error instanceof EngagectlError) || settings.showPii) return error;
   const { message, details } = error;

@@ -9,9 +9,10 @@ type Tell = (type: MessageType, text: string, about?: object, personal?: readonl
 type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
 
 /**
- * Lines for people on stderr; under `--json` and `--log-format json` each is one object
- * `{"type":"note"|"warning"|"verbose"|"debug","message":"…"}`. `--quiet` drops them all: errors are
- * thrown, and shown by main. The log file gets them in any case. Lines about requests have a time.
+ * Creates the reporter that prints messages to stderr; under `--json` and `--log-format json` each is
+ * one object `{"type":"note"|"warning"|"verbose"|"debug","message":"…"}`. `--quiet` drops all of them:
+ * errors are thrown and printed by main. The log file receives them in any case. Lines about requests
+ * have a time.
  */
 export type Messages = Reporter;
 
@@ -21,11 +22,11 @@ export function messagePrinter(
 ): Messages {
   const { json, logJson, quiet, verbose, debug, color, forceColor } = settings;
   const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
-  // A bar or a spinner may stand in the line: it draws itself again on the next one.
+  // The line may contain a bar or a spinner, which is redrawn on the next line.
   const clearLine = terminal ? '\r\u001B[K' : '';
   const warning = color && (terminal || forceColor) ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
   const tell: Tell = (type, text, about, personal) => {
-    // Lines of ours come with an object; the others quote the service.
+    // Our own messages come with an object; the others quote the service.
     const isForeign = type === 'verbose' && about === undefined;
     const called = isForeign ? text : withProgramName(text, program);
     const message = maskPersonalData(called, settings, { personal, isForeign });
@@ -53,10 +54,10 @@ export function messagePrinter(
   };
 }
 
-/** For people: a text on stdout, or a note on stderr. */
+/** For people: text on stdout, or a note on stderr. */
 type Words = { readonly text: string } | { readonly note: string };
 
-/** What a command answers: with `--json` one object on stdout, else words. */
+/** Prints the answer of a command: with `--json` one object on stdout, otherwise text. */
 export function printAnswer(
   settings: DisplaySettings,
   runtime: Runtime,

@@ -5,10 +5,10 @@ import type { Runtime } from '../runtime.js';
 
 type Column = Preview['columns'][number];
 
-/** Columns that are shown to people; JSON has them all. */
+/** Maximum columns shown to people; JSON contains all. */
 const shownColumns = 60;
 
-/** On stdout: text for people, or one JSON object. */
+/** Prints a preview on stdout: text for people, or one JSON object. */
 export function printPreview(
   preview: Preview,
   { json }: { readonly json: boolean },
@@ -18,7 +18,7 @@ export function printPreview(
   stdout.write(json ? asJson(preview) : inert(asText(preview, width)));
 }
 
-/** Records stay as they are written, their numbers included: parsing them could round them. */
+/** Keeps records as written, because parsing could round their numbers. */
 function asJson({ first, ...rest }: Preview): string {
   const records = first.map(
     ({ record, ...place }) =>
@@ -77,7 +77,7 @@ function lengths({ shortest, longest }: Column): string {
   return shortest === longest ? String(longest) : `${shortest} to ${longest}`;
 }
 
-/** 100 % is said of all, 0 % of none. */
+/** Formats a share: 100 % only for all, 0 % only for none. */
 function share(part: number, whole: number): string {
   if (part === whole) return '100 %';
   const percent = (100 * part) / whole;
@@ -122,7 +122,7 @@ function estimate({ estimate: of, complete, bytesRead }: Preview): string {
   return `${read}To be sent: ${about}${size}\nTime: ${time} (a guess: nothing was sent)\n`;
 }
 
-/** `line 17`, with the file where it is not the first one. */
+/** Formats `line 17`, with the file if it is not the first. */
 const place = (at: { readonly source: string; readonly line: number }, first: string): string =>
   at.source === first ? `line ${at.line}` : `${oneLine(at.source)}:${at.line}`;
 

@@ -6,26 +6,26 @@ import type { Runtime } from '../runtime.js';
 import type { JobProgress } from '../jobs/job-results.js';
 
 export interface Progress {
-  /** Takes the bar or spinner away. May be called twice. */
+  /** Removes the bar or spinner. May be called twice. */
   stop(): void;
 }
 
 const plainIntervalMs = 10_000;
-/** In the log file. */
+/** Interval of progress lines in the log file. */
 const logIntervalMs = 60_000;
-/** How often between two plain lines it is looked whether something is waited for. */
+/** Checks for waiting per interval between plain lines. */
 const linesEvery = 20;
 const drawIntervalMs = 100;
-/** Columns below which nothing worth drawing fits. */
+/** Minimum columns for drawing anything. */
 const narrowest = 20;
-/** Columns from which a bar stands beside the text. */
+/** Minimum columns for a bar beside the text. */
 const widthForBar = 60;
 
-/** Where the run stands, in so many columns; as it is read, or as it was read. */
+/** Formats the progress in a number of columns, for the current or a given state. */
 type Say = (columns?: number, state?: ProgressState) => string;
 
 interface ProgressSettings extends DisplaySettings {
-  /** Records go to standard output, perhaps to the same terminal: nothing may be drawn there. */
+  /** Records go to standard output, perhaps to the same terminal, so nothing may be drawn. */
   readonly recordsOnStdout?: boolean;
 }
 
@@ -35,11 +35,11 @@ type ProgressRuntime = Pick<
 >;
 
 /**
- * Shows progress on stderr until stopped: a bar (when the size is known) or a spinner on a
- * terminal, a plain line every 10 s elsewhere, and one at once when the run begins to wait. `always`
- * also writes a plain line at the beginning, so that a short run leaves one. With `--log-format json`
- * the lines are objects, on a terminal too. Nothing with `--quiet`, `--json` and `never`. A signal
- * that asks for it is always answered by a line. The log file gets a line a minute in any case.
+ * Shows progress on stderr until stopped: a bar (if the size is known) or a spinner on a terminal;
+ * elsewhere a plain line every 10 s, and one immediately when the run starts to wait. `always` also
+ * writes a plain line at the start, so that a short run has one. With `--log-format json`, lines are
+ * objects, on a terminal too. Nothing with `--quiet`, `--json` and `never`. A status signal is always
+ * answered by a line. The log file receives a line per minute in any case.
  */
 export function startProgress(
   read: () => ProgressState,
@@ -48,7 +48,7 @@ export function startProgress(
 ): Progress {
   const { quiet, json, logJson, progress, recordsOnStdout = false } = settings;
   const { stdout, stderr, monotonic, log } = runtime;
-  // The pace is that of the run since now: what an earlier part of it did counts for nothing.
+  // The rate counts from now: an earlier attempt of the run does not contribute.
   const [since, started] = [{ ...read() }, monotonic()];
   const pace = (): Pace => ({ since, seconds: (monotonic() - started) / 1000 });
   const told = (): ProgressState => {
@@ -94,7 +94,7 @@ const figuresOf = (state: ProgressState, pace: Pace) => ({
 const asJson = (figures: ReturnType<typeof figuresOf>, now: number): string =>
   sanitizedJson({ type: 'progress', time: new Date(now).toISOString(), ...figures });
 
-/** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
+/** Some terminals report 0 columns: each frame would be counted as infinitely many lines. */
 const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
   stderr.isTTY === true &&
   (stderr.columns ?? 0) >= narrowest &&
@@ -107,7 +107,7 @@ function repeatEvery(ms: number, work: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** Lines now and then, and one as soon as something is waited for; amid records no others. */
+/** Writes lines periodically, and one when waiting starts; only the latter while records are printed. */
 function startLines(write: () => void, isWaiting: () => boolean, isAmidRecords: boolean) {
   let ticks = 0;
   let lastWait = -linesEvery;
@@ -119,7 +119,7 @@ function startLines(write: () => void, isWaiting: () => boolean, isAmidRecords: 
   });
 }
 
-/** Draws where the run stands over what it drew last. */
+/** Draws progress over the previous drawing. */
 interface Display {
   draw(): void;
   clear(): void;
@@ -154,7 +154,10 @@ function startDrawing(
   };
 }
 
-/** Neither hides the cursor nor changes the wrapping: a killed process leaves the terminal sane. */
+/**
+ * Neither hides the cursor nor changes line wrapping, so that a killed process leaves the terminal
+ * usable.
+ */
 async function makeBar(
   read: () => ProgressState,
   say: Say,
@@ -174,7 +177,7 @@ async function makeBar(
     gracefulExit: false,
     clearOnComplete: true,
     forceRedraw: true,
-    // By the same state as the text beside it: that of the bar itself is one tick older.
+    // Uses the state of the text beside it: the bar's own is one tick older.
     format: () => {
       const state = read();
       const columns = (stream.columns ?? 80) - 1;
@@ -193,15 +196,15 @@ async function makeBar(
       started = true;
     },
     clear: () => {
-      // The bar ends by going back to the cursor position saved at its start, where messages may
-      // stand by now: save the present one instead.
+      // The bar ends by returning to the cursor position saved at its start, which messages may have
+      // overwritten: save the current position instead.
       stream.write('\u001B7');
       bar.stop();
     },
   };
 }
 
-/** Of the input, from 0 to 1. */
+/** Share of the input that was read, from 0 to 1. */
 const shareOf = ({ bytes, totalBytes = 0 }: ProgressState): number =>
   Math.min(1, bytes / Math.max(totalBytes, 1));
 
@@ -214,7 +217,7 @@ async function makeSpinner(
   const spinner = ora({
     stream,
     isEnabled: true,
-    // Reading the terminal in raw mode would make Ctrl-C dead.
+    // Raw mode would disable Ctrl-C.
     discardStdin: false,
     hideCursor: false,
     color: color ? 'cyan' : false,
@@ -228,7 +231,7 @@ async function makeSpinner(
   };
 }
 
-/** Where a run stands. The run changes it as it goes; the display looks at it now and then. */
+/** Progress of a run. The run updates it; the display reads it periodically. */
 export interface ProgressState extends Omit<JobProgress, 'read' | 'slices'> {
   /** What is being done, like `upload users.csv`. */
   readonly label: string;
@@ -236,21 +239,21 @@ export interface ProgressState extends Omit<JobProgress, 'read' | 'slices'> {
   readonly days?: string | undefined;
 }
 
-/** How the run stood when the measuring of its pace began, so many seconds ago. */
+/** Progress at the start of the measurement, `seconds` ago. */
 interface Pace {
   readonly since: ProgressState;
   readonly seconds: number;
 }
 
-/** What follows from where a run stands and from its pace; null where it is not known. */
+/** Figures derived from progress and rate; null if unknown. */
 interface PaceFigures {
-  /** Whole, of the input. */
+  /** Whole percent of the input. */
   readonly percent: number | null;
   readonly recordsPerSecond: number | null;
   readonly secondsLeft: number | null;
 }
 
-/** In the first second there is none to speak of. */
+/** No rate within the first second. */
 function rates(state: ProgressState, { since, seconds }: Pace): PaceFigures {
   const { records, bytes, totalBytes = 0 } = state;
   const share = totalBytes > 0 ? Math.min(1, bytes / totalBytes) : undefined;
@@ -264,12 +267,12 @@ function rates(state: ProgressState, { since, seconds }: Pace): PaceFigures {
   };
 }
 
-/** A line is made of parts, in their order; where not all fit, the more important ones stand. */
+/** Part of a line; if not all parts fit, the more important ones are kept. */
 type Part = readonly [text: string | false | undefined, importance: number];
 
 /**
- * `upload users.csv: 28 %, 120,000 records, 41,000/s, 3 rejected, 8 in flight, 8s left`: on one
- * line of at most so many columns.
+ * Formats `upload users.csv: 28 %, 120,000 records, 41,000/s, 3 rejected, 8 in flight, 8s left` within a
+ * number of columns.
  */
 export function progressText(
   state: ProgressState,
@@ -309,7 +312,7 @@ function partsOf(state: ProgressState, pace: Pace): Part[] {
 
 const labelled = 4;
 
-/** `waiting: connection refused, try 3, next in 4 s`, for lines too short for the address. */
+/** Shortens a waiting message for lines without room for the address. */
 const withoutHost = (waiting: string): string => waiting.replace(/^waiting for \S+: /, 'waiting: ');
 
 function joined(parts: readonly Part[]): string {

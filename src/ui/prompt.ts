@@ -8,11 +8,11 @@ import type { Runtime } from '../runtime.js';
 
 type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
 
-/** Somebody sits at a terminal, and may be asked. */
+/** Whether somebody sits at a terminal and may be asked. */
 export const canPrompt = ({ stdin, stderr, env }: Omit<AskRuntime, 'signal'>): boolean =>
   stdin.isTTY === true && stderr.isTTY === true && !isSwitchOn(env['ENGAGECTL_NO_INPUT']);
 
-/** Returns when a number or a word was typed; E-CONFIRM otherwise. Ctrl-C ends the run. */
+/** Returns after the expected number or word was typed; otherwise throws E-CONFIRM. Ctrl-C ends the run. */
 export async function confirmByTyping(
   { word, noun }: { readonly word: string; readonly noun: 'number' | 'region' },
   { stdin, stderr, signal }: AskRuntime,
@@ -26,7 +26,7 @@ export async function confirmByTyping(
   });
 }
 
-/** The line typed at a terminal, without showing it. Ctrl-C is E-INTERRUPTED. */
+/** Reads a line from a terminal without echo. Throws E-INTERRUPTED on Ctrl-C. */
 export async function askSecret(question: string, runtime: AskRuntime): Promise<string> {
   const { stdin, stderr, signal } = runtime;
   // As a terminal, readline turns the echo off and writes each key to `output` itself.
@@ -39,7 +39,7 @@ export async function askSecret(question: string, runtime: AskRuntime): Promise<
   }
 }
 
-/** Whether `y` was typed. Throws the reason of `over` when the question is not to be answered any more. */
+/** Whether `y` was typed. Throws the reason of `over` if the question no longer needs an answer. */
 export async function askYesNo(
   question: string,
   { stdin, stderr, signal }: AskRuntime,
@@ -50,7 +50,7 @@ export async function askYesNo(
   return /^y(es)?$/i.test(typed.trim());
 }
 
-/** Empty at the end of input. */
+/** Returns an empty string at the end of input. */
 async function ask(question: string, from: ReadLineOptions, signal: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface(from);
@@ -69,22 +69,22 @@ async function ask(question: string, from: ReadLineOptions, signal: AbortSignal)
   }
 }
 
-/** A demerge about to begin. */
+/** A demerge to confirm. */
 export interface Demerge {
   readonly accountId: string;
   readonly region: string;
-  /** Of a config profile that is marked so. */
+  /** Whether the config profile is marked production. */
   readonly production: boolean;
   readonly files: readonly string[];
-  /** Identities, duplicates not counted. */
+  /** Number of distinct identities. */
   readonly count: number;
   readonly firstIdentities: readonly string[];
 }
 
 /**
- * Returns when the demerge may begin: after `--yes`, or when its count was typed at the terminal.
- * E-CONFIRM (exit 2, nothing was sent) otherwise, or when nobody can be asked: `inputIsStdin` says
- * that standard input carries the identities.
+ * Returns after `--yes`, or after the count was typed at the terminal. Otherwise, or if nobody can be
+ * asked, throws E-CONFIRM (exit 2, nothing was sent). `inputIsStdin`: standard input carries the
+ * identities.
  */
 export async function confirmDemerge(
   demerge: Demerge,
@@ -121,10 +121,10 @@ function description(demerge: Demerge): string {
   );
 }
 
-/** A write to a production account, about to begin. */
+/** A write to a production account to confirm. */
 interface ProductionWrite {
   readonly command: string;
-  /** What the command does, like `creates or updates user profiles`. */
+  /** Verb phrase, like `creates or updates user profiles`. */
   readonly does: string;
   readonly files: readonly string[];
   readonly profile: string | undefined;
@@ -134,8 +134,8 @@ interface ProductionWrite {
 }
 
 /**
- * Returns when the write may begin: its region was typed at the terminal, as the wrong place is the
- * mistake to fear. Where there is no terminal it returns at once. E-CONFIRM (exit 2) otherwise.
+ * Returns after the region was typed at the terminal, since the wrong account is the most likely
+ * mistake. Without a terminal it returns immediately. Otherwise throws E-CONFIRM (exit 2).
  */
 export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime): Promise<void> {
   if (!canPrompt(runtime)) return requireConsent(runtime);
@@ -145,7 +145,7 @@ export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime):
   await confirmByTyping({ word: region, noun: 'region' }, runtime);
 }
 
-/** On a terminal `--no-input` is no consent; without one nobody is there to ask. */
+/** On a terminal, `--no-input` is not consent; without one, nobody can be asked. */
 function requireConsent({ stdin, stderr }: AskRuntime): void {
   if (stdin.isTTY !== true || stderr.isTTY !== true) return;
   throw new EngagectlError('E-CONFIRM', 'a write to a production account asks on a terminal', {

@@ -2,14 +2,14 @@ import { inertJsonText } from '../wording.js';
 
 export { inert, inertJsonText } from '../wording.js';
 
-/** A value as JSON on one line, equally harmless. */
+/** Returns a value as one line of sanitized JSON. */
 export const sanitizedJson = (value: unknown): string => inertJsonText(JSON.stringify(value));
 
-/** What a program reads: the first member says which form the others have. */
+/** Puts `schemaVersion` first, which identifies the format of the other members. */
 export const versioned = <Answer extends object>(answer: Answer) => ({
   schemaVersion: 1,
   ...answer,
 });
 
-/** The one line of JSON that a command answers with under `--json`. */
+/** Returns the line of JSON that a command prints under `--json`. */
 export const jsonAnswer = (answer: object): string => `${sanitizedJson(versioned(answer))}\n`;

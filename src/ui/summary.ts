@@ -22,17 +22,17 @@ interface SummaryWorld {
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
   readonly recordsOnStdout: boolean;
-  /** What the records are, like `users`. */
+  /** Noun for the records, like `users`. */
   readonly nouns: string;
-  /** False where nothing is kept of the run that its name would lead to. */
+  /** False if nothing is kept of the run. */
   readonly unfinished?: boolean;
-  /** A command to go on with, for a person after success. */
+  /** Suggested command after success. */
   readonly next?: string | undefined;
 }
 
 /**
- * The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. False
- * when stdout did not take what was for it.
+ * Prints the summary: text on stderr, or one JSON object, and GitHub's step summary. Returns false if
+ * stdout did not accept its part.
  */
 export async function showSummary(summary: Summary, world: SummaryWorld): Promise<boolean> {
   const { settings, recordsOnStdout } = world;
@@ -54,7 +54,7 @@ const written = async (stdout: Runtime['stdout'], text: string): Promise<boolean
     stdout.write(text, (error) => resolve(!error));
   });
 
-/** What the figures are called on the screen, in the order they are shown. */
+/** Labels of the figures, in the order in which they are printed. */
 const labels = {
   account: 'account',
   run: 'run',
@@ -95,7 +95,7 @@ const labels = {
   report: 'report',
 } as const;
 
-/** A line of a summary. */
+/** One line of a summary. */
 export interface Figure {
   readonly name: keyof typeof labels;
   readonly label: string;
@@ -103,7 +103,7 @@ export interface Figure {
   readonly isZero: boolean;
 }
 
-/** The figures that a summary has. */
+/** Returns the figures of a summary. */
 export function summaryFigures(summary: Summary): Figure[] {
   const { records, accepted, pendingSeconds, bytesSent, bytes, seconds } = summary;
   const rate = recordRate(summary);
@@ -155,13 +155,13 @@ export function summaryFigures(summary: Summary): Figure[] {
   });
 }
 
-/** Records a second; undefined where none were done, or in no time. */
+/** Formats records per second; undefined if there were none, or no time passed. */
 export function recordRate({ records, accepted = 0, seconds }: Summary): string | undefined {
   const done = records ?? accepted;
   return seconds > 0 && done > 0 ? grouped(Math.round(done / seconds)) : undefined;
 }
 
-/** Rows by rule, like `2 duplicate, 1 alphabet`. */
+/** Formats rows by rule, like `2 duplicate, 1 alphabet`. */
 function foundText({ rules = {} }: Summary): string | undefined {
   const each = Object.entries(rules).map(([rule, rows = 0]) => `${grouped(rows)} ${rule}`);
   return each.length > 0 ? each.join(', ') : undefined;
@@ -188,7 +188,7 @@ function place({ accountId, region, profile }: Summary): string | undefined {
   return `${accountId} (region ${region}${profile ? `, profile ${profile}` : ''})`;
 }
 
-/** The headline, and a line for each figure that it does not tell and that is not zero. */
+/** Formats the headline, and a line for each nonzero figure that it does not contain. */
 function asText(
   summary: Summary,
   { nouns, next, runtime, unfinished = true }: SummaryWorld,
@@ -211,7 +211,7 @@ function asText(
 
 const lineOf = ({ label, value }: Figure): [label: string, text: string] => [label, value];
 
-/** `343 MB in 2,501 requests (1 retry), 2m 13s, 18,741 records/s`. */
+/** Formats `343 MB in 2,501 requests (1 retry), 2m 13s, 18,741 records/s`. */
 function traffic(summary: Summary): [label: string, text: string][] {
   const { bytesSent, bytes = 0, seconds, requests, retries } = summary;
   if (requests === 0 || !isInHeadline(summary, 'requests')) return [];
@@ -224,11 +224,11 @@ function traffic(summary: Summary): [label: string, text: string][] {
   return [['traffic', `${size}${count(requests, 'request')}${again}, ${time}${rate}`]];
 }
 
-/** Of a FIFO that nobody reads, opening fails at once instead of waiting; a link is not followed. */
+/** O_NONBLOCK: opening a FIFO without a reader fails immediately; a link is not followed. */
 const appending =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | noFollow;
 
-/** GitHub Actions shows this file beside the job; that it cannot be written fails no run. */
+/** Appends to the file that GitHub Actions shows beside the job. A failure to write does not fail the run. */
 async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryWorld) {
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
   if (file === undefined) return;
@@ -244,12 +244,13 @@ async function appendStepSummary(summary: Summary, { runtime, messages }: Summar
   }
 }
 
-/** Figures of ours, which nothing in Markdown takes for something else. */
+/** Figures, which have no meaning in Markdown. */
 const figure = /^\d[\d.,]*[ a-z\d/]*$/i;
 
 /**
- * Text in a table cell: no markup, no HTML, no new row. It stands in code spans, as GitHub makes links of addresses, names
- * and numbers in any other text, even where their characters are written as entities. What ends a span or a cell stands between them.
+ * Escapes text for a table cell: no markup, no HTML, no new row. Text is in code spans, since GitHub
+ * turns addresses, names and numbers in other text into links, even if written as entities. Characters
+ * that would end a span or a cell are placed between spans.
  */
 const markdown = (text: string): string => {
   if (figure.test(text)) return text;
@@ -262,7 +263,7 @@ const markdown = (text: string): string => {
     .join('');
 };
 
-/** What a command does to its records, in the past. */
+/** Verb of each command, in the past tense. */
 const verbs: Readonly<Record<string, string>> = {
   upload: 'uploaded',
   subscribe: 'set',
@@ -276,7 +277,7 @@ const verbs: Readonly<Record<string, string>> = {
   'call run': 'as expected:',
 };
 
-/** How a run ended, in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */
+/** Formats how a run ended in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */
 export function headline(summary: Summary, nouns: string): string {
   const { command, records, read, exitCode } = summary;
   const verb = verbs[command];
@@ -302,7 +303,7 @@ function mainPart(summary: Summary, verb: string, nouns: string): string {
   return `${verb} ${taken}${before}`;
 }
 
-/** It stopped in the middle: what was read by then is not all that there is. */
+/** Whether the run stopped early, so that the number of records read is not the total. */
 const isCut = ({ exitCode, accepted = 0, resumed = 0, notSent = 0, rehearsal }: Summary): boolean =>
   ![0, 3, 6].includes(exitCode) && accepted + resumed > 0 && notSent > 0 && rehearsal === undefined;
 
@@ -319,11 +320,11 @@ function otherParts(summary: Summary, command: string): (string | undefined)[] {
   ];
 }
 
-/** Undefined where there are none. */
+/** Undefined for zero. */
 const part = (value = 0, what: string): string | undefined =>
   value === 0 ? undefined : `${grouped(value)} ${what}`;
 
-/** `3,000 users`, `2,999 of 3,000 users`, `1 user`. */
+/** Formats `3,000 users`, `2,999 of 3,000 users`, `1 user`. */
 function ofAll(part: number, whole: number, nouns: string): string {
   return part === whole ? counted(whole, nouns) : `${grouped(part)} of ${counted(whole, nouns)}`;
 }
@@ -331,14 +332,14 @@ function ofAll(part: number, whole: number, nouns: string): string {
 const counted = (count: number, nouns: string): string =>
   `${grouped(count)} ${count === 1 ? nouns.replace(/ies$/, 'y').replace(/(?<=us)es$|s$/, '') : nouns}`;
 
-/** Figures that stand in the headline, or in the line about the traffic. */
+/** Figures of the headline and of the traffic line. */
 const told: ReadonlySet<Figure['name']> = new Set([
   ...(['read', 'accepted', 'rejected', 'unknown', 'notSent', 'resumed', 'duplicates'] as const),
   ...(['records', 'checked', 'proof', 'pages', 'requests', 'retries'] as const),
   ...(['pendingSeconds', 'bytesSent', 'bytes', 'seconds', 'rate'] as const),
 ]);
 
-/** Whether a figure needs no line of its own; the run has one where it can be gone on with. */
+/** Whether a figure needs no line of its own. The run id has one if the run can be resumed. */
 export function isInHeadline(
   { command, exitCode, rejectsFile }: Summary,
   figure: Figure['name'],
@@ -347,7 +348,7 @@ export function isInHeadline(
   return verbs[command] !== undefined && told.has(figure);
 }
 
-/** The same in a word or two. */
+/** Formats the outcome in a word or two. */
 export function verdict({
   exitCode,
   rehearsal,
@@ -369,10 +370,7 @@ const verdicts: Readonly<Record<number, string>> = {
   143: 'interrupted',
 };
 
-/**
- * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Figures that
- * belong to the other kind of command are left out.
- */
+/** Summary of a run, in the order of the contract. Figures of other kinds of commands are missing. */
 export interface Summary
   extends
     Omit<RunResult, 'run' | 'error' | 'unfinished'>,
@@ -380,17 +378,17 @@ export interface Summary
     Partial<Omit<WriteResult, keyof RunResult | 'done' | 'stopped'>>,
     Partial<Omit<ExportResult, keyof RunResult>>,
     Partial<Omit<VerifyResult, keyof RunResult>> {
-  /** Rows of which something is to be said, though they are accepted. */
+  /** Accepted rows with a warning. */
   readonly warnings?: number;
-  /** Rows by what is to be said of them. */
+  /** Warnings by rule. */
   readonly rules?: Readonly<Partial<Record<string, number>>>;
   readonly command: string;
-  /** Nothing was to be changed. */
+  /** Set if nothing was changed. */
   readonly rehearsal?: Rehearsal | undefined;
-  /** The page about the run, where one was asked for. */
+  /** Path of the HTML report, if requested. */
   readonly report?: string | undefined;
-  /** Config profile; null when everything came from flags and environment. */
+  /** Config profile; null if everything came from flags and environment. */
   readonly profile: string | null;
-  /** Null with the account id: only checked, no account was used. */
+  /** Null, like the account id, for a check without an account. */
   readonly region: string | null;
 }

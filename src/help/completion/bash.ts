@@ -1,8 +1,8 @@
 import type { CompletionCommand, CompletionValues } from './command-words.js';
 
 /**
- * A completion script for bash from 3.2 on. Where it offers nothing, bash offers file names; where
- * no file is meant, they are switched off.
+ * Generates a completion script for bash 3.2 or newer. Without candidates, bash offers file names, which
+ * are disabled if no file is expected.
  */
 export function bashCompletion(commands: readonly CompletionCommand[]): string {
   return `# Completion of engagectl for bash. Load it with: source <(engagectl completion bash)
@@ -69,7 +69,7 @@ complete -o bashdefault -o default -F _engagectl engagectl
 `;
 }
 
-/** Options of the program may stand with every command. */
+/** Options of the program are valid with every command. */
 const valueCases = ({ path, ownOptions }: CompletionCommand): string[] =>
   ownOptions.flatMap(({ names, values }) => {
     if (values === undefined) return [];

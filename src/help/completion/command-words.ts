@@ -2,7 +2,10 @@ import { errorIds } from '../../errors.js';
 import { topics } from '../topics.js';
 import type { Command, Option } from 'commander';
 
-/** What may stand in a place: words, names from the configuration, columns of the input, files, or any text. */
+/**
+ * Candidates of a position: words, names from the configuration, columns of the input, files, or free
+ * text.
+ */
 export type CompletionValues =
   readonly string[] | 'profiles' | 'regions' | 'runs' | 'columns' | 'files' | 'text';
 
@@ -14,19 +17,19 @@ export interface CompletionOption {
   readonly values: CompletionValues | undefined;
 }
 
-/** A command as completion scripts know it. */
+/** A command as completion scripts see it. */
 export interface CompletionCommand {
-  /** The words that lead to it, without the program: empty for the program itself. */
+  /** The words that lead to it, without the program; empty for the program itself. */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly description: string }[];
   readonly ownOptions: readonly CompletionOption[];
-  /** Those of the program may stand with every command. */
+  /** Includes options of the program, which are valid with every command. */
   readonly options: readonly CompletionOption[];
-  /** Undefined where no operand may stand. Only of files there may be several. */
+  /** Undefined if the command has no operands. Only files can be repeated. */
   readonly operands: CompletionValues | undefined;
 }
 
-/** The program and, each before its subcommands, all commands that are not hidden. */
+/** Returns the program and all commands that are not hidden, each before its subcommands. */
 export function completionTree(program: Command): CompletionCommand[] {
   const help = program.createHelp();
   const ownOptionsOf = (command: Command) =>
@@ -55,7 +58,7 @@ export function completionTree(program: Command): CompletionCommand[] {
 
 const isHelp = (path: string): boolean => /(?:^| )help$/.test(path);
 
-/** `help` takes the words of a command, a topic, and behind errors an id. */
+/** `help` accepts the words of a command, a topic, and after errors an id. */
 function helpWords(
   all: readonly CompletionCommand[],
   program: CompletionCommand,
@@ -98,14 +101,14 @@ const valuesByName: Readonly<Record<string, CompletionValues>> = {
   id: 'runs',
 };
 
-/** What may stand at the end of a command line, behind what of the last word stands already. */
+/** Candidates for the last word of a command line. */
 interface Candidates {
-  /** `--format=`, or nothing. */
+  /** `--format=`, or empty. */
   readonly before: string;
   readonly values: CompletionValues;
 }
 
-/** `words` are those before the last one, without the program. */
+/** Returns candidates; `words` are those before the last one, without the program. */
 export function completeWord(
   commands: readonly CompletionCommand[],
   words: readonly string[],
@@ -131,6 +134,6 @@ export function completeWord(
   return { before: '', values: names.length > 0 ? names : (at.operands ?? 'text') };
 }
 
-/** Of a flag with a value. */
+/** Returns the candidates for the value of a flag. */
 const valuesOf = ({ options }: CompletionCommand, flag: string): CompletionValues | undefined =>
   options.find(({ names }) => names.includes(flag))?.values;

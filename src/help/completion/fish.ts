@@ -1,6 +1,6 @@
 import type { CompletionCommand, CompletionOption, CompletionValues } from './command-words.js';
 
-/** A completion script for fish from 3.0 on. */
+/** Generates a completion script for fish 3.0 or newer. */
 export function fishCompletion(commands: readonly CompletionCommand[]): string {
   const options = commands.flatMap(({ ownOptions }) => ownOptions);
   const valued = options.filter(({ values }) => values !== undefined);
@@ -34,7 +34,7 @@ ${commands.flatMap(linesOf).join('\n')}
 `;
 }
 
-/** Those of the program hold everywhere. */
+/** Options of the program are valid everywhere. */
 function linesOf({ path, commands, ownOptions, operands }: CompletionCommand): string[] {
   const at = when(quoted(path));
   const children = commands.map(
@@ -71,7 +71,7 @@ function valuesOf(values: CompletionValues): string {
   return `-f -a ${quoted(words)}`;
 }
 
-/** Columns are those of the file that the line names. */
+/** Columns are those of the file named on the line. */
 const asked = (values: string): string =>
   values === 'columns' ? 'columns -- (commandline -o)[2..-1] (commandline -ct)' : values;
 

@@ -1,9 +1,8 @@
 /**
- * A completion script for PowerShell from 5.1 on, which asks the program at each Tab.
- *
- * There npm's engagectl is a script of PowerShell itself: for that one -- stands in quotes, or PowerShell
- * takes it, and the words are splatted, or they arrive as one. 5.1 passes double quotes on unescaped,
- * so none are passed. Offered names are ASCII, because a console need not read UTF-8.
+ * Generates a completion script for PowerShell 5.1 or newer, which calls the program on each Tab. There,
+ * npm's engagectl is itself a PowerShell script: `--` is quoted, or PowerShell consumes it, and the
+ * words are splatted, or they arrive as one. PowerShell 5.1 passes double quotes on unescaped, so none
+ * are passed. Candidates are ASCII, because a console need not read UTF-8.
  */
 export const powershellCompletion = (): string =>
   String.raw`# Completion of engagectl for PowerShell. Load it in $PROFILE with:

@@ -1,6 +1,6 @@
 import type { CompletionCommand, CompletionOption, CompletionValues } from './command-words.js';
 
-/** A completion script for zsh, to be sourced or put into a folder of fpath as _engagectl. */
+/** Generates a completion script for zsh, to be sourced or saved in a directory of fpath as _engagectl. */
 export function zshCompletion(commands: readonly CompletionCommand[]): string {
   const paths = new Set(commands.map(({ path }) => path));
   return `#compdef engagectl
@@ -28,7 +28,7 @@ fi
 `;
 }
 
-/** A command with subcommands hands over to the function of the one that is named. */
+/** Generates a function; a command with subcommands calls the function of the one that is typed. */
 function functionOf(
   { path, commands, options, operands }: CompletionCommand,
   paths: ReadonlySet<string>,
@@ -71,7 +71,7 @@ const nameOf = (path: string): string =>
 
 const continued = (spec: string): string => ` \\\n    ${spec}`;
 
-/** `'--format[text]:value:(a b)'`, and the same for the short name. */
+/** Formats `'--format[text]:value:(a b)'`, and the same for the short name. */
 function optionSpecs({ names, description, values }: CompletionOption): string[] {
   const text = description.replaceAll(/[[\]:\\]/g, String.raw`\$&`);
   return names.map((name) => {

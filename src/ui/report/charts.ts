@@ -3,18 +3,18 @@ import { html, rowTable, type Html } from './html.js';
 import type { HistoryFigures } from '../../jobs/job-results.js';
 import type { RunReport } from './run-report.js';
 
-/** One line of a chart; undefined where there is no value. */
+/** A series of a chart; undefined for missing values. */
 interface Series {
   readonly name: string;
   readonly values: readonly (number | undefined)[];
-  /** Class of the style sheet that gives its colour. */
+  /** Style sheet class that sets the color. */
   readonly tone: 'main' | 'soft' | 'warn' | 'bad';
   readonly shape: 'area' | 'line' | 'bars';
 }
 
 interface Chart {
   readonly title: string;
-  /** What the chart says, in words, for those who do not see it. */
+  /** Description for people who cannot see the chart. */
   readonly words: string;
   /** All of the same length. */
   readonly series: readonly Series[];
@@ -24,8 +24,8 @@ interface Chart {
 const height = 100;
 
 /**
- * A chart over so many seconds: values of equally long stretches, drawn as steps. The drawing
- * stretches to any width; all text stands beside it, so that it keeps its size.
+ * Draws a chart over a number of seconds: values of equally long intervals, as steps. The drawing
+ * stretches to any width; all text is beside it, so that it keeps its size.
  */
 export function chart({ title, words, series, format }: Chart, seconds: number): Html {
   const count = series[0]?.values.length ?? 0;
@@ -53,7 +53,7 @@ export function chart({ title, words, series, format }: Chart, seconds: number):
     <p class="words">${words}</p>
   </figure>`;
 
-  /** What the pointer is told over a stretch. */
+  /** Tooltip of an interval. */
   function tip(x: number): Html {
     const said = series.flatMap(({ name, values: { [x]: value } }) =>
       value === undefined ? [] : [`${name} ${format(value)}`],
@@ -65,7 +65,7 @@ export function chart({ title, words, series, format }: Chart, seconds: number):
   }
 }
 
-/** `top` is the value at the upper edge. */
+/** Draws a series; `top` is the value at the upper edge. */
 function drawing({ values, tone, shape }: Series, top: number): Html {
   const y = (value: number) => Math.round((height - (value / top) * height) * 100) / 100;
   if (shape === 'bars') {
@@ -84,7 +84,7 @@ function drawing({ values, tone, shape }: Series, top: number): Html {
   return html`<path class="area ${tone}" d="M0 ${height}${area.join('')}V${height}Z" />${line}`;
 }
 
-/** 1, 2, 4 or 5 times a power of ten; halves of it are short, too. */
+/** Rounds up to 1, 2, 4 or 5 times a power of ten, so that halves are short numbers, too. */
 function niceCeiling(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -96,7 +96,7 @@ const timeText = (seconds: number): string =>
 
 type TimeSlot = HistoryFigures['stretches'][number];
 
-/** The run over time; instead a sentence where no request was made. */
+/** Charts of the run over time; a sentence if no request was made. */
 export function runCharts({ history, summary }: RunReport): Html {
   if (history.latency === undefined) {
     return html`<h2>Over time</h2>
@@ -205,7 +205,7 @@ const columns: readonly [head: string, cell: (one: TimeSlot) => string][] = [
   ['other failures', ({ failed: others }) => grouped(others)],
 ];
 
-/** The same in numbers. */
+/** The values as a table. */
 function table({ stretches, stretchMs }: HistoryFigures): Html {
   const heads = ['from s', ...columns.map(([head]) => head)];
   const rows = stretches.map((stretch, index) => [

@@ -3,25 +3,25 @@ import { recordRate, summaryFigures, verdict, type Summary } from '../summary.js
 import { chart } from './charts.js';
 import { figureTable, figureTiles, rowTable, html, pageShell, type Html } from './html.js';
 
-/** A shard of a run that was worked through, by whom, and when. */
+/** A processed shard, with its worker and time. */
 export interface ReportedShard {
   readonly shard: number;
   readonly worker: string;
   readonly records: number;
   readonly rejected: number;
   readonly requests: number;
-  /** Answers of 429. */
+  /** Number of 429 responses. */
   readonly throttled: number;
-  /** Of its last worker. */
+  /** Duration of its last worker. */
   readonly seconds: number;
-  /** Wall clock, milliseconds since 1970. */
+  /** Epoch milliseconds. */
   readonly ended: number;
 }
 
-/** Stretches of time that the charts have. */
+/** Number of intervals in the charts. */
 const stretches = 60;
 
-/** One page about a run of a fleet: workers, shards, throughput, 429s. */
+/** Builds the page about a fleet run: workers, shards, throughput, 429s. */
 export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): string {
   const { exitCode, command } = summary;
   const tone = exitCode === 0 ? 'good' : exitCode === 3 ? 'warn' : 'bad';

@@ -1,7 +1,7 @@
 import { inert } from '../sanitize.js';
 import { createHash } from 'node:crypto';
 
-/** The page's whole style sheet: no font, image or script comes from anywhere. */
+/** The whole style sheet: the page loads no fonts, images or scripts. */
 export const stylesheet = `
 :root{color-scheme:light dark;--paper:#f4f5f8;--card:#fff;--ink:#171b22;--dim:#576072;--edge:#dfe3ea;
 --main:#2f63d8;--soft:#9db4ea;--good:#1c7c4c;--warn:#a65f00;--bad:#c0293f;--idle:#8a93a5;--code:#eef1f6}
@@ -74,7 +74,7 @@ footer p+p{margin-top:4px}
 .card,.tiles div{break-inside:avoid}details:not([open]){display:none}}
 `;
 
-/** Text that is HTML already. Only `html` makes it, so that nothing gets in unescaped. */
+/** Escaped HTML. Only `html` creates it, so that no unescaped text gets in. */
 export class Html {
   readonly text: string;
 
@@ -85,7 +85,7 @@ export class Html {
 
 type Value = string | number | Html | undefined | readonly (Html | undefined)[];
 
-/** A template whose values are escaped, unless they are HTML themselves; undefined is nothing. */
+/** Template tag that escapes its values, except those that are Html; undefined is empty. */
 export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Html {
   const parts = strings.map(
     (text, index) => text + (index < values.length ? markup(values[index]) : ''),
@@ -108,13 +108,13 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Also control and bidi characters are made visible. */
+/** Escapes HTML, and makes control and bidi characters visible. */
 const escaped = (text: string): string =>
   inert(text).replace(/[&<>"']/g, (character) => entities[character] ?? '');
 
 type Figures = readonly { readonly label: string; readonly value: string }[];
 
-/** The few figures that a glance is for. */
+/** The main figures. */
 export function figureTiles(figures: Figures): Html {
   const tiles = figures.map(
     ({ label, value }) =>
@@ -126,7 +126,7 @@ export function figureTiles(figures: Figures): Html {
   return html`<dl class="tiles">${tiles}</dl>`;
 }
 
-/** All figures, a row each. */
+/** All figures, one row each. */
 export function figureTable(figures: Figures): Html {
   const rows = figures.map(
     ({ label, value }) =>
@@ -144,7 +144,7 @@ export function figureTable(figures: Figures): Html {
   </div>`;
 }
 
-/** Rows below heads; `num`: all cells are figures. */
+/** A table with a header row; `num`: all cells are numbers. */
 export function rowTable(
   heads: readonly string[],
   rows: readonly (readonly string[])[],
@@ -167,13 +167,13 @@ export function rowTable(
   </table>`;
 }
 
-/** By which a file is known to be a report, and may be replaced by the next one. */
+/** Identifies a file as a report, which the next report may replace. */
 export const generatorTag = '<meta name="generator" content="engagectl">';
 
-/** The policy lets the browser fetch and run nothing, whatever a reject says. */
+/** The policy keeps the browser from loading or running anything, whatever a reject contains. */
 const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(stylesheet).digest('base64')}'`;
 
-/** A page that needs nothing besides. */
+/** A self-contained page. */
 export const pageShell = (title: string, body: Html): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -10,7 +10,7 @@ interface Part {
   readonly tone: 'good' | 'soft' | 'warn' | 'bad' | 'idle' | 'main';
 }
 
-/** What became of the records of a write, as one bar; undefined for others and empty inputs. */
+/** Outcomes of the records of a write as one bar; undefined for other commands and empty inputs. */
 export function outcomeBar({ summary }: RunReport): Html | undefined {
   const { read, accepted, resumed, rejected, unknown, notSent, duplicates, unchanged } = summary;
   if (!read || summary.proof !== undefined) return undefined;
@@ -25,7 +25,7 @@ export function outcomeBar({ summary }: RunReport): Html | undefined {
   ]);
 }
 
-/** The input against what the account accepted before, where only what changed is sent. */
+/** Changes compared with the baseline, for runs with --changed. */
 export function changeBar({ summary }: RunReport): Html | undefined {
   if (!summary.plan) return undefined;
   const { gone } = summary.plan;
@@ -41,14 +41,14 @@ export function changeBar({ summary }: RunReport): Html | undefined {
     </p>`;
 }
 
-/** Counts beside each other, in words and as a picture. */
+/** Counts as text and as a bar. */
 export function bar(what: string, all: readonly Part[]): Html | undefined {
   const parts = all.flatMap(({ count = 0, ...part }) => (count > 0 ? [{ ...part, count }] : []));
   const total = parts.reduce((sum, { count }) => sum + count, 0);
   const words = parts.map(({ name, count }) => `${grouped(count)} ${name}`).join(', ');
   let x = 0;
   const bars = parts.map(({ count, tone }) => {
-    // a handful among millions is seen, too
+    // keep a few among millions visible
     const width = Math.max((100 * count) / total, 0.6);
     const one = html`<rect class="fill ${tone}" x="${x}" width="${width}" height="10" />`;
     x += width;
@@ -70,7 +70,7 @@ export function bar(what: string, all: readonly Part[]): Html | undefined {
   </section>`;
 }
 
-/** What verify read back, and what that proves of those it did not look at. */
+/** Result of verify, and what it proves about the records that were not checked. */
 export function verifyBar({ summary }: RunReport): Html | undefined {
   const { proof, checked = 0, same, different, missing, untold, settled, mostDiffer } = summary;
   if (proof === undefined) return undefined;
@@ -92,7 +92,7 @@ export function verifyBar({ summary }: RunReport): Html | undefined {
     ${seen} ${outcomes} ${ofEveryThousand(mostDiffer)}`;
 }
 
-/** A bound as a picture: of every 1,000, how many may differ. */
+/** A bound as a picture: how many of 1,000 may differ. */
 function ofEveryThousand(most: number | null | undefined): Html | undefined {
   if (typeof most !== 'number') return undefined;
   const mayDiffer = Math.ceil(most * 1000 - 1e-9);
@@ -105,7 +105,7 @@ function ofEveryThousand(most: number | null | undefined): Html | undefined {
     ])}`;
 }
 
-/** The files of an export that leaves out the days that are there. */
+/** Day files of an export that skips existing ones. */
 export function dayBar({ summary }: RunReport): Html | undefined {
   if (!summary.days) return undefined;
   const { wanted, present, fetched, refreshed, short } = summary.days;
@@ -118,7 +118,7 @@ export function dayBar({ summary }: RunReport): Html | undefined {
   ]);
 }
 
-/** Records that did not get through, by kind, with samples; undefined when there are none. */
+/** Rejected records by kind, with samples; undefined if there are none. */
 export function rejectSection({ rejectKinds, summary, settings }: RunReport): Html | undefined {
   if (rejectKinds.size === 0) return undefined;
   const kinds = [...rejectKinds].toSorted(([, a], [, b]) => b.count - a.count);

@@ -8,8 +8,8 @@ import type { Messages } from '../messages.js';
 import type { RunReport } from './run-report.js';
 
 /**
- * Writes the page of `--report` at the end of a run. Returns E-FILE-WRITE when that fails and is more
- * serious than what the run ends with; else that is a warning.
+ * Writes the report of `--report` at the end of a run. If that fails, returns E-FILE-WRITE if it is more
+ * serious than the run's own error; otherwise prints a warning.
  */
 export type WriteReport = (
   run: Omit<RunReport, 'ended' | 'program'>,
@@ -17,9 +17,9 @@ export type WriteReport = (
 ) => Promise<EngagectlError | undefined>;
 
 /**
- * What writes the report that `--report` asks for. Refuses what stands in its way before the run
- * begins: a folder or one of the `others`, files of the run (E-USAGE), a file that is no report
- * (E-OUTPUT-EXISTS), a place where nothing can be written (E-FILE-WRITE).
+ * Creates the writer of the report. Before the run, refuses a directory or one of the `others`, files of
+ * the run (E-USAGE), an existing file that is not a report (E-OUTPUT-EXISTS), and a path that cannot be
+ * written (E-FILE-WRITE).
  */
 export async function openReport(
   name: string | undefined,
@@ -43,7 +43,7 @@ type WritePage = (
   said: Messages,
 ) => Promise<EngagectlError | undefined>;
 
-/** The same for any page that has the shell of a report. */
+/** Opens the file of any page built with `pageShell`. */
 export async function openReportFile(
   name: string,
   others: readonly (string | undefined)[],
@@ -74,7 +74,7 @@ export async function openReportFile(
   };
 }
 
-/** An earlier report is replaced; anything else stays. */
+/** Allows replacing an earlier report, nothing else. */
 async function refuseForeignFile(name: string, file: string, tag: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (!found) return;
@@ -93,7 +93,7 @@ async function refuseForeignFile(name: string, file: string, tag: string): Promi
   });
 }
 
-/** As much as holds the head of a report; nothing where it cannot be read. */
+/** Reads enough to identify a report; empty if the file cannot be read. */
 async function beginningOf(file: string): Promise<string> {
   const handle = await open(file).catch(() => undefined);
   if (!handle) return '';

@@ -7,7 +7,7 @@ import { figureTable, figureTiles, html, pageShell, type Html } from './html.js'
 import { outcomeBar, changeBar, dayBar, verifyBar, rejectSection } from './outcomes.js';
 import type { RunReport } from './run-report.js';
 
-/** One page about a run, as HTML that needs nothing besides. */
+/** Builds the self-contained HTML page about a run. */
 export function runPage(report: RunReport): string {
   const { summary, ended } = report;
   const title = `${summary.command}: ${verdict(summary)}`;
@@ -32,7 +32,7 @@ export function runPage(report: RunReport): string {
 const time = (milliseconds: number): string =>
   new Date(milliseconds).toISOString().replace('T', ' ').slice(0, 19);
 
-/** What went wrong, and what to type. */
+/** The error, and what to type next. */
 function nextSteps({ error, next, program }: RunReport): Html | undefined {
   if (error === undefined && next === undefined) return undefined;
   const { why, fix } = error?.details ?? {};
@@ -61,7 +61,7 @@ const wanted: ReadonlySet<Figure['name']> = new Set([
   ...(['checked', 'same', 'different', 'missing'] as const),
 ]);
 
-/** The figures that a glance is for; of those that are 0, only the rejects. */
+/** The main figures. Of zero counts only the rejects are shown. */
 function tiles({ summary, history: { throttled, latency } }: RunReport): Html {
   const rate = { label: 'records/s', value: recordRate(summary) ?? '' };
   return figureTiles([

@@ -3,24 +3,24 @@ import type { HistoryFigures, RejectKind } from '../../jobs/job-results.js';
 import type { PiiSettings } from '../mask.js';
 import type { Summary } from '../summary.js';
 
-/** All that a report says about a run. */
+/** Everything that a report shows. */
 export interface RunReport {
   readonly summary: Summary;
-  /** What the run ended with. */
+  /** The error that the run ended with. */
   readonly error: EngagectlError | undefined;
-  /** The command that goes on with a run that is not finished. */
+  /** Command that resumes an unfinished run. */
   readonly next: string | undefined;
-  /** How the program was called. */
+  /** Program name as it was called. */
   readonly program: string;
-  /** As it was typed, without the program's name. */
+  /** Command line as typed, without the program name. */
   readonly argv: readonly string[];
-  /** Wall clock, milliseconds since 1970. */
+  /** Epoch milliseconds. */
   readonly ended: number;
-  /** Earlier processes did a part of the run. */
+  /** Whether the run is a resumed one. */
   readonly resumed: boolean;
   readonly history: HistoryFigures;
-  /** Whether people are shown whole. */
+  /** Whether personal data is masked. */
   readonly settings: PiiSettings;
-  /** By kind: `service 515`, `parse`, … */
+  /** Rejects by kind: `service 515`, `parse`, … */
   readonly rejectKinds: ReadonlyMap<string, RejectKind>;
 }
