@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { EngagectlError } from './errors.js';
 
-/** As much of it as is used here; the types of Node leave it out. */
+/** The part of the API used here, which the types of Node omit. */
 declare const WebAssembly: {
   readonly Module: new (code: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
   readonly Memory: new (size: { readonly initial: number }) => object;
 };
 
-/** The memory of an instance; every view on its buffer is lost when it grows. */
+/** Memory of an instance; growing it detaches all views of its buffer. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer;
-  /** By pages of 64 KB. Throws RangeError when there is no more. */
+  /** Grows by pages of 64 KiB. Throws RangeError if memory is exhausted. */
   grow(pages: number): number;
 }
 
-/** A number that a program exports. */
+/** A number exported by a program. */
 export interface WasmNumber {
   readonly value: number;
 }
@@ -24,11 +24,11 @@ const pageBytes = 65_536;
 const modules = new Map<string, object>();
 
 /**
- * An instance of the program `wasm/<name>.ts`, with a memory of its own: what it exports. It is
- * compiled at its first use. Throws E-WEBASSEMBLY where something that the program needs is missing.
+ * Returns the exports of a new instance of the program `wasm/<name>.ts`, with its own memory. The
+ * program is compiled on first use. Throws E-WEBASSEMBLY if the platform lacks something it needs.
  */
 export function instantiate(name: string, imports: object = {}): unknown {
-  // The build puts the code there; this leads to it from `src` and from `dist`.
+  // The build puts the code there, which `src` and `dist` reach by the same relative path.
   const code = modules.has(name)
     ? undefined
     : readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
@@ -44,7 +44,7 @@ export function instantiate(name: string, imports: object = {}): unknown {
   }
 }
 
-/** Throws E-WEBASSEMBLY where a limit of address space leaves no room for one more memory. */
+/** Throws E-WEBASSEMBLY if the address space has no room for another memory. */
 export function reserveMemory(): void {
   try {
     void new WebAssembly.Memory({ initial: 1 });
@@ -53,7 +53,7 @@ export function reserveMemory(): void {
   }
 }
 
-/** Makes the memory at least so long. Throws E-WEBASSEMBLY when there is no more. */
+/** Grows the memory to at least this many bytes. Throws E-WEBASSEMBLY if memory is exhausted. */
 export function reserve(memory: WasmMemory, bytes: number): void {
   const missing = bytes - memory.buffer.byteLength;
   if (missing <= 0) return;

@@ -19,20 +19,20 @@ import type { Runtime } from '../runtime.js';
 
 /** Everything needed to talk to one account of the service, or of the calling system. */
 export interface Account {
-  /** The config profile used; undefined when everything came from flags and environment. */
+  /** The config profile in use; undefined if everything came from flags and environment. */
   readonly profile: string | undefined;
-  /** Name within the profile, `local`, or the base URL's host when nothing named one. */
+  /** Name within the profile, `local`, or the host of the base URL if none was named. */
   readonly region: string;
-  /** Origin without a slash at the end. Of `local`: port 0, until the service is started. */
+  /** Origin without a trailing slash. For `local`, port 0 until the service is started. */
   readonly baseUrl: string;
   readonly accountId: string;
   readonly passcode: string;
   readonly headerPrefix: string;
   /** IANA name. */
   readonly timezone: string;
-  /** The config profile is marked so: writes ask first, where somebody sits at a terminal. */
+  /** Whether the config profile is marked production: writes ask for confirmation on a terminal. */
   readonly production: boolean;
-  /** Where each value came from, for people. */
+  /** Source of each value, for people. */
   readonly sources: Readonly<Record<Exclude<keyof Account, 'profile' | 'sources'>, string>>;
 }
 
@@ -43,15 +43,14 @@ type AccountRuntime = Pick<
 
 interface AccountRequest {
   readonly kind?: AccountKind;
-  /** How a `passcode_command` is carried out, where it is the one that counts. */
+  /** Runs a `passcode_command`, if it is the source in effect. */
   readonly run?: typeof passcodeFromCommand;
 }
 
 /**
- * Chooses the account (contract §1): flag, environment, config profile, default, and id and
- * secret always from one source; of the calling system likewise (calling.md §7), but for region `local`,
- * whose router has another: there it is that of the service. E-CONFIG, E-REGION, E-BASE-URL or
- * E-CONFIG-FILE, exit 2.
+ * Resolves the account: flag, environment, config profile, default, with id and secret always from one
+ * source. The calling system's account is resolved likewise, except for region `local`, whose router
+ * uses the service's. Throws E-CONFIG, E-REGION, E-BASE-URL or E-CONFIG-FILE, exit 2.
  */
 export async function resolveAccount(
   settings: AccountSettings,
@@ -69,7 +68,7 @@ export async function resolveAccount(
     () => prefix && checkedHeaderPrefix(prefix.value, prefix.source),
   );
   if (environment && address) {
-    // No config profile takes part, not even for the time zone: it may be another account's.
+    // No config profile is used, not even for the time zone: it may be another account's.
     const host = { value: new URL(address.value).host, source: 'host of the base URL' };
     const credentials = environment;
     return accountOf(settings, { region: region ?? host, baseUrl: address, credentials });
@@ -91,15 +90,15 @@ export async function resolveAccount(
   return accountOf(settings, { region: from, baseUrl: url, credentials, saved });
 }
 
-/** What is saved for a region of a config profile, whatever flags and variables say. */
+/** Returns the saved region of a config profile, regardless of flags and variables. */
 export const savedAccount = (
   place: { readonly profile: string; readonly region: string },
   runtime: AccountRuntime,
 ): Promise<Account> => resolveAccount({ ...place, flags: new Set(['profile', 'region']) }, runtime);
 
 /**
- * The account of the calling system for people to look at; undefined where there is none. `profile` is the config
- * profile in use, if one is.
+ * Describes the calling system's account for display; undefined if there is none. `profile` is the
+ * config profile in use, if any.
  */
 export async function callingCredentials(
   settings: AccountSettings,
@@ -112,7 +111,7 @@ export async function callingCredentials(
   return values && savedCallCredentials(values, source);
 }
 
-/** An explicit `--profile` sets it aside. */
+/** An explicit `--profile` disregards the environment. */
 const ofEnvironment = async (
   { flags }: AccountSettings,
   runtime: AccountRuntime,
@@ -120,8 +119,8 @@ const ofEnvironment = async (
 ) => (flags.has('profile') ? undefined : environmentCredentials(runtime, kind));
 
 /**
- * The address of the flag or the variable. An explicit `--profile` or `--region local` sets the
- * variable aside: it belongs to the environment's account. ws is http, and wss https, as far as the rules go.
+ * Returns the address given by flag or variable. An explicit `--profile` or `--region local` disregards
+ * the variable, which belongs to the environment's account. ws counts as http, and wss as https.
  */
 function baseUrlSetting(settings: AccountSettings): SourcedValue | undefined {
   const { region, flags, callUrl } = settings;
@@ -211,20 +210,20 @@ function noCallingAccount({ region, source }: SavedAccount): never {
   );
 }
 
-/** The slice of the global options that chooses an account: each a flag, or a variable. */
+/** Global options that select an account; each can be a flag or a variable. */
 interface AccountSettings {
   readonly profile?: string;
   readonly region?: string;
   readonly baseUrl?: string;
   readonly headerPrefix?: string;
   readonly timezone?: string;
-  /** Of the calling system, in place of the base URL: `--call-url`. */
+  /** `--call-url`: address of the calling system, instead of the base URL. */
   readonly callUrl?: string | undefined;
-  /** Which of them were given as flags. */
+  /** Names of the settings given as flags. */
   readonly flags: ReadonlySet<string>;
 }
 
-/** A value and, for people, where it came from. */
+/** A value with its source, for people. */
 interface SourcedValue {
   readonly value: string;
   readonly source: string;
@@ -237,7 +236,7 @@ const names = {
   timezone: { flag: '--timezone', variable: 'ENGAGECTL_TIMEZONE' },
 } as const;
 
-/** A setting of the flag, else of the variable; undefined when neither is given. */
+/** Returns a setting given by flag or variable; undefined if neither is given. */
 export function flagOrVariable(
   settings: AccountSettings,
   name: keyof typeof names,

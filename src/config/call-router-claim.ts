@@ -6,16 +6,19 @@ import { fileErrorReason } from '../files/file-errors.js';
 import { lockRun } from '../files/file-lock.js';
 import type { Runtime } from '../runtime.js';
 
-/** Held by the one process that routes the calls of a data folder, until it releases it or is gone. */
+/**
+ * Held by the process that routes the calls of a data directory, until it is released or the process
+ * ends.
+ */
 export interface RouterClaim {
-  /** Tells the other processes where it listens. */
+  /** Publishes the router's address to other processes. */
   announce(url: string): Promise<void>;
   release(): void;
 }
 
 type ClaimRuntime = Pick<Runtime, 'platform' | 'token'>;
 
-/** Undefined: another process has it. */
+/** Undefined if another process holds it. */
 export async function claimRouter(
   folder: string,
   runtime: ClaimRuntime,
@@ -38,14 +41,14 @@ export async function claimRouter(
   }
 }
 
-/** Where the last router of the folder listened: one that has ended may still stand here. */
+/** Returns the address of the directory's last router, which may have ended. */
 export async function announcedRouter(folder: string): Promise<string | undefined> {
   try {
     const text = await readFile(fileOf(folder), 'utf8');
     const { url } = JSON.parse(text) as { readonly url?: unknown };
     return typeof url === 'string' && URL.canParse(url) ? url : undefined;
   } catch {
-    return undefined; // none yet, or a file that says nothing: the next router writes it anew
+    return undefined; // none yet, or an invalid file, which the next router replaces
   }
 }
 

@@ -21,13 +21,13 @@ type StoreRuntime = Pick<
   'env' | 'cwd' | 'platform' | 'uid' | 'monotonic' | 'random' | 'sleep' | 'signal'
 >;
 
-/** How long a writer waits for another one. A write takes some ten milliseconds. */
+/** How long a writer waits for another one. A write takes about ten milliseconds. */
 const lockPatienceMs = 10_000;
 
 export const configPath = (runtime: DirectoryRuntime): string =>
   path.join(configDirectory(runtime), 'config.json');
 
-/** What is saved; empty when there is no file yet. A file that cannot be trusted is E-CONFIG-FILE. */
+/** Reads the config file; empty if it is missing. Throws E-CONFIG-FILE if it cannot be trusted. */
 export async function readConfig(runtime: DirectoryRuntime): Promise<Config> {
   const file = configPath(runtime);
   const text = await readPrivateFile(file, runtime);
@@ -36,8 +36,8 @@ export async function readConfig(runtime: DirectoryRuntime): Promise<Config> {
 }
 
 /**
- * Saves what `change` makes of what is saved. Writers take turns, each reads what the last one
- * wrote, and a reader sees either the old file or the new one, whole.
+ * Updates the config file. Writers are serialized, and each reads what the previous one wrote; a reader
+ * sees the whole old or new file.
  */
 export async function updateConfig(
   runtime: StoreRuntime,
@@ -53,7 +53,7 @@ export async function updateConfig(
   }
 }
 
-/** Replaces the file atomically; the directory is private, so nobody can plant a link in it. */
+/** Replaces the file atomically; its directory is private, so nobody can plant a link in it. */
 async function write(config: Config, file: string): Promise<void> {
   const { default: Conf } = await import('conf');
   const parse = await parser(file);
@@ -68,7 +68,7 @@ async function write(config: Config, file: string): Promise<void> {
   store.store = config;
 }
 
-/** Loads the schema, and zod with it, which without a config file nobody needs. */
+/** Loads the schema and zod, which are not needed without a config file. */
 async function parser(file: string): Promise<(text: string) => Config> {
   const { configMembers, configSchema } = await import('./schema.js');
   return (text) => {
@@ -90,8 +90,8 @@ function parseJson(text: string, file: string): unknown {
 type PrivateRuntime = Pick<Runtime, 'platform'> & TrustRuntime;
 
 /**
- * Makes the folder, or has others not read the one there is. One that others may write to is refused
- * and left alone: it may be /tmp, and hold what somebody else has put there.
+ * Creates the directory, or makes an existing one unreadable for others. One that others may write to is
+ * refused and left alone: it may be /tmp, with files of others.
  */
 export async function makePrivateDirectory(
   folder: string,
@@ -118,8 +118,8 @@ export async function makePrivateDirectory(
 }
 
 /**
- * A lock left behind by a killed process is never broken by itself: two that break it at once
- * would both go on. The error says what to remove.
+ * A lock left by a killed process is never broken automatically: two processes that break it at once
+ * would both continue. The error says what to remove.
  */
 async function lock(file: string, { monotonic, random, sleep, signal }: StoreRuntime) {
   const deadline = monotonic() + lockPatienceMs;
@@ -143,8 +143,8 @@ async function lock(file: string, { monotonic, random, sleep, signal }: StoreRun
 }
 
 /**
- * Reads a file of secrets: a regular file, readable by its owner only, in a folder of the same
- * kind. Undefined when there is none; anything looser is E-CONFIG-FILE with the chmod to type.
+ * Reads a file of secrets: a regular file, readable by its owner only, in a directory of the same kind.
+ * Undefined if it is missing; throws E-CONFIG-FILE with the chmod to type if permissions are looser.
  */
 export async function readPrivateFile(
   file: string,
@@ -154,8 +154,8 @@ export async function readPrivateFile(
     const folder = path.dirname(file);
     refuseUntrusted(folder, runtime);
     refuseLoose(folder, await stat(folder), runtime, '700');
-    // A symbolic link is refused: replacing the file would cut it, writing through it would
-    // put a secret where nobody looks for one.
+    // A symbolic link is refused: replacing the file would remove the link, and writing through it would
+    // put a secret in an unexpected place.
     const handle = await open(file, constants.O_RDONLY | noFollow);
     try {
       const found = await handle.stat();
@@ -172,7 +172,7 @@ export async function readPrivateFile(
   }
 }
 
-/** Windows has no such modes: there the folder's own access list protects the file. */
+/** Windows has no such modes: there the directory's access list protects the file. */
 const isPrivate = (mode: number, runtime: PrivateRuntime): boolean =>
   runtime.platform === 'win32' || (mode & (trustsGroup(runtime) ? 0o007 : 0o077)) === 0;
 
@@ -191,7 +191,7 @@ function refuseLoose(
   });
 }
 
-/** E-CONFIG-FILE that never shows what the file holds. */
+/** E-CONFIG-FILE without any content of the file. */
 function configFileError(file: string, why: string): EngagectlError {
   return new EngagectlError('E-CONFIG-FILE', `${file}: cannot be used`, {
     why,

@@ -6,26 +6,26 @@ import { once } from 'node:events';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
 
-/** An account's id and its secret. They belong together: they always come from one source. */
+/** Account id and secret, which always come from one source. */
 export interface Credentials {
   readonly accountId: string;
-  /** Of the calling system its API key. */
+  /** For the calling system: its API key. */
   readonly passcode: string;
 }
 
-/** Where each of the two came from, for people. */
+/** Credentials with the source of each half, for people. */
 export interface SourcedCredentials extends Credentials {
   readonly sources: { readonly accountId: string; readonly passcode: string };
 }
 
-/** Variables that give an account: its id, and its secret or a file that holds it. */
+/** Variables of an account: its id, and its secret or a file that contains it. */
 export interface AccountKind {
   readonly id: string;
   readonly secret: string;
   readonly file: string;
-  /** What the secret is called. */
+  /** Name of the secret. */
   readonly what: 'passcode' | 'API key';
-  /** Of the embedded service: its id, and the file that keeps the secret. */
+  /** For the embedded service: its id, and the file of its secret. */
   readonly local: { readonly accountId: string; readonly file: string };
 }
 
@@ -36,7 +36,7 @@ export const serviceAccount: AccountKind = {
   what: 'passcode',
   local: { accountId: 'LOCAL', file: 'passcode' },
 };
-/** The calling system has an account of its own. */
+/** Account of the calling system. */
 export const callingAccount: AccountKind = {
   id: 'ENGAGECTL_CALL_ACCOUNT_ID',
   secret: 'ENGAGECTL_CALL_API_KEY',
@@ -47,7 +47,7 @@ export const callingAccount: AccountKind = {
 
 type Surroundings = Pick<Runtime, 'env' | 'cwd'> & Partial<Pick<Runtime, 'signal'>>;
 
-/** The environment's pair; undefined when it has neither half, E-CONFIG when it has only one. */
+/** Returns the environment's pair; undefined if neither half is set. Throws E-CONFIG if only one is. */
 export async function environmentCredentials(
   { env, cwd, signal }: Surroundings,
   kind = serviceAccount,
@@ -66,7 +66,7 @@ export async function environmentCredentials(
   return { accountId, passcode, sources: { accountId: kind.id, passcode: source } };
 }
 
-/** Throws E-CONFIG for what can be said of the environment's pair without reading a file. */
+/** Checks the environment's pair as far as possible without reading a file. Throws E-CONFIG. */
 function checkAccountPair(env: Surroundings['env']): void {
   const { id, secret } = serviceAccount;
   const pair = pairIn(serviceAccount, env);
@@ -78,7 +78,7 @@ type Pair =
   | { readonly id: string; readonly secret: string; readonly file?: undefined }
   | { readonly id: string; readonly file: string; readonly secret?: undefined };
 
-/** Both halves as they are set; undefined when neither is. Throws E-CONFIG. */
+/** Returns both halves as set; undefined if neither is. Throws E-CONFIG. */
 function pairIn(names: AccountKind, env: Surroundings['env']): Pair | undefined {
   const { what } = names;
   const [id, secret, file] = [env[names.id], env[names.secret], env[names.file]];
@@ -101,7 +101,10 @@ function pairIn(names: AccountKind, env: Surroundings['env']): Pair | undefined 
   return file === undefined ? { id, secret: secret! } : { id, file };
 }
 
-/** The pair of one saved region. E-CONFIG when a header could not carry it, or its command fails. */
+/**
+ * Returns the credentials of a saved region. Throws E-CONFIG if a header could not carry them, or their
+ * command fails.
+ */
 export async function savedCredentials(
   { accountId, passcode = '', passcode_command: command }: SavedRegion,
   source: string,
@@ -115,7 +118,7 @@ export async function savedCredentials(
   return { accountId: id, passcode: secret, sources: { accountId: source, passcode: from } };
 }
 
-/** The calling account of one saved region; undefined where it has none. */
+/** Returns the calling account of a saved region; undefined if there is none. */
 export function savedCallCredentials(
   { callAccountId, callApiKey }: SavedRegion,
   source: string,
@@ -134,7 +137,10 @@ export const passcodeFromFile = (
   signal?: AbortSignal,
 ): Promise<string> => secretFromFile('passcode', file, source, signal);
 
-/** The file's mode is not checked: mounted secrets are often 0444. One trailing newline is dropped. */
+/**
+ * Reads a secret file. Its mode is not checked, because mounted secrets are often 0444. One trailing
+ * newline is dropped.
+ */
 export async function secretFromFile(
   what: AccountKind['what'],
   file: string,
@@ -159,7 +165,7 @@ export async function secretFromFile(
 
 export const withoutNewline = (text: string): string => text.replace(/\r?\n$/, '');
 
-/** A header can carry printable Latin-1 without a space at either end. */
+/** A header can carry printable Latin-1 without leading or trailing spaces. */
 const headerValue =
   /^[\u0021-\u007E\u00A1-\u00FF](?:[\u0020-\u007E\u00A0-\u00FF]*[\u0021-\u007E\u00A1-\u00FF])?$/;
 
@@ -168,7 +174,7 @@ export const checkedPasscode = (value: string, source: string): string =>
 export const checkedAccountId = (value: string, source: string): string =>
   fitForHeader('the account id', value, source);
 
-/** E-CONFIG, which does not show the value, when a header could not carry it. */
+/** Throws E-CONFIG, without the value, if a header could not carry it. */
 function fitForHeader(what: string, value: string, source: string): string {
   if (headerValue.test(value)) return value;
   throw new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
@@ -180,7 +186,7 @@ function fitForHeader(what: string, value: string, source: string): string {
   });
 }
 
-/** A header name's alphabet (RFC 9110, token). */
+/** Validates a header name (RFC 9110, token). */
 export function checkedHeaderPrefix(prefix: string, source: string): string {
   if (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(prefix)) return prefix;
   throw new EngagectlError('E-CONFIG', `header prefix "${prefix}" (${source}) cannot be used`, {
@@ -190,8 +196,8 @@ export function checkedHeaderPrefix(prefix: string, source: string): string {
 }
 
 /**
- * What is wrong with the variables of the account, but for a file that they name: to be told with
- * what is wrong besides. `flags`: the settings that were given as flags, and set variables aside.
+ * Returns the problems of the account's variables, except for files they name, to report them together
+ * with other problems. `flags`: settings given as flags, which take precedence.
  */
 export function environmentProblems(
   { env }: Pick<Runtime, 'env'>,
@@ -219,15 +225,15 @@ function faultOf(check: () => unknown): string[] {
   }
 }
 
-/** Somebody may have to unlock the secret store first. */
+/** Unlocking a secret store may require the user. */
 const patienceMs = 60_000;
-/** No passcode is longer. */
+/** Maximum size of a passcode. */
 const mostBytes = 64 * 1024;
 
 /**
- * The passcode that a shell command prints on its first line of standard output. Standard input is
- * empty, as records may stand on ours; what the command says on standard error is not shown, as
- * nobody knows what is in it. E-CONFIG when it fails, says nothing or takes longer than a minute.
+ * Runs a shell command and returns the passcode from the first line of its standard output. Its standard
+ * input is empty, because records may be on ours; its standard error is not shown, because its content
+ * is unknown. Throws E-CONFIG if it fails, prints nothing or takes longer than a minute.
  */
 export async function passcodeFromCommand(
   command: string,
@@ -264,13 +270,13 @@ export async function passcodeFromCommand(
   }
 }
 
-/** It is another program: what it does not need, it does not get. */
+/** Another program gets no secrets that it does not need. */
 const withoutSecrets = (env: Runtime['env']): Runtime['env'] =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !secretVariables.has(name)));
 
 const secretVariables = new Set(['ENGAGECTL_PASSCODE', 'ENGAGECTL_CALL_API_KEY']);
 
-/** Without its line end. Reads on behind it, as the command would wait for a reader. */
+/** Returns the first line without its line end. Reads on, because the command would wait for a reader. */
 async function firstLine(output: NodeJS.ReadableStream): Promise<string> {
   let text = '';
   try {
@@ -278,7 +284,7 @@ async function firstLine(output: NodeJS.ReadableStream): Promise<string> {
       if (text.length < mostBytes) text += String(chunk);
     }
   } catch {
-    // Given up: nobody waits for it.
+    // Aborted: nobody waits for it.
   }
   return /^[^\r\n]*/.exec(text)?.[0] ?? '';
 }

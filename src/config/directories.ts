@@ -4,20 +4,20 @@ import { EngagectlError } from '../errors.js';
 import { trustedFolder } from '../files/ownership.js';
 import type { Runtime } from '../runtime.js';
 
-/** What the places of our files depend on. */
+/** Runtime properties that determine our directories. */
 export type DirectoryRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'uid'>;
 
-/** Absolute path of the folder with `config.json` (contract §1, `ENGAGECTL_CONFIG_DIR`). */
+/** Absolute path of the directory of `config.json` (`ENGAGECTL_CONFIG_DIR`). */
 export const configDirectory = (runtime: DirectoryRuntime): string =>
   chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime).config;
 
-/** Absolute path of the folder with the local service's data and the journals of runs. */
+/** Absolute path of the directory with run journals and the local service's data (`ENGAGECTL_STATE_DIR`). */
 export const stateDirectory = (runtime: DirectoryRuntime): string =>
   chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime).state;
 
 /**
- * Where the journals of unfinished runs are. Throws E-CONFIG where this user has no home, E-CONFIG-FILE
- * where somebody else may have filled the folder.
+ * Directory of the journals of unfinished runs. Throws E-CONFIG if the user has no home directory,
+ * E-CONFIG-FILE if somebody else may have written to it.
  */
 export const runsFolder = (runtime: DirectoryRuntime): string =>
   trustedFolder(path.join(stateDirectory(runtime), 'runs'), runtime);
@@ -27,7 +27,7 @@ function chosen({ env, cwd }: DirectoryRuntime, variable: string): string | unde
   return folder === undefined ? undefined : path.resolve(cwd, folder);
 }
 
-/** The platform's own places: XDG on Linux, Library on macOS, AppData on Windows. */
+/** The platform's own directories: XDG on Linux, Library on macOS, AppData on Windows. */
 function standard({ env, platform }: DirectoryRuntime) {
   const home = () => env['HOME'] ?? env['USERPROFILE'] ?? accountHome();
   if (platform === 'darwin') {
@@ -49,11 +49,11 @@ function standard({ env, platform }: DirectoryRuntime) {
   return { config: path.join(config, 'engagectl'), state: path.join(state, 'engagectl') };
 }
 
-/** The XDG specification has relative paths ignored. */
+/** The XDG specification ignores relative paths. */
 const absolute = (folder: string | undefined): string | undefined =>
   folder !== undefined && path.isAbsolute(folder) ? folder : undefined;
 
-/** Not `homedir()`, which takes an empty HOME for the current folder. */
+/** Not `homedir()`, which treats an empty HOME as the current directory. */
 function accountHome(): string {
   try {
     return userInfo().homedir;

@@ -14,8 +14,8 @@ import type { Runtime } from '../runtime.js';
 type LocalRuntime = Pick<Runtime, 'platform' | 'token' | 'uid' | 'env'>;
 
 /**
- * Where the embedded service keeps its data: for `--region local`, and for `serve` unless its `--data`
- * names another folder. Throws E-CONFIG-FILE where somebody else may have filled it.
+ * Data directory of the embedded service, for `--region local`, and for `serve` unless its `--data`
+ * names another one. Throws E-CONFIG-FILE if somebody else may have written to it.
  */
 export function localDataDirectory(runtime: DirectoryRuntime, data?: string): string {
   if (data === undefined)
@@ -25,11 +25,14 @@ export function localDataDirectory(runtime: DirectoryRuntime, data?: string): st
   return folder;
 }
 
-/** A file that ENGAGECTL_PASSCODE_FILE can name, so that the secret is never shown. */
+/** Path of the secret, which ENGAGECTL_PASSCODE_FILE can name, so that the secret is never shown. */
 export const localSecretFile = (folder: string, { local } = serviceAccount): string =>
   path.join(folder, local.file);
 
-/** The embedded service's credentials: the secret is made once per folder and kept there, 0600. */
+/**
+ * Returns the embedded service's credentials. The secret is created once per directory and kept there
+ * (0600).
+ */
 export async function localCredentials(
   folder: string,
   runtime: LocalRuntime,
@@ -49,7 +52,7 @@ async function readSecret(file: string, runtime: LocalRuntime): Promise<string |
   return text === undefined ? undefined : checkedPasscode(withoutNewline(text), file);
 }
 
-/** Two first commands at once agree: the file appears whole under its name, and only once. */
+/** Two processes that start at once agree: the file appears atomically, and only once. */
 async function makeSecret(file: string, runtime: LocalRuntime): Promise<string> {
   const made = runtime.token();
   const draft = new FileDraft(file);

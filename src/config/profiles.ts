@@ -9,23 +9,23 @@ import type { DirectoryRuntime } from './directories.js';
 /** The built-in region: the embedded service, started inside the command. */
 export const localRegion = 'local';
 
-/** One region of a config profile, found by name or by being the only one. */
+/** A region of a config profile, found by name or because it is the only one. */
 export interface SavedAccount {
   readonly profile: string;
   readonly region: string;
-  /** For people: which profile. */
+  /** Name of the profile, for people. */
   readonly source: string;
-  /** Undefined: `config use` chose the built-in region. */
+  /** Undefined if `config use` selected the built-in region. */
   readonly values: SavedRegion | undefined;
-  /** As the profile says; undefined when it does not. */
+  /** Undefined if the profile does not set it. */
   readonly production: boolean | undefined;
 }
 
-/** The profile that is meant when none is named. */
+/** The profile used if none is named. */
 export const currentProfile = ({ current }: Config): string => current ?? defaultProfile;
 const defaultProfile = 'default';
 
-/** Looks the account up; an unknown name is an error that lists the known ones. */
+/** Finds a saved account; an unknown name is an error that lists the known ones. */
 export async function findSavedAccount(
   wanted: { readonly profile?: string; readonly region?: string },
   runtime: DirectoryRuntime,
@@ -45,7 +45,7 @@ export async function findSavedAccount(
   return { profile: name, region, source, production: profile.production, values };
 }
 
-/** E-CONFIG for a profile that is not there. */
+/** Throws E-CONFIG for an unknown profile. */
 function findProfile(config: Config, name: string): SavedProfile {
   const profile = ownEntry(config.profiles, name);
   if (profile) return profile;
@@ -69,7 +69,7 @@ function findProfile(config: Config, name: string): SavedProfile {
   });
 }
 
-/** E-REGION for a region that is not there. */
+/** Throws E-REGION for an unknown region. */
 function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
   const values = ownEntry(profile.regions, region);
   if (values) return values;
@@ -92,19 +92,19 @@ function onlyRegion(name: string, profile: SavedProfile): string {
   });
 }
 
-/** An own entry of a map whose keys come from outside: `constructor` is none. */
+/** Returns an own entry of a map whose keys come from outside, such as `constructor`. */
 export function ownEntry<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** A region of a profile, as it is to be saved; what is undefined stays as it was. */
+/** A region to save; undefined members stay unchanged. */
 interface RegionChange {
   readonly profile: string;
   readonly region: string;
   readonly values: { readonly [K in keyof SavedRegion]?: SavedRegion[K] | undefined };
 }
 
-/** A region as it is saved; undefined when it is not. */
+/** Returns a saved region, or undefined. */
 export function savedRegion(
   { profiles }: Config,
   profile: string,
@@ -115,8 +115,8 @@ export function savedRegion(
 }
 
 /**
- * Adds or changes one region; a passcode takes the place of a passcode command, and the other way
- * round. E-CONFIG when a new one lacks a part.
+ * Adds or changes a region; a passcode replaces a passcode command and vice versa. Throws E-CONFIG if a
+ * new region is incomplete.
  */
 export function withRegion(config: Config, { profile, region, values }: RegionChange): Config {
   checkName('region', region);
@@ -142,7 +142,7 @@ export function withRegion(config: Config, { profile, region, values }: RegionCh
   return withProfile(config, profile, { ...known, regions });
 }
 
-/** A new calling account never goes with the old key. */
+/** A new calling account never keeps the old key. */
 function refuseHalfOfCalls(
   region: string,
   given: Partial<SavedRegion>,
@@ -157,11 +157,11 @@ function refuseHalfOfCalls(
   });
 }
 
-/** Marks a profile whose writes ask first, or takes the mark away. */
+/** Sets or clears the production mark of a profile, whose writes ask for confirmation. */
 export const withProduction = (config: Config, name: string, production: boolean): Config =>
   withProfile(config, name, { ...findProfile(config, name), production });
 
-/** Chooses the profile, and its region if one is named, for commands that name none. */
+/** Selects the profile, and its region if given, for commands that name none. */
 export function withCurrent(config: Config, name: string, region: string | undefined): Config {
   const profile = findProfile(config, name);
   const chosen = { ...config, current: name };
@@ -170,7 +170,7 @@ export function withCurrent(config: Config, name: string, region: string | undef
   return withProfile(chosen, name, { ...profile, region });
 }
 
-/** Forgets a region of a profile, or with the last one the whole profile; also that it was the chosen one. */
+/** Removes a region, the profile with its last region, and their selection. */
 export function removeSaved(config: Config, name: string, region: string | undefined): Config {
   const profile = findProfile(config, name);
   if (region !== undefined) {
@@ -189,7 +189,7 @@ const withProfile = (config: Config, name: string, profile: SavedProfile): Confi
   profiles: { ...config.profiles, [name]: profile },
 });
 
-/** What `config list` prints: everything saved but passcodes and the commands that know them. */
+/** Returns what `config list` prints: everything except passcodes and passcode commands. */
 export function listSaved(config: Config) {
   return Object.entries(config.profiles).flatMap(
     ([profile, { region: chosen, production, regions }]) =>
@@ -211,7 +211,7 @@ export function listSaved(config: Config) {
   );
 }
 
-/** The same for every passcode: its length is nobody's business either. */
+/** Independent of the passcode, whose length is secret, too. */
 export const maskedPasscode = '********';
 
 function checkName(what: 'profile' | 'region', name: string): void {

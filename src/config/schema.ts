@@ -3,21 +3,21 @@ import { namePattern } from './validation.js';
 
 const name = z.string().regex(namePattern);
 
-/** Said also of an object of which more is wrong, so that all of it is said at once. */
+/** Reports a problem even if the object has others, so that all are reported together. */
 const always = (error: string) => ({
   error,
   when: ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null,
 });
 
-/** Address and credentials of one region: the passcode is never printed. */
+/** Address and credentials of a region; the passcode is never printed. */
 const savedRegion = z
   .strictObject({
     baseUrl: z.string(),
     accountId: z.string(),
     passcode: z.string().optional(),
-    /** A shell command whose first line of output is the passcode; in place of the passcode. */
+    /** Shell command whose first line of output is the passcode; replaces the passcode. */
     passcode_command: z.string().optional(),
-    /** Of the calling system, which has an account of its own. */
+    /** Account of the calling system. */
     callAccountId: z.string().optional(),
     callApiKey: z.string().optional(),
     headerPrefix: z.string().optional(),
@@ -34,24 +34,24 @@ const savedRegion = z
   );
 
 const savedProfile = z.strictObject({
-  /** The region used when none is named: set by `config use <profile> --region <name>`. */
+  /** Default region, set by `config use <profile> --region <name>`. */
   region: name.optional(),
-  /** Writes ask first, where somebody sits at a terminal. */
+  /** Whether writes ask for confirmation on a terminal. */
   production: z.boolean().optional(),
   regions: z.record(name, savedRegion),
 });
 
 /**
- * The whole of `config.json`. Strict, because a misspelt key that is ignored would be a setting
- * that silently does nothing.
+ * The content of `config.json`. Strict, because an ignored misspelled key would be a setting without
+ * effect.
  */
 export const configSchema = z.strictObject({
-  /** The profile used when none is named: set by `config use <profile>`. */
+  /** Default profile, set by `config use <profile>`. */
   current: name.optional(),
   profiles: z.record(name, savedProfile),
 });
 
-/** Of the file, of a profile, of a region. */
+/** Members of the file, of profiles and of regions. */
 export const configMembers = [configSchema, savedProfile, savedRegion].flatMap(({ shape }) =>
   Object.keys(shape),
 );

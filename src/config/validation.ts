@@ -1,18 +1,18 @@
 import { isLoopback } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
 
-/** Names of config profiles and of regions. `__proto__` would vanish in an object's keys. */
+/** Names of config profiles and regions. `__proto__` would vanish as a key of an object. */
 export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * The origin of a base URL as typed: https, or http to loopback. Judged after URL parsing, so that
- * `127.1` is loopback and `127.0.0.1.nip.io` is not. E-BASE-URL otherwise; `source` names the
- * flag, variable or profile it came from.
+ * Returns the origin of a base URL: https, or http to loopback. Checked after URL parsing, so that
+ * `127.1` is loopback and `127.0.0.1.nip.io` is not. Otherwise throws E-BASE-URL; `source` names the
+ * flag, variable or profile.
  */
 export function validateBaseUrl(text: string, source: string): string {
   const problem = problemOf(text);
   if (problem === undefined) return new URL(text).origin;
-  // What stands before an @, or behind ? and #, may be a secret.
+  // The parts before @, and after ? and #, may be secret.
   const shown = text.includes('@')
     ? 'the base URL'
     : `base URL "${text.replace(/[?#][^]*/, (rest) => `${rest[0]}…`)}"`;
@@ -37,8 +37,8 @@ function problemOf(text: string): string | undefined {
 }
 
 /**
- * What comes of each piece of work. Where several of them fail, one E-CONFIG says all that is
- * wrong; another error than one of the configuration is thrown as it is.
+ * Runs all work and returns the results. If several fail, one E-CONFIG reports all problems; an error
+ * other than of the configuration is thrown as it is.
  */
 export async function collectErrors<const Work extends readonly (() => unknown)[]>(
   ...works: Work

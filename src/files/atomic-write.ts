@@ -19,13 +19,13 @@ const { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_TRUNC, O_WRONLY } = constants;
 export const noFollow = constants.O_NOFOLLOW ?? 0;
 
 interface FileMode {
-  /** Permissions, which the umask narrows. */
+  /** Permissions, narrowed by the umask. */
   readonly mode?: number;
 }
 
 /**
- * Replaces a file, or creates it: readers find the old content or the new one, whole, and the new one
- * survives a power cut. A symbolic link of that name is replaced, not followed.
+ * Replaces or creates a file atomically and durably. A symbolic link of that name is replaced, not
+ * followed.
  */
 export function replaceFile(file: string, content: string | Uint8Array, options?: FileMode): void {
   const draft = new FileDraft(file, options);
@@ -48,7 +48,7 @@ export function createFile(
   }
 }
 
-/** Opens a private file to add to its end, and to read it; creates it if need be. Fails with ELOOP at a link. */
+/** Opens a private file for appending and reading; creates it if needed. Fails with ELOOP for a link. */
 export const openToAppend = (file: string): number =>
   openSync(file, O_RDWR | O_APPEND | O_CREAT | noFollow, 0o600);
 
@@ -58,9 +58,9 @@ interface DraftOptions extends FileMode {
 }
 
 /**
- * The content of a file while it is being written: beside the file, under a random name that nobody can
- * have planted a link at. A killed process leaves `.engagectl-….tmp` behind. Whatever fails removes
- * the draft and throws what the file system says.
+ * Content of a file being written, in a temporary file beside it with a random name that nobody can
+ * predict. A killed process leaves `.engagectl-….tmp` behind. On failure, removes the temporary file and
+ * throws the file system's error.
  */
 export class FileDraft {
   readonly descriptor: number;
@@ -76,14 +76,14 @@ export class FileDraft {
     this.descriptor = openSync(this.#path, flags, mode);
   }
 
-  /** Writes all of it: at `position`, or behind what was written last. */
+  /** Writes all bytes, at `position` or after the previous write. */
   write(content: string | Uint8Array, position?: number): void {
     this.#guard(() => writeAll(this.descriptor, content, position));
   }
 
   /**
-   * Syncs the content and gives it the file's name. Without `overwrite`, fails with EEXIST if the name is
-   * taken. `keepOpen` leaves the descriptor to the caller.
+   * Syncs the content and renames it to the file's name. Without `overwrite`, fails with EEXIST if the
+   * name is taken. `keepOpen` leaves the descriptor to the caller.
    */
   commit({ overwrite = true, keepOpen = false } = {}): void {
     this.#guard(() => {
@@ -117,7 +117,10 @@ export class FileDraft {
   }
 }
 
-/** A single write may stop short, as at a size limit or on a full disk; the next one then says why. */
+/**
+ * Writes all bytes. A single write may be short, as at a size limit or on a full disk; the next one then
+ * reports why.
+ */
 export function writeAll(
   descriptor: number,
   content: string | Uint8Array,
@@ -133,7 +136,7 @@ export function writeAll(
 /** File systems without hard links report one of these. */
 const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
-/** Fails with EEXIST if the new name is taken, where `rename` would replace what is there. */
+/** Renames, but fails with EEXIST if the new name is taken; `rename` would replace the file. */
 export function renameToNew(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -147,9 +150,9 @@ export function renameToNew(from: string, to: string): void {
 }
 
 /**
- * Makes a folder (0700) and those it lies in; returns the ones that were missing. Node's own
- * `recursive` never returns on Linux where a parent exists and cannot hold a folder: under /proc,
- * behind a link to a disk that is not there.
+ * Creates a directory (0700) and its missing parents; returns those created. Node's own `recursive`
+ * never returns on Linux if an existing parent cannot contain a directory: under /proc, or behind a link
+ * to a missing disk.
  */
 export function makePrivateFolder(folder: string): readonly string[] {
   const missing: string[] = [];
@@ -160,7 +163,7 @@ export function makePrivateFolder(folder: string): readonly string[] {
     try {
       mkdirSync(each, { mode: 0o700 });
     } catch (error) {
-      if (!isFolder(each)) throw error; // else another process was quicker
+      if (!isFolder(each)) throw error; // unless another process was faster
     }
   }
   return missing;
@@ -174,7 +177,7 @@ function isFolder(name: string): boolean {
   }
 }
 
-/** Makes new and renamed files of a folder survive a power cut. */
+/** Makes created and renamed files of a directory survive a power cut. */
 export function fsyncFolder(folder: string): void {
   const descriptor = openFolder(folder);
   if (descriptor === undefined) return;
@@ -185,7 +188,7 @@ export function fsyncFolder(folder: string): void {
   }
 }
 
-/** Undefined on Windows, which does not open folders: only there these are the codes of it. */
+/** Undefined on Windows, which cannot open directories: these error codes occur only there. */
 function openFolder(folder: string): number | undefined {
   try {
     return openSync(folder, 'r');

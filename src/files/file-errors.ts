@@ -1,6 +1,6 @@
 import { EngagectlError, type OptionName } from '../errors.js';
 
-/** What the system says of a file, in words. */
+/** Reasons for errno codes, in words. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'permission denied',
@@ -14,13 +14,13 @@ const reasons: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is used up',
 };
 
-/** Why the file could not be used; of other errors their own words. */
+/** Returns why a file could not be used; for other errors their message. */
 export function fileErrorReason(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return reasons[code] ?? message;
 }
 
-/** `{output}` is the option that names another place. */
+/** `{output}` stands for the option that names another path. */
 const writeFailures: Record<string, readonly [why: string, fix: string]> = {
   ENOSPC: ['the disk is full', 'free some space, or write elsewhere with {output}'],
   EDQUOT: ['the disk quota is used up', 'free some space, or write elsewhere with {output}'],
@@ -41,7 +41,7 @@ interface FileFailure {
   readonly option: OptionName;
 }
 
-/** An output that could not be opened, written or renamed: E-FILE-WRITE, exit 9. */
+/** Builds the error for an output that could not be opened, written or renamed: E-FILE-WRITE, exit 9. */
 export function fileWriteError(
   { file, done, option }: FileFailure,
   cause: unknown,

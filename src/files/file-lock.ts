@@ -3,16 +3,16 @@ import { closeSync, lstatSync, openSync, rmSync, readFileSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { createRequire } from 'node:module';
 
-/** Held until `release`, or until the process is gone, however it went. */
+/** Held until `release`, or until the process ends in any way. */
 export interface FileLock {
   release(): void;
 }
 
 /**
- * Lets one at a time work on a run: process, container or part of a program. SQLite takes the lock,
- * and the kernel keeps it on the file: no pid that could be reused, nothing to break after a crash.
- * Throws E-RUN-LOCKED; E-FILE-WRITE if the name is a symbolic link, which SQLite would follow; or
- * the error that prevents any lock.
+ * Locks a run exclusively, across processes, containers and parts of a program. SQLite takes the lock,
+ * and the kernel keeps it on the file: no pid that could be reused, no stale lock after a crash. Throws
+ * E-RUN-LOCKED; E-FILE-WRITE if the name is a symbolic link, which SQLite would follow; or the error
+ * that prevents any lock.
  */
 export async function lockRun(file: string): Promise<FileLock> {
   const { default: Database } = await import('libsql').catch((cause: unknown) => {
@@ -23,7 +23,7 @@ export async function lockRun(file: string): Promise<FileLock> {
     const before = identityOf(file);
     const database = new Database(file);
     try {
-      // No file beside it for a rollback that never happens.
+      // No rollback journal, because nothing is ever rolled back.
       database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
     } catch (error) {
       database.close();
@@ -33,12 +33,12 @@ export async function lockRun(file: string): Promise<FileLock> {
     if (before !== undefined && identityNow(file, database) === before) {
       return { release: () => release(file, database) };
     }
-    // Who held it has removed the file meanwhile: nobody else would find this lock.
+    // The previous owner removed the file meanwhile, so nobody else would find this lock.
     database.close();
   }
 }
 
-/** Never opens one that is there: closing it would end the lock that this process may have on it. */
+/** Never opens an existing file: closing it would release a lock that this process may have on it. */
 function create(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
@@ -47,14 +47,17 @@ function create(file: string): void {
   }
 }
 
-/** Distinguishes a file from an earlier one of the same name or inode number. Throws E-FILE-WRITE at a link. */
+/**
+ * Distinguishes a file from an earlier one with the same name or inode number. Throws E-FILE-WRITE for a
+ * link.
+ */
 function identityOf(file: string): string | undefined {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   if (found?.isSymbolicLink() === true) throw linked(file);
   return found && `${found.dev} ${found.ino} ${found.birthtimeNs}`;
 }
 
-/** As `identityOf`, of a file whose database is open: closes it on an error. */
+/** As `identityOf`, for a file whose database is open; closes it on an error. */
 function identityNow(file: string, database: { close(): unknown }): string | undefined {
   try {
     return identityOf(file);
@@ -64,12 +67,12 @@ function identityNow(file: string, database: { close(): unknown }): string | und
   }
 }
 
-/** The file goes while it is locked. Where it cannot go it is used again. */
+/** Removes the file while it is locked. If it cannot be removed, it is reused. */
 function release(file: string, database: { close(): unknown }): void {
   try {
     rmSync(file, { force: true });
   } catch {
-    // it stays
+    // reuse it
   } finally {
     database.close();
   }
@@ -80,7 +83,7 @@ const codeOf = (error: unknown): string =>
 
 const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY');
 
-/** It is empty as long as nobody else writes to it. */
+/** The lock file is empty unless something else wrote to it. */
 const damaged = (file: string): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `the lock of the run is damaged: ${file}`, {
     why: 'something else than engagectl wrote to the file, so it can tell nobody who works on the run',
@@ -101,7 +104,7 @@ const locked = (): EngagectlError =>
     fix: 'wait until it is done',
   });
 
-/** Its native part is another package for each platform, which an installation can leave out. */
+/** The native part is a package per platform, which an installation can omit. */
 const notInstalled = (cause: unknown): EngagectlError =>
   new EngagectlError('E-USAGE', 'a run cannot be locked: a part of engagectl is not installed', {
     why: (cause as Error).message.split('\n')[0],
@@ -110,12 +113,12 @@ const notInstalled = (cause: unknown): EngagectlError =>
   });
 
 interface SqliteVersion {
-  /** Of the package that is installed; its native part has the same. */
+  /** Version of the installed package; null if it is missing. */
   readonly libsql: string | null;
   readonly sqlite: string | null;
 }
 
-/** Of what locks runs and keeps the local service's data; null where it is not installed. */
+/** Version of the SQLite that locks runs and stores the local service's data; null if it is not installed. */
 export async function sqliteVersion(): Promise<SqliteVersion> {
   try {
     const entry = createRequire(import.meta.url).resolve('libsql');

@@ -15,22 +15,25 @@ import type { Runtime } from '../runtime.js';
 
 const { O_NONBLOCK, O_RDONLY } = constants;
 
-/** The user that the process runs as, and whether a group may write what the user trusts. */
+/** The process's user, and whether group-writable directories are trusted. */
 export type TrustRuntime = Pick<Runtime, 'uid' | 'env'>;
 
-/** Accepts what a group may read and write, as of a volume that Kubernetes made writable for a group (fsGroup). */
+/**
+ * Whether to accept group-writable files, as on a volume that Kubernetes made writable for a group
+ * (fsGroup).
+ */
 export const trustsGroup = ({ env }: Pick<Runtime, 'env'>): boolean =>
   env['ENGAGECTL_TRUST_GROUP'] === '1';
 
 /**
- * Refuses a file or directory that somebody else may have filled: it has to belong to the user or to
- * root, and neither its group nor others may write to it. What is in such a directory says which
- * command runs, where a passcode goes and what is removed. A missing one passes, and so does
- * everything on Windows, whose own access lists protect a user's folders. Throws E-CONFIG-FILE.
+ * Refuses a file or directory that somebody else may have written: it must belong to the user or root,
+ * and neither group nor others may write to it. Its content decides which command runs, where a passcode
+ * goes and what is removed. Missing ones pass, and so does everything on Windows, where access lists
+ * protect a user's folders. Throws E-CONFIG-FILE.
  */
 export function refuseUntrusted(file: string, runtime: TrustRuntime): void {
   if (runtime.uid === undefined) return;
-  // Who may replace a link decides where it leads.
+  // Whoever can replace a link decides where it leads.
   const link = statOr(() => lstatSync(file));
   if (!link) return;
   refuseOwner(file, link, runtime);
@@ -38,7 +41,7 @@ export function refuseUntrusted(file: string, runtime: TrustRuntime): void {
   if (found) refuseOthers(file, found, runtime);
 }
 
-/** Undefined for one that is missing or out of reach: using it fails by itself. */
+/** Undefined for a missing or inaccessible file, which fails when it is used. */
 function statOr(stat: () => Stats): Stats | undefined {
   try {
     return stat();
@@ -47,14 +50,14 @@ function statOr(stat: () => Stats): Stats | undefined {
   }
 }
 
-/** The same of a file that is open, whatever its name leads to by now. */
+/** The same check for an open file, whatever its name refers to now. */
 export function refuseOthers(file: string, found: Owned, runtime: TrustRuntime): void {
   if (runtime.uid === undefined) return;
   refuseOwner(file, found, runtime);
   refuseWriters(file, found, runtime);
 }
 
-/** Refuses the folder, and the one that it lies in, like `refuseUntrusted`. Returns the folder. */
+/** Checks a directory and its parent like `refuseUntrusted`. Returns the directory. */
 export function trustedFolder(folder: string, runtime: TrustRuntime): string {
   refuseUntrusted(path.dirname(folder), runtime);
   refuseUntrusted(folder, runtime);

@@ -4,17 +4,17 @@ import { EngagectlError, groupDigits } from '../errors.js';
 import { resolve } from 'node:path';
 
 export interface Place {
-  /** The file as it was named. */
+  /** File name as given. */
   readonly name: string;
-  /** What it is, like `the report`. */
+  /** Noun, like `the report`. */
   readonly what: string;
-  /** What names another one, like `--report <file>`. */
+  /** Option that names another file, like `--report <file>`. */
   readonly option: string;
 }
 
 /**
- * Refuses a file that could not be made later on: its folder is missing or may not be written to, or
- * its name is too long. Changes nothing. Throws E-FILE-WRITE.
+ * Refuses a file that could not be created later: its directory is missing or not writable, or its name
+ * is too long. Changes nothing. Throws E-FILE-WRITE.
  */
 export function checkWritablePath(file: string, place: Place): void {
   const folder = path.dirname(file);
@@ -27,7 +27,7 @@ export function checkWritablePath(file: string, place: Place): void {
   }
 }
 
-/** What is said of a file that cannot be written. */
+/** Builds the error for a file that cannot be written. */
 export function unwritablePathError(
   file: string,
   { name, what, option }: Place,
@@ -55,8 +55,8 @@ function reasonOf(code: string, folder: string): readonly [why: string, fix?: st
 }
 
 /**
- * Refuses an input that is named twice, however its path is spelled: its records would be taken
- * twice, and some do harm then. Throws E-USAGE.
+ * Refuses an input that is named twice, however its path is spelled: its records would be read twice,
+ * and some are not idempotent. Throws E-USAGE.
  */
 export function refuseDuplicatePaths(names: readonly string[], cwd: string): void {
   if (names.length < 2) return;
@@ -83,17 +83,17 @@ export function refuseDuplicatePaths(names: readonly string[], cwd: string): voi
   });
 }
 
-/** Where it leads, links followed. */
+/** Returns the resolved path. */
 function placeOf(name: string, cwd: string): string {
   const path = resolve(cwd, name === '-' ? '/dev/stdin' : name);
   try {
     return realpathSync.native(path);
   } catch {
-    return path; // a pipe leads nowhere
+    return path; // a pipe has no path
   }
 }
 
 const shown = (name: string): string => (name === '-' ? 'standard input (-)' : name);
 
-/** Files that a message names. */
+/** Maximum number of files listed in a message. */
 const mostTold = 3;

@@ -4,12 +4,12 @@ import { interruptionError } from '../errors.js';
 import { constants, createReadStream, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 
-/** Bytes of a text that is in memory as a whole: a mapping, a list of names, a key. */
+/** Maximum size of a file that is read whole: a mapping, a list of names, a key. */
 const longestText = 4 * 1024 * 1024;
 
 /**
- * The text of a file; throws where it is longer than any that people write. Waiting for the writer of a FIFO ends with
- * the signal, whose error it throws.
+ * Reads a text file; throws if it is longer than any written by hand. Waiting for the writer of a FIFO
+ * ends with the signal, whose reason is thrown.
  */
 export async function readTextFile(file: string, signal: AbortSignal | undefined): Promise<string> {
   const found = await stat(file);
@@ -30,8 +30,8 @@ export async function readTextFile(file: string, signal: AbortSignal | undefined
 }
 
 /**
- * A FIFO is waited for by polling: an open or a read that blocks would hold a thread that nothing
- * ends but a writer, so that not even process.exit would.
+ * Opens a FIFO that is polled: a blocking open or read would hold a thread that only a writer ends, and
+ * not even process.exit would.
  */
 export function openFifo(path: string): Socket {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

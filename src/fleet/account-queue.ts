@@ -20,43 +20,43 @@ import {
 import type { Queue, Job, JobsOptions } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 
-/** Requests in flight that an account has for each kind of endpoint, where nobody said. */
+/** Default concurrency limit of an account for each kind of endpoint. */
 const usualBudgets = { upload: 15, other: 3 } as const;
 type LaneKind = keyof typeof usualBudgets;
 
-/** Whose requests share a budget. */
+/** Account and kind of endpoint whose requests share a concurrency limit. */
 interface AccountQueue {
   readonly accountId: string;
   readonly host: string;
   readonly kind: LaneKind;
 }
 
-/** Queues of which no worker takes anything: they list what there is, by the id of a job. */
+/** Queues without workers; their jobs are the entries of a list. */
 const lists = { lanes: 'lanes', runs: 'runs' } as const;
 
 export const endpointKind = (command: FleetCommand): LaneKind =>
   command === 'upload' || command === 'subscribe' ? 'upload' : 'other';
 
-/** The name of its queue; the account stays unnamed. */
+/** Name of the queue, a hash that does not reveal the account. */
 export const queueName = ({ accountId, host, kind }: AccountQueue): string =>
   `${fingerprint([accountId, host]).slice(0, 12)}-${kind}`;
 
-/** Of a queue of shards. Whoever can write to the store can list others. */
+/** Whether a name is that of a queue of shards. Anyone who can write to the store can list others. */
 const isLane = (name: string): boolean => /^[0-9a-f]{12}-(?:upload|other)$/.test(name);
 
-/** Where a run is found by its id. */
+/** Location of a run, by its id. */
 interface RunEntry {
   readonly run: string;
   readonly workDir: string;
   readonly lane: string;
-  /** Of what it sends, to which account: the same for the same. */
+  /** Fingerprint of the content and the account. */
   readonly content?: string;
 }
 
-/** BullMQ takes no id that is a number, and that of a run may have digits only. */
+/** BullMQ rejects numeric ids, and a run id may consist of digits only. */
 const listedId = (run: string): string => `run-${run}`;
 
-/** The lists of lanes and runs in a store. */
+/** The lists of queues and runs in a store. */
 export class RunIndex {
   readonly #lanes: Queue;
   readonly #runs: Queue;
@@ -92,13 +92,13 @@ function isListedRun(data: unknown): data is RunEntry {
   return isRunId(run) && isWorkDir(workDir) && typeof lane === 'string';
 }
 
-/** Undefined where the store has none, or something that is no number. */
+/** Undefined if the store has no limit, or not a number. */
 export async function budgetOf(lane: Queue): Promise<number | undefined> {
   const budget: unknown = await lane.getGlobalConcurrency();
   return Number.isSafeInteger(budget) && (budget as number) > 0 ? (budget as number) : undefined;
 }
 
-/** Gives a lane a budget; without one it gets the usual, unless it has one. */
+/** Sets the concurrency limit of a queue; without `limit`, the default, unless it already has one. */
 export async function setConcurrencyLimit(
   lane: Queue,
   kind: LaneKind,
@@ -111,8 +111,8 @@ export async function setConcurrencyLimit(
 }
 
 /**
- * What a job of the queue says, before its signature is verified. Its id is bound to it, so that a copy under
- * another one is not a second job for the same shard. Throws E-UNTRUSTED.
+ * Reads a job before its signature is verified. The job id is bound to the shard, so that a copy under
+ * another id is not a second job for the shard. Throws E-UNTRUSTED.
  */
 export function shardJob({ id, data }: Pick<Job, 'id' | 'data'>): ShardJob {
   const { run, workDir, shard, signature } = Object(data) as Partial<ShardJob>;
@@ -125,23 +125,23 @@ export function shardJob({ id, data }: Pick<Job, 'id' | 'data'>): ShardJob {
   });
 }
 
-/** How far a worker has come with one. */
+/** Progress of a worker on a shard. */
 export interface ShardProgress {
   readonly worker: string;
-  /** Records settled, or exported. */
+  /** Records committed, or exported. */
   readonly records: number;
   readonly rejected: number;
-  /** 0 to 1, where it is known. */
+  /** Share of the input, 0 to 1, if known. */
   readonly share?: number | undefined;
 }
 
-/** A shard whose lease was lost is tried again; what nothing would change fails at once. */
+/** A shard whose lease was lost is retried; a permanent error fails immediately. */
 const options: JobsOptions = { attempts: 1000, backoff: { type: 'fixed', delay: 500 } };
 
 export const shardJobId = ({ run }: Pick<FleetRun, 'run'>, { index }: Shard): string =>
   `${run}-${index}`;
 
-/** Puts those shards into the queue that are not there. */
+/** Adds the missing shards of a run to the queue. */
 export async function addShards(lane: Queue, signed: SignedRun): Promise<void> {
   const { run } = signed;
   const jobs = shardsOf(run).map((shard) => {
@@ -151,7 +151,7 @@ export async function addShards(lane: Queue, signed: SignedRun): Promise<void> {
   await lane.addBulk(jobs);
 }
 
-/** The shards of a run in order, each with its job where the store knows it. */
+/** Returns the shards of a run in order, with their jobs if the store has them. */
 export async function shardJobs(
   lane: Queue,
   run: Pick<FleetRun, 'run' | 'shards'>,
@@ -161,7 +161,7 @@ export async function shardJobs(
   );
 }
 
-/** What was found of a store. */
+/** Result of a store check. */
 interface StoreCheck {
   readonly store: string;
   readonly version: string;
@@ -169,7 +169,7 @@ interface StoreCheck {
 }
 
 /**
- * Makes sure that a store can hold a fleet: it answers, has the tables, and forgets nothing. Throws
+ * Checks that a store is suitable for a fleet: it answers, has the tables, and evicts nothing. Throws
  * E-UNAVAILABLE, E-CONFIG.
  */
 export async function checkStore(store: QueueStore, url: string): Promise<StoreCheck> {
@@ -183,7 +183,7 @@ export async function checkStore(store: QueueStore, url: string): Promise<StoreC
 async function ofRedis(url: string): Promise<string> {
   const { Redis } = await loadOptionalPackage('ioredis', async () => import('ioredis'));
   const client = new Redis(url, { maxRetriesPerRequest: 1 });
-  client.on('error', () => undefined); // the command that fails says it
+  client.on('error', () => undefined); // the command that fails reports it
   try {
     const info = await client.info();
     const said = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';

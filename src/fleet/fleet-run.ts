@@ -23,64 +23,64 @@ import { shardName } from '../jobs/shard.js';
 import { canonicalJson, untrusted, type FleetKey } from './signature.js';
 import type { Shard } from '../jobs/job-options.js';
 
-/** What a fleet can do. */
+/** Commands that a fleet can run. */
 const fleetCommands = ['upload', 'subscribe', 'demerge', 'export-events'] as const;
 export type FleetCommand = (typeof fleetCommands)[number];
 
-/** What is to be done, without secrets: in the work folder, where every worker reads it. */
+/** Description of a run without secrets, stored in the work directory for all workers. */
 export interface FleetRun {
   readonly version: number;
   readonly run: string;
   readonly command: FleetCommand;
-  /** The command's arguments, and the folder they were typed in. */
+  /** Arguments of the command, and the directory they refer to. */
   readonly argv: readonly string[];
   readonly cwd: string;
-  /** Names of a config profile and a region; undefined: whatever a worker has. */
+  /** Names of a config profile and a region; undefined: the worker's default. */
   readonly profile?: string | undefined;
   readonly region?: string | undefined;
   readonly timezone?: string | undefined;
   readonly accountId: string;
   readonly host: string;
-  /** Of an export: how many slices there are. */
+  /** For exports: number of slices. */
   readonly shards: number;
-  /** The inputs: absolute paths, with what they held. A worker reads no others, and none with another content. */
+  /** Inputs: absolute paths and digests. A worker reads no other file, and none with another content. */
   readonly files: readonly InputFile[];
-  /** The file of `--mapping`, likewise. */
+  /** File of `--mapping`, likewise. */
   readonly mapping?: InputFile | undefined;
-  /** Days of an export, relative ones resolved. */
+  /** Date range of an export, with relative dates resolved. */
   readonly range?: { readonly from: string; readonly to: string } | undefined;
-  /** Absolute path of the directory that holds the run's. */
+  /** Absolute path of the work directory. */
   readonly workDir: string;
 }
 
-/** As much of a run as names the account that must have signed it. */
+/** The members that identify the account that must have signed the run. */
 export type RunAccount = Pick<FleetRun, 'accountId' | 'host' | 'profile' | 'region' | 'timezone'>;
 
 export interface InputFile {
   readonly file: string;
   readonly bytes: number;
-  /** Of the content, SHA-256. */
+  /** SHA-256 of the content. */
   readonly digest: string;
-  /** It begins with records that do harm when sent twice. */
+  /** Whether the file starts with records that are not idempotent. */
   readonly once?: boolean;
 }
 
-/** What became of a shard that was worked through. */
+/** Result of a finished shard. */
 export interface ShardResult {
   readonly shard: number;
   readonly worker: string;
   readonly exitCode: ExitCode;
   readonly seconds: number;
-  /** Wall clock, milliseconds since 1970. */
+  /** Epoch milliseconds. */
   readonly ended: number;
   /** Figures of its summary. */
   readonly figures: Readonly<Record<string, number>>;
-  /** Names in its folder. */
+  /** File names in the shard's directory. */
   readonly rejectsFile: string | null;
   readonly output: string | null;
 }
 
-/** What a job of the queue holds: whose shard of which run, and where that is. */
+/** A job of the queue: a shard of a run, and where the run is. */
 export interface ShardJob {
   readonly run: string;
   readonly workDir: string;
@@ -88,13 +88,13 @@ export interface ShardJob {
   readonly signature: string;
 }
 
-/** Version 2: signed, with names of files in place of paths. */
+/** Version 2: signed, with file names instead of paths. */
 export const fleetVersion = 2;
 
-/** A run and its results are read whole; more is none of ours. */
+/** Maximum size of a run file or result, which are read whole. */
 const maxHeaderBytes = 64 * 1024 * 1024;
 
-/** All of a run, in order. */
+/** Returns all shards of a run, in order. */
 export const shardsOf = ({ shards }: Pick<FleetRun, 'shards'>): Shard[] =>
   Array.from({ length: shards }, (_, at) => ({ index: at + 1, count: shards }));
 
@@ -115,35 +115,38 @@ export const isShard = (shard: unknown): shard is Shard => {
   return [index, count].every(Number.isSafeInteger) && index >= 1 && index <= count;
 };
 
-/** An absolute path in its shortest form: without `..`, and without a NUL, at which the system would cut it. */
+/**
+ * Whether a text is a normalized absolute path: without `..`, and without NUL, at which the system would
+ * truncate it.
+ */
 export const isWorkDir = (text: unknown): text is string =>
   typeof text === 'string' && !text.includes('\0') && path.resolve(text) === text;
 
-/** The same for the same work: what is submitted twice is one run. */
+/** Returns the same id for the same work, so that submitting it twice gives one run. */
 export function fleetRunId(run: Omit<FleetRun, 'run' | 'version' | 'workDir'>, workDir: string) {
   const files = run.files.map(({ file, digest: content }) => [file, content]);
   return fingerprint([{ ...run, files }, workDir]).slice(0, 12);
 }
 
-/** Folders and files of a run, on a disk that all workers see. Nothing in it is followed that is a link. */
+/** Directories and files of a run, on a disk that all workers share. Never follows symbolic links. */
 export class WorkDirectory {
   readonly path: string;
 
-  /** Throws E-USAGE for what is not the id of a run. */
+  /** Throws E-USAGE for an invalid run id. */
   constructor(workDir: string, run: string) {
     assertRunId(run);
     this.path = path.join(workDir, run);
   }
 
   /**
-   * Rejects a work directory or run directory that another user owns or can write to: journals and rejects
-   * files in it are not signed. Missing directories pass. Throws E-CONFIG-FILE.
+   * Rejects a work directory or run directory that another user owns or can write to: journals and
+   * rejects files in it are not signed. Missing directories pass. Throws E-CONFIG-FILE.
    */
   refuseUntrusted(runtime: TrustRuntime): void {
     for (const each of [path.dirname(this.path), this.path]) refuseUntrusted(each, runtime);
   }
 
-  /** Of one shard: its journal, its rejects, its slice. */
+  /** Directory of one shard, with its journal, rejects and slice. */
   shard(shard: Shard): string {
     return path.join(this.path, 'shards', shardName(shard));
   }
@@ -152,11 +155,12 @@ export class WorkDirectory {
     return existsSync(this.#runFile);
   }
 
-  /** Writes the run where none is, or another one. Throws E-FILE-WRITE, as all that writes here; E-UNTRUSTED. */
+  /** Writes the run unless it exists. Throws E-FILE-WRITE, like all writing methods, and E-UNTRUSTED. */
   create(run: FleetRun, signature: string): void {
     const isNew = !this.exists;
     this.written(() => {
-      // Of a known run, a shard whose folder is gone stays so: what it sent was noted there.
+      // A missing shard directory of a known run is not recreated: its journal, which recorded what was
+      // sent, is lost.
       if (isNew) for (const shard of shardsOf(run)) makePrivateFolder(this.shard(shard));
     });
     for (const shard of shardsOf(run)) this.checkPath(shard);
@@ -164,8 +168,8 @@ export class WorkDirectory {
   }
 
   /**
-   * What `fleet.json` says, which anybody may have written. Throws what `read` does, but for its signature. Of
-   * runs that are only compared, those of older versions will do.
+   * Reads `fleet.json` without verifying its signature; anyone may have written it. Throws the errors of
+   * `read`. `older` accepts previous versions, for comparisons only.
    */
   unverified({ older = false } = {}): FleetRun & { readonly signature?: unknown } {
     const fix = 'the work folder has to be the same for submit, collect and all workers';
@@ -185,12 +189,12 @@ export class WorkDirectory {
   }
 
   /**
-   * The run, signed by its account, in the place that it was signed for. `keyOf` derives the key of the account
-   * that the file names. Throws E-FILE-READ: the folder is not one that this machine sees; E-RUN-VERSION,
+   * Reads a run and verifies its signature and location. `keyOf` derives the key of the account that the
+   * file names. Throws E-FILE-READ if this machine does not see the directory; E-RUN-VERSION,
    * E-UNTRUSTED.
    */
   async read(keyOf: (account: RunAccount) => Promise<FleetKey>): Promise<SignedRun> {
-    const { signature, ...run } = this.unverified(); // once: what was verified is what is used
+    const { signature, ...run } = this.unverified(); // read once, so that what was verified is what is used
     const key = await keyOf(run);
     if (!key.verify('run', run, signature)) {
       throw this.#notSigned(
@@ -226,7 +230,10 @@ export class WorkDirectory {
     for (const each of [this.path, path.dirname(folder), folder]) this.refuseLink(each);
   }
 
-  /** Refuses a link anywhere in a shard's folder: what is written there would be written elsewhere. Throws E-UNTRUSTED. */
+  /**
+   * Refuses a link anywhere in a shard's directory, because writes would go elsewhere. Throws
+   * E-UNTRUSTED.
+   */
   refuseLinks(shard: Shard): void {
     this.checkPath(shard);
     const folders = [this.shard(shard)];
@@ -239,14 +246,14 @@ export class WorkDirectory {
     }
   }
 
-  /** Neither a file nor a directory: opening it leads elsewhere, or waits. */
+  /** Refuses everything except files and directories: opening it could lead elsewhere, or block. */
   refuseLink(name: string): void {
     const found = lstatSync(name, { throwIfNoEntry: false });
     if (!found || found.isFile() || found.isDirectory()) return;
     throw linked(name, `remove it, then: engagectl fleet retry ${path.basename(this.path)}`);
   }
 
-  /** It is there whole, or not at all. */
+  /** Writes a file atomically. */
   put(file: string, content: object): void {
     this.written(() => replaceFile(file, `${JSON.stringify(content, null, 2)}\n`));
   }
@@ -281,15 +288,15 @@ export class WorkDirectory {
   }
 }
 
-/** A run that its account signed: what it says may be done. Signs its jobs and results, and verifies them. */
+/** A run signed by its account, so its content can be trusted. Signs and verifies its jobs and results. */
 export class SignedRun {
   readonly run: FleetRun;
   readonly folder: WorkDirectory;
-  /** Binds all that the run says: argv, inputs, account, place. Jobs and results are signed with it. */
+  /** Covers the whole run: argv, inputs, account, location. Jobs and results are signed with it. */
   readonly signature: string;
   readonly #key: FleetKey;
 
-  /** For a run that is verified, or made by this process. */
+  /** For a run that was verified, or created by this process. */
   constructor(run: FleetRun, { folder, key }: { folder: WorkDirectory; key: FleetKey }) {
     this.run = run;
     this.folder = folder;
@@ -297,7 +304,7 @@ export class SignedRun {
     this.#key = key;
   }
 
-  /** `fleet.json` is this run, with this signature. */
+  /** Whether `fleet.json` contains this run with this signature. */
   get isInPlace(): boolean {
     if (!this.folder.exists) return false;
     try {
@@ -314,7 +321,7 @@ export class SignedRun {
     return { ...job, signature: this.#key.sign('shard', { ...job, of: this.signature }) };
   }
 
-  /** The job is one of this run, as `fleet submit` or `fleet retry` put it into the queue. */
+  /** Whether a job belongs to this run and was signed by `fleet submit` or `fleet retry`. */
   isJob({ signature, shard, ...job }: ShardJob): boolean {
     const { run, workDir } = this.#jobOf(shard);
     const content = { run, workDir, shard, of: this.signature };
@@ -327,7 +334,10 @@ export class SignedRun {
     return { run: this.run.run, workDir: this.run.workDir, shard: { index, count } };
   }
 
-  /** Throws E-FILE-READ, and E-UNTRUSTED for one that no worker of this account wrote. */
+  /**
+   * Reads the result of a shard. Throws E-FILE-READ, and E-UNTRUSTED if no worker of this account wrote
+   * it.
+   */
   result(shard: Shard): ShardResult | undefined {
     const file = this.#resultFile(shard);
     this.folder.checkPath(shard);
@@ -342,7 +352,7 @@ export class SignedRun {
     });
   }
 
-  /** Undefined also for a result that is not to be believed. Throws E-FILE-READ. */
+  /** Returns undefined for an untrusted result, too. Throws E-FILE-READ. */
   trustedResult(shard: Shard): ShardResult | undefined {
     try {
       return this.result(shard);
@@ -352,12 +362,12 @@ export class SignedRun {
     }
   }
 
-  /** Of the shards that are done, in order. Throws E-FILE-READ, E-UNTRUSTED. */
+  /** Returns the results of finished shards, in order. Throws E-FILE-READ, E-UNTRUSTED. */
   results(): ShardResult[] {
     return shardsOf(this.run).flatMap((shard) => this.result(shard) ?? []);
   }
 
-  /** Files are given by their paths, and kept by their names. */
+  /** Stores a result; paths are replaced by file names. */
   setResult(shard: Shard, { rejectsFile, output, ...rest }: ShardResult): ShardResult {
     const result = { ...rest, rejectsFile: nameOf(rejectsFile), output: nameOf(output) };
     const signature = this.#key.sign('result', { result, of: this.signature, shard });
@@ -365,7 +375,10 @@ export class SignedRun {
     return result;
   }
 
-  /** Path of a file that a result names. Throws E-UNTRUSTED for one outside of the shard's folder, and for a link. */
+  /**
+   * Returns the path of a file named by a result. Throws E-UNTRUSTED for a link, or a file outside of
+   * the shard's directory.
+   */
   fileOf({ shard: index }: ShardResult, name: string): string {
     const shard = { index, count: this.run.shards };
     const folder = this.folder.shard(shard);
@@ -393,7 +406,7 @@ const nameOf = (file: string | null): string | null => (file === null ? null : p
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 
-/** The members by which an account is chosen and the signature is computed; what is signed may be relied on. */
+/** Checks the members that select the account and the signature; signed members can be relied on. */
 function isRunHeader(value: unknown): value is FleetRun {
   const { run, workDir, shards, accountId, host, profile, region, files } = Object(
     value,
@@ -410,7 +423,10 @@ function isRunHeader(value: unknown): value is FleetRun {
   );
 }
 
-/** None of a folder that is gone, or goes meanwhile: an earlier worker may still be awake. */
+/**
+ * Returns no entries for a directory that is gone, or removed meanwhile: an earlier worker may still be
+ * running.
+ */
 function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -445,7 +461,7 @@ const linked = (file: string, fix: string): EngagectlError =>
     file,
   });
 
-/** Where a path leads, links followed; the path itself where nothing is. */
+/** Returns the resolved path; the path itself if it does not exist. */
 export function placeOf(name: string): string {
   try {
     return realpathSync(name);
@@ -454,7 +470,7 @@ export function placeOf(name: string): string {
   }
 }
 
-/** What an input holds now. Throws E-FILE-READ. */
+/** Returns the current size and digest of an input. Throws E-FILE-READ. */
 export async function inputFile(file: string): Promise<InputFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -476,5 +492,5 @@ export async function inputFile(file: string): Promise<InputFile> {
   return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
 }
 
-/** Events, exported ones among them, and operators, as NDJSON and JSON have them. */
+/** Matches events, exported events and operators in NDJSON and JSON. */
 const ofOnce = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;

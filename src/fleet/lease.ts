@@ -2,12 +2,12 @@ import { EngagectlError } from '../errors.js';
 import { AimdLimiter } from '../bulk/adaptive-concurrency.js';
 import type { OutcomeLog } from '../jobs/job-context.js';
 
-/** Of a lease: what is left of it is for the difference of two clocks. */
+/** Usable share of a lease; the rest allows for clock differences. */
 const usable = 0.8;
 
 /**
- * How long a worker may go on with a shard: until a while after the store said so last. A process
- * that was stopped meanwhile finds by its own clock that it may not, before it does anything more.
+ * How long a worker may process a shard: a fixed time after the store last confirmed it. A process that
+ * was suspended finds by its own clock that the lease has expired before it does anything else.
  */
 export class Lease {
   readonly #lost = new AbortController();
@@ -21,7 +21,7 @@ export class Lease {
     this.#renewedAt = monotonic();
   }
 
-  /** Aborted when it is lost, for good. */
+  /** Aborted when the lease is lost for good. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -34,7 +34,7 @@ export class Lease {
     this.#lost.abort(leaseLost());
   }
 
-  /** Looks at the clock. */
+  /** Compares the lease with the clock. */
   isHeld(): boolean {
     if (this.#monotonic() - this.#renewedAt > this.#milliseconds) this.lose();
     return !this.#lost.signal.aborted;
@@ -52,7 +52,7 @@ const leaseLost = (): EngagectlError =>
     fix: 'leave the shard to the fleet',
   });
 
-/** An outcome log that takes nothing any more once the lease is lost. */
+/** Wraps an outcome log so that it rejects writes once the lease is lost. */
 export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeLog => ({
   opened: (rows) => log.opened(rows),
   record: (...outcome) => log.record(...outcome),
@@ -79,9 +79,9 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
 });
 
 /**
- * The one request in flight of a running shard: how many shards run is the queue's global
- * concurrency, which is the account's budget. When the lease is lost, the run is stopped by its
- * signal before the request is made.
+ * One request in flight per running shard: the number of running shards is the queue's global
+ * concurrency, which is the account's limit. When the lease is lost, the run's signal stops it before
+ * the request is made.
  */
 export class LeasedConcurrency extends AimdLimiter {
   readonly #lease: Lease;

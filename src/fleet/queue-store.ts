@@ -1,23 +1,23 @@
 import type { Job, Queue, QueueOptions, Worker, WorkerOptions } from 'bullmq';
 import { EngagectlError } from '../errors.js';
 
-/** Jobs whose worker vanished go to another one as often as it takes. */
+/** Jobs of vanished workers are moved to another one any number of times. */
 const unlimitedStalls = 1_000_000;
-/** Milliseconds in which a person's command expects an answer. */
+/** Milliseconds within which an interactive command expects an answer. */
 const answerMs = 5000;
-/** Namespace in a store that others may use, too: a prefix of Redis, a schema of PostgreSQL. */
+/** Namespace in a shared store: a prefix in Redis, a schema in PostgreSQL. */
 const namespace = 'engagectl';
 
-/** Where the queues are: Redis or PostgreSQL. */
+/** The store of the queues: Redis or PostgreSQL. */
 export interface QueueStore {
   readonly kind: 'Redis' | 'PostgreSQL';
   /** Its address without user and password. */
   readonly shown: string;
   queue(name: string): Queue;
   worker(name: string, work: Process, options: WorkerSettings): Worker;
-  /** To be thrown by `work`: the job has failed, and is not tried again. */
+  /** Error for `work` to throw: the job has failed and is not retried. */
   failure(why: string): Error;
-  /** To be thrown by `work`: the job was moved back. */
+  /** Error for `work` to throw: the job was moved back. */
   movedBack(): Error;
   close(): Promise<void>;
 }
@@ -29,25 +29,25 @@ interface WorkerSettings {
   readonly slots: number;
   /** Milliseconds. */
   readonly lease: number;
-  /** Is told which leases were renewed. */
+  /** Called with the ids of the jobs whose leases were renewed. */
   readonly renewed: (jobs: readonly string[]) => void;
   readonly refused: (jobs: readonly string[]) => void;
 }
 
 export interface StoreOptions {
-  /** A store that is away is waited for, or not at all. */
+  /** Whether to wait for an unavailable store. */
   readonly patiently: boolean;
-  /** Makes the tables that are missing. */
+  /** Create missing tables. */
   readonly migrate?: boolean;
-  /** Is told why it cannot be reached, at each attempt. */
+  /** Called at each attempt with the reason why the store is unavailable. */
   readonly away?: (error: Error) => void;
-  /** Is told once what is doubtful about it. */
+  /** Called once with a warning about the store. */
   readonly doubt?: (text: string) => void;
 }
 
 /**
- * Opens the store at `redis://`, `rediss://` or `postgres://`. Nothing is asked of it yet. Throws
- * E-CONFIG, E-USAGE.
+ * Opens the store at `redis://`, `rediss://` or `postgres://` without a request. Throws E-CONFIG,
+ * E-USAGE.
  */
 export async function openQueueStore(
   url: string,
@@ -76,7 +76,7 @@ export async function openQueueStore(
     shown,
     queue: (name) => {
       const queue = new bullmq.Queue(name, shared, factory);
-      queue.on('error', away); // whoever asks something of it is told, unless that is patient
+      queue.on('error', away); // requests report errors themselves, unless they wait for the store
       open.push(queue);
       return queue;
     },
@@ -89,7 +89,7 @@ export async function openQueueStore(
           name: worker,
           concurrency: slots,
           lockDuration: lease,
-          stalledInterval: Math.max(500, lease / 10), // one of all workers looks so often
+          stalledInterval: Math.max(500, lease / 10), // interval of the check for stalled jobs, which one worker performs
           maxStalledCount: unlimitedStalls,
           drainDelay: 1,
           runRetryDelay: 1000,
@@ -111,8 +111,8 @@ export async function openQueueStore(
 }
 
 /**
- * BullMQ writes on the console what it doubts about a Redis, for each of its connections: past --quiet,
- * and among the objects of --json. So the console is taken from it while a store is open.
+ * BullMQ prints warnings about Redis on the console, one per connection, past --quiet and among the
+ * objects of --json. The console is therefore replaced while a store is open.
  */
 function captureConsole(doubt: StoreOptions['doubt']): { giveBack(): void } {
   const { warn } = console;
@@ -130,13 +130,13 @@ function evictionIn(text: string): string | undefined {
   return policy && evictionWarning(policy);
 }
 
-/** Of a Redis whose policy is not the one that keeps all. */
+/** Warning for a Redis whose policy may evict keys. */
 export const evictionWarning = (policy: string): string =>
   `this Redis may throw jobs away when its memory is full: its maxmemory-policy is ${policy}, not noeviction`;
 
 const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
 
-/** What a store answers. Throws E-UNAVAILABLE when it does not. */
+/** Awaits an answer of a store. Throws E-UNAVAILABLE after the deadline. */
 export async function withinDeadline<T>({ shown }: QueueStore, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -144,7 +144,7 @@ export async function withinDeadline<T>({ shown }: QueueStore, ask: () => Promis
     if (cause instanceof EngagectlError) throw cause;
     const { name, message, code = '' } = cause as Error & { readonly code?: string };
     const isBare = name === 'SchemaMigrationRequiredError';
-    // Of Redis, and of PostgreSQL: class 28, invalid authorization specification.
+    // Errors of Redis, and of PostgreSQL: class 28, invalid authorization specification.
     const isRefused = /^(?:NOAUTH|WRONGPASS|NOPERM)/.test(message) || code.startsWith('28');
     const does = isRefused ? 'refuses the user or the password' : 'does not answer';
     throw new EngagectlError('E-UNAVAILABLE', `the queue at ${shown} ${does}`, {
@@ -172,7 +172,7 @@ function addressOf(url: string): { protocol: string; shown: string } {
   return { protocol, shown: `${protocol}//${host}${pathname}` };
 }
 
-/** Loads a package that only a fleet needs, and that is not installed with the program. */
+/** Loads an optional package that only a fleet needs. */
 export async function loadOptionalPackage<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();
@@ -188,7 +188,7 @@ export async function loadOptionalPackage<T>(name: string, load: () => Promise<T
   }
 }
 
-/** Says why a store is away, each reason once until it answers again: it is asked again and again. */
+/** Reports why a store is unavailable, each reason once until the store answers again. */
 export class Outage {
   readonly #said: { warn(text: string): void };
   readonly #told = new Set<string>();

@@ -22,7 +22,7 @@ import type { TrustRuntime } from '../files/ownership.js';
 import type { Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 
-/** Of a shard. `missing`: the store has lost it, or the work folder its result. */
+/** `missing`: the store lost the shard, or the work directory its result. */
 type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';
 
 interface ShardStatus {
@@ -31,11 +31,11 @@ interface ShardStatus {
   readonly worker: string | null;
   readonly records: number;
   readonly rejected: number;
-  /** 0 to 1; null where it is not known. */
+  /** Progress, 0 to 1; null if unknown. */
   readonly share: number | null;
   readonly seconds: number | null;
   readonly exitCode: ExitCode | null;
-  /** Why it failed. */
+  /** Reason of a failure. */
   readonly error: string | null;
 }
 
@@ -47,15 +47,15 @@ export interface RunStatus {
   readonly counts: Readonly<Record<ShardState, number>>;
   readonly workers: number;
   readonly budget: number | null;
-  /** Sums of the figures of shards that are done. */
+  /** Sums over finished shards. */
   readonly figures: Readonly<Record<string, number>>;
   readonly exitCode: ExitCode;
-  /** Of that exit code; null for 0. */
+  /** Id of the most serious error; null if there is none. */
   readonly errorId: ErrorId | null;
   readonly parts: readonly ShardStatus[];
 }
 
-/** A run that its account submitted: its folder, what is to be done, and its queue. */
+/** A verified run with its directory and its queue. */
 export interface FoundRun {
   readonly folder: WorkDirectory;
   readonly signed: SignedRun;
@@ -63,14 +63,17 @@ export interface FoundRun {
   readonly lane: Queue;
 }
 
-/** Where to look when the store knows nothing of a run, and what derives the key of its account. */
+/** Where to look if the store does not know a run, and how to derive its account's key. */
 interface RunPlace {
   readonly workDir: string | undefined;
   readonly runtime: TrustRuntime;
   readonly keyOf: (account: RunAccount) => Promise<FleetKey>;
 }
 
-/** Finds a run by its id, and verifies it. Throws E-USAGE, E-UNAVAILABLE, E-CONFIG-FILE, E-FILE-READ, E-UNTRUSTED. */
+/**
+ * Finds a run by its id and verifies it. Throws E-USAGE, E-UNAVAILABLE, E-CONFIG-FILE, E-FILE-READ,
+ * E-UNTRUSTED.
+ */
 export async function findRun(
   store: QueueStore,
   id: string,
@@ -122,7 +125,7 @@ export async function runStatus(store: QueueStore, known: FoundRun): Promise<Run
   };
 }
 
-/** The most serious of what shards ended with. */
+/** Returns the most serious error of the shards. */
 function errorIn(parts: readonly ShardStatus[]): ErrorId | null {
   const worst = mostSerious(parts.flatMap(({ exitCode }) => exitCode ?? []));
   const failed = parts.find(({ error, exitCode }) => error !== null && exitCode === worst);
@@ -140,8 +143,8 @@ function stateOf(counts: RunStatus['counts'], isCancelled: boolean): RunStatus['
 }
 
 /**
- * Shards end while they are looked at. The state is asked for first, since what explains it (the
- * result of a shard that is done, the reason of one that failed) is there before the state tells it.
+ * Reads the status of a shard, which may end meanwhile. The state is read first, since its explanation
+ * (the result of a finished shard, the reason of a failed one) is written before the state changes.
  */
 async function shardStatus(
   { run, folder, signed, lane }: FoundRun,
@@ -171,7 +174,7 @@ async function shardStatus(
     const error = `${result.id}: ${result.message}: ${result.details.why ?? ''}`;
     return { ...begun, state: 'failed', error, exitCode: result.exitCode };
   }
-  const error = state === 'failed' ? reasonOf(job?.failedReason) : undefined; // none: it is tried again
+  const error = state === 'failed' ? reasonOf(job?.failedReason) : undefined; // no error: it will be retried
   if (error === 'cancelled' || (!job && folder.isCancelled)) {
     return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
@@ -181,7 +184,7 @@ async function shardStatus(
   return { ...begun, state: 'waiting', worker: null };
 }
 
-/** Of a shard that is done; or why what is in its place is not to be believed. Throws E-FILE-READ. */
+/** Returns the result of a finished shard, or why it is not trusted. Throws E-FILE-READ. */
 function resultOf(signed: SignedRun, shard: Shard): ShardResult | EngagectlError | undefined {
   try {
     return signed.result(shard);
@@ -191,7 +194,7 @@ function resultOf(signed: SignedRun, shard: Shard): ShardResult | EngagectlError
   }
 }
 
-/** Whoever can write to the store can write anything there: what is no number counts as none. */
+/** Anyone who can write to the store can write anything there, so values that are not numbers are ignored. */
 function progressOf(
   progress: unknown,
 ): Pick<ShardStatus, 'worker' | 'records' | 'rejected' | 'share'> {
@@ -211,13 +214,13 @@ const countOf = (value: unknown): number =>
 const reasonOf = (reason: unknown): string | undefined =>
   typeof reason === 'string' ? reason.slice(0, 2000) : undefined;
 
-/** The reason of a shard that failed begins with the id of its error. */
+/** The reason of a failed shard starts with the id of its error. */
 function errorIdIn(reason: string): ErrorId {
   const id = /^(E-[A-Z-]+):/.exec(reason)?.[1] ?? '';
   return Object.hasOwn(errorIds, id) ? (id as ErrorId) : 'E-DEFECT';
 }
 
-/** Sums over the shards that are done. */
+/** Sums the figures of finished shards. */
 export function totals(signed: SignedRun): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const shard of shardsOf(signed.run)) {

@@ -1,10 +1,10 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { EngagectlError } from '../errors.js';
 
-/** What is signed. A signature of one kind is not valid for another. */
+/** Kinds of signed content. A signature of one kind is not valid for another. */
 type SignedKind = 'run' | 'shard' | 'result';
 
-/** An account, as submitter and workers know it. */
+/** The account, as submitter and workers know it. */
 interface KeyOwner {
   readonly accountId: string;
   /** Host of the service; `local` for the embedded one. */
@@ -13,8 +13,8 @@ interface KeyOwner {
 }
 
 /**
- * Signs what the queue and the work directory hold, and verifies it. The key is derived from the account's
- * passcode (HKDF-SHA256), which submitter and workers share, and who writes to a queue or a directory does not have.
+ * Signs and verifies the content of queue and work directory. The key is derived (HKDF-SHA256) from the
+ * account's passcode, which submitter and workers share and others who can write there do not know.
  */
 export class FleetKey {
   readonly accountId: string;
@@ -28,7 +28,10 @@ export class FleetKey {
     this.#key = new Uint8Array(hkdfSync('sha256', passcode, account, 'engagectl fleet 1', 32));
   }
 
-  /** HMAC-SHA256, hexadecimal, of the content's canonical JSON with its kind and the account. */
+  /**
+   * Returns the HMAC-SHA256 in hexadecimal over the canonical JSON of the content, its kind and the
+   * account.
+   */
   sign(kind: SignedKind, content: object): string {
     return this.#mac(kind, content).toString('hex');
   }
@@ -45,7 +48,7 @@ export class FleetKey {
   }
 }
 
-/** JSON that is the same for the same value: members sorted by name, those that are undefined left out. */
+/** Canonical JSON: members sorted by name, undefined ones omitted. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
@@ -59,6 +62,6 @@ interface Refusal {
   readonly file?: string;
 }
 
-/** Something in the queue or in the work directory that must not be acted on. */
+/** Error for content of the queue or the work directory that must not be acted on. */
 export const untrusted = (message: string, refusal: Refusal): EngagectlError =>
   new EngagectlError('E-UNTRUSTED', message, refusal);

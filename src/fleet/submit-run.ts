@@ -19,9 +19,9 @@ import type { FoundRun } from './run-status.js';
 import type { Job, Queue } from 'bullmq';
 
 /**
- * Makes a run known: first in its work folder, then in the store. What is there already stays as it
- * is, so that submitting the same again puts in what a store lost; but what is not signed, or by an older
- * passcode, is written and signed again. `isKnown`: it was in the store before.
+ * Registers a run, first in its work directory, then in the store. Existing parts stay, so that
+ * submitting again restores what the store lost; parts that are unsigned, or signed with an older
+ * passcode, are replaced. `isKnown`: the store already had the run.
  */
 export async function submitRun(
   signed: SignedRun,
@@ -40,18 +40,18 @@ export async function submitRun(
   });
 }
 
-/** Takes the shards that wait out of the queue; who works on one gives it up within a moment. */
+/** Removes waiting shards from the queue; workers abandon running ones within a moment. */
 export async function cancelRun(store: QueueStore, { folder, run, lane }: FoundRun): Promise<void> {
   folder.cancel();
   await withinDeadline(store, async () => {
     for (const { job } of await shardJobs(lane, run)) {
       const state = await job?.getState();
-      if (state === 'waiting' || state === 'delayed') await job?.remove().catch(() => undefined); // taken meanwhile
+      if (state === 'waiting' || state === 'delayed') await job?.remove().catch(() => undefined); // taken by a worker meanwhile
     }
   });
 }
 
-/** Puts back what failed, was cancelled or was lost; returns how many shards that are. */
+/** Requeues failed, cancelled and lost shards; returns their number. */
 export async function retryRun(
   store: QueueStore,
   { folder, signed, lane }: FoundRun,
@@ -65,8 +65,8 @@ export async function retryRun(
 }
 
 /**
- * Removes the jobs of shards that have no result and that no worker would take: those that are over, and those
- * that are not signed. Returns how many shards have no job then.
+ * Removes jobs of shards without a result that no worker would take: finished ones, and unsigned ones.
+ * Returns the number of shards without a job.
  */
 async function removeUnfit(lane: Queue, signed: SignedRun): Promise<number> {
   let count = 0;
@@ -90,8 +90,8 @@ function isSigned(job: Job, signed: SignedRun): boolean {
 }
 
 /**
- * Puts a run where workers look for it, and those of its shards that are not there. Returns the budget
- * of its account: the usual one, unless there is one or `budget` says another.
+ * Adds a run and its missing shards to the queue. Returns the concurrency limit of its account: the
+ * existing or default one, unless `budget` changes it.
  */
 async function enqueue(store: QueueStore, signed: SignedRun, budget?: number): Promise<number> {
   const { run } = signed;
@@ -107,9 +107,8 @@ async function enqueue(store: QueueStore, signed: SignedRun, budget?: number): P
 const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind(run.command) });
 
 /**
- * Refuses what names an input twice, and what another run that the store or the work folder knows sends,
- * too: records that do harm when sent twice, cut into other shards or sent with other options. Throws
- * E-USAGE, E-ALREADY-SENT.
+ * Refuses an input that is named twice, and records that are not idempotent if another run in the store
+ * or the work directory sends them, too, with other shards or options. Throws E-USAGE, E-ALREADY-SENT.
  */
 export async function refuseDuplicateRun(
   run: FleetRun,
@@ -135,8 +134,8 @@ export async function refuseDuplicateRun(
 }
 
 /**
- * Those whose folders are there, which the store may have lost. Their signatures are not asked for: a run of an
- * older passcode counts, and one that somebody planted can only make us refuse.
+ * Runs in the work directory, which the store may have lost. Signatures are not verified: a run signed
+ * with an older passcode counts, and a planted run can only cause a refusal.
  */
 function runsIn(workDir: string) {
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;

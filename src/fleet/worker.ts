@@ -28,18 +28,18 @@ import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 import type { Runtime } from '../runtime.js';
 
-/** Milliseconds between two looks at what else there is to know. */
+/** Milliseconds between checks. */
 const lookEvery = 1000;
 
 interface WorkOptions extends WorkerContext {
-  /** Shards at once, of each account. */
+  /** Maximum concurrent shards per account. */
   readonly slots: number;
-  /** Ends when there is nothing left to do. */
+  /** Stop when nothing is left to do. */
   readonly drain: boolean;
   readonly outage: Outage;
 }
 
-/** A worker, until its signal is aborted: then its shards are given back. */
+/** Runs a worker until its signal is aborted; its shards are then returned to the queue. */
 export async function runWorker(store: QueueStore, options: WorkOptions): Promise<void> {
   const lists = new RunIndex(store);
   const lanes = new Map<string, AccountWorker>();
@@ -56,7 +56,7 @@ export async function runWorker(store: QueueStore, options: WorkOptions): Promis
   };
   try {
     while (!signal.aborted) {
-      await Promise.race([duringOutage(outage, look), stopped]); // a store that is away may not answer for long
+      await Promise.race([duringOutage(outage, look), stopped]); // an unavailable store may not answer for long
       const isOver = drain && (await isDrained([...lanes.values()], outage));
       if (isOver) return;
       await runtime.sleep(lookEvery, signal).catch(() => undefined);
@@ -66,7 +66,7 @@ export async function runWorker(store: QueueStore, options: WorkOptions): Promis
   }
 }
 
-/** Takes the shards of one account and kind of endpoint. */
+/** Processes the shards of one account and kind of endpoint. */
 class AccountWorker {
   readonly #queue: Queue;
   readonly #options: WorkOptions;
@@ -89,7 +89,7 @@ class AccountWorker {
     });
   }
 
-  /** Tells how far the shards are, and gives back those that are too many or not wanted any more. */
+  /** Reports progress, and returns shards that are excess or cancelled. */
   async look(): Promise<void> {
     if (this.#running.size === 0) return;
     const [budget, active] = await Promise.all([budgetOf(this.#queue), this.#queue.getActive()]);
@@ -102,7 +102,7 @@ class AccountWorker {
     }
   }
 
-  /** Nothing waits, runs or is to be tried again. */
+  /** Whether no shard is waiting, running or to be retried. */
   async isDrained(): Promise<boolean> {
     const counts = await this.#queue.getJobCounts('waiting', 'active', 'delayed');
     return Object.values(counts).every((count) => count === 0);
@@ -127,7 +127,7 @@ class AccountWorker {
     }
   }
 
-  /** Throws what tells the queue what becomes of a shard that is not done. */
+  /** Throws the error that tells the queue what to do with an unfinished shard. */
   async #ended(shard: RunningShard, error: unknown, token: string): Promise<never> {
     if (shard.isCancelled) throw this.#store.failure('cancelled');
     if (!shard.lease.isHeld()) {
@@ -141,7 +141,7 @@ class AccountWorker {
       throw this.#store.movedBack();
     }
     const isForeseen = error instanceof EngagectlError;
-    if (isForeseen && error.id === 'E-RUN-LOCKED') throw error; // the other one has it
+    if (isForeseen && error.id === 'E-RUN-LOCKED') throw error; // another worker has it
     const { message, details } = isForeseen ? error : { message: String(error), details: {} };
     const id = isForeseen ? error.id : 'E-DEFECT';
     const reason = `${id}: ${message}${details.why ? `: ${details.why}` : ''}`;
@@ -159,7 +159,7 @@ async function isDrained(lanes: readonly AccountWorker[], outage: Outage): Promi
   return isOver;
 }
 
-/** A store that is away is waited for. */
+/** Waits for an unavailable store. */
 async function duringOutage(outage: Outage, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
@@ -169,35 +169,35 @@ async function duringOutage(outage: Outage, ask: () => Promise<void>): Promise<v
   }
 }
 
-/** A shard as whoever knows the commands performs it. */
+/** A shard, as passed to the function that processes it. */
 export interface ShardTask {
   readonly run: FleetRun;
   readonly shard: Shard;
-  /** All that it keeps and writes goes there. */
+  /** Directory for everything it keeps and writes. */
   readonly folder: string;
   readonly ports: EnginePorts;
-  /** Aborted when it is to stop; its reason is an EngagectlError. */
+  /** Aborted to stop it; its reason is an EngagectlError. */
   readonly signal: AbortSignal;
-  /** Is told once what says how far it is. */
+  /** Called once with a function that returns the progress. */
   readonly begun: (progress: () => Omit<ShardProgress, 'worker'>) => void;
-  /** Is told what came of it while its run is still open; what it throws is thrown. */
+  /** Called with the outcome while the run is still open; its errors are rethrown. */
   readonly ended: (outcome: ShardOutcome) => void;
 }
 
-/** What came of it. */
+/** Outcome of a processed shard. */
 export interface ShardOutcome extends Omit<ShardResult, 'shard' | 'worker' | 'ended'> {
-  /** All of it was worked through. */
+  /** Whether the whole shard was processed. */
   readonly done: boolean;
   readonly error: EngagectlError | undefined;
 }
 
-/** An account as a worker has it: the key that its runs are signed with, and what performs its shards. */
+/** An account on this worker: the key that signs its runs, and the function that processes its shards. */
 export interface ShardAccount {
   readonly key: FleetKey;
   readonly perform: (part: ShardTask) => Promise<ShardOutcome>;
 }
 
-/** What a worker is, for each of its shards. */
+/** Context that a worker shares among its shards. */
 interface WorkerContext {
   readonly worker: string;
   readonly runtime: Runtime;
@@ -205,26 +205,29 @@ interface WorkerContext {
   readonly lease: number;
   readonly workDirs: WorkDirs;
   readonly said: { warn(text: string): void };
-  /** The account that a run says it is for, as this machine has it. Throws E-RUN-CHANGED for another one. */
+  /** Returns the account of a run as configured on this machine. Throws E-RUN-CHANGED if it differs. */
   readonly accountOf: (run: RunAccount) => Promise<ShardAccount>;
 }
 
-/** The directories that a worker was given, and takes runs in; of no other one it reads or writes anything. */
+/** The directories from which a worker accepts runs. It reads and writes nothing elsewhere. */
 export class WorkDirs {
   readonly #given: readonly string[];
-  /** Where they lead, from the first time on that they were there. */
+  /** Their resolved paths, from the first time they existed. */
   readonly #places = new Map<string, string>();
 
   readonly #runtime: TrustRuntime;
 
-  /** Absolute paths. Throws E-CONFIG-FILE for a directory that another user owns or can write to. */
+  /**
+   * `given` are absolute paths. Throws E-CONFIG-FILE for a directory that another user owns or can write
+   * to.
+   */
   constructor(given: readonly string[], runtime: TrustRuntime) {
     this.#given = given;
     this.#runtime = runtime;
     this.missing();
   }
 
-  /** Those that are not there yet. Throws E-CONFIG-FILE, as the constructor. */
+  /** Returns directories that do not exist yet. Throws E-CONFIG-FILE, like the constructor. */
   missing(): readonly string[] {
     return this.#given.filter((folder) => {
       const place = this.#places.get(folder) ?? realPath(folder);
@@ -236,7 +239,7 @@ export class WorkDirs {
     });
   }
 
-  /** Throws E-UNTRUSTED for a directory that does not lie in one of them, links followed. */
+  /** Throws E-UNTRUSTED for a directory outside of them, with links resolved. */
   refuseOthers(workDir: string): void {
     this.missing();
     const place = realPath(workDir);
@@ -258,7 +261,7 @@ function realPath(name: string): string | undefined {
   }
 }
 
-/** A shard that this worker has a lease on, from its journal to its result. */
+/** A shard under lease, from its journal to its result. */
 class RunningShard {
   readonly lease: Lease;
   readonly job: Job;
@@ -274,8 +277,9 @@ class RunningShard {
   }
 
   /**
-   * Verifies it, before anything of it is done: the job comes from a queue, and the run from a directory, that others
-   * may be able to write to. Throws E-UNTRUSTED, E-CONFIG-FILE, and what reading the run and choosing its account throws.
+   * Verifies the shard before anything is done: the job comes from a queue, and the run from a
+   * directory, to which others may be able to write. Throws E-UNTRUSTED, E-CONFIG-FILE, and the errors
+   * of reading the run and resolving its account.
    */
   async open(): Promise<void> {
     const job = shardJob(this.job);
@@ -290,12 +294,12 @@ class RunningShard {
     this.#opened = { shard: job.shard, folder, signed, account: account! };
   }
 
-  /** It may be performed. */
+  /** Whether the shard was verified. */
   get isOpen(): boolean {
     return this.#opened !== undefined;
   }
 
-  /** It is to be given back to the queue. */
+  /** Whether the shard is to be returned to the queue. */
   get isGivenBack(): boolean {
     return this.#world.runtime.signal.aborted || this.#asked.signal.aborted;
   }
@@ -308,12 +312,12 @@ class RunningShard {
     return this.#progress && { worker: this.#world.worker, ...this.#progress() };
   }
 
-  /** Requests in flight may finish; then it is given back. */
+  /** Lets requests in flight finish, then returns the shard. */
   giveBack(): void {
     this.#asked.abort(interruptionError(new Error('the shard is given back to the queue')));
   }
 
-  /** Its result, at once where it was worked through before. Throws what stopped it. */
+  /** Processes the shard; returns an earlier result immediately. Throws the error that stopped it. */
   async perform(): Promise<ShardResult> {
     const opened = this.#opened!;
     const { shard, signed, account } = opened;
@@ -341,7 +345,7 @@ class RunningShard {
     );
   }
 
-  /** One that is not to be believed counts as none: the journal tells what is left to do. */
+  /** Ignores an untrusted result: the journal tells what is left to do. */
   #knownResult({ signed, shard }: OpenedShard): ShardResult | undefined {
     try {
       return signed.result(shard);
@@ -363,7 +367,7 @@ class RunningShard {
     };
   }
 
-  /** Before the run is closed: what comes after a crash here is a run whose every record is settled. */
+  /** Writes the result before the run is closed, so that after a crash the run has only committed records. */
   #note({ signed, shard }: OpenedShard, { done, error: _, ...outcome }: ShardOutcome): void {
     this.lease.assertHeld();
     const { worker, runtime } = this.#world;
@@ -373,22 +377,22 @@ class RunningShard {
 }
 
 /**
- * Puts copies in the place of the files that an earlier worker may have open. Should that one wake up
- * and write on, it writes into files that have no name any more. The journal does so by itself. A copy has a name
- * that nobody can have foreseen, and is not made where something is.
+ * Replaces files that an earlier worker may have open by copies, so that a worker that wakes up writes
+ * into files without a name. The journal does so itself. Copies have unpredictable names and never
+ * overwrite.
  */
 function detachFiles(folder: string, token: string): void {
   const copy = path.join(folder, `.own-${token}`);
   for (const name of readdirSync(folder)) {
     const file = path.join(folder, name);
-    if (name.startsWith('.own-')) rmSync(file, { force: true }); // of a worker that was killed here
+    if (name.startsWith('.own-')) rmSync(file, { force: true }); // left by a worker that was killed here
     if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
     copyFileSync(file, copy, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
     if (existsSync(file)) renameSync(copy, file);
   }
 }
 
-/** A shard whose job, run and place are verified. */
+/** A shard whose job, run and location are verified. */
 interface OpenedShard {
   readonly shard: Shard;
   readonly folder: WorkDirectory;
@@ -402,7 +406,7 @@ const notSigned = ({ run, shard }: ShardJob): EngagectlError =>
     fix: `engagectl fleet retry ${run}`,
   });
 
-/** It was there when the run was submitted. What it held may have been sent. */
+/** The directory existed at submission. Its records may have been sent. */
 const folderGone = (file: string, shard: Shard): EngagectlError =>
   new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
     why: 'what was sent was noted there, so nobody can tell what is left to do',

@@ -1,20 +1,20 @@
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../../errors.js';
 
-/** What a line `<checksum> <JSON>` holds. */
+/** The JSON of a line `<checksum> <JSON>`. */
 interface JournalLine {
-  /** From 1 on. */
+  /** Line number, 1-based. */
   readonly line: number;
-  /** Rises with each owner of the journal. */
+  /** Incremented by each owner of the journal. */
   readonly epoch: number;
-  /** Bytes of the file that were on the disk when the line was written. */
+  /** Bytes of the file that were synced when the line was written. */
   readonly synced: number;
   readonly entries: readonly JournalEntry[];
-  /** Of the first line: whose journal it is. */
+  /** In the first line: the run that the journal belongs to. */
   readonly about?: unknown;
 }
 
-/** How much of a journal the disk has, and the checksum of the last line of that. */
+/** How much of a journal was synced, and the checksum of the last synced line. */
 export interface FsyncMark {
   readonly bytes: number;
   readonly checksum: string;
@@ -29,23 +29,23 @@ interface ParseOptions {
 
 export interface ParsedJournal {
   readonly entries: readonly JournalEntry[];
-  /** The good lines at the beginning. */
+  /** The valid lines at the start. */
   readonly good: Buffer;
-  /** How many they are, and the checksum of the last one. */
+  /** Their number, and the checksum of the last one. */
   readonly lines: number;
   readonly last: string;
-  /** Of the last owner; 0 before the first. */
+  /** Epoch of the last owner; 0 before the first. */
   readonly epoch: number;
 }
 
-/** What comes before the first line. */
+/** Checksum before the first line. */
 export const noChecksum = '00000000';
 
-/** CRC-32, going on from another one. */
+/** Computes the CRC-32, continuing from a previous one. */
 export const checksum = (json: string | Buffer, before = noChecksum): string =>
   crc32(json, Number.parseInt(before, 16)).toString(16).padStart(8, '0');
 
-/** A line and its checksum, which covers the checksum of the line before. */
+/** Formats a line and its checksum, which also covers the previous line's. */
 export function formatLine(line: JournalLine, before: string): readonly [string, string] {
   const json = JSON.stringify(line);
   const sum = checksum(json, before);
@@ -53,8 +53,8 @@ export function formatLine(line: JournalLine, before: string): readonly [string,
 }
 
 /**
- * The good lines. Throws E-JOURNAL when one is damaged or missing that was on the disk, as the mark
- * or a later line knows, or when one was written by a version that knows more kinds of entries.
+ * Parses a journal. Throws E-JOURNAL if a line that was synced, according to the mark or a later line,
+ * is damaged or missing, or if a newer version wrote an unknown kind of entry.
  */
 export function parseJournal(
   content: Buffer,
@@ -86,13 +86,13 @@ export function parseJournal(
   return { entries, good: content.subarray(0, bytes), lines, last, epoch };
 }
 
-/** Whose journal it is, as its first line says where that is whole. */
+/** Returns the owner recorded in the first line, if that is valid. */
 export function readJournalHeader(content: Buffer): unknown {
   for (const { line } of linesOf(content)) return line?.about;
   return undefined;
 }
 
-/** The complete lines with their checksums; `line` is undefined where that does not fit. */
+/** Yields complete lines with their checksums; `line` is undefined if the checksum does not match. */
 function* linesOf(
   content: Buffer,
 ): Generator<{ line: JournalLine | undefined; sum: string; end: number }> {
@@ -128,15 +128,14 @@ const unknownKind = (file: string, line: number, { kind }: JournalEntry): Engage
     line,
   });
 
-/** What a journal says, in the order in which it became true. Its kind is one of a table. */
+/** A journal entry; its kind is a key of a table. */
 export interface JournalEntry {
   readonly kind: string;
 }
 
 /**
- * The kinds of entries of a journal: a name for each, and what an entry adds to what is known. A
- * new kind is a new line here; an older version that meets one refuses the journal, and loses
- * nothing.
+ * Reducers by kind of entry. To add a kind, add a member; an older version refuses a journal that
+ * contains it, and loses nothing.
  */
 type EntryReducers<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
 
@@ -147,10 +146,10 @@ export type EntryOf<Table> = {
     : never;
 }[keyof Table & string];
 
-/** A table whose entries a journal may hold. */
+/** The known kinds of entries. */
 export type KnownKinds<Entry extends JournalEntry> = Readonly<Record<Entry['kind'], unknown>>;
 
-/** Adds what the entries say to what is known. */
+/** Applies entries to a state. */
 export function replay<State>(
   table: EntryReducers<State>,
   entries: readonly JournalEntry[],

@@ -25,13 +25,13 @@ import {
 
 const syncData = promisify(fdatasync);
 
-/** The entries of a journal that is not open; none when there is no such file. Throws E-JOURNAL. */
+/** Reads the entries of a closed journal; empty if the file is missing. Throws E-JOURNAL. */
 export const readJournal = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
 ): readonly Entry[] => readEntries(path, kinds, unnamedOption).entries as readonly Entry[];
 
-/** Makes a journal without entries that says whose it is, and waits until the disk has it. */
+/** Creates and syncs an empty journal that names its owner. */
 export function createJournal(path: string, about?: unknown): ParsedJournal {
   const first = { line: 1, epoch: 0, synced: 0, entries: [], about };
   const [text, checksum] = formatLine(first, noChecksum);
@@ -42,12 +42,11 @@ export function createJournal(path: string, about?: unknown): ParsedJournal {
 }
 
 /**
- * An append-only file of lines; see journal-lines. What was written outlives the process, what was
- * synced a power cut as well. It may leave anything of the rest, which is dropped from its first
- * damaged line on when the file is opened. Other damage is refused: E-JOURNAL.
- *
- * It has one owner. Who opens it puts a new file in the old one's place, which begins an epoch. An
- * earlier owner that is still at work finds that before it writes or trusts a sync: E-RUN-LOCKED.
+ * Append-only file of checksummed lines (see journal-format). Written lines survive the process, synced
+ * ones a power cut. Unsynced lines may be lost partly: on opening, everything from the first damaged
+ * line is dropped. Other damage is refused: E-JOURNAL. A journal has one owner. Opening replaces the
+ * file, which starts a new epoch; an earlier owner that is still running notices before it writes or
+ * trusts a sync: E-RUN-LOCKED.
  */
 export class Journal<Entry extends JournalEntry> {
   readonly path: string;
@@ -63,8 +62,8 @@ export class Journal<Entry extends JournalEntry> {
   #failure: EngagectlError | undefined;
 
   /**
-   * Starts a journal, or goes on behind its last good line. One that was `made` just now is not read:
-   * it may name many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
+   * Opens a journal, or continues after its last valid line. A journal that was just created (`made`) is
+   * not read, since it may name many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
    */
   static open<Entry extends JournalEntry>(
     path: string,
@@ -83,8 +82,8 @@ export class Journal<Entry extends JournalEntry> {
   }
 
   /**
-   * The good lines are written anew: a disk that failed to write them says so once, and nothing
-   * more to who only syncs them a second time.
+   * The valid lines are rewritten: after a failed write, the disk reports the error once, and a second
+   * sync alone would succeed.
    */
   private constructor(path: string, found: ParsedJournal, option: OptionName) {
     this.path = path;
@@ -110,7 +109,10 @@ export class Journal<Entry extends JournalEntry> {
     this.#synced = this.#length;
   }
 
-  /** Throws E-FILE-WRITE, and again for all that follows: a torn line must stay the last one. */
+  /**
+   * Appends entries. Throws E-FILE-WRITE, and again on every later call: a torn line must stay the last
+   * one.
+   */
   write(...entries: readonly Entry[]): void {
     if (entries.length === 0) return;
     this.#guard(() => {
@@ -121,7 +123,7 @@ export class Journal<Entry extends JournalEntry> {
     });
   }
 
-  /** Resolves when all that was written is on the disk. One at a time. Throws like `write`. */
+  /** Resolves when everything written is synced. Serialized. Throws like `write`. */
   async sync(): Promise<void> {
     if (this.#failure) throw this.#failure;
     const length = this.#length;
@@ -137,7 +139,7 @@ export class Journal<Entry extends JournalEntry> {
     this.#synced = length;
   }
 
-  /** Writes and syncs. Throws E-FILE-WRITE; then nothing more may be done. */
+  /** Writes and syncs. Throws E-FILE-WRITE; nothing more may be done then. */
   async append(...entries: readonly Entry[]): Promise<void> {
     this.write(...entries);
     return this.sync();
@@ -198,13 +200,13 @@ const notWritten = (file: string, cause: unknown, option: OptionName): Engagectl
     cause,
   });
 
-/** Bytes of one of the two places; a disk writes as many at once. */
+/** Bytes of each of the two slots; a disk writes a sector at once. */
 const placeBytes = 512;
 
 /**
- * A small file beside a journal that says how much of it was synced: a cut of the journal cannot
- * hide what is gone. It is written in two places in turn, so that one of them is always whole, and
- * it is not synced: an older mark says less, and nothing wrong.
+ * A small file beside a journal that records how much of it was synced, so that truncation is detected.
+ * It is written to two slots in turn, so that one of them is always intact, and not synced: an older
+ * mark records less, and nothing wrong.
  */
 export class FsyncMarkFile {
   readonly #file: number;
@@ -216,7 +218,7 @@ export class FsyncMarkFile {
 
   static isThere = (journal: string): boolean => existsSync(fileOf(journal));
 
-  /** What it says; undefined when it is missing, or damaged in both places. */
+  /** Returns the mark; undefined if it is missing, or damaged in both slots. */
   static read(journal: string): FsyncMark | undefined {
     if (!FsyncMarkFile.isThere(journal)) return undefined;
     const content = readFileSync(fileOf(journal));
@@ -252,8 +254,8 @@ function parseMark(content: Buffer, at: number): FsyncMark[] {
 }
 
 /**
- * Commits what was noted, one commit after the other. Who asks for one while another is under way
- * shares the next, which holds all that is noted until it begins. After one that failed, all fail.
+ * Group commit: commits what was noted, one commit at a time. Requests during a commit share the next
+ * one, which covers everything noted until it starts. After a failed commit, all fail.
  */
 export class GroupCommit {
   readonly #commit: () => Promise<void>;
@@ -264,7 +266,7 @@ export class GroupCommit {
     this.#commit = commit;
   }
 
-  /** Resolves when all that was noted so far is committed. */
+  /** Resolves when everything noted so far is committed. */
   async commit(): Promise<void> {
     this.#next ??= this.#after(this.#running);
     return this.#next;

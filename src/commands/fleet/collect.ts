@@ -43,7 +43,7 @@ export const collect: CommandSpec<CollectFlags> = {
   run: collectResults,
 };
 
-/** `fleet collect`: one summary, one rejects file, the files of an export. */
+/** `fleet collect`: one summary, one rejects file, and the files of an export. */
 async function collectResults(call: Invocation<CollectFlags>): Promise<void> {
   await withQueue(call, async (store) => collectRun(await findNamedRun(store, call), call));
 }
@@ -121,7 +121,7 @@ const reportedShard = ({ figures, ...result }: ShardResult): ReportedShard => ({
   throttled: figures['throttled'] ?? 0,
 });
 
-/** Throws E-RUN-UNFINISHED where a shard has no result. */
+/** Throws E-RUN-UNFINISHED if a shard has no result. */
 function resultsOf({ run, signed }: FoundRun): ShardResult[] {
   const results = signed.results();
   const missing = run.shards - results.length;
@@ -148,7 +148,7 @@ async function oneRejectsFile(
   return count === 0 ? null : target;
 }
 
-/** Puts the slices of an export together; returns the name that was given for it. Throws E-USAGE, E-OUTPUT-EXISTS. */
+/** Joins the slices of an export; returns the output name. Throws E-USAGE, E-OUTPUT-EXISTS. */
 async function joinExport(
   { run, signed }: FoundRun,
   results: readonly ShardResult[],
@@ -157,7 +157,7 @@ async function joinExport(
   const { mergeShardOutputs } = await import('../../jobs/export/merge-shards.js');
   const { flags: asked } = await parseNestedCommand(run.argv, { program, runtime });
   const today = { zone: timeZone(run.timezone ?? 'UTC'), now: runtime.now() };
-  // The name that is given now says the format, else what was asked for.
+  // The name given now decides the format, then the submitted one.
   const { format: _, ...how } = asked;
   const [template, wanted] =
     flags.output === undefined
@@ -182,7 +182,7 @@ async function joinExport(
   return template;
 }
 
-/** Throws E-FILE-READ where one is gone. */
+/** Throws E-FILE-READ if a slice is missing. */
 function slicesByFile(
   signed: SignedRun,
   results: readonly ShardResult[],

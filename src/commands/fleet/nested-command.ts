@@ -6,7 +6,7 @@ import type { FleetCommand } from '../../fleet/fleet-run.js';
 import type { ExportFlags } from '../flags/output-flags.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
-/** What a fleet can run. */
+/** Commands that a fleet can run. */
 const specs: Readonly<Record<FleetCommand, () => Promise<{ readonly command: CommandSpec }>>> = {
   upload: async () => import('../upload.js'),
   subscribe: async () => import('../subscribe.js'),
@@ -22,14 +22,14 @@ export type NestedFlags = Partial<WriteFlags> &
     readonly changed?: true;
   };
 
-/** A command line within one of `fleet`. */
+/** A command line inside a `fleet` command. */
 export interface NestedCommand {
   readonly name: FleetCommand;
   readonly flags: NestedFlags;
   readonly files: readonly string[];
 }
 
-/** Reads it as the command itself would. Throws E-USAGE and what commander refuses. */
+/** Parses it as the command itself would. Throws E-USAGE and commander's errors. */
 export async function parseNestedCommand(
   [name = '', ...words]: readonly string[],
   { program, runtime }: Pick<Invocation, 'program' | 'runtime'>,

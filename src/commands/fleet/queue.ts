@@ -20,14 +20,14 @@ export const queueOption = [
 ] as const satisfies OptionRow;
 type QueueFlag = FlagsOf<readonly [typeof queueOption]>;
 
-/** Of commands that name a run. */
+/** Options of commands that name a run. */
 export const runOptions = [
   ['--work-dir <dir>', 'work directory of the run, if the queue has lost it'],
   queueOption,
 ] as const satisfies OptionTable;
 export type RunFlags = FlagsOf<typeof runOptions>;
 
-/** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
+/** Opens the store named by flag or environment. Throws E-USAGE, E-CONFIG. */
 async function openQueue(
   { flags, runtime, settings }: Invocation<QueueFlag>,
   how: StoreOptions,
@@ -48,7 +48,7 @@ async function openQueue(
   return openQueueStore(url, how);
 }
 
-/** What comes of some work with a store, which is closed then. */
+/** Runs work with a store, then closes it. */
 export async function withQueue<T>(
   call: Invocation<QueueFlag>,
   use: (store: QueueStore) => Promise<T>,
@@ -62,7 +62,7 @@ export async function withQueue<T>(
   }
 }
 
-/** The run that the first operand names. Throws what `findRun` and `accountOfRun` do. */
+/** Finds the run named by the first operand. Throws the errors of `findRun` and `accountOfRun`. */
 export async function findNamedRun(
   store: QueueStore,
   { operands: [id = ''], flags: { workDir }, runtime, settings }: Invocation<RunFlags>,
@@ -80,7 +80,7 @@ export async function findNamedRun(
   });
 }
 
-/** A run names a config profile and a region, if any; all else is this machine's. */
+/** Settings of this machine with the run's config profile and region, if any. */
 export function settingsOfRun(
   { profile, region, timezone }: RunAccount,
   settings: GlobalOptions,
@@ -97,8 +97,8 @@ export function settingsOfRun(
 }
 
 /**
- * The account that a run says it is for, as this machine has it, and the key that the run must be signed
- * with. Throws E-RUN-CHANGED where this machine has another account, and what choosing one throws.
+ * Resolves the account of a run on this machine, and the key that must have signed the run. Throws
+ * E-RUN-CHANGED if this machine has another account, and the errors of resolving one.
  */
 export async function accountOfRun(
   { accountId, host }: RunAccount,
@@ -120,7 +120,7 @@ export async function accountOfRun(
   });
 }
 
-/** The embedded service has another port every time. */
+/** The port of the embedded service differs each time. */
 const hostOf = ({ region, baseUrl }: Account): string =>
   region === localRegion ? localRegion : new URL(baseUrl).host;
 
@@ -226,7 +226,7 @@ async function retryRun(call: Invocation<RunFlags>): Promise<void> {
   });
 }
 
-/** `fleet budget`: of the account that the global options name. */
+/** `fleet budget`, for the account that the global options select. */
 async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const [text = ''] = operands;

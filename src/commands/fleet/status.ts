@@ -35,7 +35,7 @@ export const status: CommandSpec<StatusFlags> = {
   run: showStatus,
 };
 
-/** Milliseconds between two looks. */
+/** Milliseconds between updates. */
 const lookEvery = 1000;
 
 /** `fleet status`. */
@@ -56,7 +56,7 @@ async function statusNow(store: QueueStore, known: FoundRun): Promise<RunStatus>
   return runStatus(store, known);
 }
 
-/** Looks until the run is over; that no worker is alive may change. Throws what it ended with. */
+/** Polls until the run is over; having no worker may be temporary. Throws the error that it ended with. */
 export async function watchRun(
   call: Invocation,
   store: QueueStore,
@@ -102,7 +102,7 @@ async function listRuns(
   printAnswer(settings(), runtime, { runs }, { text });
 }
 
-/** Throws what the command ends with. */
+/** Throws the error that the command ends with. */
 function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus): void {
   if (errorId === null) return;
   if (state === 'running') {
@@ -122,19 +122,22 @@ function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus
   });
 }
 
-/** As much of a run as a table of it shows. */
+/** The members of a status that a table shows. */
 export type FleetSnapshot = Pick<
   RunStatus,
   'run' | 'command' | 'state' | 'shards' | 'counts' | 'workers' | 'budget' | 'parts'
 >;
 
-/** Most shards that are shown at once. */
+/** Maximum number of shards displayed. */
 const mostShown = 30;
 
-/** Lines of a table besides its shards: two of figures, the heads, how many more there are, and where the cursor stands. */
+/**
+ * Lines of a table besides shards: two of figures, the header, the number of hidden shards, and the
+ * cursor line.
+ */
 const otherLines = 5;
 
-/** A table of a run: printed once, or drawn again and again where standard output is a terminal. */
+/** Table of a run: printed once, or redrawn on a terminal. */
 export function fleetTable(
   { quiet = false, json = false }: DisplaySettings,
   { stdout, env }: Pick<Runtime, 'stdout' | 'env'>,
@@ -153,7 +156,7 @@ export function fleetTable(
         last = line;
         return;
       }
-      // What is wider or higher than the terminal could not be drawn over.
+      // A table larger than the terminal could not be redrawn.
       const { rows = 24, columns = 80 } = stdout;
       const shown = Math.min(mostShown, Math.max(rows - otherLines, 1));
       const lines = tableOf(picture, shown).split('\n');
@@ -176,7 +179,7 @@ function headOf(picture: FleetSnapshot): readonly [shards: string, records: stri
   ];
 }
 
-/** Shards that run or failed come first: of many, the others are left out. */
+/** Running and failed shards come first; the rest is hidden if there are too many. */
 function tableOf(picture: FleetSnapshot, most: number): string {
   const order = ['failed', 'running', 'missing', 'cancelled', 'waiting', 'done'];
   const parts = picture.parts

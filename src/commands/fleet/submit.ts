@@ -53,7 +53,7 @@ export const submit: CommandSpec<SubmitFlags> = {
   run: submitRun,
 };
 
-/** `fleet submit`: the run's id on stdout. */
+/** `fleet submit`: prints the run id on stdout. */
 async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const within = await parseNestedCommand(operands, call);
@@ -91,7 +91,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   await withQueue(call, submitTo, { patiently: false, doubt: (text) => said.warn(text) });
 }
 
-/** When sent twice. */
+/** Whether the submitted records are not idempotent. */
 const isNotIdempotent = ({ name, flags }: NestedCommand, { files }: FleetRun): boolean =>
   name === 'demerge' ||
   (flags as { readonly type?: string }).type === 'event' ||
@@ -114,7 +114,7 @@ async function enqueueRun(
   stdout.write(`${id}\n`);
 }
 
-/** The workers ask nobody: who submits is asked. */
+/** Asks the submitting user, since workers never prompt. */
 async function confirm(
   { name, flags, files }: NestedCommand,
   { account }: AccountConnection,
@@ -122,7 +122,7 @@ async function confirm(
 ): Promise<void> {
   if (name === 'export-events' || flags.yes) return;
   if (name === 'demerge') {
-    // How many there are, nobody has counted: the workers tell duplicates.
+    // The number of identities is unknown: the workers remove duplicates.
     const about = { ...account, files, count: files.length, firstIdentities: [] };
     return confirmDemerge(about, { yes: false, inputIsStdin: true }, runtime);
   }
@@ -138,7 +138,7 @@ interface Planned {
   readonly runtime: Runtime;
 }
 
-/** What a fleet is to do, from a command line. Throws E-USAGE for what it cannot do. */
+/** Plans a run from a command line. Throws E-USAGE for what a fleet cannot do. */
 async function planShards(
   planned: Planned,
 ): Promise<Omit<FleetRun, 'run' | 'version' | 'workDir'>> {
@@ -183,7 +183,7 @@ function rangeOf(
   return parseDateRange({ from, to }, { zone, now: now() }, cliAdvice);
 }
 
-/** What has no meaning for parts that run anywhere, or cannot be put together again. */
+/** Refuses flags that make no sense for distributed shards, or whose output cannot be merged. */
 function refuse({ name, files, flags }: NestedCommand): void {
   const wrong = (
     [

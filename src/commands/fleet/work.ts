@@ -57,7 +57,7 @@ export const work: CommandSpec<WorkFlags> = {
   run: takeShards,
 };
 
-/** `fleet work`: returns when it was told to stop, or when all is drained. */
+/** `fleet work`: returns when stopped, or when the queue is drained. */
 async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { slots, lease, drain = false } = flags;
@@ -83,7 +83,7 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
   );
 }
 
-/** Absolute paths of the folders that flag or variable name. Throws E-USAGE where there is none. */
+/** Resolves the directories given by flag or variable. Throws E-USAGE if there is none. */
 function workDirsOf({ flags, runtime: { cwd, env } }: Invocation<WorkFlags>): readonly string[] {
   const named = flags.workDir ?? (env['ENGAGECTL_WORK_DIRS'] ?? '').split(path.delimiter);
   const folders = named.filter((folder) => folder !== '');
@@ -94,7 +94,7 @@ function workDirsOf({ flags, runtime: { cwd, env } }: Invocation<WorkFlags>): re
   });
 }
 
-/** The accounts of runs as this machine has them, and what performs their shards by the jobs of the commands. */
+/** Accounts of runs on this machine, with the function that processes their shards. */
 function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'>) {
   const refuseChanged = inputCheck(call.runtime);
   return async (of: RunAccount): Promise<ShardAccount> => {
@@ -116,7 +116,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
         runsFolder: () => path.join(part.folder, 'state', 'runs'),
       };
       const job = within.name === 'export-events' ? exportSlice : writeShard;
-      // The queue keeps why a shard failed, and `fleet status` shows it to others.
+      // The queue stores the reason of a failure, and `fleet status` shows it to others.
       const outcome = await job(within, part, world);
       return { ...outcome, error: maskError(outcome.error, settings) };
     };
@@ -124,7 +124,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
   };
 }
 
-/** Throws E-RUN-VERSION: whoever submitted it has read it, too. */
+/** Throws E-RUN-VERSION, since the submitter accepted the same command line. */
 function versionMismatch(cause: Error): never {
   throw new EngagectlError('E-RUN-VERSION', 'this worker does not understand the command', {
     why: cause.message,
@@ -166,7 +166,7 @@ async function exportSlice(
   const { exportEvents } = await import('../../jobs/export/export-events.js');
   const { compressedBy } = parseFileName(flags.output ?? '');
   const extension = `ndjson${compressedBy.toLowerCase()}`;
-  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for who collects
+  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for `fleet collect`
   const request = {
     ...asked,
     ...part.run.range!,
@@ -180,7 +180,7 @@ async function exportSlice(
   return outcomeOf(await exportEvents(request, world, hooksOf(part)));
 }
 
-/** What a job tells of a shard. */
+/** Reports a shard's progress and outcome. */
 const hooksOf = ({ begun, ended }: ShardTask): JobHooks<WriteResult | ExportResult> => ({
   begun: (progress) =>
     begun(() => {
@@ -190,7 +190,7 @@ const hooksOf = ({ begun, ended }: ShardTask): JobHooks<WriteResult | ExportResu
   history: true,
   ended: ({ result, history }) => {
     ended(outcomeOf(result, history));
-    return Promise.resolve(false); // the journal stays: it is what tells that there is nothing left to do
+    return Promise.resolve(false); // the journal stays: it proves that nothing is left to do
   },
 });
 
@@ -212,7 +212,7 @@ function outcomeOf(result: WriteResult | ExportResult, history?: HistoryFigures)
   return { done, exitCode, error, seconds, figures, rejectsFile, output };
 }
 
-/** A worker reads no other files than those that were signed with the run. Throws E-RUN-VERSION. */
+/** Refuses files that were not signed with the run. Throws E-RUN-VERSION. */
 function refuseOthers({ files, flags: { mapping } }: NestedCommand, run: FleetRun): void {
   const named = [...files, ...(mapping === undefined ? [] : [mapping])];
   const signed = signedInputs(run).map(({ file }) => file);
@@ -225,8 +225,8 @@ const signedInputs = ({ files, mapping }: FleetRun): readonly InputFile[] =>
   mapping ? [...files, mapping] : files;
 
 /**
- * Refuses inputs whose content is not what was submitted. A file is read once for all shards of this worker, and
- * once more when its size, its times or its place on the disk are others. Throws E-INPUT-CHANGED.
+ * Refuses inputs whose content differs from the submitted one. A file is read once for all shards of
+ * this worker, and again if its size, times or inode change. Throws E-INPUT-CHANGED.
  */
 function inputCheck({ signal }: Pick<Invocation['runtime'], 'signal'>) {
   const digests = new Map<string, Promise<string>>();
@@ -235,7 +235,7 @@ function inputCheck({ signal }: Pick<Invocation['runtime'], 'signal'>) {
     const known = digests.get(key) ?? contentDigest(file, signal);
     digests.set(key, known);
     return known.catch((error: unknown) => {
-      digests.delete(key); // nothing is known then
+      digests.delete(key); // the content is unknown then
       throw error;
     });
   };
