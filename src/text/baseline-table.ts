@@ -2,7 +2,7 @@ import { hashWords } from './record-hash.js';
 import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
-/** What `wasm/baseline-table.ts` exports. */
+/** Exports of `wasm/baseline-table.ts`. */
 interface EntryProgram {
   readonly memory: WasmMemory;
   readonly seenEntries: WasmNumber;
@@ -15,23 +15,23 @@ interface EntryProgram {
 
 const entryBytes = 4 * hashWords;
 const placeBytes = 12;
-/** Behind the others, for entries that are pushed on. */
+/** Extra places at the end for entries displaced by collisions. */
 const spare = 4096;
 
-/** With more places than entries, one is found sooner; many entries are to take little memory. */
+/** More places than entries shorten the search; many entries get fewer, to save memory. */
 const placesFor = (count: number): number =>
   Math.ceil(Math.max(1.1 * count, Math.min((3 / 2) * count, 4_000_000)));
 
 /**
- * Entries in memory, some 13 bytes of each, for `wasm/baseline-table.ts`. Where one lies stands for a part
- * of its key: two of five million keys may be taken for one, but never their records.
+ * Entries in memory, about 13 bytes each, in `wasm/baseline-table.ts`. The place of an entry stands for
+ * part of its key: of five million keys, two may be confused, but never their records.
  */
 export class BaselineTable {
   readonly #program = instantiateTextProgram() as EntryProgram;
-  /** Where entries lie that are given; behind the table. */
+  /** Address of the entries passed to a call; after the table. */
   readonly #given: number;
 
-  /** For so many entries. Throws E-WEBASSEMBLY. */
+  /** Creates a table for `count` entries. Throws E-WEBASSEMBLY. */
   constructor(count: number) {
     const places = placesFor(count);
     this.#given = roundUp(placeBytes * (places + spare));
@@ -39,7 +39,7 @@ export class BaselineTable {
     this.#program.beginEntries(0, places, spare);
   }
 
-  /** Some entries more, in the order of their keys. */
+  /** Adds entries in the order of their keys. */
   add(entries: Int32Array): void {
     this.#program.addEntries(this.#give(entries), entries.length / hashWords);
   }
@@ -73,7 +73,7 @@ export class BaselineTable {
     return this.#program.seenEntries.value;
   }
 
-  /** Its memory goes with it. */
+  /** Nothing to do: its memory is garbage-collected. */
   close(): void {}
 
   #give(entries: Int32Array): number {

@@ -1,36 +1,36 @@
 import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
-/** How a CSV marks its cells, in UTF-8 bytes. An empty marker is one that does not occur. */
+/** Markers of CSV cells as UTF-8 bytes. An empty marker never occurs. */
 export interface CsvDialect {
   readonly delimiter: Buffer;
   readonly quote: Buffer;
-  /** Within quotes it makes the next character an ordinary one. */
+  /** Makes the next character literal within quotes. */
   readonly escape: Buffer;
-  /** Begins a line that is no record. */
+  /** Starts a line that is not a record. */
   readonly comment: Buffer;
 }
 
-/** The most bytes of a marker, as in `wasm/csv-scanner.ts`. */
+/** Maximum bytes of a marker, as in `wasm/csv-scanner.ts`. */
 export const longestMarker = 1024;
 
-/** In place of a position: it lies beyond the text. */
+/** Position of an end that lies beyond the text. */
 export const BEYOND = -1;
 
-/** What is no record, though it should be one. */
+/** A record that could not be parsed. */
 export interface CsvParseError {
   readonly at: number;
   readonly line: number;
-  /** Cells that were found where their number is wrong, and where the record ends; or how it … */
+  /** Number of cells if it is wrong, or the violated quoting rule. */
   readonly what: number | string;
-  /** … breaks the rules of quoting, where, and how many lines below its first. */
+  /** End of the record, or position of the quoting error, and its line relative to the first. */
   readonly where: number;
   readonly lineEnds: number;
 }
 
-/** What a text holds. The tables are lent until the next text. */
+/** Records found in a text. The tables are valid until the next text. */
 interface CsvRecords {
-  /** Where the text was left, and on which physical line. */
+  /** Position and physical line at which scanning stopped. */
   readonly used: number;
   readonly line: number;
   readonly count: number;
@@ -43,20 +43,20 @@ interface CsvRecords {
 
 /** One record. */
 export interface CsvRecord {
-  /** Where the next one begins, or BEYOND. */
+  /** Start of the next record, or BEYOND. */
   readonly next: number;
   readonly end: number;
-  /** Its cells, and the bounds of those for which there is room. */
+  /** Number of cells, and the bounds of those that fit. */
   readonly width: number;
   readonly cells: Int32Array;
   /** Line ends within quotes. */
   readonly lineEnds: number;
-  /** Where its last cell starts: of a record whose end is BEYOND, the one that is not whole. */
+  /** Start of its last cell; if the end is BEYOND, of the incomplete one. */
   readonly lastCell: number;
   readonly fault: Pick<CsvParseError, 'what' | 'where'> | undefined;
 }
 
-/** The fault that has no end. */
+/** The parse error without an end. */
 export const openQuote = 'quote that is never closed';
 
 const quotingFaults = new Map([
@@ -65,21 +65,21 @@ const quotingFaults = new Map([
   [-4, openQuote],
 ]);
 
-/** Finds records of CSV and their cells: the grammar is in `wasm/csv-scanner.ts`, which does it. */
+/** Finds CSV records and their cells; implemented in `wasm/csv-scanner.ts`, which has the grammar. */
 export class CsvScanner {
   readonly #program: CsvProgram;
   readonly #markers: CsvDialect;
   readonly #recovers: boolean;
   #columns = 0;
 
-  /** `recovers`: records are also found behind a quote that is never closed, from the next line on. */
+  /** `recovers`: after a quote that is never closed, scanning resumes on the next line. */
   constructor(program: CsvProgram, markers: CsvDialect, { recovers = false } = {}) {
     this.#program = program;
     this.#markers = markers;
     this.#recovers = recovers;
   }
 
-  /** Takes up a text with so many cells in a record. `last`: nothing follows it. */
+  /** Starts a text with a number of cells per record. `last`: the input ends with it. */
   begin(text: Buffer, columns: number, last: boolean): void {
     const { code } = this.#program;
     const { delimiter, quote, escape, comment } = this.#markers;
@@ -98,7 +98,7 @@ export class CsvScanner {
     code.beginCut(text.length, columns, last, this.#recovers);
   }
 
-  /** Cuts its records, the first of which begins on this line, until the tables are full. */
+  /** Splits records, the first of which starts on line `firstLine`, until the tables are full. */
   cut(firstLine: number): CsvRecords {
     const { code } = this.#program;
     code.cut(firstLine);
@@ -119,7 +119,7 @@ export class CsvScanner {
     };
   }
 
-  /** Finds the one record at `start`, however wide; or the rest of one, from the start of one of its cells. */
+  /** Finds the record at `start`, however wide; with `isRest`, the rest of one from the start of a cell. */
   scan(start: number, { isRest = false } = {}): CsvRecord {
     const { code } = this.#program;
     const next = isRest ? code.scanCells(start) : code.scan(start);
@@ -137,7 +137,7 @@ export class CsvScanner {
   }
 }
 
-/** What `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts` export. Places come back signed. */
+/** Exports of `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts`. Addresses are signed. */
 interface CsvCode extends ShardExports, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
   readonly memory: WasmMemory;
 
@@ -159,7 +159,7 @@ interface CsvCode extends ShardExports, Record<Place | CutNumber | WrittenNumber
   readonly writtenKey: { value: number };
 }
 
-/** What `wasm/shard-finder.ts` exports. */
+/** Exports of `wasm/shard-finder.ts`. */
 export interface ShardExports {
   readonly memory: WasmMemory;
   setShards(count: number): void;
@@ -189,24 +189,24 @@ type Place = 'text' | 'lines' | 'bounds' | 'cells' | 'faults' | 'rows' | 'writte
 type CutNumber = 'cutCount' | 'faultCount' | 'cutAt' | 'cutLine' | 'scannedEnd' | 'width' | 'lineEnds' | 'faultAt' | 'unfinishedCell'; // prettier-ignore
 type WrittenNumber = 'writtenCount' | 'writtenRow' | 'writtenStart' | 'writtenEnd';
 
-/** How far behind what it reads and writes the program may touch its memory. */
+/** How far past its input and output the program may access memory. */
 const slack = 64;
 
 /**
- * An instance of the text program in which CSV is cut into cells and written as records. What was
- * cut last need not be copied there again to be written.
+ * An instance of the text program that splits CSV into cells and writes records. The text split last
+ * need not be copied again to be written.
  */
 export class CsvProgram {
   #code: CsvCode | undefined;
-  /** The bounds of cells that it holds with their text, if it does. */
+  /** Bounds of the cells that are loaded together with their text, if any. */
   cells: Int32Array | undefined;
 
-  /** It is made when it is first used. */
+  /** Instantiated on first use. */
   get code(): CsvCode {
     return (this.#code ??= instantiateTextProgram() as CsvCode);
   }
 
-  /** Copies a text there. */
+  /** Copies a text into memory. */
   load(text: Buffer): void {
     this.cells = undefined;
     const at = this.code.text.value;
@@ -214,7 +214,7 @@ export class CsvProgram {
     text.copy(this.bytes(at, text.length));
   }
 
-  /** Makes sure that it holds a text and these bounds of its cells. */
+  /** Ensures that a text and the bounds of its cells are loaded. */
   hold(text: Buffer, cells: Int32Array): void {
     if (this.cells === cells) return;
     this.load(text);
@@ -222,7 +222,7 @@ export class CsvProgram {
     this.cells = cells;
   }
 
-  /** Makes room up to this place. */
+  /** Grows the memory to this address. */
   reserve(end: number): void {
     reserve(this.code.memory, end + slack);
   }
@@ -231,7 +231,7 @@ export class CsvProgram {
     return Buffer.from(this.code.memory.buffer, at, length);
   }
 
-  /** All memory that may be used from there on. */
+  /** Memory from this address on. */
   restFrom(at: number): Buffer {
     return this.bytes(at, this.code.memory.buffer.byteLength - slack - at);
   }

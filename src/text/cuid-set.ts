@@ -1,12 +1,12 @@
 import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
-/** What `wasm/cuid-set.ts` exports. */
+/** Exports of `wasm/cuid-set.ts`. */
 interface SetProgram {
   readonly memory: WasmMemory;
   readonly cuidCount: WasmNumber;
   beginCuids(slots: number, low: number, high: number, factor: number): void;
-  // oxlint-disable-next-line max-params -- places in its memory
+  // oxlint-disable-next-line max-params -- addresses in its memory
   addCuids(
     count: number,
     bounds: number,
@@ -17,7 +17,7 @@ interface SetProgram {
   ): void;
 }
 
-/** Slots per cuid: what never grows is never there twice. Memory is taken as it is filled. */
+/** Slots per cuid of the open-addressing table, which never grows. Memory is committed as it is filled. */
 const room = 1.2;
 const slotBytes = 12;
 
@@ -29,34 +29,34 @@ export interface ByteRange {
 }
 const nothing: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 };
 
-/** Where a cuid was met before: as it is, or with other letters in upper case. */
+/** How a cuid occurred before: identical, or with different case. */
 export interface FoundDuplicate {
   readonly how: 'duplicate' | 'case-twin';
   readonly place: number;
 }
 
 /**
- * The cuids met so far, and a place of each: `most`, five million, and a block of input more in
- * 72 MB. They are put one by one and looked for together, so that the processor fetches many places
- * of that memory at once; see `wasm/cuid-set.ts`.
+ * Set of cuids with the position of each: up to `most` (five million) and one block of input, in 72 MB.
+ * Cuids are put one by one and looked up together, so that the CPU fetches many cache lines at once; see
+ * `wasm/cuid-set.ts`.
  */
 export class CuidSet {
   readonly most: number;
   readonly #program = instantiateTextProgram() as SetProgram;
-  /** Behind the table; where what belongs to the texts that were put begins. */
+  /** Size of the table, and start of the area after it. */
   readonly #table: number;
   #room = 0;
   #count = 0;
   #memory = Buffer.alloc(0);
   #bounds = new Uint32Array(0);
   #places = new Uint32Array(0);
-  /** Where most texts are, and where that was copied to. */
+  /** The buffer that contains most texts, and the address of its copy. */
   #area = nothing;
   #areaAt = 0;
-  /** Where the next of the others goes. */
+  /** Address for the next text outside of that buffer. */
   #next = 0;
 
-  /** `random` in [0, 1): the hashes have other keys in every run. Throws E-WEBASSEMBLY. */
+  /** `random` in [0, 1) keys the hashes, differently in each run. Throws E-WEBASSEMBLY. */
   constructor(random: () => number, most = 5_000_000) {
     this.most = most;
     const slots = Math.ceil(room * most);
@@ -70,7 +70,7 @@ export class CuidSet {
     return this.#program.cuidCount.value;
   }
 
-  /** Makes room for so many texts, most of which lie in an area; those that were put before are gone. */
+  /** Starts a block of `count` texts, most of which are in `area`. Discards the previous block. */
   begin(count: number, area: ByteRange): void {
     this.#room = count;
     this.#count = 0;
@@ -81,7 +81,7 @@ export class CuidSet {
     area.bytes.copy(this.#memory, this.#areaAt, area.start, area.end);
   }
 
-  /** A text, met at `place`, from 1 on. */
+  /** Adds a text to the block, found at `place`, 1-based. */
   put({ bytes, start, end }: ByteRange, place: number): void {
     const area = this.#area;
     const isThere = bytes === area.bytes && start >= area.start && end <= area.end;
@@ -101,8 +101,8 @@ export class CuidSet {
   }
 
   /**
-   * Adds what was put; calls back for each text that was there already, by its number. One that is
-   * the same stays with its first place, which is told; so is that of a twin.
+   * Adds the block to the set and calls back for each text that was already there, with its index. A
+   * duplicate or case variant is reported with the position of its first occurrence.
    */
   add(met: (index: number, met: FoundDuplicate) => void): void {
     const count = this.#count;
@@ -116,19 +116,19 @@ export class CuidSet {
     }
   }
 
-  /** A text that was put. */
+  /** Returns a text of the block. */
   textOf(index: number): string {
     return this.#memory.toString('utf8', this.#bounds[2 * index], this.#bounds[2 * index + 1]);
   }
 
-  /** What belongs to the texts: bounds, places, where they were met first and how, and what is of use meanwhile. */
+  /** Addresses of the per-text arrays: bounds, places, first places, kinds of matches, and scratch space. */
   #parts() {
     const [from, count] = [this.#table, this.#room];
     const tags = from + 16 * count;
     return [from, from + 8 * count, from + 12 * count, tags + slotBytes * count, tags] as const;
   }
 
-  /** Makes room for so many bytes of text more. */
+  /** Reserves memory for this many more bytes of text. */
   #reserve(length: number): void {
     const { memory } = this.#program;
     const texts = this.#next + length - this.#areaAt;
@@ -140,7 +140,7 @@ export class CuidSet {
   }
 }
 
-/** Numbers of four bytes: two bounds, place, first place, three tags; and how. */
+/** 32-bit numbers per text: two bounds, place, first place, three tags; and one byte for the kind. */
 const perText = 4 * 7 + 1;
 const fewestBytes = 65_536;
 

@@ -2,7 +2,7 @@ import { instantiateTextProgram } from './wasm-program.js';
 import type { RecordPage } from './page-scanner.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
-/** What `wasm/index.ts` exports for it; places and columns are numbers. */
+/** Exports of `wasm/index.ts`; addresses and columns are numbers. */
 interface Program {
   readonly memory: WasmMemory;
   readonly flattened: WasmNumber;
@@ -27,19 +27,22 @@ interface Program {
 }
 
 interface FlattenerOptions {
-  /** Columns that are asked for, in which objects are written as JSON; else they are learnt. */
+  /**
+   * Fixed columns, in which objects are written as JSON; otherwise columns are collected from the
+   * records.
+   */
   readonly columns?: readonly string[] | undefined;
-  /** Whether cells that a spreadsheet would run get a leading `'`. */
+  /** Whether cells that a spreadsheet would run as a formula get a leading `'`. */
   readonly escapeFormulas: boolean;
 }
 
-/** Bytes of records that are flattened at a time: few enough for the cache of a CPU. */
+/** Bytes of records flattened at a time, sized for the CPU cache. */
 const chunkBytes = 1 << 18;
 
 /**
- * Flattens records into rows of a CSV. `profileData.City` is the column of the member City of
- * profileData; a dot or backslash of a name itself is written with a backslash before it, so
- * that two places never share a column. Done by `wasm/json-flattener.ts`.
+ * Flattens records into CSV rows. `profileData.City` is the column of the member City of profileData; a
+ * dot or backslash in a name is escaped with a backslash, so that two members never share a column.
+ * Implemented in `wasm/json-flattener.ts`.
  */
 export class JsonFlattener {
   readonly #program = instantiateTextProgram() as Program;
@@ -62,12 +65,12 @@ export class JsonFlattener {
     return this.#columns;
   }
 
-  /** How many there are so far. */
+  /** Number of columns so far. */
   get columnCount(): number {
     return this.#program.columnCount.value;
   }
 
-  /** Cells so far that a spreadsheet would run. */
+  /** Number of cells so far that a spreadsheet would run. */
   get formulas(): number {
     return this.#program.formulas.value;
   }
@@ -75,12 +78,12 @@ export class JsonFlattener {
     this.#program.setFormulas(count);
   }
 
-  /** Makes columns of all that the records of a page hold. */
+  /** Adds the columns of all records of a page. */
   learn(page: RecordPage): void {
     for (const count of this.#parts(page)) this.#program.learn(count);
   }
 
-  /** The rows of a page, some at a time, which are good until the next ones are asked for. */
+  /** Yields the rows of a page in chunks; each is valid until the next is requested. */
   *rows(page: RecordPage): Generator<Buffer> {
     const program = this.#program;
     for (const count of this.#parts(page)) {
@@ -91,7 +94,7 @@ export class JsonFlattener {
     }
   }
 
-  /** Takes up the records of a page, some at a time; how many. */
+  /** Loads the records of a page in chunks; yields the number of records. */
   *#parts({ bytes, bounds, count }: RecordPage): Generator<number> {
     for (let from = 0; from < count;) {
       const start = bounds[2 * from]!;
@@ -133,14 +136,14 @@ export class JsonFlattener {
     return parent === program.rootPlace.value ? part : `${this.#nameOf(parent)}.${part}`;
   }
 
-  /** All of the memory; made anew when it has grown. */
+  /** View of the whole memory, renewed when it has grown. */
   #view(): Buffer {
     if (this.#memory.length === 0) this.#memory = Buffer.from(this.#program.memory.buffer);
     return this.#memory;
   }
 }
 
-/** The names of a dotted path. */
+/** Splits a dotted path into names. */
 function namesOf(column: string): string[] {
   const names = [''];
   for (const [part] of column.matchAll(/\\.|./gsu)) {

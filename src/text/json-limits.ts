@@ -1,6 +1,6 @@
-/** What a JSON text may come to before anybody makes values of it. */
+/** Limits of a JSON text, checked before it is parsed. */
 export interface JsonLimits {
-  /** Objects and arrays within each other. */
+  /** Nesting of objects and arrays. */
   readonly depth: number;
   readonly values: number;
 }
@@ -14,19 +14,19 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 
 /**
- * Counts depth and values of a JSON text while it arrives, without building anything: `JSON.parse` takes a hundred bytes of
- * memory for each pair of brackets. Whether it is JSON is not looked at.
+ * Counts depth and values of a JSON text as it arrives, without building anything: `JSON.parse` needs a
+ * hundred bytes of memory per pair of brackets. Does not validate the text.
  */
 export class JsonSize {
-  /** The deepest so far. */
+  /** Maximum depth so far. */
   depth = 0;
-  /** At least as many as there are. */
+  /** Number of values, at least 1. */
   values = 1;
   #open = 0;
   #isInString = false;
   #isEscaped = false;
 
-  /** Counts the next bytes, up to one that is too deep; false when there is more than the limits allow. */
+  /** Counts the next bytes, up to the first that is too deep; false if a limit is exceeded. */
   fits(bytes: Buffer, limits: JsonLimits): boolean {
     let [open, values, isInString, isEscaped] = [
       this.#open,

@@ -4,7 +4,7 @@ import { JsonSize } from './json-limits.js';
 import type { TextSlice } from './text-slice.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
-/** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
+/** Indexes of the results of `read` at the start of the memory, as 32-bit numbers. */
 const at = {
   start: 0,
   end: 1,
@@ -15,7 +15,7 @@ const at = {
   faultAt: 6,
   repeatEnd: 7,
 };
-/** Numbers of a member; its name, which is its key without escapes, lies in the program's memory. */
+/** Offsets in a member; its name, the unescaped key, is in the program's memory. */
 const member = {
   keyStart: 0,
   keyEnd: 1,
@@ -29,71 +29,71 @@ const memberNumbers = 7;
 
 const nothing = Buffer.alloc(0);
 
-/** What `wasm/json-parser.ts` exports. */
+/** Exports of `wasm/json-parser.ts`. */
 interface JsonProgram {
   readonly memory: WasmMemory;
-  /** Objects and arrays within each other; deeper texts are refused. */
+  /** Maximum nesting of objects and arrays; deeper texts are rejected. */
   readonly deepest: WasmNumber;
-  /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
+  /** Returns the address for a text of this many bytes, whose first byte has position `first`. */
   reserveJson(bytes: number, first: number): number;
-  /** Reads what was put there from `start` to `end`. */
+  /** Parses the loaded text from `start` to `end`. */
   readJson(start: number, end: number): void;
-  /** Writes what stands between these places of a string somewhere else, without escapes; returns where. */
+  /** Writes the unescaped content of a string to another address, and returns that. */
   unescape(start: number, end: number): number;
   readonly unescapedEnd: WasmNumber;
-  /** Whether half of a surrogate pair was escaped there. */
+  /** Whether the string contained an escaped half of a surrogate pair. */
   readonly hasHalf: WasmNumber;
 }
 
 /**
- * Checks one JSON text after the other against the full grammar (RFC 8259), in one pass over its
- * bytes and without building anything, and remembers where the topmost object's members lie.
- * One value is used again for every text. The work is done by `wasm/json-parser.ts`.
+ * Validates JSON texts one after the other against the full grammar (RFC 8259), in one pass over the
+ * bytes without building anything, and records the positions of the top-level object's members. The
+ * instance is reused for each text. Implemented in `wasm/json-parser.ts`.
  */
 export class JsonParser {
   bytes: Buffer = nothing;
-  /** The topmost value is `bytes[start, end)`, without the whitespace around it. */
+  /** The top-level value is `bytes[start, end)`, without surrounding whitespace. */
   start = 0;
   end = 0;
-  /** Number of members of the topmost object; 0 for anything else. */
+  /** Number of members of the top-level object; 0 for other values. */
   count = 0;
-  /** Whether any object has a key like $incr, which makes a profile diverge. */
+  /** Whether any object has a key like $incr, which makes a profile not idempotent. */
   hasOperator = false;
-  /** What is wrong with the text and the byte where; undefined when nothing is. */
+  /** Error and its byte position; undefined for a valid text. */
   fault: string | undefined;
   faultAt = 0;
-  /** Set with `fault` when the text is good JSON and only repeats a key. */
+  /** Set with `fault` if the text is valid JSON except for a repeated key. */
   repeatsKey = false;
 
   #program: JsonProgram | undefined;
-  /** Two views of its memory, which are empty once it has grown. */
+  /** Two views of its memory, which are detached when it grows. */
   #memory: Buffer = nothing;
   #numbers = new Int32Array(0);
   /** Index in `#numbers` of the first member. */
   #members = 0;
-  /** What the program has all of. */
+  /** The block that is loaded completely. */
   #loaded: Buffer | undefined;
 
-  /** Reads `bytes[start, end)`; false, with `fault` set, when it is not one JSON value. */
+  /** Parses `bytes[start, end)`; false, with `fault` set, if it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
     this.#load(bytes, start, end);
     this.#loaded = undefined;
     return this.#read(start, end);
   }
 
-  /** The same of a block that never changes, and from which more will be read: it is loaded once. */
+  /** The same for a part of a block that never changes and is loaded only once. */
   readFrom(block: Buffer, start: number, end: number): boolean {
     if (block !== this.#loaded) this.#load(block, 0, block.length);
     this.#loaded = block;
     return this.#read(start, end);
   }
 
-  /** First byte of the topmost value, which tells its kind. */
+  /** First byte of the top-level value, which determines its kind. */
   get kind(): number {
     return this.bytes[this.start]!;
   }
 
-  /** Member i: its key between the quotes is `bytes[keyStart(i), keyEnd(i))`, its value … */
+  /** Bounds of the key of member `index`, without quotes. */
   keyStart(index: number): number {
     return this.#numberOf(index, member.keyStart);
   }
@@ -110,14 +110,14 @@ export class JsonParser {
     return this.#numberOf(index, member.valueEnd);
   }
 
-  /** First byte of member i's value. */
+  /** First byte of the value of member `index`. */
   kindOf(index: number): number {
     return this.bytes[this.valueStart(index)]!;
   }
 
   /**
-   * Index of the topmost object's member of this name, or -1. `name` has a character for each byte
-   * of its UTF-8: any ASCII name as it is.
+   * Returns the index of the top-level member with this name, or -1. `name` has one character per UTF-8
+   * byte; ASCII names need no conversion.
    */
   find(name: string): number {
     const numbers = this.#numbers;
@@ -136,7 +136,7 @@ export class JsonParser {
     return true;
   }
 
-  /** Member i's text, in `into`; undefined when its value is no string. */
+  /** Returns the string value of member `index` in `into`; undefined if it is not a string. */
   stringAt(index: number, into: TextSlice): TextSlice | undefined {
     if (this.kindOf(index) !== jsonToken.quote) return undefined;
     const [start, end] = [this.valueStart(index) + 1, this.valueEnd(index) - 1];
@@ -144,14 +144,14 @@ export class JsonParser {
     return hasEscape ? this.unescaped(start, end, into) : into.of(this.bytes, start, end);
   }
 
-  /** What stands between these places of a string, without escapes, until the next text is read. */
+  /** Returns the unescaped part of a string; valid until the next text is parsed. */
   unescaped(start: number, end: number, into: TextSlice): TextSlice {
     const program = this.#program!;
     const from = program.unescape(start, end);
     return into.of(this.#memory, from, program.unescapedEnd.value, program.hasHalf.value === 1);
   }
 
-  /** Whether member i's value is null or "". */
+  /** Whether the value of member `index` is null or "". */
   isEmptyAt(index: number): boolean {
     const kind = this.kindOf(index);
     const length = this.valueEnd(index) - this.valueStart(index);
@@ -191,7 +191,7 @@ export class JsonParser {
     return false;
   }
 
-  /** Makes the views anew if the memory has grown. */
+  /** Renews the views if the memory has grown. */
   #refreshViews({ memory }: JsonProgram): void {
     if (this.#numbers.length > 0) return;
     this.#memory = Buffer.from(memory.buffer);
@@ -199,7 +199,7 @@ export class JsonParser {
   }
 }
 
-/** What `wasm/json-parser.ts` says to be wrong: something is missing, or … */
+/** Texts of the error codes of `wasm/json-parser.ts`: something is missing, or … */
 const missing = [
   '',
   'a value',
@@ -210,19 +210,19 @@ const missing = [
   'a comma or a closing bracket',
 ];
 const [inString, tooDeep, goesOn] = [7, 8, 9];
-/** … the text is good JSON, and only repeats a key. */
+/** … the text is valid JSON except for a repeated key. */
 export const duplicateKeyError = 10;
 
 interface Place {
   readonly faultAt: number;
-  /** Where the text ends. */
+  /** End of the text. */
   readonly limit: number;
-  /** Of a key that is repeated. */
+  /** End of a repeated key. */
   readonly keyEnd: number;
   readonly deepest: number;
 }
 
-/** What is wrong with a JSON text, to be read behind "JSON". */
+/** Describes the error of a JSON text, to follow the word "JSON". */
 function jsonErrorText(fault: number, bytes: Buffer, place: Place): string {
   const { faultAt, limit, keyEnd, deepest } = place;
   switch (fault) {
@@ -264,12 +264,13 @@ export const jsonToken = {
   n: 0x6e,
 } as const;
 
-/** What is nested deeper than a text may be is told by its place. */
+/** Depth has no limit here, since the parser reports it with its position. */
 const mostOfFile = { depth: Number.POSITIVE_INFINITY, values: 250_000 };
 
 /**
- * The value of a file's text. Not by JSON.parse alone: it takes the last of two equal keys in silence,
- * its errors quote the file, and know no lines. Throws an error of this id, with line and column.
+ * Parses the text of a file. Not with JSON.parse alone: it silently keeps the last of two equal keys,
+ * its errors quote the file, and it does not report lines. Throws an error of this id, with line and
+ * column.
  */
 export function parseStrictJson(
   text: string,

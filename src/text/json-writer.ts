@@ -1,23 +1,23 @@
-/** Up to so many bytes a loop beats a native copy. */
+/** Up to this many bytes, a loop is faster than a native copy. */
 const shortCopy = 128;
 const fewestBytes = 4096;
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** A growing stretch of bytes to which JSON is written. */
+/** A growing buffer to which JSON is written. */
 export class JsonWriter {
   bytes: Buffer = Buffer.alloc(0);
   length = 0;
   #string = { text: '', json: Buffer.from('""') };
   readonly #grow: (length: number) => Buffer;
 
-  /** `grow` makes its memory at least so long: what was written is in what it returns. */
+  /** `grow` enlarges the memory to a length and returns it with the content kept. */
   constructor(grow?: (length: number) => Buffer) {
     this.#grow = grow ?? ((length) => this.#copied(length));
   }
 
-  /** Makes room for `count` more bytes. */
+  /** Reserves `count` more bytes. */
   reserve(count: number): void {
     const needed = this.length + count;
     if (needed > this.bytes.length)
@@ -29,7 +29,7 @@ export class JsonWriter {
     this.bytes[this.length++] = value;
   }
 
-  /** Copies bytes as they are. */
+  /** Copies bytes. */
   raw(source: Uint8Array, start = 0, end = source.length): void {
     this.reserve(end - start);
     if (end - start > shortCopy) {
@@ -43,13 +43,13 @@ export class JsonWriter {
     this.length = to;
   }
 
-  /** Writes ASCII text as it is. */
+  /** Writes ASCII text unescaped. */
   ascii(text: string): void {
     this.reserve(text.length);
     this.length += this.bytes.write(text, this.length, 'latin1');
   }
 
-  /** Copies UTF-8 text as the content of a JSON string: escaped, without the quotes around it. */
+  /** Copies UTF-8 text as the content of a JSON string: escaped, without quotes. */
   escaped(source: Buffer, start: number, end: number): void {
     for (let at = start; at < end; at++) {
       const byte = source[at]!;
@@ -60,7 +60,7 @@ export class JsonWriter {
     this.raw(source, start, end);
   }
 
-  /** Writes text as a JSON string; the same text as the last time is at hand. */
+  /** Writes text as a JSON string; repeating the previous text is fast. */
   string(text: string): void {
     if (text !== this.#string.text)
       this.#string = { text, json: Buffer.from(JSON.stringify(text)) };

@@ -7,7 +7,7 @@ export type LosslessJson =
   | readonly LosslessJson[]
   | ReadonlyMap<string, LosslessJson>;
 
-/** A number as it was written. */
+/** A number as written. */
 export class LosslessNumber {
   readonly text: string;
 
@@ -15,7 +15,7 @@ export class LosslessNumber {
     this.text = text;
   }
 
-  /** One spelling of all numbers of this value: `1`, `1.0` and `10e-1` are `1e0`. */
+  /** One spelling for all numbers of equal value: `1`, `1.0` and `10e-1` are `1e0`. */
   get canonical(): string {
     const [, sign = '', whole = '', fraction = '', exponent = '0'] =
       /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(this.text) ?? [];
@@ -35,7 +35,7 @@ export const isList = (value: LosslessJson | undefined): value is readonly Lossl
 
 const tokens = /[\s]*("(?:[^"\\]|\\.)*"|[-\d.eE+]+|true|false|null|[{}[\],:])/y;
 
-/** Reads a valid JSON text. Of a key that is repeated the last value counts. */
+/** Parses a valid JSON text. The last of repeated keys counts. */
 export function parseLossless(text: string): LosslessJson {
   tokens.lastIndex = 0;
   return readValue(text, nextToken(text));
@@ -70,7 +70,7 @@ function readMembers(text: string): ReadonlyMap<string, LosslessJson> {
   const members = new Map<string, LosslessJson>();
   for (let token = nextToken(text); token !== '}'; token = nextToken(text)) {
     if (token === ',') continue;
-    nextToken(text); // the colon
+    nextToken(text); // skip the colon
     members.set(JSON.parse(token) as string, readValue(text, nextToken(text)));
   }
   return members;
@@ -84,7 +84,7 @@ function readElements(text: string): readonly LosslessJson[] {
   return elements;
 }
 
-/** The value's JSON text, numbers as they were written. */
+/** Formats the value as JSON, with numbers as written. */
 export function stringifyLossless(value: LosslessJson): string {
   if (value instanceof LosslessNumber) return value.text;
   if (isList(value)) return `[${value.map(stringifyLossless).join(',')}]`;
@@ -92,7 +92,7 @@ export function stringifyLossless(value: LosslessJson): string {
   return `{${[...value].map(([key, one]) => `${JSON.stringify(key)}:${stringifyLossless(one)}`).join(',')}}`;
 }
 
-/** The same text for equal values: members in the order of their keys, which `keyOf` may rewrite. */
+/** Returns the same text for equal values: members sorted by key, which `keyOf` may rewrite. */
 export function canonicalJson(value: LosslessJson, keyOf: (key: string) => string): string {
   if (value instanceof LosslessNumber) return value.canonical;
   if (isList(value)) return `[${value.map((one) => canonicalJson(one, keyOf)).join(',')}]`;

@@ -2,26 +2,26 @@ import { isUtf8 } from 'node:buffer';
 import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
-/** A body that is not one complete JSON object in UTF-8; the message says where and why. */
+/** A body that is not one complete JSON object in UTF-8; the message states position and cause. */
 export class PageSyntaxError extends Error {}
 
-/** The members of a page that matter, parsed; of any type, since nothing is checked here. */
+/** The relevant members of a page, parsed but not validated. */
 export interface PageMembers {
   status?: unknown;
   code?: unknown;
   error?: unknown;
   next_cursor?: unknown;
-  /** `array`: the page's records; `other`: something else stands in their place. */
+  /** `array`: the page has records; `other`: the member has another type. */
   records?: 'array' | 'other';
 }
 
 export interface ScannedPage extends RecordPage {
   readonly members: Readonly<PageMembers>;
-  /** XXH64 of all its records. */
+  /** XXH64 of all records. */
   readonly hash: () => bigint;
 }
 
-/** What `wasm/index.ts` exports for it; places of its memory, and positions in the page. */
+/** Exports of `wasm/index.ts`; addresses in its memory, and positions in the page. */
 interface Program {
   readonly memory: WasmMemory;
   readonly page: WasmNumber;
@@ -36,7 +36,7 @@ interface Program {
   readonly hashText: (start: number, end: number) => bigint;
 }
 
-/** What comes of `scanPage`. */
+/** Results of `scanPage`. */
 const came = { goesOn: 0, isFull: 1, ended: 2, wrong: 3, tooDeep: 4, noObject: 5 };
 
 const parsed = ['status', 'code', 'error', 'next_cursor'] as const;
@@ -44,21 +44,20 @@ const quote = 0x22;
 const colon = 0x3a;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
-/** How far behind the last byte the program may look. */
+/** How far past the last byte the program may read. */
 const slack = 64;
-/** Bytes of a page, which is in memory as a whole. */
+/** Maximum bytes of a page, which is in memory as a whole. */
 const largestPage = 64 * 1024 * 1024;
-/** Records of a page: at most 5000 are asked for. */
+/** Maximum records of a page; at most 5000 are requested. */
 const mostRecords = 100_000;
-/** Bytes of a member that is parsed. */
+/** Maximum bytes of a member that is parsed. */
 const longestMember = 64 * 1024;
 
 /**
- * Finds the records and the other members of a page in one pass over its bytes, whatever the
- * order of the keys and however the body is cut into chunks. Only bytes are looked at: the
- * numbers and strings of a record are never turned into values, so that nothing can change.
- * One scanner serves one page after the other and keeps its buffer, which is the memory of
- * `wasm/page-scanner.ts`.
+ * Finds the records and the other members of a page in one pass over its bytes, whatever the order of
+ * the keys and the chunks of the body. Numbers and strings of records are never parsed, so that nothing
+ * can change. A scanner is reused for each page and keeps its buffer, which is the memory of `wasm/page-
+ * scanner.ts`.
  */
 export class PageScanner {
   readonly #program = instantiateTextProgram() as Program;
@@ -68,13 +67,13 @@ export class PageScanner {
   #bounds = new Int32Array(2048);
   #count = 0;
   #members: PageMembers = {};
-  /** Where the member at hand begins, and its value; 0 while its key is not complete. */
+  /** Start of the current member and of its value; 0 until its key is complete. */
   #memberStart = 0;
   #valueStart = 0;
   #recordsStart = 0;
   #recordsEnd = 0;
 
-  /** Forgets the last page. `length` is the body's size in bytes, when known. */
+  /** Starts a new page. `length` is the body's size in bytes, if known. */
   reset(length = 0): void {
     this.#program.beginPage();
     this.#length = 0;
@@ -85,7 +84,7 @@ export class PageScanner {
     this.#reserve(length);
   }
 
-  /** Takes the next piece of the body. Throws PageSyntaxError soon behind the first byte that is wrong. */
+  /** Scans the next chunk of the body. Throws PageSyntaxError soon after the first invalid byte. */
   push(chunk: Buffer): void {
     this.#reserve(this.#length + chunk.length);
     this.#length += chunk.copy(this.#bytes, this.#length);
@@ -101,12 +100,12 @@ export class PageScanner {
     this.#finished = result === came.ended;
   }
 
-  /** Known soon after its last byte has been pushed, often long before the page ends. */
+  /** Known soon after its last byte, often long before the page ends. */
   get nextCursor(): unknown {
     return this.#members.next_cursor;
   }
 
-  /** The whole page; its buffer is this scanner's, and good until the next `reset`. */
+  /** Returns the whole page, in this scanner's buffer; valid until the next `reset`. */
   end(): ScannedPage {
     if (!this.#finished) throw new PageSyntaxError('the body ends too early');
     const bytes = this.#bytes.subarray(0, this.#length);
@@ -121,7 +120,7 @@ export class PageScanner {
     return hashText(page.value + start, page.value + end);
   }
 
-  /** Takes what the program has listed out of its memory. */
+  /** Copies the lists out of the program's memory. */
   #takeLists(): void {
     const { memory, marks, markCount, elements, elementCount } = this.#program;
     for (const mark of new Int32Array(memory.buffer, marks.value, markCount.value))
@@ -139,7 +138,7 @@ export class PageScanner {
     this.#program.emptyLists();
   }
 
-  /** Of the page itself: the colon behind a key, or what ends a value. */
+  /** Handles a token of the page object: the colon after a key, or the end of a value. */
   #take(mark: number): void {
     const bytes = this.#bytes;
     if (bytes[mark] === colon) this.#valueStart = mark + 1;
@@ -158,7 +157,7 @@ export class PageScanner {
   #addMember(key: string, end: number): void {
     const name = key === 'records' ? key : parsed.find((known) => known === key);
     if (name === undefined) return;
-    // Which of two would count is anybody's guess, and a wrong guess loses records.
+    // It is ambiguous which of two counts, and the wrong one loses records.
     if (this.#members[name] !== undefined) throw new PageSyntaxError(`"${name}" appears twice`);
     const bytes = this.#bytes;
     if (name !== 'records') {
@@ -174,7 +173,7 @@ export class PageScanner {
     this.#recordsEnd = end;
   }
 
-  /** Leaves only the elements of the records in `#bounds`. */
+  /** Keeps only the elements of the records in `#bounds`. */
   #recordCount(): number {
     const bounds = this.#bounds;
     let count = 0;
@@ -198,16 +197,16 @@ export class PageScanner {
         `the body exceeds ${largestPage} bytes: ask for fewer records with --batch-size`,
       );
     const { memory, page } = this.#program;
-    // Growing by doubling copies little.
+    // Doubling keeps the amount of copying low.
     reserve(memory, page.value + Math.max(length, Math.min(2 * room, largestPage), 65_536) + slack);
     const all = memory.buffer.byteLength - page.value - slack;
-    this.#bytes = Buffer.from(memory.buffer, page.value, all); // the old one has lost its memory
+    this.#bytes = Buffer.from(memory.buffer, page.value, all); // the old view is detached
   }
 }
 
 /**
- * The records of one page as byte ranges of the page's own buffer. A writer may overwrite
- * that buffer until its promise settles; the owner uses it again only after that.
+ * The records of one page as byte ranges of the page's buffer. A writer may overwrite the buffer until
+ * its promise settles; the owner reuses it only after that.
  */
 export interface RecordPage {
   readonly bytes: Buffer;

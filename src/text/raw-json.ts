@@ -3,14 +3,14 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 
-/** A member of an object, as it is written there. */
+/** A member of an object, as written. */
 interface Member {
   /** With its quotes. */
   readonly key: Buffer;
   readonly value: Buffer;
 }
 
-/** The members of one valid JSON object, for texts that are few or short. */
+/** Yields the members of a valid JSON object, for texts that are few or short. */
 export function* rawMembers(json: Buffer): Generator<Member> {
   let at = spaceEnd(json, spaceEnd(json, 0) + 1);
   while (json[at] === quote) {
@@ -24,8 +24,8 @@ export function* rawMembers(json: Buffer): Generator<Member> {
 }
 
 /**
- * The text of a member's value in one valid JSON object; undefined when there is no such member.
- * Of two members of that name the last counts, as for JSON.parse.
+ * Returns the text of a member's value in a valid JSON object; undefined if it is missing. The last of
+ * repeated members counts, as for JSON.parse.
  */
 export function rawMember(json: Buffer, name: string): Buffer | undefined {
   let found: Buffer | undefined;
@@ -35,7 +35,7 @@ export function rawMember(json: Buffer, name: string): Buffer | undefined {
   return found;
 }
 
-/** Behind the string, the bracket, comma or colon, the number or word, or the byte of space at `at`. */
+/** Returns the end of the token or whitespace byte at `at`. */
 function tokenEnd(json: Buffer, at: number): number {
   let end = at + 1;
   if (json[at] === quote) {
@@ -68,8 +68,8 @@ const isBare = new Uint8Array(256).fill(1, 0x21);
 for (const byte of Buffer.from('"{}[],:')) isBare[byte] = 0;
 
 /**
- * One valid JSON text indented by two spaces, for people. Only whitespace between tokens
- * changes: numbers, escapes and the order of keys stay as they are written.
+ * Indents a valid JSON text by two spaces. Only whitespace between tokens changes: numbers, escapes and
+ * key order are kept.
  */
 export function prettyPrintJson(json: Buffer): string {
   const parts: string[] = [];

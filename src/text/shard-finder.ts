@@ -2,11 +2,11 @@ import { CsvProgram, type ShardExports } from './csv-scanner.js';
 import { instantiateTextProgram } from './wasm-program.js';
 import { reserve } from '../wasm.js';
 
-/** Which cells of a row are its key. Each is a column, or -1. */
+/** Columns of a row's key; -1 if there is none. */
 export interface KeyCells {
-  /** The first of them that is not empty. */
+  /** The first one that is not empty counts. */
   readonly key: readonly [first: number, second: number];
-  /** What stands before it: a cell in lower case and a NUL; or, where that is empty or none, a text. */
+  /** Prefix of the key: a cell in lower case and a NUL; `ofEmpty` if the cell is empty or missing. */
   readonly before?: { readonly column: number; readonly ofEmpty: string };
 }
 
@@ -16,12 +16,12 @@ interface Cells {
   readonly bounds: Int32Array;
 }
 
-/** In place of a shard, of a row: only the record that is made of it tells. */
+/** Instead of a shard: only the record made of the row has the key. */
 export const UNKNOWN_SHARD = 0;
 
 const slack = 64;
 
-/** Which shard of so many, from 1 on, rows fall to by their keys (contract §9); see `wasm/shard-finder.ts`. */
+/** Finds the shards of rows by their keys, 1-based; see `wasm/shard-finder.ts` and docs/scale.md. */
 export class ShardFinder {
   readonly #count: number;
   readonly #code = instantiateTextProgram() as ShardExports;
@@ -32,7 +32,7 @@ export class ShardFinder {
     this.#code.setShards(count);
   }
 
-  /** Of rows of a text that have cells; lent until the next call. */
+  /** Shards of rows with cells; valid until the next call. */
   ofCells(text: Buffer, count: number, { program, header, bounds }: Cells, keys: KeyCells) {
     if (program) this.#csv = program;
     const csv = this.#csv;
@@ -47,7 +47,7 @@ export class ShardFinder {
     return csv.numbers(out, count);
   }
 
-  /** Of rows that are JSON texts, by the member of this name; lent until the next call. */
+  /** Shards of rows that are JSON texts, by the member with this name; valid until the next call. */
   ofTexts(text: Buffer, count: number, bounds: Int32Array, member: string): Int32Array {
     const name = Buffer.from(member);
     const boundsAt = 4 * count;

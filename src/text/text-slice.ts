@@ -2,14 +2,14 @@ const quote = 0x22;
 const nothing: Buffer = Buffer.alloc(0);
 
 /**
- * The content of a CSV cell or JSON string as plain UTF-8: `bytes[start, end)`, lent by whoever has
- * it. One value is used again for every cell.
+ * The content of a CSV cell or JSON string as plain UTF-8: `bytes[start, end)`, borrowed. The instance
+ * is reused for each cell.
  */
 export class TextSlice {
   bytes = nothing;
   start = 0;
   end = 0;
-  /** Set when a JSON string escaped half a surrogate pair, which UTF-8 cannot hold. */
+  /** Set if a JSON string contained an escaped half of a surrogate pair, which UTF-8 cannot represent. */
   broken = false;
   #undoubled = nothing;
 
@@ -21,7 +21,7 @@ export class TextSlice {
     return this;
   }
 
-  /** A cell's content; a negative end says that it holds doubled quotes (src/input/row-block.ts). */
+  /** Sets the content of a cell; a negative end means doubled quotes (src/input/row-block.ts). */
   ofCell(source: Buffer, start: number, end: number): this {
     return end < 0 ? this.#undouble(source, start, ~end) : this.of(source, start, end);
   }
@@ -50,7 +50,7 @@ export class TextSlice {
   }
 }
 
-/** Whether `bytes[start, end)` are those of `other`. */
+/** Whether `bytes[start, end)` equals `other`. */
 export function equalBytes(
   bytes: Uint8Array,
   start: number,

@@ -5,8 +5,8 @@ export { type WasmMemory } from '../wasm.js';
 export { type WasmNumber } from '../wasm.js';
 
 /**
- * Another instance of the program `wasm/index.ts`, with a memory of its own: what it exports. The
- * program is compiled at its first use. Throws E-WEBASSEMBLY.
+ * Returns the exports of a new instance of the program `wasm/index.ts`, with its own memory. The program
+ * is compiled on first use. Throws E-WEBASSEMBLY.
  */
 export function instantiateTextProgram(): unknown {
   return instantiate('text');
