@@ -62,8 +62,8 @@ describe.each(places)('a state folder %s', (_name, lay) => {
     const env = { ...accountAt('http://127.0.0.1:9', 'p'), ENGAGECTL_STATE_DIR: state };
     const argv = ['serve', '--port', '0', '--memory', '--tls'];
     const { code, stderr } = await world.run(argv, { env });
-    expect([code, stderr]).toEqual([9, expect.stringContaining(`E-FILE-WRITE: ${state}/local: `)]);
-    expect(stderr).toContain('fix: choose another folder: ENGAGECTL_STATE_DIR');
+    expect([code, stderr]).toEqual([9, expect.stringContaining(`certificate to ${state}/local`)]);
+    expect(stderr).toContain('fix: select another directory with ENGAGECTL_STATE_DIR');
   });
 
   it('as a config folder ends config set', async () => {

@@ -51,7 +51,7 @@ export async function writeTrustFile(
     const file = writeCertificate(cert, folder, `certificate-${new URL(url).port}.pem`);
     return { file, remove: () => rmSync(file, { force: true }) };
   } catch (error) {
-    throw new EngagectlError('E-FILE-WRITE', `Cannot write the certificate to ${folder}`, {
+    throw new EngagectlError('E-FILE-WRITE', `cannot write the certificate to ${folder}`, {
       why: (error as Error).message,
       fix: 'select another directory with ENGAGECTL_STATE_DIR, or pass --tls-cert and --tls-key',
       file: folder,
