@@ -11,20 +11,20 @@ import type { ActiveCall } from './active-call.js';
 import type { RouterConnection } from './connection.js';
 import type { CallFault } from './errors.js';
 
-/** A call that the app has asked for, until the router has answered. */
+/** A call requested by the app and not yet answered by the router. */
 interface Attempt {
   readonly request: ClientFrames['call'];
   isCancelled: boolean;
-  /** Before that the router can tell only of the attempt before it, which may be in the same words. */
+  /** Events received before the frame is sent belong to an earlier attempt, possibly with the same arguments. */
   isSent: boolean;
-  /** The router told of the call before it answered; undefined: not yet. */
+  /** Id from an event that arrived before the router's answer. */
   callId: string | undefined;
 }
 
 interface PlacementOptions {
   readonly env: Environment;
   readonly cuid: string;
-  readonly desk: () => ActiveCall;
+  readonly activeCall: () => ActiveCall;
   readonly connection: () => RouterConnection;
 }
 
@@ -32,7 +32,7 @@ interface PlacementOptions {
 export class CallPlacement {
   readonly #options: PlacementOptions;
   #attempt: Attempt | undefined;
-  /** The answer to an attempt never came, so the app was told that it failed: the call may exist. */
+  /** Attempt without an answer, reported as failed to the app; the call may exist at the router. */
   #abandoned: ClientFrames['call'] | undefined;
   #abandonedId: string | undefined;
 
@@ -44,7 +44,7 @@ export class CallPlacement {
     return this.#attempt !== undefined;
   }
 
-  /** Undefined: the call is placed. */
+  /** Places a call; returns undefined on success. */
   async place(request: ClientFrames['call']): Promise<CallFault | undefined> {
     const attempt: Attempt = { request, isCancelled: false, isSent: false, callId: undefined };
     this.#attempt = attempt;
@@ -55,14 +55,15 @@ export class CallPlacement {
     }
   }
 
-  /** The app hangs up: an attempt that the router does not know of yet is not made. */
+  /** Cancels an attempt that has not been sent to the router yet. */
   cancel(): void {
     if (this.#attempt !== undefined) this.#attempt.isCancelled = true;
   }
 
   /**
-   * The router tells of an outgoing call that is not the client's call. That of the attempt becomes it; one
-   * that was given up is hung up, and not told of; one of an earlier life of the app is told of, and no more.
+   * Returns whether to report an event of an outgoing call that is not the current call. The call of the
+   * pending attempt becomes the current call; an abandoned call is hung up and not reported; a call of an
+   * earlier session is only reported.
    */
   acceptsEvent(frame: RouterFrames['event']): boolean {
     if (frame.callId === this.#abandonedId) return false;
@@ -81,7 +82,7 @@ export class CallPlacement {
     return true;
   }
 
-  /** What can fail without the router. */
+  /** Checks the microphone, the connection and its latency. */
   async #prepare(attempt: Attempt): Promise<CallFault | undefined> {
     const { env, connection } = this.#options;
     if (!(await ensureMicrophone(env.device))) return { name: 'MIC_DENIED' };
@@ -89,7 +90,7 @@ export class CallPlacement {
     const { kind } = await connection().request('probe', {}, env.times.latency);
     if (kind === 'timeout') return { name: 'BAD_NETWORK' };
     if (kind === 'lost') return { name: 'NO_NETWORK' };
-    if (this.#options.desk().call !== undefined) return { name: 'CALL_IN_PROGRESS' };
+    if (this.#options.activeCall().call !== undefined) return { name: 'CALL_IN_PROGRESS' };
     if (!attempt.isCancelled) return undefined;
     return { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
   }
@@ -115,7 +116,7 @@ export class CallPlacement {
   }
 
   #begin(details: RouterFrames['event']['details']): void {
-    this.#options.desk().begin(details, CallDirection.Outgoing);
+    this.#options.activeCall().begin(details, CallDirection.Outgoing);
   }
 }
 

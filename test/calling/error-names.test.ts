@@ -189,6 +189,6 @@ it('says why there is no socket, where the platform does', async () => {
   const { error } = await initialize(ann, { url: 'http://127.0.0.1:1' });
   expect(error).toMatchObject({
     errorName: 'NO_NETWORK',
-    errorDescription: expect.stringContaining('could be opened: connect ECONNREFUSED'),
+    errorDescription: expect.stringContaining('Cannot open a socket to the router: connect ECONNREFUSED'),
   });
 });

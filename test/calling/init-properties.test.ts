@@ -138,6 +138,6 @@ it('looks on each platform for what belongs to it', () => {
 it('names the property that was probably meant', () => {
   const [finding] = lintInitProperties({ ...good, missedCallAction: {} }, 'android');
   expect(finding?.message).toBe(
-    'missedCallAction is not a known property: did you mean missedCallActions?',
+    'missedCallAction is not a known property; did you mean missedCallActions?',
   );
 });

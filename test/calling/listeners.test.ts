@@ -125,7 +125,7 @@ it.each([
   await client.initialize({ ...annProperties, nonsense: 1 } as never);
   tell(router, 'Missed');
   await until(() => router.seen.length === 1);
-  const told = ['Incoming call', 'nonsense is not a known', 'heard event'];
+  const told = ['Incoming call', 'nonsense is not a known', 'received event'];
   expect(told.filter((text) => lines.some((line) => line.includes(text)))).toEqual(
     told.slice(0, kinds),
   );

@@ -144,7 +144,7 @@ it('holds frames back until it has heard what waited at the router', async () =>
   await ann.client.call('bob_1', 'lunch');
   router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
   router.drop();
-  await until(() => ann.lines.join().includes('out of reach'));
+  await until(() => ann.lines.join().includes('cannot reach the router'));
   await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
   ann.client.hangup();
   await router.settled();
@@ -204,7 +204,7 @@ it('a socket that is lost again as soon as it is there keeps nobody waiting', as
     return { data: { session: 's', replay: 0, lastSeq: 0 } };
   });
   router.drop();
-  await until(() => ann.lines.join().includes('out of reach'));
+  await until(() => ann.lines.join().includes('cannot reach the router'));
   ann.client.hangup();
   await until(() => router.heard.filter(({ t }) => t === 'auth').length > 3);
   router.answer('auth', () => ({ data: { session: 's', replay: 0, lastSeq: 0 } }));
