@@ -28,6 +28,7 @@ interface ActiveCallOptions {
 export class ActiveCall {
   readonly #options: ActiveCallOptions;
   #call: LocalCall | undefined;
+  readonly #onceOver: (() => void)[] = [];
 
   constructor(options: ActiveCallOptions) {
     this.#options = options;
@@ -44,7 +45,7 @@ export class ActiveCall {
   receive(frame: RouterFrame): void {
     switch (frame.t) {
       case 'incoming':
-        return this.#ring(frame);
+        return void this.#ring(frame);
       case 'event':
         return this.#event(frame);
       case 'over':
@@ -76,11 +77,15 @@ export class ActiveCall {
   /** Stops media at once; the call ends when the router confirms it. */
   hangup(): void {
     const call = this.#call;
-    call?.media.close();
-    const connection = this.#options.connection();
-    // A call that is being placed has no id yet.
-    if (call === undefined) void connection.post('hangup', {}, () => this.#call === undefined);
-    else void connection.post('hangup', { callId: call.details.callId });
+    if (call === undefined) return;
+    call.media.close();
+    void this.#options.connection().post('hangup', { callId: call.details.callId });
+  }
+
+  /** Resolves when there is no call. */
+  async whenOver(): Promise<void> {
+    if (this.#call !== undefined)
+      await new Promise<void>((resolve) => this.#onceOver.push(resolve));
   }
 
   decline(callId: string, reasonCode?: DeclineCode): Promise<FrameAnswer> {
@@ -97,6 +102,17 @@ export class ActiveCall {
     this.#options.onOver();
   }
 
+  /** Ends the call locally with the event of a hangup: the client leaves before the router has confirmed it. */
+  abandon(): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    const { direction, details, isAnswered } = call;
+    const unanswered =
+      direction === CallDirection.Outgoing ? CallEvent.Cancelled : CallEvent.Declined;
+    this.#clear();
+    this.#fire(direction, isAnswered ? CallEvent.Ended : unanswered, details);
+  }
+
   /** Drops the call without an event; the router delivers its end after the next `initialize`. */
   discard(): void {
     this.#clear();
@@ -106,20 +122,27 @@ export class ActiveCall {
     return this.#call?.details.callId === callId;
   }
 
-  #ring({ callId, details, expiresAt }: RouterFrames['incoming']): void {
-    const { device, log, platform } = this.#options.env;
-    if (platform === 'android' && !device.notificationsEnabled()) {
+  /**
+   * Rings, unless the device declines. The call is current meanwhile: if it ends before the device has answered,
+   * it does not ring. The router decides who is busy, so it replaces any earlier call.
+   */
+  async #ring({ callId, details, expiresAt }: RouterFrames['incoming']): Promise<void> {
+    this.#clear();
+    this.begin(details, CallDirection.Incoming);
+    const { device, log } = this.#options.env;
+    if (!(await device.canNotify())) {
       log.info(`declined ${callId}: notifications are off`);
-      void this.decline(callId, declineCodes.notificationsDisabled);
-    } else if (device.pstnBusy()) {
+      this.#declineCurrent(callId, declineCodes.notificationsDisabled);
+    } else if (await device.isOnTelephone()) {
       log.info(`declined ${callId}: a telephone call is active`);
-      void this.decline(callId, declineCodes.busyOnPstn);
-    } else {
-      // The router decides who is busy, so the new call replaces any earlier one.
-      this.#clear();
-      this.begin(details, CallDirection.Incoming);
+      this.#declineCurrent(callId, declineCodes.busyOnPstn);
+    } else if (this.#isCurrent(callId)) {
       this.#options.listeners.ring({ callId, callDetails: details, expiresAt });
     }
+  }
+
+  #declineCurrent(callId: string, reasonCode: DeclineCode): void {
+    if (this.#isCurrent(callId)) void this.decline(callId, reasonCode);
   }
 
   #event(frame: RouterFrames['event']): void {
@@ -150,6 +173,8 @@ export class ActiveCall {
     this.#call?.media.close();
     this.#call = undefined;
     this.#options.listeners.stopRinging();
+    // Resolved after the listener of the last event has returned, which fires in the same turn.
+    for (const resolve of this.#onceOver.splice(0)) resolve();
   }
 
   #fire(direction: CallDirection, callEvent: CallEvent, callDetails: CallDetails): void {
@@ -217,7 +242,7 @@ class CallMedia {
         sendSignal: (payload) => !this.#isClosed && this.#events.signal(payload),
         onSignal: (handler) => this.#deliverTo(handler),
       });
-      if (this.#isClosed) session.close();
+      if (this.#isClosed) this.#closeSession(session);
       else this.#session = session;
       await session.connected;
       if (!this.#isClosed) this.#events.connected();
@@ -235,8 +260,17 @@ class CallMedia {
 
   close(): void {
     this.#isClosed = true;
-    this.#session?.close();
+    if (this.#session !== undefined) this.#closeSession(this.#session);
     this.#session = undefined;
+  }
+
+  /** Closes a session of the app's adapter. An error is logged, so that the call still ends. */
+  #closeSession(session: MediaSession): void {
+    try {
+      session.close();
+    } catch (error) {
+      this.#env.log.info(`closing the media failed: ${String(error)}`);
+    }
   }
 
   #deliverTo(handler: (payload: unknown) => void): void {

@@ -1,12 +1,6 @@
 import { CallingSession } from './session.js';
-import {
-  withDefaults,
-  expectLevel,
-  checkNotifications,
-  type Environment,
-  type SignedCallEnv,
-  type LogLevel,
-} from './environment.js';
+import { withDefaults, type Environment, type SignedCallEnv } from './environment.js';
+import { expectLevel, type LogLevel } from './logger.js';
 import { lintInitProperties, type InitProperties } from './init-properties.js';
 import {
   listenerNames,
@@ -15,14 +9,20 @@ import {
   type ListenerName,
   type ListenerPayloads,
 } from './listeners.js';
-import { failed, success, type CallFault, type SignedCallResponse } from './errors.js';
+import {
+  failed,
+  success,
+  type CallFault,
+  type ErrorName,
+  type SignedCallResponse,
+} from './errors.js';
 import type { CallProperties } from './call-request.js';
 import type { SignedCallState } from './active-call.js';
 
 /**
- * Places and receives calls between users, each identified by a cuid. Operational failures and invalid
- * values resolve with an error; programmer errors (an unknown listener, a callback that is not a function)
- * throw a TypeError. See docs/calling.md.
+ * Places and receives calls between users, each identified by a cuid. Methods that return a promise always resolve,
+ * with an error for failures and invalid values; the others throw a TypeError for programmer errors (an unknown
+ * listener, a callback that is not a function). Methods may be destructured. See docs/calling.md.
  */
 export class SignedCallClient {
   readonly SignedCallOnCallStatusChanged = listenerNames.SignedCallOnCallStatusChanged;
@@ -39,6 +39,7 @@ export class SignedCallClient {
 
   constructor(env: SignedCallEnv) {
     this.#env = withDefaults(env);
+    bindMethods(this);
   }
 
   /** Replaces the environment; it takes effect with the next `initialize`. */
@@ -141,12 +142,14 @@ export class SignedCallClient {
   }
 
   async #initialize(properties: InitProperties): Promise<SignedCallResponse> {
-    const fault =
-      this.#checkCore() ??
-      this.#checkProperties(properties) ??
-      (await checkNotifications(this.#env)) ??
-      (await this.#enter(properties));
-    return this.#response(fault);
+    return this.#response('INIT_CONFIG', async () => {
+      return (
+        this.#checkCore() ??
+        this.#checkProperties(properties) ??
+        (await this.#env.device.checkNotifications()) ??
+        (await this.#enter(properties))
+      );
+    });
   }
 
   #checkCore(): CallFault | undefined {
@@ -167,27 +170,40 @@ export class SignedCallClient {
 
   async #enter(properties: InitProperties): Promise<CallFault | undefined> {
     await this.#logoutDone();
-    if (this.#session?.isOf(this.#env, properties)) return await this.#session.reopen();
-    this.#session?.close();
-    this.#session = undefined;
+    if (this.#session?.isOf(this.#env, properties)) return await this.#session.reopen(properties);
+    await this.#replaceSession();
     const session = new CallingSession(this.#env, properties, this.#listeners);
     const fault = await session.open();
     if (fault === undefined) this.#session = session;
     return fault;
   }
 
-  /** Waits for the logout of the previous user, for at most the answer timeout. */
+  /** Waits for the logout of the previous user and the end of its call, for at most the answer timeout. */
   async #logoutDone(): Promise<void> {
     const leaving = this.#leaving;
     if (leaving === undefined) return;
-    const { clock, times } = this.#env;
-    const timeout = new Promise<void>((resolve) => {
-      const stop = clock.after(times.answer, resolve);
-      void leaving.done.finally(stop);
-    });
-    await Promise.race([leaving.done, timeout]);
-    leaving.session.close();
+    await this.#atMostAnswerTimeout(leaving.done);
+    leaving.session.abandon();
     this.#leaving = undefined;
+  }
+
+  /** Ends the call of a user who did not log out, and closes its session. */
+  async #replaceSession(): Promise<void> {
+    const session = this.#session;
+    if (session === undefined) return;
+    await this.#atMostAnswerTimeout(session.endCall());
+    session.abandon();
+    this.#session = undefined;
+  }
+
+  #atMostAnswerTimeout(work: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.#env.clock.after(this.#env.times.answer, resolve);
+      void work.finally(() => {
+        stop();
+        resolve();
+      });
+    });
   }
 
   #leave(): void {
@@ -208,13 +224,33 @@ export class SignedCallClient {
     act: (session: CallingSession) => Promise<CallFault | undefined>,
   ): Promise<SignedCallResponse> {
     const session = this.#session;
-    return this.#response(session === undefined ? { name: 'NOT_INITIALIZED' } : await act(session));
+    return this.#response('CALL_FAILED', async () =>
+      session === undefined ? { name: 'NOT_INITIALIZED' } : await act(session),
+    );
   }
 
-  #response(fault: CallFault | undefined): SignedCallResponse {
+  /** Converts the result of an operation to a response; an unexpected error becomes a fault of this name. */
+  async #response(
+    unexpected: ErrorName,
+    run: () => Promise<CallFault | undefined>,
+  ): Promise<SignedCallResponse> {
+    const fault = await run().catch((error: unknown) => ({
+      name: unexpected,
+      detail: error instanceof Error ? error.message : String(error),
+    }));
     if (fault === undefined) return success;
     const response = failed(fault, this.#env.platform);
-    this.#env.log.info(`${fault.name}: ${response.error?.errorDescription}`);
+    this.#env.log.info(`${fault.name}: ${response.error.errorDescription}`);
     return response;
+  }
+}
+
+/** Binds all methods, so that they work when destructured. */
+function bindMethods(client: SignedCallClient): void {
+  const methods = client as unknown as Record<string, unknown>;
+  for (const name of Object.getOwnPropertyNames(SignedCallClient.prototype)) {
+    const method = Object.getOwnPropertyDescriptor(SignedCallClient.prototype, name)
+      ?.value as unknown;
+    if (typeof method === 'function' && name !== 'constructor') methods[name] = method.bind(client);
   }
 }

@@ -19,7 +19,7 @@ type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
 interface ConnectionOptions {
   readonly env: Environment;
   /** Evaluated for each socket. */
-  readonly identity: () => Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey'>;
+  readonly identity: () => Promise<Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey'>>;
   /** Shared secret that client and router prove to each other. It is never sent. */
   readonly apiKey: string;
   readonly receiver: ConnectionReceiver;
@@ -95,6 +95,15 @@ export class RouterConnection {
     return posted;
   }
 
+  /**
+   * Resolves when the client is connected and all replayed frames have arrived, because they may make the
+   * frame that waits for this superfluous. Also resolves when the connection is closed.
+   */
+  whenUp(): Promise<void> {
+    if (this.#isClosed || (this.isUp && this.#toReplay === 0)) return Promise.resolve();
+    return new Promise((resolve) => this.#onceUp.push(resolve));
+  }
+
   /** Resolves when all posted frames have been answered. */
   async idle(): Promise<void> {
     while (this.#posted.size > 0) await Promise.all(this.#posted);
@@ -106,7 +115,7 @@ export class RouterConnection {
     isWanted: () => boolean,
   ): Promise<FrameAnswer> {
     for (;;) {
-      await this.#up();
+      await this.whenUp();
       if (this.#isClosed) return { kind: 'lost' };
       if (!isWanted()) return { kind: 'ok' };
       const link = this.#link;
@@ -130,15 +139,6 @@ export class RouterConnection {
     this.#release();
   }
 
-  /**
-   * Resolves when the client is connected and all replayed frames have arrived, because they may make the
-   * frame that waits for this superfluous. Also resolves when the connection is closed.
-   */
-  #up(): Promise<void> {
-    if (this.#isClosed || (this.isUp && this.#toReplay === 0)) return Promise.resolve();
-    return new Promise((resolve) => this.#onceUp.push(resolve));
-  }
-
   #release(): void {
     const waiting = this.#onceUp;
     this.#onceUp = [];
@@ -157,7 +157,7 @@ export class RouterConnection {
       link.drop();
       return challenge;
     }
-    const identity = this.#identity();
+    const identity = await this.#identity();
     const proof = clientProof(this.#apiKey, identity, challenge);
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
     const answer = await link.request('auth', { ...identity, proof, ...lastSeq });
@@ -190,12 +190,21 @@ export class RouterConnection {
     if (frame.seq > (this.#lastSeq ?? 0)) {
       this.#env.log.verbose(`received ${frame.t}`);
       this.#lastSeq = frame.seq;
-      this.#receiver.receive(frame);
+      this.#deliver(frame);
     }
     link.notify('seen', { seq: frame.seq });
     if (this.#toReplay === 0) return;
     this.#toReplay -= 1;
     if (this.#toReplay === 0) this.#release();
+  }
+
+  /** Delivers a frame. An error is logged, so that the frame is acknowledged and later ones are still received. */
+  #deliver(frame: RouterFrame): void {
+    try {
+      this.#receiver.receive(frame);
+    } catch (error) {
+      this.#env.log.info(`handling the frame ${frame.t} failed: ${String(error)}`);
+    }
   }
 
   #disconnected(link: FrameSocket, code: number | undefined): void {

@@ -2,6 +2,7 @@ import type { ErrorName } from './errors.js';
 
 export type CuidRule =
   | 'required'
+  | 'type'
   | 'length'
   | 'first-character'
   | 'alphabet'
@@ -22,8 +23,9 @@ export interface CuidFinding {
  * user and device is not checked.
  */
 export function validateCuid(cuid: unknown): readonly CuidFinding[] {
-  if (typeof cuid !== 'string' || cuid === '')
-    return [error('required', 'CUID_MISSING', 'is missing: expected a non-empty string')];
+  if (cuid !== undefined && cuid !== null && typeof cuid !== 'string')
+    return [error('type', 'CUID_INVALID', `must be a string, not a ${typeof cuid}`)];
+  if (!cuid) return [error('required', 'CUID_MISSING', 'is missing: expected a non-empty string')];
   const errors = errorsOf(cuid);
   return errors.length > 0 ? errors : warningsOf(cuid);
 }

@@ -1,5 +1,7 @@
-import type { ErrorName, CallFault } from './errors.js';
-import type { Platform, CallDetails, MissedCallActions } from './protocol.js';
+import { Device, devicePresets, type DeviceCapabilities } from './device.js';
+import { Logger } from './logger.js';
+import type { ErrorName } from './errors.js';
+import type { Platform } from './protocol.js';
 
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 export interface SignedCallEnv {
@@ -53,10 +55,13 @@ const defaultTimes: ClientTimes = {
 };
 
 /** Environment with all defaults applied. */
-export interface Environment extends Required<Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log'>> {
+export interface Environment extends Required<
+  Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log' | 'device'>
+> {
   readonly core: NonNullable<SignedCallEnv['core']> | undefined;
   readonly WebSocket: SocketClass | undefined;
   readonly log: Logger;
+  readonly device: Device;
   readonly times: ClientTimes;
   /** Returns a random hexadecimal string that is used only once. */
   readonly nonce: () => string;
@@ -64,18 +69,19 @@ export interface Environment extends Required<Omit<SignedCallEnv, 'core' | 'WebS
 
 export function withDefaults(env: SignedCallEnv): Environment {
   const { platform = 'android', random = Math.random } = env;
+  // oxlint-disable-next-line no-console -- app developers look for log lines there
+  const log = new Logger(env.log ?? console.info, platform);
   return {
     url: env.url,
     core: env.core ?? undefined,
     WebSocket: env.WebSocket ?? (globalThis as { WebSocket?: SocketClass }).WebSocket,
     media: env.media ?? noMedia,
-    device: env.device ?? devicePresets.allowAll,
+    device: new Device(env.device ?? devicePresets.allowAll, platform, log),
     platform,
     deviceId: env.deviceId ?? randomId(random),
     clock: env.clock ?? systemClock,
     random,
-    // oxlint-disable-next-line no-console -- app developers look for log lines there
-    log: new Logger(env.log ?? console.info, platform),
+    log,
     times: { ...defaultTimes, ...env.times },
     onRefused: env.onRefused ?? (() => undefined),
     nonce: () => nonceOf(random),
@@ -93,71 +99,6 @@ function nonceOf(random: () => number): string {
 const randomId = (random: () => number): string =>
   Array.from({ length: 20 }, () => Math.floor(random() * 36).toString(36)).join('');
 
-/** Notification of a missed call, with at most three buttons. */
-export interface MissedCall {
-  readonly callId: string;
-  readonly actions: MissedCallActions;
-  readonly callDetails: CallDetails;
-}
-
-/** Permissions and state of the device. All members are functions, because the answers change while the app runs. */
-export interface DeviceCapabilities {
-  /** Returns the major version of the platform: 13 on Android 13. */
-  osVersion(): number;
-  microphone(): 'granted' | 'denied' | 'prompt';
-  requestMicrophone(): Promise<boolean>;
-  notificationsEnabled(): boolean;
-  requestNotificationPermission(): Promise<boolean>;
-  /** Whether a telephone call is active. Android reports it only with the permission Read Phone State. */
-  pstnBusy(): boolean;
-  showMissedCall(missed: MissedCall): void;
-}
-
-const allowAll: DeviceCapabilities = {
-  osVersion: () => 12,
-  microphone: () => 'granted',
-  requestMicrophone: () => Promise.resolve(true),
-  notificationsEnabled: () => true,
-  requestNotificationPermission: () => Promise.resolve(true),
-  pstnBusy: () => false,
-  showMissedCall: () => undefined,
-};
-
-const deny = () => Promise.resolve(false);
-
-/** Simulated devices for tests. */
-export const devicePresets = {
-  allowAll,
-  micDenied: { ...allowAll, microphone: () => 'denied', requestMicrophone: deny },
-  notificationsOff: {
-    ...allowAll,
-    notificationsEnabled: () => false,
-    requestNotificationPermission: deny,
-  },
-  android13Denied: {
-    ...allowAll,
-    osVersion: () => 13,
-    notificationsEnabled: () => false,
-    requestNotificationPermission: deny,
-  },
-  pstnBusy: { ...allowAll, pstnBusy: () => true },
-} as const satisfies Readonly<Record<string, DeviceCapabilities>>;
-
-/** Returns whether the microphone may be used, after prompting for it if necessary. */
-export async function ensureMicrophone(device: DeviceCapabilities): Promise<boolean> {
-  const answer = device.microphone();
-  return answer === 'granted' || (answer === 'prompt' && (await device.requestMicrophone()));
-}
-
-/** Requests the notification permission of Android 13 and newer, without which no incoming call is shown. */
-export async function checkNotifications(env: Environment): Promise<CallFault | undefined> {
-  const { device, platform } = env;
-  if (platform !== 'android' || device.osVersion() < 13 || device.notificationsEnabled())
-    return undefined;
-  const isGranted = await device.requestNotificationPermission();
-  return isGranted ? undefined : { name: 'NOTIFICATION_PERMISSION' };
-}
-
 /** Clock and timers, injected by tests and other platforms. */
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -173,44 +114,6 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
-
-/** Log levels: a line is printed if its level is at most the chosen one. */
-export const LogLevel = { off: -1, info: 0, debug: 2, verbose: 3 } as const;
-export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel];
-
-/** Prints lines with the tag of the platform. No line contains an API key. */
-export class Logger {
-  level: LogLevel = LogLevel.info;
-
-  readonly #print: (line: string) => void;
-  readonly #tag: string;
-
-  constructor(print: (line: string) => void, platform: Platform) {
-    this.#print = print;
-    this.#tag = platform === 'ios' ? 'Signed Call' : 'SignedCall';
-  }
-
-  info(text: string): void {
-    this.#write(LogLevel.info, text);
-  }
-
-  debug(text: string): void {
-    this.#write(LogLevel.debug, text);
-  }
-
-  verbose(text: string): void {
-    this.#write(LogLevel.verbose, text);
-  }
-
-  #write(level: LogLevel, text: string): void {
-    if (level <= this.level) this.#print(`${this.#tag}: ${text}`);
-  }
-}
-
-export function expectLevel(level: unknown): void {
-  if (!Object.values<unknown>(LogLevel).includes(level))
-    throw new TypeError('The level must be one of LogLevel: off, info, debug, verbose');
-}
 
 /** Subset of WebSocket that the SDK uses, provided by browsers, React Native, Node 22 and the package `ws`. */
 export interface Socket {

@@ -190,10 +190,9 @@ export const ErrorName = Object.fromEntries(
 ) as { readonly [Name in ErrorName]: Name };
 
 /** Result of `initialize`, `call`, `answer` and `decline`. Operational failures and invalid values resolve. */
-export interface SignedCallResponse {
-  readonly isSuccessful: boolean;
-  readonly error: SignedCallError | null;
-}
+export type SignedCallResponse =
+  | { readonly isSuccessful: true; readonly error: null }
+  | { readonly isSuccessful: false; readonly error: SignedCallError };
 
 export interface SignedCallError {
   /** Code of the platform; the other platform may use it for another error. */
@@ -215,7 +214,10 @@ export interface CallFault {
 
 export const success: SignedCallResponse = { isSuccessful: true, error: null };
 
-export function failed(fault: CallFault, platform: Platform): SignedCallResponse {
+export function failed(
+  fault: CallFault,
+  platform: Platform,
+): Extract<SignedCallResponse, { readonly isSuccessful: false }> {
   const { message, description } = errorTable[fault.name];
   const error = {
     errorCode: errorNumber(fault, platform),

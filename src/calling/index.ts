@@ -21,13 +21,15 @@ export {
 } from './protocol.js';
 export { type CallProperties } from './call-request.js';
 export {
-  type Clock,
   devicePresets,
   type DeviceCapabilities,
   type MissedCall,
+  type Permission,
+} from './device.js';
+export {
+  type Clock,
   type ClientTimes,
   type SignedCallEnv,
-  LogLevel,
   noMedia,
   type MediaAdapter,
   type MediaOptions,
@@ -35,6 +37,7 @@ export {
   type Socket,
   type SocketClass,
 } from './environment.js';
+export { LogLevel } from './logger.js';
 export { ErrorName, type SignedCallError, type SignedCallResponse } from './errors.js';
 export {
   type InitFinding,

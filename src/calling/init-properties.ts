@@ -160,7 +160,8 @@ function* lintBranding(properties: Properties): Findings {
 
 function* lintMissedCallActions(properties: Properties): Findings {
   const at = 'missedCallActions';
-  const entries = Object.entries((yield* objectAt(properties, at, 'INIT_CONFIG')) ?? {});
+  const expected = 'must be an object of action ids and labels, such as {"later":"Call me later"}';
+  const entries = Object.entries((yield* objectAt(properties, at, 'INIT_CONFIG', expected)) ?? {});
   if (entries.length > 3)
     yield finding(
       [at],
@@ -169,8 +170,15 @@ function* lintMissedCallActions(properties: Properties): Findings {
       `has ${entries.length} entries, the maximum is 3`,
     );
   for (const [id, label] of entries) {
-    if (id === '' || typeof label !== 'string' || label === '')
-      yield finding([at, id], 'type', 'INIT_CONFIG', 'must be a non-empty identifier with a label');
+    const path = [at, id];
+    if (id === '') yield finding(path, 'type', 'INIT_CONFIG', 'has an empty action id');
+    else if (typeof label !== 'string' || label === '')
+      yield finding(
+        path,
+        'type',
+        'INIT_CONFIG',
+        'must be the label of a button: a non-empty string',
+      );
   }
 }
 
@@ -196,10 +204,11 @@ function* objectAt(
   properties: Properties,
   name: string,
   errorName: ErrorName,
+  expected = 'must be an object',
 ): Generator<InitFinding, Properties | undefined> {
   const value = properties[name];
   if (value === undefined || isProperties(value)) return value;
-  yield finding([name], 'type', errorName, 'must be an object');
+  yield finding([name], 'type', errorName, expected);
   return undefined;
 }
 
@@ -232,7 +241,7 @@ export type Properties = Readonly<Record<string, unknown>>;
 export const isProperties = (value: unknown): value is Properties =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Builds a finding. The pointer of the path a, b is `/a/b`; the message starts with the property's name. */
+/** Builds a finding. The pointer of the path a, b is `/a/b`; the message starts with `a.b`. */
 export function finding(
   path: readonly string[],
   rule: InitRule,
@@ -245,7 +254,7 @@ export function finding(
     rule,
     severity: errorName === null ? 'warning' : 'error',
     errorName,
-    message: `${path.at(-1) ?? 'initProperties'} ${message}`,
+    message: `${path.join('.') || 'initProperties'} ${message}`,
   };
 }
 

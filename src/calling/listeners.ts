@@ -1,5 +1,5 @@
 import type { CallDirection, CallEvent, CallDetails } from './protocol.js';
-import type { Logger } from './environment.js';
+import type { Logger } from './logger.js';
 
 export interface CallEventResult {
   readonly direction: CallDirection;

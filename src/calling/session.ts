@@ -3,8 +3,8 @@ import { CallPlacement } from './call-placement.js';
 import { validateCallRequest, type CallProperties } from './call-request.js';
 import { RouterConnection } from './connection.js';
 import { faultOfAnswer } from './socket.js';
-import { ensureMicrophone, type Environment } from './environment.js';
-import { declineCodes } from './protocol.js';
+import type { Environment } from './environment.js';
+import { declineCodes, type MissedCallActions } from './protocol.js';
 import type { InitProperties } from './init-properties.js';
 import type { Listeners } from './listeners.js';
 import type { CallFault } from './errors.js';
@@ -12,7 +12,7 @@ import type { CallFault } from './errors.js';
 /** Session of one user on this device, from `initialize` to `logout`. */
 export class CallingSession {
   readonly #env: Environment;
-  readonly #properties: InitProperties;
+  #properties: InitProperties;
   readonly #placement: CallPlacement;
   readonly #activeCall: ActiveCall;
   #connection: RouterConnection;
@@ -47,17 +47,27 @@ export class CallingSession {
     return this.#connection.open();
   }
 
-  /** Handles a repeated `initialize` of the same user: reconnects if the socket was closed. */
-  async reopen(): Promise<CallFault | undefined> {
+  /**
+   * Handles a repeated `initialize` of the same user. Reconnects if the socket was closed, or to register changed
+   * missed-call actions; during a call these are registered with the next socket.
+   */
+  async reopen(properties = this.#properties): Promise<CallFault | undefined> {
+    const before = JSON.stringify(this.#missedCallActions);
+    this.#properties = { ...properties };
     this.#isLeaving = false;
+    const isChanged = JSON.stringify(this.#missedCallActions) !== before;
+    if (isChanged && this.state === 'NoCall') this.#connection.close();
     if (!this.#connection.isClosed) return undefined;
     this.#rejection = undefined;
     this.#connection = this.#newConnection(this.#connection.lastSeq);
     return await this.#connection.open();
   }
 
-  isOf(env: Environment, properties: InitProperties): boolean {
-    return env === this.#env && JSON.stringify(properties) === JSON.stringify(this.#properties);
+  /** Whether the properties are those of the same user and account. */
+  isOf(env: Environment, { accountId, apiKey, cuid }: InitProperties): boolean {
+    const own = this.#properties;
+    const isSameAccount = accountId === own.accountId && apiKey === own.apiKey;
+    return env === this.#env && isSameAccount && cuid === own.cuid;
   }
 
   get state(): SignedCallState {
@@ -91,10 +101,12 @@ export class CallingSession {
   /** Answers a ringing call; returns undefined on success. */
   async answer(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    if (!(await ensureMicrophone(this.#env.device))) {
+    if (!(await this.#env.device.ensureMicrophone())) {
       void this.#activeCall.decline(callId, declineCodes.microphoneNotGranted);
       return { name: 'MIC_DENIED' };
     }
+    if (this.#properties.promptReceiverReadPhoneStatePermission === true)
+      await this.#env.device.requestPhoneState();
     const isWanted = () => this.#rings(callId);
     return faultOfAnswer(await this.#connection.post('answer', { callId }, isWanted));
   }
@@ -106,7 +118,14 @@ export class CallingSession {
 
   hangup(): void {
     this.#placement.cancel();
-    if (this.state !== 'NoCall') this.#activeCall.hangup();
+    this.#activeCall.hangup();
+  }
+
+  /** Hangs up; resolves when the call has ended. */
+  async endCall(): Promise<void> {
+    this.hangup();
+    await this.#placement.pending;
+    await this.#activeCall.whenOver();
   }
 
   /** Closes the socket, at once or when the active call ends. */
@@ -120,17 +139,27 @@ export class CallingSession {
     this.#placement.cancel();
     if (this.#connection.isClosed && this.#rejection === undefined) await this.reopen();
     await this.#connection.post('logout', {});
+    await this.#placement.pending;
     this.disconnect();
+    if (!this.#connection.isClosed) await this.#activeCall.whenOver();
   }
 
+  /** Closes the connection without an event; the end of a call is reported after the next `initialize`. */
   close(): void {
     this.#connection.close();
     this.#activeCall.discard();
   }
 
+  /** Closes the connection, and ends a call that the router did not end in time. */
+  abandon(): void {
+    this.#connection.close();
+    this.#activeCall.abandon();
+  }
+
   /** Resolves when all posted frames have been answered. */
-  idle(): Promise<void> {
-    return this.#connection.idle();
+  async idle(): Promise<void> {
+    await this.#placement.pending;
+    await this.#connection.idle();
   }
 
   #rings(callId: string): boolean {
@@ -144,15 +173,15 @@ export class CallingSession {
 
   #newConnection(lastSeq: number | undefined): RouterConnection {
     const { deviceId, platform, device } = this.#env;
-    const { accountId, apiKey, cuid, missedCallActions = {} } = this.#properties;
-    const actions = platform === 'android' ? missedCallActions : {};
-    const fixed = { accountId, cuid, deviceId, platform, missedCallActions: actions };
+    const { accountId, apiKey, cuid } = this.#properties;
+    const fixed = { accountId, cuid, deviceId, platform };
     return new RouterConnection({
       env: this.#env,
       apiKey,
-      identity: () => ({
+      identity: async () => ({
         ...fixed,
-        caps: { notifications: platform === 'ios' || device.notificationsEnabled() },
+        missedCallActions: this.#missedCallActions,
+        caps: { notifications: await device.canNotify() },
       }),
       receiver: {
         receive: (frame) => this.#activeCall.receive(frame),
@@ -161,6 +190,11 @@ export class CallingSession {
       },
       lastSeq,
     });
+  }
+
+  get #missedCallActions(): MissedCallActions {
+    const { missedCallActions = {} } = this.#properties;
+    return this.#env.platform === 'android' ? missedCallActions : {};
   }
 
   #rejected(fault: CallFault): void {

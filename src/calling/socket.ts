@@ -53,11 +53,19 @@ export class FrameSocket {
   static open(env: Environment): Promise<FrameSocket | CallFault> {
     const { WebSocket, url, clock, times } = env;
     if (WebSocket === undefined)
-      throw new TypeError('This platform has no WebSocket: pass one as env.WebSocket');
-    const socket = new WebSocket(signalUrl(url), [subprotocol]);
+      throw new TypeError(
+        'WebSocket is missing: this platform has none, so pass a WebSocket class',
+      );
+    const address = signalUrl(url);
+    let socket: Socket;
+    try {
+      socket = new WebSocket(address, [subprotocol]);
+    } catch (error) {
+      return Promise.resolve(noNetwork(String(error)));
+    }
     const link = new FrameSocket(env, socket);
     return new Promise((resolve) => {
-      const fail = () => settle(link.#noNetwork());
+      const fail = () => settle(noNetwork(link.#errorMessage));
       const stop = clock.after(times.answer, () => {
         link.drop();
         fail();
@@ -129,12 +137,6 @@ export class FrameSocket {
     this.#end(undefined);
   }
 
-  #noNetwork(): CallFault {
-    if (!this.#errorMessage) return { name: 'NO_NETWORK' };
-    const detail = `Cannot open a socket to the router: ${this.#errorMessage}`;
-    return { name: 'NO_NETWORK', detail };
-  }
-
   #send(frame: { readonly t: string; readonly id: number }): void {
     this.#env.log.verbose(`sent ${frame.t}`);
     try {
@@ -163,6 +165,11 @@ export class FrameSocket {
   }
 }
 
+const noNetwork = (reason: string | undefined): CallFault => ({
+  name: 'NO_NETWORK',
+  detail: reason && `Cannot open a socket to the router: ${reason}`,
+});
+
 const answerOf = (ack: Ack): FrameAnswer =>
   ack.ok ? { kind: 'ok', data: ack.data } : { kind: 'refused', refusal: ack.err };
 
@@ -171,12 +178,14 @@ const answerOf = (ack: Ack): FrameAnswer =>
  * another machine. Uses no URL class, because that of React Native is incomplete.
  */
 function signalUrl(url: string): string {
+  if (!url)
+    throw new TypeError('url is missing: pass the wss:// or https:// address of the router');
   const [, scheme = '', host = '', path = ''] =
     /^(https?|wss?):\/\/([^/?#]+)(.*)$/is.exec(url) ?? [];
   const isPlain = /^(?:http|ws)$/i.test(scheme);
   const problem = problemOf(host, isPlain);
   // The message does not repeat the address, which may contain a password.
-  if (problem !== undefined) throw new TypeError(`The address of the router ${problem}`);
+  if (problem !== undefined) throw new TypeError(`url ${problem}`);
   const socketUrl = `${isPlain ? 'ws' : 'wss'}://${host}${path.replace(/\/+$/, '')}`;
   return path.length > 1 && path.startsWith('/') ? socketUrl : socketUrl + signalPath;
 }

@@ -19,7 +19,7 @@ it.each([
   ['user1\u202e', ['alphabet']],
   ['', ['required']],
   [undefined, ['required']],
-  [12345, ['required']],
+  [12345, ['type']],
   ['12345', ['no-letter']],
   ['12_34_56', ['no-letter']],
   ['user__1', ['underscores']],
