@@ -9,10 +9,10 @@ interface CallDetails {
   /** Push: the receiver was not on the socket when the call was placed. */
   readonly channel: 'Socket' | 'Push';
 }
-/** Id of an action → the label of its button; at most 3. */
+/** Labels of at most 3 buttons by action id. */
 type MissedCallActions = Readonly<Record<string, string>>;
 
-/** Every failure that `initialize` or `call` may resolve with. */
+/** Errors that `initialize`, `call`, `answer` and `decline` resolve with. */
 declare const errorTable: {
   readonly NO_NETWORK: {
     readonly android: 1000;
@@ -24,19 +24,19 @@ declare const errorTable: {
     readonly android: 2001;
     readonly ios: 2001;
     readonly message: 'Core SDK missing';
-    readonly description: 'An active instance of the core SDK is needed: an object with accountId, as env.core';
+    readonly description: 'env.core must be an active instance of the core SDK: an object with accountId';
   };
   readonly INIT_CONFIG: {
     readonly android: 2002;
     readonly ios: 2003;
     readonly message: 'initProperties missing or wrong';
-    readonly description: 'initialize needs an object of initProperties';
+    readonly description: 'initialize requires an object of initProperties';
   };
   readonly NOT_INITIALIZED: {
     readonly android: 2003;
     readonly ios: 2003;
     readonly message: 'Not initialized';
-    readonly description: 'Initialize first; after logout, again';
+    readonly description: 'Call initialize first, also after logout';
   };
   readonly ACCOUNT_OR_KEY_MISSING: {
     readonly android: 2004;
@@ -45,59 +45,59 @@ declare const errorTable: {
       readonly apiKey: 2005;
     };
     readonly message: 'accountId or apiKey missing';
-    readonly description: 'accountId and apiKey of the calling settings are needed, both non-empty strings';
+    readonly description: 'accountId and apiKey of the calling settings must be non-empty strings';
   };
   readonly CUID_MISSING: {
     readonly android: 2005;
     readonly ios: 2006;
     readonly message: 'cuid missing';
-    readonly description: 'A cuid is needed, a non-empty string';
+    readonly description: 'cuid must be a non-empty string';
   };
   readonly CUID_LENGTH: {
     readonly android: 2006;
     readonly ios: 2007;
-    readonly message: 'cuid has a wrong length';
+    readonly message: 'cuid has the wrong length';
     readonly description: 'A cuid has 5 to 50 characters';
   };
   readonly CUID_INVALID: {
     readonly android: 2007;
     readonly ios: 2008;
     readonly message: 'cuid is malformed';
-    readonly description: 'A cuid is made of ASCII letters, digits and _, begins with a letter or a digit, and is not two numbers with _ between them';
+    readonly description: 'A cuid consists of ASCII letters, digits and _, starts with a letter or a digit, and is not two numbers with _ between them';
   };
   readonly BRANDING: {
     readonly android: 2010;
     readonly ios: 400;
     readonly message: 'overrideDefaultBranding is wrong';
-    readonly description: 'Colours are hexadecimal, logoUrl is https, buttonTheme is light or dark';
+    readonly description: 'Colors must be hexadecimal, logoUrl https, buttonTheme light or dark';
   };
   readonly BAD_REQUEST: {
     readonly android: 2011;
     readonly ios: 400;
     readonly message: 'Bad request';
-    readonly description: 'The router refused the request, or the context is not alphanumeric';
+    readonly description: 'The router rejected the request, or the context is not alphanumeric';
   };
   readonly AUTH_FAILURE: {
     readonly android: 2012;
     readonly ios: 404;
     readonly message: 'Authentication failed';
-    readonly description: 'The router does not know this accountId with this apiKey';
+    readonly description: 'The router rejected this accountId and apiKey';
   };
   readonly NOTIFICATION_PERMISSION: {
     readonly android: 2013;
-    readonly ios: 'Only Android 13 and newer ask for it';
+    readonly ios: 'Only Android 13 and newer request it';
     readonly message: 'Notification permission denied';
-    readonly description: 'On Android 13 and newer, incoming calls cannot be shown without it';
+    readonly description: 'Android 13 and newer cannot show incoming calls without it';
   };
   readonly PRODUCTION_REQUIRED: {
-    readonly android: 'The property belongs to iOS';
+    readonly android: 'The property applies to iOS only';
     readonly ios: 2011;
     readonly message: 'production missing';
     readonly description: 'On iOS, production must be true or false';
   };
   readonly PERSIST_REQUIRED: {
     readonly android: 2002;
-    readonly ios: 'The property belongs to Android';
+    readonly ios: 'The property applies to Android only';
     readonly message: 'allowPersistSocketConnection missing';
     readonly description: 'On Android, allowPersistSocketConnection must be true or false';
   };
@@ -105,7 +105,7 @@ declare const errorTable: {
     readonly android: 5001;
     readonly ios: 5001;
     readonly message: 'Microphone permission denied';
-    readonly description: 'The initiator of a call needs the microphone';
+    readonly description: 'A call requires the microphone';
   };
   readonly RECEIVER_NETWORK_LOST: {
     readonly android: 5002;
@@ -117,37 +117,37 @@ declare const errorTable: {
     readonly android: 5003;
     readonly ios: 5002;
     readonly message: 'Receiver not reachable';
-    readonly description: 'The receiver never registered';
+    readonly description: 'The receiver has never registered';
   };
   readonly BAD_NETWORK: {
     readonly android: 5004;
     readonly ios: 5008;
     readonly message: 'Bad network';
-    readonly description: 'The router takes longer than 2000 ms to answer';
+    readonly description: 'The router took longer than 2000 ms to answer';
   };
   readonly SELF_CALL: {
     readonly android: 5005;
     readonly ios: 5003;
     readonly message: 'Call to oneself';
-    readonly description: 'The receiver is the own cuid';
+    readonly description: 'receiverCuid is your own cuid';
   };
   readonly CONTEXT_REQUIRED: {
     readonly android: 5006;
     readonly ios: 2000;
     readonly message: 'Call context missing';
-    readonly description: 'A call needs a context, a non-empty string';
+    readonly description: 'callContext must be a non-empty string';
   };
   readonly CONTEXT_LENGTH: {
     readonly android: 5007;
     readonly ios: 2000;
     readonly message: 'Call context too long';
-    readonly description: 'A context has at most 64 characters';
+    readonly description: 'callContext may have at most 64 characters';
   };
   readonly CALLEE_REQUIRED: {
     readonly android: 5009;
     readonly ios: 5005;
     readonly message: 'Receiver missing';
-    readonly description: 'A call needs a well-formed cuid of its receiver';
+    readonly description: 'receiverCuid must be a well-formed cuid';
   };
   readonly CALL_FAILED: {
     readonly android: 5010;
@@ -159,160 +159,160 @@ declare const errorTable: {
     readonly android: 5011;
     readonly ios: 5012;
     readonly message: 'Signalling socket disconnected';
-    readonly description: 'After disconnectSignallingSocket, initialize opens the socket again';
+    readonly description: 'Call initialize to reopen the socket after disconnectSignallingSocket';
   };
   readonly CALL_OPTIONS: {
     readonly android: 5012;
     readonly ios: 5005;
     readonly message: 'callProperties are wrong';
-    readonly description: 'initiator_image and receiver_image are http or https URLs, each optional';
+    readonly description: 'initiator_image and receiver_image must be http or https URLs';
   };
   readonly CALL_IN_PROGRESS: {
     readonly android: 5013;
     readonly ios: 5009;
     readonly message: 'Call in progress';
-    readonly description: 'There is a call already, or one is being placed';
+    readonly description: 'Another call exists or is being placed';
   };
   readonly FEATURE_OFF: {
     readonly android: 5014;
     readonly ios: 5006;
-    readonly message: 'Calling is off';
+    readonly message: 'Calling is disabled';
     readonly description: 'Calling is disabled for this account';
   };
   readonly CUID_ELSEWHERE: {
     readonly android: 2012;
     readonly ios: 5004;
     readonly message: 'cuid in use on another device';
-    readonly description: 'Another device holds this cuid: a cuid belongs to one user on one device';
+    readonly description: 'Another device uses this cuid; a cuid belongs to one user on one device';
   };
 };
 type ErrorName = keyof typeof errorTable;
-/** The names, for comparison with `errorName`: the numbers mean different things on the two platforms. */
+/** Error names, to compare with `errorName`; the codes have different meanings on the two platforms. */
 declare const ErrorName: { readonly [Name in ErrorName]: Name };
 
-/** All that the SDK takes from outside. */
+/** Environment of a client: the router's address, and what the SDK needs from the platform. */
 interface SignedCallEnv {
   /**
-   * The router's address: wss or https, or ws or http of this machine. Without user info; `initialize` rejects with
-   * a TypeError for any other.
+   * Address of the router: wss or https; ws and http for loopback only. `initialize` rejects with a TypeError for
+   * any other, and for one with a user name or password.
    */
   readonly url: string;
-  /** "An active instance of the core SDK": any object that knows its account. */
+  /** The "active instance of the core SDK" of the specification: any object with an account id. */
   readonly core:
     | {
         readonly accountId: string;
       }
     | null
     | undefined;
-  /** The platform's own by default. Node 20 has none: see `engagectl/calling/node`. */
+  /** Default: the platform's WebSocket. Node 20 has none; see `engagectl/calling/node`. */
   readonly WebSocket?: SocketClass;
-  /** No voice by default. */
+  /** Default: no voice. */
   readonly media?: MediaAdapter;
-  /** One that allows everything by default. */
+  /** Default: a device that grants every permission. */
   readonly device?: DeviceCapabilities;
-  /** Whose rules and numbers of errors apply; android by default. */
+  /** Selects the validation rules and error codes; default: android. */
   readonly platform?: Platform;
-  /** The same at each start of the app, so that waiting calls are found; random by default. */
+  /** Must be the same at each start of the app, to receive calls that wait at the router. Default: random. */
   readonly deviceId?: string;
   readonly clock?: Clock;
-  /** From 0 up to 1. */
+  /** Returns a random number in [0, 1). */
   readonly random?: () => number;
-  /** Takes lines; the console by default. */
+  /** Receives log lines; default: `console.info`. */
   readonly log?: (line: string) => void;
   readonly times?: Partial<ClientTimes>;
-  /** Told when the router does not let a client back that was initialized: it does not come back by itself. */
+  /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
 }
-/** Milliseconds of the client's waits; tests take a hundredth of them. */
+/** Timeouts and intervals of the client in milliseconds. */
 interface ClientTimes {
-  /** For a socket to open, and for a frame's answer. */
+  /** Timeout for opening a socket, and for the answer to a frame. */
   readonly answer: number;
-  /** For the answer to the placement of a call. */
+  /** Timeout for the answer to the placement of a call. */
   readonly placement: number;
-  /** For the answer to the probe before a call. */
+  /** Timeout for the answer to the probe before a call. */
   readonly latency: number;
-  /** Between two looks whether the router still answers. */
+  /** Interval of the probes that detect a dead connection. */
   readonly ping: number;
-  /** How fast waits before reconnecting pass: 1 is the real pace, 0.01 a hundredth of the wait. */
+  /** Factor of the delays before reconnecting; default: 1. */
   readonly reconnectScale: number;
 }
-/** The notification of a missed call, with at most three buttons. */
+/** Notification of a missed call, with at most three buttons. */
 interface MissedCall {
   readonly callId: string;
   readonly actions: MissedCallActions;
   readonly callDetails: CallDetails;
 }
-/** What the SDK asks of the phone. All are functions, because the answers change while the app runs. */
+/** Permissions and state of the device. All members are functions, because the answers change while the app runs. */
 interface DeviceCapabilities {
-  /** The main version of the platform: 13 on Android 13. */
+  /** Returns the major version of the platform: 13 on Android 13. */
   osVersion(): number;
   microphone(): 'granted' | 'denied' | 'prompt';
   requestMicrophone(): Promise<boolean>;
   notificationsEnabled(): boolean;
   requestNotificationPermission(): Promise<boolean>;
-  /** Whether a telephone call is going on. Android tells only with the permission Read Phone State. */
+  /** Whether a telephone call is active. Android reports it only with the permission Read Phone State. */
   pstnBusy(): boolean;
   showMissedCall(missed: MissedCall): void;
 }
-/** Time, as the SDK knows it: injected, so that tests and other platforms have their own. */
+/** Clock and timers, injected by tests and other platforms. */
 interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Runs it once after so many milliseconds, unless what is returned is called before. */
+  /** Runs a function once after a delay; returns a function that cancels it. */
   after(milliseconds: number, run: () => void): () => void;
 }
-/** What the SDK needs of a WebSocket. Those of browsers, React Native, Node 22 and the package `ws` have it. */
+/** Subset of WebSocket that the SDK uses, provided by browsers, React Native, Node 22 and the package `ws`. */
 interface Socket {
   addEventListener(type: 'open', listener: () => void): void;
-  /** Browsers do not say what is wrong. */
+  /** Browsers give no message. */
   addEventListener(type: 'error', listener: (event: { readonly message?: string }) => void): void;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close', listener: (event: { readonly code?: number }) => void): void;
   send(text: string): void;
   close(code?: number): void;
-  /** Ends it without waiting for the other side. Of `ws` only. */
+  /** Ends the connection without a closing handshake. Only `ws` has it. */
   terminate?(): void;
 }
 type SocketClass = new (url: string, protocols: string[]) => Socket;
-/** How one call's voice travels. What is signalled goes through the router to the other side, as it is. */
+/** Options of a media session. The router forwards signals to the other side unchanged. */
 interface MediaOptions {
-  /** The initiator makes the offer. */
+  /** The initiator creates the offer. */
   readonly role: 'initiator' | 'receiver';
-  /** Any JSON value, up to 64 KiB as text. */
+  /** Sends a JSON value of at most 64 KiB as text. */
   readonly sendSignal: (payload: unknown) => void;
-  /** Registers who hears the other side's signals. Those that came before are handed over at once. */
+  /** Registers the handler of the other side's signals. Earlier signals are delivered at once. */
   readonly onSignal: (handler: (payload: unknown) => void) => void;
 }
 interface MediaSession {
-  /** Resolves when voice can travel; rejects when it never will: the call is hung up then. */
+  /** Resolves when media is connected; if it rejects, the call is hung up. */
   readonly connected: Promise<void>;
-  /** Lets go of microphone and connection. */
+  /** Releases the microphone and the connection. */
   close(): void;
 }
 interface MediaAdapter {
-  /** Called when the call is answered. */
+  /** Opens the media session of an answered call. */
   open(options: MediaOptions): Promise<MediaSession>;
 }
 
-/** Sound in one channel. */
+/** Mono sound. */
 interface Sound {
-  /** Samples a second. */
+  /** Samples per second. */
   readonly rate: number;
   readonly samples: Int16Array;
 }
-/** WAV of 16-bit samples, of any rate; of several channels the first is taken. Throws an Error for others. */
+/** Parses a WAV file of 16-bit samples; keeps the first channel. Throws an Error for other files. */
 declare function readWav(bytes: Uint8Array): Sound;
-/** WAV with 16-bit samples in one channel. */
+/** Returns a WAV file of 16-bit mono samples. */
 declare function writeWav({ rate, samples }: Sound): Uint8Array;
 
 interface WebrtcOptions {
-  /** The platform's own by default. */
+  /** Default: that of the platform. */
   readonly RTCPeerConnection?: PeerConnectionClass;
-  /** None by default: nothing leaves the machine or its network. */
+  /** Default: none, so that media stays within the local network. */
   readonly iceServers?: readonly IceServer[];
-  /** What this side says; its tracks are stopped at the call's end. The microphone by default. */
+  /** Opens the audio to send, by default the microphone. Its tracks are stopped when the call ends. */
   readonly openMicrophone?: () => Promise<TrackStream>;
-  /** Takes what the other side says. Played by default where there is `Audio`; React Native plays by itself. */
+  /** Receives the audio of the other side. Default: plays it with `Audio`; React Native plays it by itself. */
   readonly onVoice?: (track: MediaTrack, stream: TrackStream | undefined) => void;
 }
 interface SessionDescription {
@@ -324,18 +324,18 @@ interface IceServer {
   readonly username?: string;
   readonly credential?: string;
 }
-/** Where a side can be reached. */
+/** Address at which a side may be reached. */
 interface IceCandidate {
   readonly candidate: string;
   readonly sdpMid: string | null;
   readonly sdpMLineIndex: number | null;
 }
-/** A track of sound; what else it has is the platform's matter. */
+/** Audio track. */
 interface MediaTrack {
   readonly kind: string;
   stop(): void;
 }
-/** Tracks that belong together. */
+/** Group of tracks. */
 interface TrackStream {
   getTracks(): MediaTrack[];
 }
@@ -366,23 +366,23 @@ type PeerConnectionClass = new (configuration: {
 }) => PeerConnection;
 
 interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
-  /** What this side says, from the answer on; silence behind it, and by default. */
+  /** Sound to send, from the answer on, followed by silence. Default: silence. */
   readonly play?: Sound;
-  /** Takes what the other side says, 10 ms at a time. */
+  /** Receives the sound of the other side in pieces of 10 ms. */
   readonly onVoice?: (sound: Sound) => void;
 }
-/** Voice by WebRTC in Node, by the package @roamhq/wrtc. Throws an Error when that is not installed. */
+/** Creates a media adapter for Node with the package @roamhq/wrtc. Throws an Error if it is not installed. */
 declare function nodeVoice(options?: NodeVoiceOptions): Promise<MediaAdapter>;
 
 interface NodeEnv extends SignedCallEnv {
-  /** Keeps the device id over starts of the program. Made, with its folder, when it is not there. */
+  /** File that keeps the device id across restarts; created with its directory if missing. */
   readonly deviceIdFile?: string;
-  /** The certificate of a router with one of its own, PEM. */
+  /** Certificate authority of the router, PEM. */
   readonly ca?: string;
 }
 /**
- * What the SDK takes from Node: sockets of the package `ws`, which does what browsers do and tells of a dead
- * connection sooner, and a device id on disk. Everything else is as given.
+ * Adds sockets of the package `ws` and a persistent device id to an environment. Rejects if the file of the device
+ * id cannot be read or written.
  */
 declare function nodeEnv({ deviceIdFile, ca, ...env }: NodeEnv): Promise<SignedCallEnv>;
 

@@ -37,21 +37,21 @@ interface CallDetails {
   /** Push: the receiver was not on the socket when the call was placed. */
   readonly channel: 'Socket' | 'Push';
 }
-/** Milliseconds of the call system's waits; tests take a hundredth of them. */
+/** Timeouts of the router in milliseconds. */
 interface CallTimers {
-  /** Until a call that nobody answers is missed. */
+  /** Ringing time after which a call is missed. */
   readonly ringing: number;
-  /** From the answer until both sides' media stand. */
+  /** Timeout from the answer until the media of both sides is connected. */
   readonly connecting: number;
-  /** For which a side may be off its socket. */
+  /** Grace period for a side that lost its socket. */
   readonly gone: number;
-  /** From the opening of a socket to its `auth`. */
+  /** Timeout from the opening of a socket to its `auth`. */
   readonly auth: number;
-  /** Between two pings of the router; a socket is dropped when two have no answer. */
+  /** Interval of pings; a socket that misses two of them is dropped. */
   readonly ping: number;
 }
 
-/** What a push service would be asked to deliver: a call for a device that is not connected. */
+/** A call for a device that is not connected, as a push service would deliver it. */
 interface PushOffer {
   readonly callId: string;
   readonly cuid: string;
@@ -61,15 +61,15 @@ interface PushOffer {
   readonly expiresAt: number;
   readonly details: CallDetails;
 }
-/** The calling system of the local service, which is there when these are given. */
+/** Options of the call router of the local service. */
 interface CallingOptions {
   readonly accountId: string;
   readonly apiKey: string;
-  /** Those that are missing are as in production. */
+  /** Overrides of single timeouts. */
   readonly timers?: Partial<CallTimers>;
-  /** Share of the router's frames instead of which the client's connection breaks. 0 by default. */
+  /** Probability, per frame of the router, that the connection breaks instead. Default: 0. */
   readonly dropRate?: number;
-  /** Calling is not enabled for the account: calls are refused. */
+  /** Whether calling is disabled for the account, so that calls are rejected. */
   readonly isOff?: boolean;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }

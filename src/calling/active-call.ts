@@ -13,21 +13,22 @@ import type { Environment, MediaSession, MediaOptions } from './environment.js';
 import type { FrameAnswer } from './socket.js';
 import type { Listeners } from './listeners.js';
 
-/** What the desk needs of the session it belongs to. */
+/** Dependencies on the session. */
 interface ActiveCallOptions {
   readonly env: Environment;
   readonly listeners: Listeners;
   readonly connection: () => RouterConnection;
-  /** Asked about an event of an outgoing call that the desk does not know: whether the app is to hear of it. */
+  /** Returns whether to report an event of an outgoing call that is not the current call. */
   readonly admit: (frame: RouterFrames['event']) => boolean;
-  /** Called behind the listener when a call is over. */
+  /** Called after the listener when a call has ended. */
   readonly onOver: () => void;
 }
 
-/** The client's one call: what the router says of it, and what becomes of that here. */
+/** Tracks the client's current call: applies router frames, fires listeners, starts and stops media. */
 export class ActiveCall {
   readonly #options: ActiveCallOptions;
   #call: LocalCall | undefined;
+  readonly #onceOver: (() => void)[] = [];
 
   constructor(options: ActiveCallOptions) {
     this.#options = options;
@@ -44,13 +45,13 @@ export class ActiveCall {
   receive(frame: RouterFrame): void {
     switch (frame.t) {
       case 'incoming':
-        return this.#ring(frame);
+        return void this.#ring(frame);
       case 'event':
         return this.#event(frame);
       case 'over':
         return this.#isCurrent(frame.callId) ? this.#endQuietly() : undefined;
       case 'sdp':
-        return this.#isCurrent(frame.callId) ? this.#call?.media.hear(frame.payload) : undefined;
+        return this.#isCurrent(frame.callId) ? this.#call?.media.receive(frame.payload) : undefined;
       case 'missed':
         return this.#missed(frame);
       case 'action':
@@ -60,7 +61,7 @@ export class ActiveCall {
     }
   }
 
-  /** Makes it the client's call. */
+  /** Sets the current call. */
   begin(details: CallDetails, direction: CallDirection): void {
     const { callId } = details;
     const { env, connection } = this.#options;
@@ -73,14 +74,18 @@ export class ActiveCall {
     this.#call = { details, direction, media, isAnswered: false };
   }
 
-  /** The voice stops at once. The call ends when the router says so. */
+  /** Stops media at once; the call ends when the router confirms it. */
   hangup(): void {
     const call = this.#call;
-    call?.media.close();
-    const connection = this.#options.connection();
-    // Of a call that is being placed the id is not known yet.
-    if (call === undefined) void connection.post('hangup', {}, () => this.#call === undefined);
-    else void connection.post('hangup', { callId: call.details.callId });
+    if (call === undefined) return;
+    call.media.close();
+    void this.#options.connection().post('hangup', { callId: call.details.callId });
+  }
+
+  /** Resolves when there is no call. */
+  async whenOver(): Promise<void> {
+    if (this.#call !== undefined)
+      await new Promise<void>((resolve) => this.#onceOver.push(resolve));
   }
 
   decline(callId: string, reasonCode?: DeclineCode): Promise<FrameAnswer> {
@@ -88,7 +93,7 @@ export class ActiveCall {
     return this.#options.connection().post('decline', frame);
   }
 
-  /** The call is lost: the router has forgotten it, or does not let this client back. */
+  /** Ends the call locally: the router lost its state, or rejects this client. */
   connectionLost(): void {
     const call = this.#call;
     if (call === undefined) return;
@@ -97,8 +102,19 @@ export class ActiveCall {
     this.#options.onOver();
   }
 
-  /** Nobody is told of its end here: that waits at the router for the next life of the app. */
-  leave(): void {
+  /** Ends the call locally with the event of a hangup: the client leaves before the router has confirmed it. */
+  abandon(): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    const { direction, details, isAnswered } = call;
+    const unanswered =
+      direction === CallDirection.Outgoing ? CallEvent.Cancelled : CallEvent.Declined;
+    this.#clear();
+    this.#fire(direction, isAnswered ? CallEvent.Ended : unanswered, details);
+  }
+
+  /** Drops the call without an event; the router delivers its end after the next `initialize`. */
+  discard(): void {
     this.#clear();
   }
 
@@ -106,20 +122,27 @@ export class ActiveCall {
     return this.#call?.details.callId === callId;
   }
 
-  #ring({ callId, details, expiresAt }: RouterFrames['incoming']): void {
-    const { device, log, platform } = this.#options.env;
-    if (platform === 'android' && !device.notificationsEnabled()) {
+  /**
+   * Rings, unless the device declines. The call is current meanwhile: if it ends before the device has answered,
+   * it does not ring. The router decides who is busy, so it replaces any earlier call.
+   */
+  async #ring({ callId, details, expiresAt }: RouterFrames['incoming']): Promise<void> {
+    this.#clear();
+    this.begin(details, CallDirection.Incoming);
+    const { device, log } = this.#options.env;
+    if (!(await device.canNotify())) {
       log.info(`declined ${callId}: notifications are off`);
-      void this.decline(callId, declineCodes.notificationsDisabled);
-    } else if (device.pstnBusy()) {
-      log.info(`declined ${callId}: a telephone call is going on`);
-      void this.decline(callId, declineCodes.busyOnPstn);
-    } else {
-      // The router judges who is busy: what it lets ring takes the place of what was here.
-      this.#clear();
-      this.begin(details, CallDirection.Incoming);
+      this.#declineCurrent(callId, declineCodes.notificationsDisabled);
+    } else if (await device.isOnTelephone()) {
+      log.info(`declined ${callId}: a telephone call is active`);
+      this.#declineCurrent(callId, declineCodes.busyOnPstn);
+    } else if (this.#isCurrent(callId)) {
       this.#options.listeners.ring({ callId, callDetails: details, expiresAt });
     }
+  }
+
+  #declineCurrent(callId: string, reasonCode: DeclineCode): void {
+    if (this.#isCurrent(callId)) void this.decline(callId, reasonCode);
   }
 
   #event(frame: RouterFrames['event']): void {
@@ -127,7 +150,7 @@ export class ActiveCall {
     const isOutgoing = direction === CallDirection.Outgoing;
     if (isOutgoing && !this.#isCurrent(frame.callId) && !this.#options.admit(frame)) return;
     const call = this.#isCurrent(frame.callId) ? this.#call : undefined;
-    // Before the listener: the app may call again inside it.
+    // Cleared before the listener fires, so that the app may place a call inside it.
     if (call !== undefined && isTerminal(event)) this.#clear();
     else if (call !== undefined && event === CallEvent.Answered) this.#answered(call);
     this.#fire(direction, event, details);
@@ -150,6 +173,8 @@ export class ActiveCall {
     this.#call?.media.close();
     this.#call = undefined;
     this.#options.listeners.stopRinging();
+    // Resolved after the listener of the last event has returned, which fires in the same turn.
+    for (const resolve of this.#onceOver.splice(0)) resolve();
   }
 
   #fire(direction: CallDirection, callEvent: CallEvent, callDetails: CallDetails): void {
@@ -170,10 +195,10 @@ export class ActiveCall {
   }
 }
 
-/** Whether there is a call, and of what kind. */
+/** State of the client's current call. */
 export type SignedCallState = 'NoCall' | 'OutgoingCall' | 'IncomingCall' | 'OngoingCall';
 
-/** The one call that this client has, as far as the router has told of it. */
+/** The current call as last reported by the router. */
 interface LocalCall {
   readonly details: CallDetails;
   readonly direction: CallDirection;
@@ -187,21 +212,21 @@ export function stateOf(call: LocalCall | undefined): SignedCallState {
   return call.direction === CallDirection.Incoming ? 'IncomingCall' : 'OutgoingCall';
 }
 
-/** What a call's voice asks of the call. */
+/** Callbacks from a call's media to the call. */
 interface CallMediaEvents {
   signal(payload: unknown): void;
   connected(): void;
-  /** There will be no voice. */
+  /** Called when media cannot be established. */
   failed(): void;
 }
 
-/** The voice of one call, from its answer to its end. */
+/** Media session of one call, from its answer to its end. */
 class CallMedia {
   readonly #env: Environment;
   readonly #events: CallMediaEvents;
   #session: MediaSession | undefined;
   #isClosed = false;
-  /** What the other side signalled before this side was there to hear it. */
+  /** Signals received before the media adapter registered its handler. */
   #early: unknown[] = [];
   #handler: ((payload: unknown) => void) | undefined;
 
@@ -215,31 +240,40 @@ class CallMedia {
       const session = await this.#env.media.open({
         role,
         sendSignal: (payload) => !this.#isClosed && this.#events.signal(payload),
-        onSignal: (handler) => this.#handOver(handler),
+        onSignal: (handler) => this.#deliverTo(handler),
       });
-      if (this.#isClosed) session.close();
+      if (this.#isClosed) this.#closeSession(session);
       else this.#session = session;
       await session.connected;
       if (!this.#isClosed) this.#events.connected();
     } catch (error) {
       if (this.#isClosed) return;
-      this.#env.log.info(`no voice: ${String(error)}`);
+      this.#env.log.info(`media failed: ${String(error)}`);
       this.#events.failed();
     }
   }
 
-  hear(payload: unknown): void {
+  receive(payload: unknown): void {
     if (this.#handler === undefined) this.#early.push(payload);
     else this.#handler(payload);
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#session?.close();
+    if (this.#session !== undefined) this.#closeSession(this.#session);
     this.#session = undefined;
   }
 
-  #handOver(handler: (payload: unknown) => void): void {
+  /** Closes a session of the app's adapter. An error is logged, so that the call still ends. */
+  #closeSession(session: MediaSession): void {
+    try {
+      session.close();
+    } catch (error) {
+      this.#env.log.info(`closing the media failed: ${String(error)}`);
+    }
+  }
+
+  #deliverTo(handler: (payload: unknown) => void): void {
     this.#handler = handler;
     const early = this.#early;
     this.#early = [];

@@ -2,29 +2,30 @@ import {
   CallDirection,
   isTerminal,
   type AckData,
+  type CallDetails,
   type ClientFrames,
   type RouterFrames,
 } from './protocol.js';
 import { faultOfAnswer, type FrameAnswer } from './socket.js';
-import { ensureMicrophone, type Environment } from './environment.js';
+import type { Environment } from './environment.js';
 import type { ActiveCall } from './active-call.js';
 import type { RouterConnection } from './connection.js';
 import type { CallFault } from './errors.js';
 
-/** A call that the app has asked for, until the router has answered. */
+/** A call requested by the app and not yet answered by the router. */
 interface Attempt {
   readonly request: ClientFrames['call'];
   isCancelled: boolean;
-  /** Before that the router can tell only of the attempt before it, which may be in the same words. */
+  /** Events received before the frame is sent belong to an earlier attempt, possibly with the same arguments. */
   isSent: boolean;
-  /** The router told of the call before it answered; undefined: not yet. */
+  /** Id from an event that arrived before the router's answer. */
   callId: string | undefined;
 }
 
 interface PlacementOptions {
   readonly env: Environment;
   readonly cuid: string;
-  readonly desk: () => ActiveCall;
+  readonly activeCall: () => ActiveCall;
   readonly connection: () => RouterConnection;
 }
 
@@ -32,7 +33,8 @@ interface PlacementOptions {
 export class CallPlacement {
   readonly #options: PlacementOptions;
   #attempt: Attempt | undefined;
-  /** The answer to an attempt never came, so the app was told that it failed: the call may exist. */
+  #pending: Promise<unknown> = Promise.resolve();
+  /** Attempt without an answer, reported as failed to the app; the call may exist at the router. */
   #abandoned: ClientFrames['call'] | undefined;
   #abandonedId: string | undefined;
 
@@ -44,32 +46,42 @@ export class CallPlacement {
     return this.#attempt !== undefined;
   }
 
-  /** Undefined: the call is placed. */
-  async place(request: ClientFrames['call']): Promise<CallFault | undefined> {
-    const attempt: Attempt = { request, isCancelled: false, isSent: false, callId: undefined };
-    this.#attempt = attempt;
-    try {
-      return (await this.#prepare(attempt)) ?? (await this.#send(attempt));
-    } finally {
-      this.#attempt = undefined;
-    }
+  /** Resolves when no call is being placed. */
+  get pending(): Promise<unknown> {
+    return this.#pending;
   }
 
-  /** The app hangs up: an attempt that the router does not know of yet is not made. */
+  /** Places a call; returns undefined on success. */
+  place(request: ClientFrames['call']): Promise<CallFault | undefined> {
+    const attempt: Attempt = { request, isCancelled: false, isSent: false, callId: undefined };
+    this.#attempt = attempt;
+    const placed = this.#place(attempt).finally(() => {
+      this.#attempt = undefined;
+    });
+    this.#pending = placed.catch(() => undefined);
+    return placed;
+  }
+
+  async #place(attempt: Attempt): Promise<CallFault | undefined> {
+    return (await this.#prepare(attempt)) ?? (await this.#send(attempt));
+  }
+
+  /** Cancels a pending attempt: it is not sent, or hung up as soon as its id is known. */
   cancel(): void {
     if (this.#attempt !== undefined) this.#attempt.isCancelled = true;
   }
 
   /**
-   * The router tells of an outgoing call that is not the client's call. That of the attempt becomes it; one
-   * that was given up is hung up, and not told of; one of an earlier life of the app is told of, and no more.
+   * Returns whether to report an event of an outgoing call that is not the current call. The call of the
+   * pending attempt becomes the current call; an abandoned call is hung up and not reported; a call of an
+   * earlier session is only reported.
    */
   acceptsEvent(frame: RouterFrames['event']): boolean {
     if (frame.callId === this.#abandonedId) return false;
     const attempt = this.#attempt;
     if (attempt?.isSent && attempt.callId === undefined && isOf(attempt.request, frame)) {
       attempt.callId = frame.callId;
-      if (!isTerminal(frame.event)) this.#begin(frame.details);
+      if (!isTerminal(frame.event)) this.#begin(attempt, frame.details);
       return true;
     }
     if (this.#abandoned !== undefined && isOf(this.#abandoned, frame)) {
@@ -81,43 +93,73 @@ export class CallPlacement {
     return true;
   }
 
-  /** What can fail without the router. */
+  /** Checks the microphone, the connection and its latency. */
   async #prepare(attempt: Attempt): Promise<CallFault | undefined> {
     const { env, connection } = this.#options;
-    if (!(await ensureMicrophone(env.device))) return { name: 'MIC_DENIED' };
+    if (!(await env.device.ensureMicrophone())) return { name: 'MIC_DENIED' };
     if (!connection().isUp) return { name: 'NO_NETWORK' };
     const { kind } = await connection().request('probe', {}, env.times.latency);
     if (kind === 'timeout') return { name: 'BAD_NETWORK' };
     if (kind === 'lost') return { name: 'NO_NETWORK' };
-    if (this.#options.desk().call !== undefined) return { name: 'CALL_IN_PROGRESS' };
-    if (!attempt.isCancelled) return undefined;
-    return { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
+    if (this.#options.activeCall().call !== undefined) return { name: 'CALL_IN_PROGRESS' };
+    return attempt.isCancelled ? hungUp : undefined;
   }
 
+  /**
+   * Sends the request. If the socket is lost before the answer, the frames replayed after a reconnect show whether
+   * the router has the call; otherwise the request is sent again. Both only within the placement timeout.
+   */
   async #send(attempt: Attempt): Promise<CallFault | undefined> {
     const { env, connection } = this.#options;
-    attempt.isSent = true;
-    const answer = await connection().request('call', attempt.request, env.times.placement);
-    if (attempt.callId !== undefined) return undefined;
-    if (answer.kind === 'timeout' || answer.kind === 'lost') this.#abandoned = attempt.request;
-    if (answer.kind === 'timeout') return { name: 'RECEIVER_NETWORK_LOST' };
-    const fault = faultOfAnswer(answer);
-    if (fault === undefined) this.#placed(attempt.request, answer);
-    return fault;
+    const deadline = env.clock.now() + env.times.placement;
+    for (;;) {
+      attempt.isSent = true;
+      const left = Math.max(0, deadline - env.clock.now());
+      const answer = await connection().request('call', attempt.request, left);
+      if (attempt.callId !== undefined) return undefined;
+      if (answer.kind === 'ok') return this.#placed(attempt, answer);
+      if (answer.kind === 'refused') return faultOfAnswer(answer);
+      if (answer.kind === 'lost') {
+        await this.#upBefore(deadline);
+        if (attempt.callId !== undefined) return undefined;
+        if (connection().isUp && attempt.isCancelled) return hungUp;
+        if (!connection().isClosed && env.clock.now() < deadline) continue;
+      }
+      this.#abandoned = attempt.request;
+      return { name: answer.kind === 'lost' ? 'NO_NETWORK' : 'RECEIVER_NETWORK_LOST' };
+    }
   }
 
-  #placed({ to, context, ...images }: ClientFrames['call'], answer: FrameAnswer): void {
+  /** Resolves when the client is connected again, at the latest at the deadline. */
+  #upBefore(deadline: number): Promise<void> {
+    const { env, connection } = this.#options;
+    return new Promise((resolve) => {
+      const stop = env.clock.after(Math.max(0, deadline - env.clock.now()), resolve);
+      void connection()
+        .whenUp()
+        .then(() => {
+          stop();
+          resolve();
+        });
+    });
+  }
+
+  #placed(attempt: Attempt, answer: FrameAnswer): undefined {
+    const { to, context, ...images } = attempt.request;
     this.#abandoned = undefined;
     const { callId } = (answer as { readonly data: AckData['call'] }).data;
     const callerCuid = this.#options.cuid;
     const call = { callId, callerCuid, calleeCuid: to, callContext: context, ...images };
-    this.#begin({ ...call, channel: 'Socket' });
+    this.#begin(attempt, { ...call, channel: 'Socket' });
   }
 
-  #begin(details: RouterFrames['event']['details']): void {
-    this.#options.desk().begin(details, CallDirection.Outgoing);
+  #begin({ isCancelled }: Attempt, details: CallDetails): void {
+    this.#options.activeCall().begin(details, CallDirection.Outgoing);
+    if (isCancelled) this.#options.activeCall().hangup();
   }
 }
+
+const hungUp: CallFault = { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
 
 const isOf = (request: ClientFrames['call'], { details }: RouterFrames['event']): boolean =>
   details.calleeCuid === request.to && details.callContext === request.context;

@@ -2,7 +2,7 @@ import { isProperties, isUrl } from './init-properties.js';
 import { isCuid } from './cuid.js';
 import type { CallFault } from './errors.js';
 
-/** Images of the two sides, by URL, each optional. */
+/** Image URLs of the two parties. */
 export interface CallProperties {
   /** Shown to the receiver. */
   readonly initiator_image?: string | undefined;
@@ -10,7 +10,7 @@ export interface CallProperties {
   readonly receiver_image?: string | undefined;
 }
 
-/** What `call` was asked, as it was asked. */
+/** Unvalidated arguments of `call`. */
 interface CallRequest {
   readonly cuid: string;
   readonly receiverCuid: unknown;
@@ -18,7 +18,7 @@ interface CallRequest {
   readonly callProperties: unknown;
 }
 
-/** The first thing that is wrong with a call, before anything is sent. */
+/** Returns the first error in the arguments of a call. */
 export function validateCallRequest({
   cuid,
   receiverCuid,
@@ -34,13 +34,14 @@ function checkContext(context: unknown): CallFault | undefined {
   if (typeof context !== 'string' || context === '') return { name: 'CONTEXT_REQUIRED' };
   if (context.length > 64) return { name: 'CONTEXT_LENGTH' };
   if (isContext(context)) return undefined;
-  const detail = 'The context may hold ASCII letters, digits and single spaces between words only';
+  const detail =
+    'The context may contain only ASCII letters, digits and single spaces between words';
   return { name: 'BAD_REQUEST', detail };
 }
 
 /**
- * Whether the value says what a call is about: 1 to 64 letters and digits, with single spaces between
- * words. The specification says alphanumeric, and its own examples of use have words.
+ * Whether the value is a call context: 1 to 64 letters and digits, with single spaces between words. The
+ * specification says alphanumeric, but its own examples contain words.
  */
 export const isContext = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 64 && /^[A-Za-z0-9]+(?: [A-Za-z0-9]+)*$/.test(value);

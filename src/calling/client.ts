@@ -1,12 +1,6 @@
 import { CallingSession } from './session.js';
-import {
-  withDefaults,
-  expectLevel,
-  checkNotifications,
-  type Environment,
-  type SignedCallEnv,
-  type LogLevel,
-} from './environment.js';
+import { withDefaults, type Environment, type SignedCallEnv } from './environment.js';
+import { expectLevel, type LogLevel } from './logger.js';
 import { lintInitProperties, type InitProperties } from './init-properties.js';
 import {
   listenerNames,
@@ -15,13 +9,20 @@ import {
   type ListenerName,
   type ListenerPayloads,
 } from './listeners.js';
-import { failed, success, type CallFault, type SignedCallResponse } from './errors.js';
+import {
+  failed,
+  success,
+  type CallFault,
+  type ErrorName,
+  type SignedCallResponse,
+} from './errors.js';
 import type { CallProperties } from './call-request.js';
 import type { SignedCallState } from './active-call.js';
 
 /**
- * Calls between two users, each known by a cuid. What fails in operation or by its value resolves with an
- * error; a mistake of the program (an unknown listener, a callback that is none) throws a TypeError.
+ * Places and receives calls between users, each identified by a cuid. Methods that return a promise always resolve,
+ * with an error for failures and invalid values; the others throw a TypeError for programmer errors (an unknown
+ * listener, a callback that is not a function). Methods may be destructured. See docs/calling.md.
  */
 export class SignedCallClient {
   readonly SignedCallOnCallStatusChanged = listenerNames.SignedCallOnCallStatusChanged;
@@ -31,69 +32,71 @@ export class SignedCallClient {
   #level: LogLevel | undefined;
   readonly #listeners = new Listeners(() => this.#env.log);
   #session: CallingSession | undefined;
-  /** A session that logs out; `told`: the router knows. */
-  #leaving: { readonly session: CallingSession; readonly told: Promise<void> } | undefined;
-  /** `initialize` calls take turns. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Session that is logging out; `done` resolves when the router has confirmed it. */
+  #leaving: { readonly session: CallingSession; readonly done: Promise<void> } | undefined;
+  /** Serializes calls of `initialize`. */
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(env: SignedCallEnv) {
     this.#env = withDefaults(env);
+    bindMethods(this);
   }
 
-  /** Gives it another environment: the next `initialize` goes by it. */
+  /** Replaces the environment; it takes effect with the next `initialize`. */
   use(env: SignedCallEnv): void {
     this.#env = withDefaults(env);
     if (this.#level !== undefined) this.#env.log.level = this.#level;
   }
 
-  /** Signs a user in, and opens the socket. Needed again after `logout` and `disconnectSignallingSocket`. */
+  /** Signs a user in and opens the socket. Required again after `logout` and `disconnectSignallingSocket`. */
   initialize(initProperties: InitProperties): Promise<SignedCallResponse> {
-    const done = this.#turn.then(() => this.#initialize(initProperties));
-    this.#turn = done.catch(() => undefined);
+    const done = this.#queue.then(() => this.#initialize(initProperties));
+    this.#queue = done.catch(() => undefined);
     return done;
   }
 
-  /** Resolves when the call is placed, not when it is over. */
+  /** Places a call. Resolves when it is placed, not when it has ended. */
   call(
     receiverCuid: string,
     callContext: string,
     callProperties?: CallProperties | null,
   ): Promise<SignedCallResponse> {
-    return this.#ask((session) => session.call(receiverCuid, callContext, callProperties));
+    return this.#respond((session) => session.call(receiverCuid, callContext, callProperties));
   }
 
-  /** Takes the call that rings. Without the microphone it is declined, and this resolves with MIC_DENIED. */
+  /** Answers a ringing call. Without the microphone the call is declined and this resolves with MIC_DENIED. */
   answer(callId: string): Promise<SignedCallResponse> {
-    return this.#ask((session) => session.answer(callId));
+    return this.#respond((session) => session.answer(callId));
   }
 
+  /** Declines a ringing call. */
   decline(callId: string): Promise<SignedCallResponse> {
-    return this.#ask((session) => session.decline(callId));
+    return this.#respond((session) => session.decline(callId));
   }
 
-  /** Ends the call there is, whatever its state: cancels, declines or ends it. */
+  /** Cancels, declines or ends the current call, depending on its state. */
   hangup(): void {
     this.#session?.hangup();
   }
 
-  /** The same as `hangup`. */
+  /** Alias of `hangup`. */
   hangupCall(): void {
     this.hangup();
   }
 
-  /** Ends the call there is. No calls can be made or received until `initialize`. */
+  /** Ends the current call and signs the user out. No calls can be made or received until `initialize`. */
   logout(): void {
     this.#leave();
-    // An `initialize` that is under way comes first.
-    void this.#turn.then(() => this.#leave());
+    // Also applies to an `initialize` that is still pending.
+    void this.#queue.then(() => this.#leave());
   }
 
-  /** Closes the socket, at once or when the active call ends. Calls come by push only until `initialize`. */
+  /** Closes the socket, at once or when the active call ends. Calls arrive by push only until `initialize`. */
   disconnectSignallingSocket(): void {
     this.#session?.disconnect();
   }
 
-  /** Takes the place of the callback that this listener had. */
+  /** Sets the callback of a listener, replacing an earlier one. */
   addListener<Name extends ListenerName>(
     name: Name,
     callback: (payload: ListenerPayloads[Name]) => unknown,
@@ -101,47 +104,52 @@ export class SignedCallClient {
     this.#listeners.add(name, callback);
   }
 
+  /** Removes the callback of a listener. */
   removeListener(name: ListenerName): void {
     this.#listeners.remove(name);
   }
 
-  /** Who shows incoming calls: on a phone, the app's own screen. Takes the place of an earlier callback. */
+  /** Sets the callback that shows incoming calls, replacing an earlier one. */
   onIncomingCall(callback: (call: IncomingCall) => unknown): void {
     this.#listeners.onIncomingCall(callback);
   }
 
+  /** Returns the state of the current call. */
   getCallState(): SignedCallState {
     return (this.#session ?? this.#leaving?.session)?.state ?? 'NoCall';
   }
 
+  /** Sets the log level. Throws TypeError for a value that is not a `LogLevel`. */
   setDebugLevel(level: LogLevel): void {
     expectLevel(level);
     this.#level = level;
     this.#env.log.level = level;
   }
 
-  /** Resolves when the router has answered what `hangup` and `logout` sent. */
+  /** Resolves when the router has acknowledged the frames of `hangup` and `logout`. */
   async whenIdle(): Promise<void> {
-    await this.#turn;
-    await Promise.all([this.#session?.idle(), this.#leaving?.told]);
+    await this.#queue;
+    await Promise.all([this.#session?.idle(), this.#leaving?.done]);
   }
 
   /**
-   * Leaves the router at once, which ends a call there is. Nothing more is told: that waits at the router
-   * until `initialize`.
+   * Disconnects at once, which ends the current call. Later events wait at the router until the next
+   * `initialize`.
    */
   close(): void {
     this.#end();
-    void this.#turn.then(() => this.#end());
+    void this.#queue.then(() => this.#end());
   }
 
   async #initialize(properties: InitProperties): Promise<SignedCallResponse> {
-    const fault =
-      this.#checkCore() ??
-      this.#checkProperties(properties) ??
-      (await checkNotifications(this.#env)) ??
-      (await this.#enter(properties));
-    return this.#response(fault);
+    return this.#response('INIT_CONFIG', async () => {
+      return (
+        this.#checkCore() ??
+        this.#checkProperties(properties) ??
+        (await this.#env.device.checkNotifications()) ??
+        (await this.#enter(properties))
+      );
+    });
   }
 
   #checkCore(): CallFault | undefined {
@@ -161,35 +169,48 @@ export class SignedCallClient {
   }
 
   async #enter(properties: InitProperties): Promise<CallFault | undefined> {
-    await this.#left();
-    if (this.#session?.isOf(this.#env, properties)) return await this.#session.reopen();
-    this.#session?.close();
-    this.#session = undefined;
+    await this.#logoutDone();
+    if (this.#session?.isOf(this.#env, properties)) return await this.#session.reopen(properties);
+    await this.#replaceSession();
     const session = new CallingSession(this.#env, properties, this.#listeners);
     const fault = await session.open();
     if (fault === undefined) this.#session = session;
     return fault;
   }
 
-  /** The user before is logged out first, if the router can be told in time. */
-  async #left(): Promise<void> {
+  /** Waits for the logout of the previous user and the end of its call, for at most the answer timeout. */
+  async #logoutDone(): Promise<void> {
     const leaving = this.#leaving;
     if (leaving === undefined) return;
-    const { clock, times } = this.#env;
-    const late = new Promise<void>((resolve) => {
-      const stop = clock.after(times.answer, resolve);
-      void leaving.told.finally(stop);
-    });
-    await Promise.race([leaving.told, late]);
-    leaving.session.close();
+    await this.#atMostAnswerTimeout(leaving.done);
+    leaving.session.abandon();
     this.#leaving = undefined;
+  }
+
+  /** Ends the call of a user who did not log out, and closes its session. */
+  async #replaceSession(): Promise<void> {
+    const session = this.#session;
+    if (session === undefined) return;
+    await this.#atMostAnswerTimeout(session.endCall());
+    session.abandon();
+    this.#session = undefined;
+  }
+
+  #atMostAnswerTimeout(work: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.#env.clock.after(this.#env.times.answer, resolve);
+      void work.finally(() => {
+        stop();
+        resolve();
+      });
+    });
   }
 
   #leave(): void {
     const session = this.#session;
     if (session === undefined) return;
     this.#session = undefined;
-    this.#leaving = { session, told: session.logout() };
+    this.#leaving = { session, done: session.logout() };
   }
 
   #end(): void {
@@ -199,17 +220,37 @@ export class SignedCallClient {
     this.#leaving = undefined;
   }
 
-  async #ask(
+  async #respond(
     act: (session: CallingSession) => Promise<CallFault | undefined>,
   ): Promise<SignedCallResponse> {
     const session = this.#session;
-    return this.#response(session === undefined ? { name: 'NOT_INITIALIZED' } : await act(session));
+    return this.#response('CALL_FAILED', async () =>
+      session === undefined ? { name: 'NOT_INITIALIZED' } : await act(session),
+    );
   }
 
-  #response(fault: CallFault | undefined): SignedCallResponse {
+  /** Converts the result of an operation to a response; an unexpected error becomes a fault of this name. */
+  async #response(
+    unexpected: ErrorName,
+    run: () => Promise<CallFault | undefined>,
+  ): Promise<SignedCallResponse> {
+    const fault = await run().catch((error: unknown) => ({
+      name: unexpected,
+      detail: error instanceof Error ? error.message : String(error),
+    }));
     if (fault === undefined) return success;
     const response = failed(fault, this.#env.platform);
-    this.#env.log.info(`${fault.name}: ${response.error?.errorDescription}`);
+    this.#env.log.info(`${fault.name}: ${response.error.errorDescription}`);
     return response;
+  }
+}
+
+/** Binds all methods, so that they work when destructured. */
+function bindMethods(client: SignedCallClient): void {
+  const methods = client as unknown as Record<string, unknown>;
+  for (const name of Object.getOwnPropertyNames(SignedCallClient.prototype)) {
+    const method = Object.getOwnPropertyDescriptor(SignedCallClient.prototype, name)
+      ?.value as unknown;
+    if (typeof method === 'function' && name !== 'constructor') methods[name] = method.bind(client);
   }
 }

@@ -4,30 +4,30 @@ import { faultOfAnswer, FrameSocket, type FrameAnswer } from './socket.js';
 import type { Environment } from './environment.js';
 import type { CallFault } from './errors.js';
 
-/** Who hears what comes, over however many sockets. */
+/** Receives what arrives over all sockets of a connection. */
 interface ConnectionReceiver {
-  /** Each frame once, in order. */
-  hear(frame: RouterFrame): void;
-  /** The router has no memory of this client any more, and so of no call. */
-  forgotten(): void;
-  /** The router will not have this client: it does not come back by itself. */
-  refused(fault: CallFault): void;
+  /** Called once for each frame, in order. */
+  receive(frame: RouterFrame): void;
+  /** Called when the router has lost the state of this client, and so of its call. */
+  stateLost(): void;
+  /** Called when the router rejects this client; the connection does not reconnect. */
+  rejected(fault: CallFault): void;
 }
 
 type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
 
 interface ConnectionOptions {
   readonly env: Environment;
-  /** Asked for each socket. */
-  readonly identity: () => Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey'>;
-  /** What client and router prove to each other that they hold. It is never sent. */
+  /** Evaluated for each socket. */
+  readonly identity: () => Promise<Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey'>>;
+  /** Shared secret that client and router prove to each other. It is never sent. */
   readonly apiKey: string;
   readonly receiver: ConnectionReceiver;
-  /** Of an earlier connection of the same life. */
+  /** Sequence number of an earlier connection of the same session. */
   readonly lastSeq: number | undefined;
 }
 
-/** Keeps a client at the router: comes back when the socket is lost, loses no frame and doubles none. */
+/** Keeps a client connected: reconnects when the socket is lost, without losing or repeating a frame. */
 export class RouterConnection {
   readonly #env: Environment;
   readonly #identity: ConnectionOptions['identity'];
@@ -35,12 +35,12 @@ export class RouterConnection {
   readonly #receiver: ConnectionReceiver;
   #link: FrameSocket | undefined;
   #lastSeq: number | undefined;
-  /** Frames still to come that had waited at the router. */
+  /** Number of replayed frames that have not arrived yet. */
   #toReplay = 0;
   #failed = 0;
   #isClosed = false;
   #stopTimer = () => {};
-  #whenUp: (() => void)[] = [];
+  #onceUp: (() => void)[] = [];
   readonly #posted = new Set<Promise<FrameAnswer>>();
 
   constructor({ env, identity, apiKey, receiver, lastSeq }: ConnectionOptions) {
@@ -51,7 +51,7 @@ export class RouterConnection {
     this.#lastSeq = lastSeq;
   }
 
-  /** The `seq` up to which frames have been heard; undefined at the beginning of a life. */
+  /** Highest `seq` received; undefined at the start of a session. */
   get lastSeq(): number | undefined {
     return this.#lastSeq;
   }
@@ -60,19 +60,19 @@ export class RouterConnection {
     return this.#isClosed;
   }
 
-  /** Whether there is a socket on which the router knows this client. */
+  /** Whether there is an authenticated socket. */
   get isUp(): boolean {
     return this.#link !== undefined;
   }
 
-  /** The first attempt; its fault is final. */
+  /** Connects for the first time; a failure closes the connection. */
   async open(): Promise<CallFault | undefined> {
     const fault = await this.#connect();
     if (fault !== undefined) this.close();
     return fault;
   }
 
-  /** Sends a frame on the present socket only. */
+  /** Sends a frame on the current socket only. */
   request<T extends 'call' | 'probe'>(
     type: T,
     body: ClientFrames[T],
@@ -82,8 +82,8 @@ export class RouterConnection {
   }
 
   /**
-   * Sends a frame until the router has answered it, over however many sockets; `lost`: the connection was
-   * closed before. `isWanted` is asked before each attempt: without it, there is nothing more to do.
+   * Sends a frame until the router has answered it, across reconnects; resolves with `lost` if the
+   * connection is closed before. `isWanted` is evaluated before each attempt; if false, nothing is sent.
    */
   post<T extends PostedFrame>(
     type: T,
@@ -95,7 +95,16 @@ export class RouterConnection {
     return posted;
   }
 
-  /** Resolves when the frames that were posted have been answered. */
+  /**
+   * Resolves when the client is connected and all replayed frames have arrived, because they may make the
+   * frame that waits for this superfluous. Also resolves when the connection is closed.
+   */
+  whenUp(): Promise<void> {
+    if (this.#isClosed || (this.isUp && this.#toReplay === 0)) return Promise.resolve();
+    return new Promise((resolve) => this.#onceUp.push(resolve));
+  }
+
+  /** Resolves when all posted frames have been answered. */
   async idle(): Promise<void> {
     while (this.#posted.size > 0) await Promise.all(this.#posted);
   }
@@ -106,7 +115,7 @@ export class RouterConnection {
     isWanted: () => boolean,
   ): Promise<FrameAnswer> {
     for (;;) {
-      await this.#up();
+      await this.whenUp();
       if (this.#isClosed) return { kind: 'lost' };
       if (!isWanted()) return { kind: 'ok' };
       const link = this.#link;
@@ -117,31 +126,22 @@ export class RouterConnection {
     }
   }
 
-  /** Leaves for good. */
+  /** Closes the connection permanently. */
   close(): void {
     this.#isClosed = true;
     this.#stopTimer();
     const link = this.#link;
     this.#link = undefined;
-    // The app may leave while it hears of a frame: it has heard of it.
-    if (this.#lastSeq !== undefined) link?.tell('seen', { seq: this.#lastSeq });
-    link?.tell('bye', {});
+    // `close` may be called inside a listener, before that frame was acknowledged.
+    if (this.#lastSeq !== undefined) link?.notify('seen', { seq: this.#lastSeq });
+    link?.notify('bye', {});
     link?.close();
     this.#release();
   }
 
-  /**
-   * Resolves when the client is at the router and has heard what waited there, or never will be again: what
-   * a frame was to do may have been done already.
-   */
-  #up(): Promise<void> {
-    if (this.#isClosed || (this.isUp && this.#toReplay === 0)) return Promise.resolve();
-    return new Promise((resolve) => this.#whenUp.push(resolve));
-  }
-
   #release(): void {
-    const waiting = this.#whenUp;
-    this.#whenUp = [];
+    const waiting = this.#onceUp;
+    this.#onceUp = [];
     for (const run of waiting) run();
   }
 
@@ -157,7 +157,7 @@ export class RouterConnection {
       link.drop();
       return challenge;
     }
-    const identity = this.#identity();
+    const identity = await this.#identity();
     const proof = clientProof(this.#apiKey, identity, challenge);
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
     const answer = await link.request('auth', { ...identity, proof, ...lastSeq });
@@ -170,47 +170,56 @@ export class RouterConnection {
   }
 
   #begin(link: FrameSocket, { replay, lastSeq }: AckData['auth']): void {
-    this.#env.log.debug(`at the router; ${replay} frames waited there`);
+    this.#env.log.debug(`connected to the router; ${replay} frames to replay`);
     this.#failed = 0;
     this.#link = link;
     this.#toReplay = replay;
-    const isForgotten = this.#lastSeq !== undefined && lastSeq < this.#lastSeq;
-    if (isForgotten || this.#lastSeq === undefined) this.#lastSeq = lastSeq;
-    if (isForgotten) this.#receiver.forgotten();
-    this.#watch(link);
+    const isStateLost = this.#lastSeq !== undefined && lastSeq < this.#lastSeq;
+    if (isStateLost || this.#lastSeq === undefined) this.#lastSeq = lastSeq;
+    if (isStateLost) this.#receiver.stateLost();
+    this.#scheduleProbe(link);
     link.receive({
-      frame: (frame) => this.#hear(link, frame),
-      closed: (code) => this.#lost(link, code),
+      frame: (frame) => this.#receive(link, frame),
+      closed: (code) => this.#disconnected(link, code),
     });
     if (replay === 0) this.#release();
   }
 
-  #hear(link: FrameSocket, frame: RouterFrame): void {
+  #receive(link: FrameSocket, frame: RouterFrame): void {
     if (this.#link !== link) return;
     if (frame.seq > (this.#lastSeq ?? 0)) {
-      this.#env.log.verbose(`heard ${frame.t}`);
+      this.#env.log.verbose(`received ${frame.t}`);
       this.#lastSeq = frame.seq;
-      this.#receiver.hear(frame);
+      this.#deliver(frame);
     }
-    link.tell('seen', { seq: frame.seq });
+    link.notify('seen', { seq: frame.seq });
     if (this.#toReplay === 0) return;
     this.#toReplay -= 1;
     if (this.#toReplay === 0) this.#release();
   }
 
-  #lost(link: FrameSocket, code: number | undefined): void {
+  /** Delivers a frame. An error is logged, so that the frame is acknowledged and later ones are still received. */
+  #deliver(frame: RouterFrame): void {
+    try {
+      this.#receiver.receive(frame);
+    } catch (error) {
+      this.#env.log.info(`handling the frame ${frame.t} failed: ${String(error)}`);
+    }
+  }
+
+  #disconnected(link: FrameSocket, code: number | undefined): void {
     if (this.#link !== link) return;
     this.#link = undefined;
     this.#stopTimer();
-    const refusal = code === undefined ? undefined : finalCodes.get(code);
-    if (refusal === undefined) this.#comeBack();
-    else this.#giveUp(refusal);
+    const rejection = code === undefined ? undefined : finalCodes.get(code);
+    if (rejection === undefined) this.#scheduleReconnect();
+    else this.#giveUp(rejection);
   }
 
-  #comeBack(): void {
+  #scheduleReconnect(): void {
     const { clock, random, times, log } = this.#env;
     const delay = reconnectDelay(this.#failed, random) * times.reconnectScale;
-    log.info(`the router is out of reach; the next attempt in ${Math.round(delay)} ms`);
+    log.info(`cannot reach the router; next attempt in ${Math.round(delay)} ms`);
     this.#stopTimer = clock.after(delay, () => void this.#reconnect());
   }
 
@@ -218,47 +227,47 @@ export class RouterConnection {
     const fault = await this.#connect();
     if (fault === undefined || this.#isClosed) return;
     this.#failed += 1;
-    if (fault.name === 'NO_NETWORK') this.#comeBack();
+    if (fault.name === 'NO_NETWORK') this.#scheduleReconnect();
     else this.#giveUp(fault);
   }
 
   #giveUp(fault: CallFault): void {
-    this.#env.log.info(`the router does not let this client back: ${fault.name}`);
+    this.#env.log.info(`the router rejected this client: ${fault.name}`);
     this.close();
-    this.#receiver.refused(fault);
+    this.#receiver.rejected(fault);
   }
 
-  /** A browser does not tell of a network that is gone: whether the router answers, does. */
-  #watch(link: FrameSocket): void {
+  /** Probes the router regularly, because a browser does not report a lost network. */
+  #scheduleProbe(link: FrameSocket): void {
     const { clock, times } = this.#env;
-    this.#stopTimer = clock.after(times.ping, () => void this.#look(link));
+    this.#stopTimer = clock.after(times.ping, () => void this.#probe(link));
   }
 
-  async #look(link: FrameSocket): Promise<void> {
+  async #probe(link: FrameSocket): Promise<void> {
     const answer = await link.request('probe', {});
     if (answer.kind === 'timeout') link.drop();
-    else if (this.#link === link) this.#watch(link);
+    else if (this.#link === link) this.#scheduleProbe(link);
   }
 }
 
-/** Codes after which coming back changes nothing. */
+/** Close codes after which reconnecting is pointless. */
 const finalCodes: ReadonlyMap<number, CallFault> = new Map([
   [closeCodes.unauthorized, { name: 'AUTH_FAILURE' }],
   [closeCodes.elsewhere, { name: 'CUID_ELSEWHERE' }],
   [
     closeCodes.replaced,
-    { name: 'CUID_ELSEWHERE', detail: 'This device has taken its cuid to another socket' },
+    { name: 'CUID_ELSEWHERE', detail: 'A newer socket of this device uses the cuid' },
   ],
 ]);
 
 const firstDelay = 1500;
-const longestDelay = 5000;
+const maxDelay = 5000;
 
 /**
- * Milliseconds before the next attempt to reconnect, after so many that failed: 1.5 s doubling to 5 s, each
- * up to a half shorter or longer, so that clients of a router that was down do not return at once.
+ * Returns the delay in milliseconds before the next reconnect after `failed` failed attempts: 1.5 s doubling
+ * to 5 s, with ±50 % jitter, so that the clients of a restarted router do not return at the same time.
  */
 export function reconnectDelay(failed: number, random: () => number): number {
-  const delay = Math.min(firstDelay * 2 ** failed, longestDelay);
+  const delay = Math.min(firstDelay * 2 ** failed, maxDelay);
   return delay * (0.5 + random());
 }

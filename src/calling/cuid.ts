@@ -2,6 +2,7 @@ import type { ErrorName } from './errors.js';
 
 export type CuidRule =
   | 'required'
+  | 'type'
   | 'length'
   | 'first-character'
   | 'alphabet'
@@ -12,23 +13,24 @@ export type CuidRule =
 export interface CuidFinding {
   readonly rule: CuidRule;
   readonly severity: 'error' | 'warning';
-  /** What the SDK would answer; null for a warning. */
+  /** Error that the SDK returns for it; null for a warning. */
   readonly errorName: ErrorName | null;
   readonly message: string;
 }
 
 /**
- * What is to be said of a cuid: nothing, or errors in the order in which the SDK looks for them, or
- * warnings. That it is unique per user and device cannot be seen from one of them.
+ * Validates a cuid. Returns errors in the order in which the SDK checks them, or else warnings. Uniqueness per
+ * user and device is not checked.
  */
 export function validateCuid(cuid: unknown): readonly CuidFinding[] {
-  if (typeof cuid !== 'string' || cuid === '')
-    return [error('required', 'CUID_MISSING', 'is missing: a non-empty string is needed')];
+  if (cuid !== undefined && cuid !== null && typeof cuid !== 'string')
+    return [error('type', 'CUID_INVALID', `must be a string, not a ${typeof cuid}`)];
+  if (!cuid) return [error('required', 'CUID_MISSING', 'is missing: expected a non-empty string')];
   const errors = errorsOf(cuid);
   return errors.length > 0 ? errors : warningsOf(cuid);
 }
 
-/** Whether the value names a user: 5 to 50 letters, digits and `_` (specification, initProperties). */
+/** Whether the value is a valid cuid: 5 to 50 letters, digits and `_` (specification, initProperties). */
 export const isCuid = (value: unknown): value is string =>
   validateCuid(value).every(({ severity }) => severity === 'warning');
 
@@ -40,7 +42,7 @@ function errorsOf(cuid: string): CuidFinding[] {
   if (!/^[A-Za-z0-9]/.test(cuid))
     found.push(invalid('first-character', 'must begin with an ASCII letter or a digit'));
   if (/[^A-Za-z0-9_]/.test(cuid))
-    found.push(invalid('alphabet', 'may hold ASCII letters, digits and _ only'));
+    found.push(invalid('alphabet', 'may contain only ASCII letters, digits and _'));
   if (/^\d+_\d+$/.test(cuid))
     found.push(invalid('number-separator-number', 'must not be two numbers with _ between them'));
   return found;
@@ -49,12 +51,12 @@ function errorsOf(cuid: string): CuidFinding[] {
 function warningsOf(cuid: string): CuidFinding[] {
   const found: CuidFinding[] = [];
   if (!/[A-Za-z]/.test(cuid))
-    found.push(warning('no-letter', 'has no letter: it is easily taken for a number'));
+    found.push(warning('no-letter', 'has no letter, so it is easily mistaken for a number'));
   if (/_$|__/.test(cuid)) found.push(warning('underscores', 'ends with _ or has two in a row'));
   return found;
 }
 
-/** Characters as people count them: a surrogate pair is one. */
+/** Returns the length in code points. */
 const lengthOf = (text: string) =>
   text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 

@@ -1,15 +1,15 @@
-// What `engagectl/calling` exports. Nothing here or below imports from Node.
+// Exports of `engagectl/calling`. Nothing here or below imports from Node.
 
 import { SignedCallClient } from './client.js';
 import type { SignedCallEnv } from './environment.js';
 
-/** A client of its own: several devices in one process, say. */
+/** Creates an isolated client, for example one of several devices in one process. */
 export const createSignedCall = (env: SignedCallEnv): SignedCall => new SignedCallClient(env);
 
-/** The client that an app shares; `SignedCall.use(env)` comes first. */
+/** Client shared by an app; call `SignedCall.use(env)` first. */
 export const SignedCall: SignedCall = new SignedCallClient({ url: '', core: undefined });
 export type SignedCall = SignedCallClient;
-// oxlint-disable-next-line import/no-default-export -- the specification's apps import it so
+// oxlint-disable-next-line import/no-default-export -- apps of the specification use the default import
 export default SignedCall;
 
 export {
@@ -21,13 +21,15 @@ export {
 } from './protocol.js';
 export { type CallProperties } from './call-request.js';
 export {
-  type Clock,
   devicePresets,
   type DeviceCapabilities,
   type MissedCall,
+  type Permission,
+} from './device.js';
+export {
+  type Clock,
   type ClientTimes,
   type SignedCallEnv,
-  LogLevel,
   noMedia,
   type MediaAdapter,
   type MediaOptions,
@@ -35,6 +37,7 @@ export {
   type Socket,
   type SocketClass,
 } from './environment.js';
+export { LogLevel } from './logger.js';
 export { ErrorName, type SignedCallError, type SignedCallResponse } from './errors.js';
 export {
   type InitFinding,

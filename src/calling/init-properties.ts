@@ -2,18 +2,18 @@ import { validateCuid, type CuidRule } from './cuid.js';
 import type { MissedCallActions, Platform } from './protocol.js';
 import type { ErrorName } from './errors.js';
 
-/** What `initialize` takes. What only a screen has a use for is checked, and kept by nobody. */
+/** Argument of `initialize`. Properties that only affect screens are validated and otherwise unused. */
 export interface InitProperties {
   readonly accountId: string;
   readonly apiKey: string;
-  /** 5 to 50 letters, digits and `_`; one for each user on each device. */
+  /** 5 to 50 letters, digits and `_`; unique per user and device. */
   readonly cuid: string;
   /** Required on Android. */
   readonly allowPersistSocketConnection?: boolean;
   /** Required on iOS. */
   readonly production?: boolean;
   readonly overrideDefaultBranding?: Branding;
-  /** Android: id of an action → the label of its button; at most 3. */
+  /** Android: labels of at most 3 buttons by action id. */
   readonly missedCallActions?: MissedCallActions;
   /** Android 13 and newer. */
   readonly promptPushPrimer?: PushPrimer;
@@ -21,11 +21,11 @@ export interface InitProperties {
   readonly promptReceiverReadPhoneStatePermission?: boolean;
 }
 
-/** Colours are `#RGB`, `#RRGGBB` or `#AARRGGBB`. */
+/** Overrides the branding of the dashboard. Colors are `#RGB`, `#RRGGBB` or `#AARRGGBB`. */
 export interface Branding {
   readonly bgColor?: string;
   readonly fontColor?: string;
-  /** https */
+  /** HTTPS URL. */
   readonly logoUrl?: string;
   readonly buttonTheme?: 'light' | 'dark';
   readonly showPoweredBySignedCall?: boolean;
@@ -40,36 +40,36 @@ export interface PushPrimer {
   readonly followDeviceOrientation?: boolean;
   readonly fallbackToSettings?: boolean;
   readonly imageUrl?: string;
-  /** The rest belongs to half-interstitial. */
+  /** The following apply to half-interstitial only. */
   readonly backgroundColor?: string;
   readonly btnBorderColor?: string;
   readonly titleTextColor?: string;
   readonly messageTextColor?: string;
   readonly btnTextColor?: string;
   readonly btnBackgroundColor?: string;
-  /** A number in a string. */
+  /** A number as a string, such as "4". */
   readonly btnBorderRadius?: string;
 }
 
 const matches = (form: RegExp) => (value: unknown) => typeof value === 'string' && form.test(value);
-const yesOrNo = (words: string): Shape => ({
+const yesOrNo = (expected: string): Shape => ({
   rule: 'type',
   test: (value) => typeof value === 'boolean',
-  words,
+  expected,
 });
 const oneOf = (...values: string[]): Shape => ({
   rule: 'choice',
   test: (value) => values.includes(value as string),
-  words: values.join(' or '),
+  expected: values.join(' or '),
 });
 const required = (shape: Shape): Shape => ({ ...shape, isRequired: true });
 
-const text = required({ rule: 'type', test: matches(/./s), words: 'a non-empty string' });
+const text = required({ rule: 'type', test: matches(/./s), expected: 'a non-empty string' });
 const flag = yesOrNo('true or false');
 const colour: Shape = {
   rule: 'hex-colour',
   test: matches(/^#(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})$/i),
-  words: '#RGB, #RRGGBB or #AARRGGBB',
+  expected: '#RGB, #RRGGBB or #AARRGGBB',
 };
 
 const identity: Shapes = { accountId: text, apiKey: text };
@@ -89,7 +89,7 @@ const known = [
 const branding: Shapes = {
   bgColor: colour,
   fontColor: colour,
-  logoUrl: { rule: 'url', test: (value) => isUrl(value, 'https'), words: 'an https URL' },
+  logoUrl: { rule: 'url', test: (value) => isUrl(value, 'https'), expected: 'an https URL' },
   buttonTheme: oneOf('light', 'dark'),
   showPoweredBySignedCall: flag,
 };
@@ -102,9 +102,13 @@ const primer: Shapes = {
   negativeBtnText: text,
   followDeviceOrientation: flag,
   fallbackToSettings: flag,
-  imageUrl: { rule: 'url', test: (value) => isUrl(value, 'https?'), words: 'an http or https URL' },
+  imageUrl: {
+    rule: 'url',
+    test: (value) => isUrl(value, 'https?'),
+    expected: 'an http or https URL',
+  },
 };
-/** Of a primer that is half-interstitial. */
+/** Properties of a half-interstitial primer. */
 const primerStyle: Shapes = {
   backgroundColor: colour,
   btnBorderColor: colour,
@@ -115,13 +119,13 @@ const primerStyle: Shapes = {
   btnBorderRadius: {
     rule: 'numeric-string',
     test: matches(/^\d+(?:\.\d+)?$/),
-    words: 'a number in a string, as "4"',
+    expected: 'a number as a string, such as "4"',
   },
 };
 
 /**
- * All that is to be said of the object for `initialize`, in the order in which the SDK looks at it: its first
- * error is what `initialize` answers. What belongs to the other platform only is not looked at.
+ * Validates the argument of `initialize`. Returns all findings in the order in which the SDK checks them;
+ * `initialize` fails with the first error. Properties of the other platform are not checked.
  */
 export function lintInitProperties(
   properties: unknown,
@@ -156,12 +160,25 @@ function* lintBranding(properties: Properties): Findings {
 
 function* lintMissedCallActions(properties: Properties): Findings {
   const at = 'missedCallActions';
-  const entries = Object.entries((yield* objectAt(properties, at, 'INIT_CONFIG')) ?? {});
+  const expected = 'must be an object of action ids and labels, such as {"later":"Call me later"}';
+  const entries = Object.entries((yield* objectAt(properties, at, 'INIT_CONFIG', expected)) ?? {});
   if (entries.length > 3)
-    yield finding([at], 'at-most-3', 'INIT_CONFIG', `has ${entries.length} entries: 3 fit`);
+    yield finding(
+      [at],
+      'at-most-3',
+      'INIT_CONFIG',
+      `has ${entries.length} entries, the maximum is 3`,
+    );
   for (const [id, label] of entries) {
-    if (id === '' || typeof label !== 'string' || label === '')
-      yield finding([at, id], 'type', 'INIT_CONFIG', 'must be a non-empty identifier with a label');
+    const path = [at, id];
+    if (id === '') yield finding(path, 'type', 'INIT_CONFIG', 'has an empty action id');
+    else if (typeof label !== 'string' || label === '')
+      yield finding(
+        path,
+        'type',
+        'INIT_CONFIG',
+        'must be the label of a button: a non-empty string',
+      );
   }
 }
 
@@ -172,20 +189,26 @@ function* lintPushPrimer(properties: Properties): Findings {
   yield* shapeErrors(given, primer, 'INIT_CONFIG', [at]);
   if (given['inAppType'] === 'alert') {
     for (const name of Object.keys(primerStyle).filter((style) => given[style] !== undefined))
-      yield finding([at, name], 'ignored', null, 'is ignored: it belongs to half-interstitial');
+      yield finding(
+        [at, name],
+        'ignored',
+        null,
+        'is ignored, because it applies to half-interstitial',
+      );
   } else yield* shapeErrors(given, primerStyle, 'INIT_CONFIG', [at]);
   yield* unknownKeys(given, Object.keys({ ...primer, ...primerStyle }), [at]);
 }
 
-/** The value of a property that may be missing. */
+/** Returns the object at an optional property; yields an error if it is not an object. */
 function* objectAt(
   properties: Properties,
   name: string,
   errorName: ErrorName,
+  expected = 'must be an object',
 ): Generator<InitFinding, Properties | undefined> {
   const value = properties[name];
   if (value === undefined || isProperties(value)) return value;
-  yield finding([name], 'type', errorName, 'must be an object');
+  yield finding([name], 'type', errorName, expected);
   return undefined;
 }
 
@@ -200,13 +223,13 @@ export type InitRule =
   | 'ignored'
   | 'unknown-key';
 
-/** One thing to be said of initProperties. */
+/** An error or warning about initProperties. */
 export interface InitFinding {
-  /** JSON pointer (RFC 6901) to the property; of one that is missing, where it should be. */
+  /** JSON pointer (RFC 6901) to the property, which may be missing. */
   readonly pointer: string;
   readonly rule: InitRule;
   readonly severity: 'error' | 'warning';
-  /** What `initialize` would answer; null for a warning. */
+  /** Error that `initialize` resolves with; null for a warning. */
   readonly errorName: ErrorName | null;
   readonly message: string;
 }
@@ -218,7 +241,7 @@ export type Properties = Readonly<Record<string, unknown>>;
 export const isProperties = (value: unknown): value is Properties =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `/a/b` for the path a, b; the message begins with the property's name. */
+/** Builds a finding. The pointer of the path a, b is `/a/b`; the message starts with `a.b`. */
 export function finding(
   path: readonly string[],
   rule: InitRule,
@@ -231,36 +254,36 @@ export function finding(
     rule,
     severity: errorName === null ? 'warning' : 'error',
     errorName,
-    message: `${path.at(-1) ?? 'initProperties'} ${message}`,
+    message: `${path.join('.') || 'initProperties'} ${message}`,
   };
 }
 
-/** What the value of a property has to be. */
+/** Constraint on the value of a property. */
 export interface Shape {
   readonly rule: InitRule;
   readonly test: (value: unknown) => boolean;
-  /** Behind "must be". */
-  readonly words: string;
+  /** Completes "must be …". */
+  readonly expected: string;
   readonly isRequired?: boolean;
 }
 type Shapes = Readonly<Record<string, Shape>>;
 
-/** Errors for properties whose values do not have their shapes. */
+/** Yields an error for each property that violates its shape. */
 function* shapeErrors(
   properties: Properties,
   shapes: Shapes,
   errorName: ErrorName,
   path: readonly string[] = [],
 ): Findings {
-  for (const [name, { rule, test, words, isRequired = false }] of Object.entries(shapes)) {
+  for (const [name, { rule, test, expected, isRequired = false }] of Object.entries(shapes)) {
     const value = properties[name];
     if (value === undefined ? !isRequired : test(value)) continue;
     const broken = value === undefined ? 'required' : rule;
-    yield finding([...path, name], broken, errorName, `must be ${words}`);
+    yield finding([...path, name], broken, errorName, `must be ${expected}`);
   }
 }
 
-/** Warnings for keys that are none of the known ones: the SDK ignores them. */
+/** Yields a warning for each unknown key, which the SDK ignores. */
 function* unknownKeys(
   properties: Properties,
   known: readonly string[],
@@ -269,16 +292,16 @@ function* unknownKeys(
   for (const key of Object.keys(properties)) {
     if (known.includes(key)) continue;
     const near = closestName(key, known);
-    const hint = near === undefined ? '' : `: did you mean ${near}?`;
+    const hint = near === undefined ? '' : `; did you mean ${near}?`;
     yield finding([...path, key], 'unknown-key', null, `is not a known property${hint}`);
   }
 }
 
-/** By its form only: not every platform has a whole URL class. */
+/** Whether the value has the form of a URL. React Native has no complete URL class. */
 export const isUrl = (value: unknown, schemes: 'https' | 'https?'): boolean =>
   typeof value === 'string' && new RegExp(`^${schemes}://[^\\s/?#]+[^\\s]*$`, 'i').test(value);
 
-/** The one of the names that was probably meant, if one is close: at most a third of it is different. */
+/** Returns the name closest to a misspelled one, if at most a third of it differs. */
 export function closestName(typed: string, names: readonly string[]): string | undefined {
   const near = names
     .map((name) => ({ name, distance: distance(typed.toLowerCase(), name.toLowerCase()) }))
@@ -287,7 +310,7 @@ export function closestName(typed: string, names: readonly string[]): string | u
   return near[0]?.name;
 }
 
-/** Levenshtein distance, with one row in memory. Longer names than any of ours are far from all of them. */
+/** Returns the Levenshtein distance; Infinity if the lengths differ too much. */
 function distance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > other.length) return Infinity;
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);

@@ -3,15 +3,15 @@ import type { Environment } from './environment.js';
 import type { CallFault } from './errors.js';
 import { faultOfAnswer, type FrameSocket } from './socket.js';
 
-/** What a client proves by, once the router has proved that it holds the API key. */
+/** Nonces of a socket whose router has proved that it has the API key. */
 export interface RouterChallenge {
   readonly clientNonce: string;
   readonly routerNonce: string;
 }
 
 /**
- * Lets the router prove that it holds the API key, before anything but a random number is sent to it: whoever took the
- * port of a router that has ended cannot.
+ * Makes the router prove that it has the API key before anything but a random number is sent. A program that took
+ * the port of a stopped router cannot.
  */
 export async function challengeRouter(
   link: FrameSocket,
@@ -28,11 +28,11 @@ export async function challengeRouter(
     return { clientNonce, routerNonce };
   return {
     name: 'AUTH_FAILURE',
-    detail: `Whoever answers at ${url} does not hold this API key, and was not sent it`,
+    detail: `The program that answers at ${url} does not have this API key; the key was not sent`,
   };
 }
 
-/** The proof that takes the place of the API key in `auth`. */
+/** Returns the proof of the API key for `auth`. */
 export const clientProof = (
   apiKey: string,
   identity: { readonly accountId: string; readonly cuid: string; readonly deviceId: string },
@@ -40,8 +40,8 @@ export const clientProof = (
 ): string => keyProof(apiKey, provenText.client(identity, clientNonce, routerNonce));
 
 /**
- * HMAC-SHA-256 in hexadecimal digits. Written here because neither React Native nor pages of plain http have WebCrypto;
- * what it covers is short, so that its speed does not matter.
+ * Returns HMAC-SHA-256 in hexadecimal digits. Implemented here because React Native and plain http pages have no
+ * WebCrypto; the input is short, so speed does not matter.
  */
 export function keyProof(key: string, text: string): string {
   const bytes = utf8(key);
@@ -54,7 +54,7 @@ export function keyProof(key: string, text: string): string {
 
 const blockBytes = 64;
 
-/** Not every React Native has TextEncoder. Halves of pairs become U+FFFD, as everywhere. */
+/** Encodes UTF-8 without TextEncoder, which React Native may lack. Lone surrogates become U+FFFD. */
 function utf8(text: string): number[] {
   const whole = text.replaceAll(/\p{Surrogate}/gu, '\uFFFD');
   return encodeURIComponent(whole)
@@ -62,7 +62,7 @@ function utf8(text: string): number[] {
     .flatMap((part) => (part ? [part.length === 2 ? parseInt(part, 16) : part.charCodeAt(0)] : []));
 }
 
-/** The 32 bytes of FIPS 180-4. */
+/** Returns the 32 bytes of SHA-256 (FIPS 180-4). */
 function sha256(message: readonly number[]): number[] {
   const { roots, constants } = tables();
   const padded = [...message, 0x80];
@@ -70,15 +70,15 @@ function sha256(message: readonly number[]): number[] {
   padded.push(0, 0, 0, 0, ...bytesOf(message.length * 8));
   const hash = Int32Array.from(roots);
   for (let at = 0; at < padded.length; at += blockBytes) {
-    // The letters a to h of the standard, from the first to the last.
+    // The variables a to h of the standard, in order.
     const state = Int32Array.from(hash);
     const words = scheduleOf(padded, at);
     for (let round = 0; round < 64; round += 1) {
       const [a, e] = [state[0]!, state[4]!];
-      const s1 = turned(e, 6) ^ turned(e, 11) ^ turned(e, 25);
+      const s1 = rotateRight(e, 6) ^ rotateRight(e, 11) ^ rotateRight(e, 25);
       const choice = (e & state[5]!) ^ (~e & state[6]!);
       const t1 = state[7]! + s1 + choice + constants[round]! + words[round]!;
-      const s0 = turned(a, 2) ^ turned(a, 13) ^ turned(a, 22);
+      const s0 = rotateRight(a, 2) ^ rotateRight(a, 13) ^ rotateRight(a, 22);
       const majority = (a & state[1]!) ^ (a & state[2]!) ^ (state[1]! & state[2]!);
       state.copyWithin(1, 0, 7);
       state[0] = t1 + s0 + majority;
@@ -95,18 +95,18 @@ function scheduleOf(bytes: readonly number[], from: number): Int32Array {
     words[byte >> 2] = (words[byte >> 2]! << 8) | bytes[from + byte]!;
   for (let index = 16; index < 64; index += 1) {
     const [before, last] = [words[index - 15]!, words[index - 2]!];
-    const s0 = turned(before, 7) ^ turned(before, 18) ^ (before >>> 3);
-    const s1 = turned(last, 17) ^ turned(last, 19) ^ (last >>> 10);
+    const s0 = rotateRight(before, 7) ^ rotateRight(before, 18) ^ (before >>> 3);
+    const s1 = rotateRight(last, 17) ^ rotateRight(last, 19) ^ (last >>> 10);
     words[index] = words[index - 16]! + s0 + words[index - 7]! + s1;
   }
   return words;
 }
 
-const turned = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
+const rotateRight = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
 const bytesOf = (word: number): number[] => [24, 16, 8, 0].map((shift) => (word >>> shift) & 255);
 
-/** Fractions of the square and cube roots of the first primes, which the standard takes for its constants. */
+/** Returns the constants of the standard: fractions of the square and cube roots of the first primes. */
 function tables(): { readonly roots: readonly number[]; readonly constants: readonly number[] } {
   return (known ??= { roots: fractions(8, 1 / 2), constants: fractions(64, 1 / 3) });
 }

@@ -1,5 +1,5 @@
 import type { CallDirection, CallEvent, CallDetails } from './protocol.js';
-import type { Logger } from './environment.js';
+import type { Logger } from './logger.js';
 
 export interface CallEventResult {
   readonly direction: CallDirection;
@@ -12,15 +12,15 @@ export interface MissedCallActionClickResult {
   readonly callDetails: CallDetails;
 }
 
-/** A call that rings. A phone shows it on a screen of its own. */
+/** A ringing call, for the app's call screen. */
 export interface IncomingCall {
   readonly callId: string;
   readonly callDetails: CallDetails;
-  /** When it is missed, in milliseconds since 1970 on the router's clock. */
+  /** Time at which it becomes missed, in epoch milliseconds of the router's clock. */
   readonly expiresAt: number;
 }
 
-/** What each listener is called with. */
+/** Payload of each listener. */
 export interface ListenerPayloads {
   readonly SignedCallOnCallStatusChanged: CallEventResult;
   readonly SignedCallOnMissedCallActionClicked: MissedCallActionClickResult;
@@ -34,12 +34,12 @@ export const listenerNames = {
 
 type Handler<Name extends ListenerName> = (payload: ListenerPayloads[Name]) => unknown;
 
-/** One handler for each name: adding replaces, removing clears. A handler that throws breaks nothing. */
+/** Listeners of the app, one for each name. Errors of a handler are logged. */
 export class Listeners {
   readonly #handlers = new Map<ListenerName, Handler<never>>();
   readonly #log: () => Logger;
   #onIncoming: ((call: IncomingCall) => unknown) | undefined;
-  /** The call that rings and has not been shown. */
+  /** Ringing call that has not been shown yet. */
   #ringing: IncomingCall | undefined;
 
   constructor(log: () => Logger) {
@@ -59,11 +59,11 @@ export class Listeners {
 
   fire<Name extends ListenerName>(name: Name, payload: ListenerPayloads[Name]): void {
     const handler = this.#handlers.get(name) as Handler<Name> | undefined;
-    if (handler === undefined) this.#log().debug(`nobody listens to ${name}`);
+    if (handler === undefined) this.#log().debug(`no listener for ${name}`);
     else callSafely(() => handler(payload), name, this.#log());
   }
 
-  /** Who shows incoming calls. One that rings already is shown at once. */
+  /** Sets the handler of incoming calls. A call that is already ringing is passed to it at once. */
   onIncomingCall(callback: (call: IncomingCall) => unknown): void {
     expectFunction(callback);
     this.#onIncoming = callback;
@@ -73,7 +73,7 @@ export class Listeners {
   ring(call: IncomingCall): void {
     const show = this.#onIncoming;
     this.#ringing = show === undefined ? call : undefined;
-    if (show === undefined) this.#log().debug('nobody shows incoming calls');
+    if (show === undefined) this.#log().debug('no handler for incoming calls');
     else callSafely(() => show(call), 'onIncomingCall', this.#log());
   }
 
@@ -82,13 +82,13 @@ export class Listeners {
   }
 }
 
-/** Calls what belongs to the app. What it throws, at once or as a promise, is logged. */
+/** Calls a handler of the app; logs what it throws or rejects with. */
 function callSafely(run: () => unknown, name: string, log: Logger): void {
-  const complain = (error: unknown) => log.info(`the handler of ${name} threw: ${String(error)}`);
+  const report = (error: unknown) => log.info(`the handler of ${name} threw: ${String(error)}`);
   try {
-    Promise.resolve(run()).catch(complain);
+    Promise.resolve(run()).catch(report);
   } catch (error) {
-    complain(error);
+    report(error);
   }
 }
 
@@ -98,6 +98,6 @@ function expectFunction(callback: unknown): void {
 
 function expectName(name: string): void {
   if (Object.keys(listenerNames).includes(name)) return;
-  const known = Object.keys(listenerNames).join(' and ');
-  throw new TypeError(`There is no listener ${name}: there are ${known}`);
+  const known = Object.keys(listenerNames).join(' or ');
+  throw new TypeError(`Unknown listener ${name}: use ${known}`);
 }

@@ -8,14 +8,14 @@ import {
 } from './protocol.js';
 import { isCuid } from './cuid.js';
 
-/** What a frame of a client comes to. `unknown` types are for later versions: they are ignored. */
+/** Result of parsing a client's frame. Frames of an `unknown` type are ignored, for later versions. */
 type ParsedFrame =
   | { readonly kind: 'frame'; readonly frame: ClientFrame }
   | { readonly kind: 'malformed' | 'unknown' }
-  /** A known type with a wrong shape; `id`: that of the answer, when the frame has one. */
-  | { readonly kind: 'wrong'; readonly id: number | undefined; readonly message: string };
+  /** A known type with an invalid member; `id` is that of the frame, if valid. */
+  | { readonly kind: 'invalid'; readonly id: number | undefined; readonly message: string };
 
-/** Reads a client's frame. Of one that is right only the members that are in the protocol are kept. */
+/** Parses and validates a client's frame, keeping only members of the protocol. */
 export function parseClientFrame(text: string): ParsedFrame {
   const object = objectOf(text);
   if (object === undefined) return { kind: 'malformed' };
@@ -24,16 +24,16 @@ export function parseClientFrame(text: string): ParsedFrame {
   const type = t as keyof ClientFrames;
   const hasId = isWhole(id);
   if (!hasId && type !== 'seen') {
-    return { kind: 'wrong', id: undefined, message: `${t}: id is not a number from 0 on` };
+    return { kind: 'invalid', id: undefined, message: `${t}: id must be a non-negative integer` };
   }
   const frame: Record<string, unknown> = { t, id: hasId ? id : 0 };
-  for (const [name, { test, words }] of Object.entries<Rule>(rules[type])) {
+  for (const [name, { test, expected }] of Object.entries<Rule>(rules[type])) {
     const value = object[name];
     if (!test(value)) {
       return {
-        kind: 'wrong',
+        kind: 'invalid',
         id: hasId ? id : undefined,
-        message: `${t}: ${name} is not ${words}`,
+        message: `${t}: ${name} must be ${expected}`,
       };
     }
     if (value !== undefined) frame[name] = value;
@@ -41,7 +41,7 @@ export function parseClientFrame(text: string): ParsedFrame {
   return { kind: 'frame', frame: frame as unknown as ClientFrame };
 }
 
-/** Reads a frame of the router, which is trusted to keep its shape; undefined: a type of later versions. */
+/** Parses a router's frame without validating its members; returns undefined for an unknown type. */
 export function parseRouterFrame(text: string): Ack | RouterFrame | undefined {
   const object = objectOf(text);
   return routerTypes.has(object?.['t']) ? (object as unknown as Ack | RouterFrame) : undefined;
@@ -59,19 +59,19 @@ const routerTypes: ReadonlySet<unknown> = new Set<(Ack | RouterFrame)['t']>([
 
 interface Rule {
   readonly test: (value: unknown) => boolean;
-  /** What the value has to be. */
-  readonly words: string;
+  /** Completes "must be …". */
+  readonly expected: string;
 }
 
-function textUpTo(most: number): Rule {
+function stringUpTo(max: number): Rule {
   const test = (value: unknown) =>
-    typeof value === 'string' && value.length > 0 && value.length <= most;
-  return { test, words: `a text of 1 to ${most} characters` };
+    typeof value === 'string' && value.length > 0 && value.length <= max;
+  return { test, expected: `a string of 1 to ${max} characters` };
 }
 
-const optional = ({ test, words }: Rule): Rule => ({
+const optional = ({ test, expected }: Rule): Rule => ({
   test: (value) => value === undefined || test(value),
-  words,
+  expected,
 });
 
 const isWhole = (value: unknown): value is number =>
@@ -79,49 +79,52 @@ const isWhole = (value: unknown): value is number =>
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const cuid: Rule = { test: isCuid, words: 'a cuid' };
-const callId = textUpTo(64);
-const whole: Rule = { test: isWhole, words: 'a number from 0 on' };
+const cuid: Rule = { test: isCuid, expected: 'a cuid' };
+const callId = stringUpTo(64);
+const whole: Rule = { test: isWhole, expected: 'a non-negative integer' };
 const image: Rule = {
   test: (value) => typeof value === 'string' && value.length <= 2048 && /^https?:\/\//i.test(value),
-  words: 'an http or https URL',
+  expected: 'an http or https URL',
 };
 const caps: Rule = {
   test: (value) =>
     isPlain(value) && ['undefined', 'boolean'].includes(typeof value['notifications']),
-  words: 'an object like {"notifications":true}',
+  expected: 'an object like {"notifications":true}',
 };
 const missedCallActions: Rule = {
   test: (value) =>
     isPlain(value) &&
     Object.keys(value).length <= 3 &&
-    Object.entries(value).flat().every(textUpTo(200).test),
-  words: 'an object of at most 3 ids with their labels',
+    Object.entries(value).flat().every(stringUpTo(200).test),
+  expected: 'an object of at most 3 ids with labels',
 };
 const declineCode: Rule = {
   test: (value) => Object.values<unknown>(declineCodes).includes(value),
-  words: `one of ${Object.values(declineCodes).join(', ')}`,
+  expected: `one of ${Object.values(declineCodes).join(', ')}`,
 };
 
 /** Members of each frame besides `t` and `id`. */
 const rules: {
   readonly [T in keyof ClientFrames]: { readonly [Name in keyof ClientFrames[T]]-?: Rule };
 } = {
-  hello: { nonce: textUpTo(128) },
+  hello: { nonce: stringUpTo(128) },
   auth: {
-    accountId: textUpTo(256),
-    proof: optional(textUpTo(128)),
-    apiKey: optional(textUpTo(1024)),
+    accountId: stringUpTo(256),
+    proof: optional(stringUpTo(128)),
+    apiKey: optional(stringUpTo(1024)),
     cuid,
-    deviceId: textUpTo(128),
-    platform: { test: (value) => value === 'android' || value === 'ios', words: 'android or ios' },
+    deviceId: stringUpTo(128),
+    platform: {
+      test: (value) => value === 'android' || value === 'ios',
+      expected: 'android or ios',
+    },
     lastSeq: optional(whole),
     caps,
     missedCallActions,
   },
   call: {
     to: cuid,
-    context: { test: isContext, words: '1 to 64 letters, digits and single spaces' },
+    context: { test: isContext, expected: '1 to 64 letters, digits and single spaces' },
     initiatorImage: optional(image),
     receiverImage: optional(image),
   },
@@ -129,7 +132,7 @@ const rules: {
   decline: { callId, reasonCode: optional(declineCode) },
   hangup: { callId: optional(callId) },
   ready: { callId },
-  sdp: { callId, payload: { test: (value) => value !== undefined, words: 'a JSON value' } },
+  sdp: { callId, payload: { test: (value) => value !== undefined, expected: 'a JSON value' } },
   logout: {},
   seen: { seq: whole },
   probe: {},

@@ -1,42 +1,41 @@
 /**
- * What client and router say to each other: one JSON object in a text frame of a WebSocket.
+ * Wire protocol between client and router: one JSON object in each text frame of a WebSocket.
  *
- * The client begins with `hello`, by whose answer the router proves that it holds the API key, and `auth`, by which
- * the client does, once each on each socket: the key itself is never sent. The router answers each frame that has an
- * `id` by an Ack. Its own frames carry `seq`, which only grows for a cuid: the client passes over
- * what it had already, and tells by `seen` up to where it is done. What is not seen is sent again
- * on the next socket.
+ * On each socket the client first sends `hello`, and the router's answer proves that the router has the API key; then
+ * `auth`, which proves that the client has it. The key itself is never sent. The router answers each frame that has an
+ * `id` with an Ack. Its own frames carry `seq`, which increases for each cuid. The client ignores frames that it already
+ * has and acknowledges frames with `seen`; the router resends unacknowledged frames on the next socket.
  */
 export const signalPath = '/call/v1/signal';
 export const subprotocol = 'engagectl.call.v1';
 
-/** Most bytes of a frame; `sdp` may be longer. Beyond it the socket is closed (1009). */
+/** Maximum bytes of a frame; `sdp` may be longer. A longer frame closes the socket (1009). */
 export const frameBytes = 16 * 1024;
 export const sdpFrameBytes = 64 * 1024;
 
-/** Why the router closes a socket, besides the codes of WebSocket itself (1001: it stops; come back). */
+/** Close codes of the router, besides those of WebSocket itself (1001: the router stops; reconnect). */
 export const closeCodes = {
-  /** Not JSON, or no object. */
+  /** The frame is not a JSON object. */
   malformed: 4400,
-  /** `auth` was refused for its account or key: coming back changes nothing. */
+  /** `auth` had the wrong account or key; reconnecting is pointless. */
   unauthorized: 4401,
-  /** Another device holds the cuid. */
+  /** Another device uses the cuid. */
   elsewhere: 4403,
-  /** No `auth` in time. */
+  /** `auth` did not arrive in time. */
   authTimeout: 4408,
-  /** A newer socket of the same device has taken its place. */
+  /** A newer socket of the same device replaced this one. */
   replaced: 4409,
 } as const;
 
 export type Platform = 'android' | 'ios';
 
-/** What a device can do, as far as the router decides by it. */
+/** Capabilities of a device that the router considers. */
 export interface Caps {
-  /** False: while the device is not connected, calls to it are declined at once. True by default. */
+  /** If false, calls to the device are declined at once while it is not connected. Default: true. */
   readonly notifications?: boolean;
 }
 
-/** Why a receiver declines without having been asked [known]; 1006 is ours. */
+/** Reasons of automatic declines, as observed in public builds of such SDKs; 1006 is our addition. */
 export const declineCodes = {
   busy: 1001,
   microphoneNotGranted: 1002,
@@ -58,25 +57,25 @@ export interface CallDetails {
   readonly channel: 'Socket' | 'Push';
 }
 
-/** Id of an action → the label of its button; at most 3. */
+/** Labels of at most 3 buttons by action id. */
 export type MissedCallActions = Readonly<Record<string, string>>;
 
-/** Frames of a client, by type, without `t` and `id`. */
+/** Members of client frames by type, without `t` and `id`. */
 export interface ClientFrames {
-  /** A random number that the client has never sent before. */
+  /** Starts the handshake with a new random number. */
   readonly hello: { readonly nonce: string };
   readonly auth: {
     readonly accountId: string;
-    /** HMAC-SHA-256 by the API key of `provenText.client`, in hexadecimal digits, after `hello`. */
+    /** HMAC-SHA-256 of `provenText.client` with the API key, in hexadecimal digits. */
     readonly proof?: string;
-    /** In place of `proof`, for clients that know the router in another way. The SDK never sends it. */
+    /** Replaces `proof` for clients that authenticate the router in another way. The SDK never sends it. */
     readonly apiKey?: string;
     readonly cuid: string;
     readonly deviceId: string;
     readonly platform: Platform;
     /**
-     * The `seq` up to which this client has frames; 0 when it has none. Missing: the client begins a
-     * new life, in which it knows of no call. An answered call of its former life ends.
+     * Highest `seq` that the client has received, or 0. Without it the client starts a new session and has no
+     * call: an answered call of its previous session ends.
      */
     readonly lastSeq?: number;
     readonly caps: Caps;
@@ -91,42 +90,42 @@ export interface ClientFrames {
   readonly answer: { readonly callId: string };
   readonly decline: { readonly callId: string; readonly reasonCode?: DeclineCode };
   /**
-   * Ends the client's call, whatever state that is in; fine without one. With a `callId` it ends no
-   * other call, which may have come in just then.
+   * Ends the client's call in any state; without a call it does nothing. With a `callId` it does not end a
+   * different call that has just arrived.
    */
   readonly hangup: { readonly callId?: string };
-  /** The client's side of the call's media stands. */
+  /** Reports that the media of the client's side is connected. */
   readonly ready: { readonly callId: string };
-  /** Goes to the other side as it is. Any JSON value. */
+  /** Forwards any JSON value to the other side. */
   readonly sdp: { readonly callId: string; readonly payload: unknown };
   readonly logout: object;
-  /** Has no answer. */
+  /** Acknowledges frames up to `seq`. It has no answer. */
   readonly seen: { readonly seq: number };
-  /** Nothing but its answer: a client learns by it whether the router is there, and how fast. */
+  /** Measures whether the router answers, and how fast. */
   readonly probe: object;
-  /** The client leaves: the router does not wait for it to come back. */
+  /** Disconnects without the grace period for a reconnect. */
   readonly bye: object;
 }
 export type ClientFrame = {
   [T in keyof ClientFrames]: { readonly t: T; readonly id: number } & ClientFrames[T];
 }[keyof ClientFrames];
 
-/** What the router's acks say besides `ok`, by the type of the frame they answer. */
+/** Data of a successful Ack, by the type of the acknowledged frame. */
 export interface AckData {
   readonly hello: {
-    /** A random number that the router has never sent before. */
+    /** A new random number. */
     readonly nonce: string;
-    /** HMAC-SHA-256 by the API key of `provenText.router`, in hexadecimal digits. */
+    /** HMAC-SHA-256 of `provenText.router` with the API key, in hexadecimal digits. */
     readonly proof: string;
   };
   readonly auth: {
-    /** Names the socket in the router's lists. */
+    /** Id of the socket. */
     readonly session: string;
-    /** Frames that were waiting: they follow at once. */
+    /** Number of waiting frames, which follow at once. */
     readonly replay: number;
     /**
-     * The frames that follow have a higher `seq`. Less than what the client said: the router has
-     * lost its memory, and knows nothing of the client's call.
+     * Frames that follow have a higher `seq`. If it is lower than that of the client, the router has lost its
+     * state, including the client's call.
      */
     readonly lastSeq: number;
   };
@@ -134,8 +133,8 @@ export interface AckData {
 }
 
 /**
- * What the two proofs of a socket cover. They differ in their first word, so that neither can be sent back as the other,
- * and hold both random numbers, so that neither is good on another socket.
+ * Texts that the two proofs of a socket cover. Their first words differ, so that neither proof can be reflected, and
+ * both contain both nonces, so that neither can be replayed on another socket.
  */
 export const provenText = {
   router: (clientNonce: string, routerNonce: string): string =>
@@ -147,7 +146,7 @@ export const provenText = {
   ): string => JSON.stringify(['client', clientNonce, routerNonce, accountId, cuid, deviceId]),
 } as const;
 
-/** Why the router refuses a frame. All but the last two are names of the SDK's errors. */
+/** Reasons for which the router rejects a frame. All but the last two are names of SDK errors. */
 const refusalNames = [
   'BAD_REQUEST',
   'AUTH_FAILURE',
@@ -156,9 +155,9 @@ const refusalNames = [
   'SELF_CALL',
   'CALL_IN_PROGRESS',
   'FEATURE_OFF',
-  /** The call is over or has no such step left: who was later lost, and gets no event. */
+  /** The call has ended or is past this step: the other side was first, and the sender gets no event. */
   'ALREADY_COMPLETED',
-  /** `hello` and `auth` have to come first, and once. */
+  /** `hello` and `auth` must come first, and only once. */
   'WRONG_ORDER',
 ] as const;
 export type RefusalName = (typeof refusalNames)[number];
@@ -168,15 +167,15 @@ export interface FrameRefusal {
   readonly message: string;
 }
 
-/** The answer to the client's frame `re`. */
+/** Answer to the client's frame with the id `re`. */
 export type Ack = { readonly t: 'ack'; readonly re: number } & (
   | { readonly ok: true; readonly data?: AckData[keyof AckData] }
   | { readonly ok: false; readonly err: FrameRefusal }
 );
 
-/** Frames of the router, by type, without `t` and `seq`. */
+/** Members of router frames by type, without `t` and `seq`. */
 export interface RouterFrames {
-  /** A call rings until `expiresAt`, milliseconds since 1970 on the router's clock. */
+  /** Offers a call that rings until `expiresAt`, in epoch milliseconds of the router's clock. */
   readonly incoming: {
     readonly callId: string;
     readonly details: CallDetails;
@@ -189,7 +188,7 @@ export interface RouterFrames {
     readonly event: CallEvent;
     readonly details: CallDetails;
   };
-  /** An incoming call has ended without an event for its receiver, who was busy. */
+  /** Ends an incoming call without an event, because its receiver was busy. */
   readonly over: { readonly callId: string; readonly reason: string };
   readonly sdp: { readonly callId: string; readonly payload: unknown };
   /** The missed-call notification. */
@@ -198,7 +197,7 @@ export interface RouterFrames {
     readonly actions: MissedCallActions;
     readonly details: CallDetails;
   };
-  /** A button of the notification was clicked. */
+  /** Reports a click on a button of the notification. */
   readonly action: {
     readonly callId: string;
     readonly actionId: string;
@@ -210,17 +209,17 @@ export type RouterFrame = {
   [T in keyof RouterFrames]: { readonly t: T; readonly seq: number } & RouterFrames[T];
 }[keyof RouterFrames];
 
-/** Milliseconds of the call system's waits; tests take a hundredth of them. */
+/** Timeouts of the router in milliseconds. */
 export interface CallTimers {
-  /** Until a call that nobody answers is missed. */
+  /** Ringing time after which a call is missed. */
   readonly ringing: number;
-  /** From the answer until both sides' media stand. */
+  /** Timeout from the answer until the media of both sides is connected. */
   readonly connecting: number;
-  /** For which a side may be off its socket. */
+  /** Grace period for a side that lost its socket. */
   readonly gone: number;
-  /** From the opening of a socket to its `auth`. */
+  /** Timeout from the opening of a socket to its `auth`. */
   readonly auth: number;
-  /** Between two pings of the router; a socket is dropped when two have no answer. */
+  /** Interval of pings; a socket that misses two of them is dropped. */
   readonly ping: number;
 }
 
@@ -232,7 +231,7 @@ export const callTimers: CallTimers = {
   ping: 10_000,
 };
 
-/** What a call's listener is told (specification, States and transitions). */
+/** Call events (specification, States and transitions). */
 export const CallEvent = {
   CallIsPlaced: 'CallIsPlaced',
   Cancelled: 'Cancelled',
@@ -257,5 +256,5 @@ const ongoingEvents: ReadonlySet<CallEvent> = new Set([
   CallEvent.CallInProgress,
 ]);
 
-/** Whether the call is over with it: each side gets at most one such event of a call, as its last. */
+/** Whether the event ends a call. Each side gets at most one such event per call, as its last. */
 export const isTerminal = (event: CallEvent): boolean => !ongoingEvents.has(event);

@@ -3,23 +3,23 @@ import { CallPlacement } from './call-placement.js';
 import { validateCallRequest, type CallProperties } from './call-request.js';
 import { RouterConnection } from './connection.js';
 import { faultOfAnswer } from './socket.js';
-import { ensureMicrophone, type Environment } from './environment.js';
-import { declineCodes } from './protocol.js';
+import type { Environment } from './environment.js';
+import { declineCodes, type MissedCallActions } from './protocol.js';
 import type { InitProperties } from './init-properties.js';
 import type { Listeners } from './listeners.js';
 import type { CallFault } from './errors.js';
 
-/** One user on this device, from `initialize` to `logout`. */
+/** Session of one user on this device, from `initialize` to `logout`. */
 export class CallingSession {
   readonly #env: Environment;
-  readonly #properties: InitProperties;
+  #properties: InitProperties;
   readonly #placement: CallPlacement;
-  readonly #desk: ActiveCall;
+  readonly #activeCall: ActiveCall;
   #connection: RouterConnection;
-  /** `disconnectSignallingSocket` was called: the socket goes when no call is left. */
+  /** `disconnectSignallingSocket` was called; the socket closes once there is no call. */
   #isLeaving = false;
-  /** Why the router does not let this client back. */
-  #refusal: CallFault | undefined;
+  /** Error with which the router rejected a reconnect. */
+  #rejection: CallFault | undefined;
 
   constructor(env: Environment, properties: InitProperties, listeners: Listeners) {
     this.#env = env;
@@ -27,8 +27,13 @@ export class CallingSession {
     this.#connection = this.#newConnection(undefined);
     const connection = () => this.#connection;
     const { cuid } = properties;
-    this.#placement = new CallPlacement({ env, cuid, connection, desk: () => this.#desk });
-    this.#desk = new ActiveCall({
+    this.#placement = new CallPlacement({
+      env,
+      cuid,
+      connection,
+      activeCall: () => this.#activeCall,
+    });
+    this.#activeCall = new ActiveCall({
       env,
       listeners,
       connection,
@@ -37,30 +42,40 @@ export class CallingSession {
     });
   }
 
-  /** Undefined: the client is at the router. */
+  /** Connects to the router; returns undefined on success. */
   open(): Promise<CallFault | undefined> {
     return this.#connection.open();
   }
 
-  /** Initialized again by the same user. */
-  async reopen(): Promise<CallFault | undefined> {
+  /**
+   * Handles a repeated `initialize` of the same user. Reconnects if the socket was closed, or to register changed
+   * missed-call actions; during a call these are registered with the next socket.
+   */
+  async reopen(properties = this.#properties): Promise<CallFault | undefined> {
+    const before = JSON.stringify(this.#missedCallActions);
+    this.#properties = { ...properties };
     this.#isLeaving = false;
+    const isChanged = JSON.stringify(this.#missedCallActions) !== before;
+    if (isChanged && this.state === 'NoCall') this.#connection.close();
     if (!this.#connection.isClosed) return undefined;
-    this.#refusal = undefined;
+    this.#rejection = undefined;
     this.#connection = this.#newConnection(this.#connection.lastSeq);
     return await this.#connection.open();
   }
 
-  isOf(env: Environment, properties: InitProperties): boolean {
-    return env === this.#env && JSON.stringify(properties) === JSON.stringify(this.#properties);
+  /** Whether the properties are those of the same user and account. */
+  isOf(env: Environment, { accountId, apiKey, cuid }: InitProperties): boolean {
+    const own = this.#properties;
+    const isSameAccount = accountId === own.accountId && apiKey === own.apiKey;
+    return env === this.#env && isSameAccount && cuid === own.cuid;
   }
 
   get state(): SignedCallState {
-    const { state } = this.#desk;
+    const { state } = this.#activeCall;
     return state === 'NoCall' && this.#placement.isPlacing ? 'OutgoingCall' : state;
   }
 
-  /** Undefined: the call is placed. */
+  /** Places a call; returns undefined on success. */
   async call(
     receiverCuid: string,
     callContext: string,
@@ -70,7 +85,7 @@ export class CallingSession {
     const wrong = validateCallRequest({ cuid, receiverCuid, callContext, callProperties });
     if (wrong !== undefined) return wrong;
     if (this.state !== 'NoCall') return { name: 'CALL_IN_PROGRESS' };
-    if (this.#refusal !== undefined) return this.#refusal;
+    if (this.#rejection !== undefined) return this.#rejection;
     if (this.#connection.isClosed) return { name: 'SOCKET_REQUIRED' };
     const { initiator_image: initiatorImage, receiver_image: receiverImage } = callProperties ?? {};
     const fault = await this.#placement.place({
@@ -83,53 +98,72 @@ export class CallingSession {
     return fault;
   }
 
-  /** Undefined: the router has taken the answer. */
+  /** Answers a ringing call; returns undefined on success. */
   async answer(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    if (!(await ensureMicrophone(this.#env.device))) {
-      void this.#desk.decline(callId, declineCodes.microphoneNotGranted);
+    if (!(await this.#env.device.ensureMicrophone())) {
+      void this.#activeCall.decline(callId, declineCodes.microphoneNotGranted);
       return { name: 'MIC_DENIED' };
     }
+    if (this.#properties.promptReceiverReadPhoneStatePermission === true)
+      await this.#env.device.requestPhoneState();
     const isWanted = () => this.#rings(callId);
     return faultOfAnswer(await this.#connection.post('answer', { callId }, isWanted));
   }
 
   async decline(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    return faultOfAnswer(await this.#desk.decline(callId));
+    return faultOfAnswer(await this.#activeCall.decline(callId));
   }
 
   hangup(): void {
     this.#placement.cancel();
-    if (this.state !== 'NoCall') this.#desk.hangup();
+    this.#activeCall.hangup();
   }
 
-  /** The socket goes at once, or when the active call ends. */
+  /** Hangs up; resolves when the call has ended. */
+  async endCall(): Promise<void> {
+    this.hangup();
+    await this.#placement.pending;
+    await this.#activeCall.whenOver();
+  }
+
+  /** Closes the socket, at once or when the active call ends. */
   disconnect(): void {
     this.#isLeaving = true;
     this.#leaveWhenOver();
   }
 
-  /** The router ends the call and marks the cuid; what it tells of that is heard before the socket goes. */
+  /** Logs out at the router, which ends the call. The socket closes after the events of that call. */
   async logout(): Promise<void> {
     this.#placement.cancel();
-    if (this.#connection.isClosed && this.#refusal === undefined) await this.reopen();
+    if (this.#connection.isClosed && this.#rejection === undefined) await this.reopen();
     await this.#connection.post('logout', {});
+    await this.#placement.pending;
     this.disconnect();
+    if (!this.#connection.isClosed) await this.#activeCall.whenOver();
   }
 
+  /** Closes the connection without an event; the end of a call is reported after the next `initialize`. */
   close(): void {
     this.#connection.close();
-    this.#desk.leave();
+    this.#activeCall.discard();
   }
 
-  /** Resolves when the frames of methods that return nothing have been answered. */
-  idle(): Promise<void> {
-    return this.#connection.idle();
+  /** Closes the connection, and ends a call that the router did not end in time. */
+  abandon(): void {
+    this.#connection.close();
+    this.#activeCall.abandon();
+  }
+
+  /** Resolves when all posted frames have been answered. */
+  async idle(): Promise<void> {
+    await this.#placement.pending;
+    await this.#connection.idle();
   }
 
   #rings(callId: string): boolean {
-    const { call, state } = this.#desk;
+    const { call, state } = this.#activeCall;
     return state === 'IncomingCall' && call?.details.callId === callId;
   }
 
@@ -139,33 +173,38 @@ export class CallingSession {
 
   #newConnection(lastSeq: number | undefined): RouterConnection {
     const { deviceId, platform, device } = this.#env;
-    const { accountId, apiKey, cuid, missedCallActions = {} } = this.#properties;
-    const actions = platform === 'android' ? missedCallActions : {};
-    const fixed = { accountId, cuid, deviceId, platform, missedCallActions: actions };
+    const { accountId, apiKey, cuid } = this.#properties;
+    const fixed = { accountId, cuid, deviceId, platform };
     return new RouterConnection({
       env: this.#env,
       apiKey,
-      identity: () => ({
+      identity: async () => ({
         ...fixed,
-        caps: { notifications: platform === 'ios' || device.notificationsEnabled() },
+        missedCallActions: this.#missedCallActions,
+        caps: { notifications: await device.canNotify() },
       }),
       receiver: {
-        hear: (frame) => this.#desk.receive(frame),
-        forgotten: () => this.#desk.connectionLost(),
-        refused: (fault) => this.#refused(fault),
+        receive: (frame) => this.#activeCall.receive(frame),
+        stateLost: () => this.#activeCall.connectionLost(),
+        rejected: (fault) => this.#rejected(fault),
       },
       lastSeq,
     });
   }
 
-  #refused(fault: CallFault): void {
-    this.#refusal = fault;
-    this.#desk.connectionLost();
+  get #missedCallActions(): MissedCallActions {
+    const { missedCallActions = {} } = this.#properties;
+    return this.#env.platform === 'android' ? missedCallActions : {};
+  }
+
+  #rejected(fault: CallFault): void {
+    this.#rejection = fault;
+    this.#activeCall.connectionLost();
     this.#env.onRefused(fault.name);
   }
 }
 
 const noSuchCall = (callId: string): CallFault => ({
   name: 'CALL_FAILED',
-  detail: `No call ${callId} rings`,
+  detail: `Call ${callId} is not ringing`,
 });

@@ -11,31 +11,31 @@ import { parseRouterFrame } from './parse-frame.js';
 import { errorTable, type CallFault, type ErrorName } from './errors.js';
 import type { Environment, Socket } from './environment.js';
 
-/** What a frame's sending came to. `lost`: the socket was closed before. */
+/** Result of sending a frame; `lost` if the socket closed before the answer. */
 export type FrameAnswer =
   | { readonly kind: 'ok'; readonly data?: AckData[keyof AckData] | undefined }
   | { readonly kind: 'refused'; readonly refusal: FrameRefusal }
   | { readonly kind: 'timeout' | 'lost' };
 
-/** Who hears what comes over a link. */
-interface LinkReceiver {
+/** Receives what arrives over a socket. */
+interface FrameReceiver {
   frame(frame: RouterFrame): void;
-  /** The code of the close frame; undefined without one. */
+  /** Called with the code of the close frame; undefined without one. */
   closed(code: number | undefined): void;
 }
 
-/** The life of one socket: frames out with their answers, frames in. It is never reopened. */
+/** A WebSocket that sends frames and matches their answers, and receives frames. It is never reopened. */
 export class FrameSocket {
   readonly #env: Environment;
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (answer: FrameAnswer) => void>();
   #lastId = 0;
-  /** Frames that came before they are handed over. */
+  /** Frames received before the receiver is ready; undefined afterwards. */
   #early: RouterFrame[] | undefined = [];
-  #receiver: LinkReceiver | undefined;
+  #receiver: FrameReceiver | undefined;
   #isClosed = false;
-  /** What the platform says of why there is no socket. */
-  #trouble: string | undefined;
+  /** Error message of the platform. */
+  #errorMessage: string | undefined;
   #code: number | undefined;
 
   private constructor(env: Environment, socket: Socket) {
@@ -43,21 +43,29 @@ export class FrameSocket {
     this.#socket = socket;
     socket.addEventListener('message', ({ data }) => this.#read(data));
     socket.addEventListener('close', ({ code }) => this.#end(code));
-    // A close follows.
+    // A close event follows.
     socket.addEventListener('error', ({ message }) => {
-      this.#trouble = message;
+      this.#errorMessage = message;
     });
   }
 
-  /** A fault when no socket could be opened in the time for an answer. */
+  /** Opens a socket; returns a fault if that fails or takes longer than the answer timeout. */
   static open(env: Environment): Promise<FrameSocket | CallFault> {
     const { WebSocket, url, clock, times } = env;
     if (WebSocket === undefined)
-      throw new TypeError('This platform has no WebSocket: give one as env.WebSocket');
-    const socket = new WebSocket(signalUrl(url), [subprotocol]);
+      throw new TypeError(
+        'WebSocket is missing: this platform has none, so pass a WebSocket class',
+      );
+    const address = signalUrl(url);
+    let socket: Socket;
+    try {
+      socket = new WebSocket(address, [subprotocol]);
+    } catch (error) {
+      return Promise.resolve(noNetwork(String(error)));
+    }
     const link = new FrameSocket(env, socket);
     return new Promise((resolve) => {
-      const fail = () => settle(link.#noNetwork());
+      const fail = () => settle(noNetwork(link.#errorMessage));
       const stop = clock.after(times.answer, () => {
         link.drop();
         fail();
@@ -72,23 +80,23 @@ export class FrameSocket {
   }
 
   /**
-   * Hands over what comes: its end at once, frames from the next turn on, so that who waited for the link
-   * goes on before it hears what waited at the router.
+   * Sets the receiver. Frames are delivered from the next event-loop turn on, so that the code that awaited
+   * the socket runs before replayed frames arrive.
    */
-  receive(receiver: LinkReceiver): void {
+  receive(receiver: FrameReceiver): void {
     this.#receiver = receiver;
     if (this.#isClosed) receiver.closed(this.#code);
-    else this.#env.clock.after(0, () => this.#handOver(receiver));
+    else this.#env.clock.after(0, () => this.#deliverEarly(receiver));
   }
 
-  #handOver(receiver: LinkReceiver): void {
+  #deliverEarly(receiver: FrameReceiver): void {
     const early = this.#early ?? [];
     this.#early = undefined;
-    // Those that are not handed over come again on the next link.
+    // Undelivered frames are replayed on the next socket.
     if (!this.#isClosed) for (const frame of early) receiver.frame(frame);
   }
 
-  /** Sends a frame, and waits so long for its answer. */
+  /** Sends a frame and waits for its answer. */
   request<T extends keyof ClientFrames>(
     type: T,
     body: ClientFrames[T],
@@ -109,19 +117,19 @@ export class FrameSocket {
     });
   }
 
-  /** Sends a frame whose answer nobody waits for. */
-  tell<T extends 'seen' | 'bye'>(type: T, body: ClientFrames[T]): void {
+  /** Sends a frame without waiting for an answer. */
+  notify<T extends 'seen' | 'bye'>(type: T, body: ClientFrames[T]): void {
     this.#lastId += 1;
     if (!this.#isClosed) this.#send({ t: type, id: this.#lastId, ...body });
   }
 
-  /** Says goodbye to the other side. */
+  /** Closes the socket with a closing handshake. */
   close(): void {
     if (!this.#isClosed) this.#socket.close(1000);
     this.#end(1000);
   }
 
-  /** Gives it up: a side that does not answer would not answer a goodbye either. */
+  /** Closes the socket without a closing handshake, which an unresponsive router would not answer. */
   drop(): void {
     if (this.#isClosed) return;
     if (this.#socket.terminate === undefined) this.#socket.close();
@@ -129,18 +137,12 @@ export class FrameSocket {
     this.#end(undefined);
   }
 
-  #noNetwork(): CallFault {
-    if (!this.#trouble) return { name: 'NO_NETWORK' };
-    const detail = `No socket to the router could be opened: ${this.#trouble}`;
-    return { name: 'NO_NETWORK', detail };
-  }
-
   #send(frame: { readonly t: string; readonly id: number }): void {
     this.#env.log.verbose(`sent ${frame.t}`);
     try {
       this.#socket.send(JSON.stringify(frame));
     } catch (error) {
-      // A socket that is closing throws on some platforms, and drops the frame on others.
+      // A closing socket throws on some platforms and drops the frame on others.
       this.#env.log.debug(`not sent ${frame.t}: ${String(error)}`);
     }
   }
@@ -148,7 +150,7 @@ export class FrameSocket {
   #read(data: unknown): void {
     if (this.#isClosed) return;
     const frame = typeof data === 'string' ? parseRouterFrame(data) : undefined;
-    if (frame === undefined) this.#env.log.debug('ignored a frame of an unknown kind');
+    if (frame === undefined) this.#env.log.debug('ignored a frame of an unknown type');
     else if (frame.t === 'ack') this.#waiting.get(frame.re)?.(answerOf(frame));
     else if (this.#early === undefined) this.#receiver?.frame(frame);
     else this.#early.push(frame);
@@ -163,36 +165,43 @@ export class FrameSocket {
   }
 }
 
+const noNetwork = (reason: string | undefined): CallFault => ({
+  name: 'NO_NETWORK',
+  detail: reason && `Cannot open a socket to the router: ${reason}`,
+});
+
 const answerOf = (ack: Ack): FrameAnswer =>
   ack.ok ? { kind: 'ok', data: ack.data } : { kind: 'refused', refusal: ack.err };
 
 /**
- * The address of the socket: http is taken as ws, a path of its own is kept. Throws TypeError for an address that anybody
- * on the way could read or answer at. React Native has no whole URL, so that the text is judged as it stands.
+ * Returns the address of the socket: http becomes ws, a path is kept. Throws TypeError for an unencrypted connection to
+ * another machine. Uses no URL class, because that of React Native is incomplete.
  */
 function signalUrl(url: string): string {
+  if (!url)
+    throw new TypeError('url is missing: pass the wss:// or https:// address of the router');
   const [, scheme = '', host = '', path = ''] =
     /^(https?|wss?):\/\/([^/?#]+)(.*)$/is.exec(url) ?? [];
   const isPlain = /^(?:http|ws)$/i.test(scheme);
   const problem = problemOf(host, isPlain);
-  // The address is not repeated: it may hold a password.
-  if (problem !== undefined) throw new TypeError(`The address of the router ${problem}`);
+  // The message does not repeat the address, which may contain a password.
+  if (problem !== undefined) throw new TypeError(`url ${problem}`);
   const socketUrl = `${isPlain ? 'ws' : 'wss'}://${host}${path.replace(/\/+$/, '')}`;
   return path.length > 1 && path.startsWith('/') ? socketUrl : socketUrl + signalPath;
 }
 
 function problemOf(host: string, isPlain: boolean): string | undefined {
-  if (host === '') return 'must begin with wss:// or https:// and a host';
-  if (host.includes('@')) return 'may hold no user name or password';
-  if (/[\\\s\p{Cc}]/u.test(host)) return 'holds a space, a backslash or a control character';
+  if (host === '') return 'must start with wss:// or https:// and a host';
+  if (host.includes('@')) return 'must not contain a user name or password';
+  if (/[\\\s\p{Cc}]/u.test(host)) return 'contains a space, a backslash or a control character';
   if (!isPlain || loopback.test(host)) return undefined;
-  return 'must begin with wss:// or https://: ws and http, where others can read along, are for this machine only';
+  return 'must start with wss:// or https://; unencrypted ws and http are allowed for localhost only';
 }
 
-/** Hosts, with or without a port, that can only be this machine. */
+/** Loopback hosts, with or without a port. */
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
-/** What an answer means for who asked; undefined: all is well. */
+/** Converts an answer to a fault; returns undefined for success. */
 export function faultOfAnswer(answer: FrameAnswer): CallFault | undefined {
   switch (answer.kind) {
     case 'ok':
@@ -207,6 +216,6 @@ export function faultOfAnswer(answer: FrameAnswer): CallFault | undefined {
   }
 }
 
-/** The names of errors are refused by; another one is of the protocol alone, or of a later router. */
+/** Maps a refusal to an SDK error; other names are internal to the protocol or from a later router. */
 const errorNameOf = (refusal: string): ErrorName =>
   Object.hasOwn(errorTable, refusal) ? (refusal as ErrorName) : 'CALL_FAILED';

@@ -1,22 +1,22 @@
 import type { MediaAdapter, MediaOptions, MediaSession } from './environment.js';
 
 export interface WebrtcOptions {
-  /** The platform's own by default. */
+  /** Default: that of the platform. */
   readonly RTCPeerConnection?: PeerConnectionClass;
-  /** None by default: nothing leaves the machine or its network. */
+  /** Default: none, so that media stays within the local network. */
   readonly iceServers?: readonly IceServer[];
-  /** What this side says; its tracks are stopped at the call's end. The microphone by default. */
+  /** Opens the audio to send, by default the microphone. Its tracks are stopped when the call ends. */
   readonly openMicrophone?: () => Promise<TrackStream>;
-  /** Takes what the other side says. Played by default where there is `Audio`; React Native plays by itself. */
+  /** Receives the audio of the other side. Default: plays it with `Audio`; React Native plays it by itself. */
   readonly onVoice?: (track: MediaTrack, stream: TrackStream | undefined) => void;
 }
 
-/** Voice by WebRTC, from one side to the other; the router only carries what they signal. */
+/** Media adapter for peer-to-peer voice over WebRTC. The router only forwards signals. */
 export function webrtc(options: WebrtcOptions = {}): MediaAdapter {
   const { RTCPeerConnection = platform.RTCPeerConnection } = options;
   const { openMicrophone = microphoneOfThePlatform, onVoice = play, iceServers = [] } = options;
   if (RTCPeerConnection === undefined)
-    throw new TypeError('This platform has no RTCPeerConnection: give one');
+    throw new TypeError('This platform has no RTCPeerConnection: pass one to webrtc()');
   return {
     open: async (media) => {
       const peer = new RTCPeerConnection({ iceServers: [...iceServers] });
@@ -42,7 +42,7 @@ function startSession(
     peer.addEventListener('connectionstatechange', () => {
       if (peer.connectionState === 'connected') resolve();
       if (peer.connectionState === 'failed')
-        fail(new Error('WebRTC found no way between the sides'));
+        fail(new Error('WebRTC could not connect the two sides'));
     });
     negotiate(peer, media, fail);
   });
@@ -53,7 +53,7 @@ function startSession(
   return { connected, close };
 }
 
-/** What a browser has; other platforms have less. */
+/** Media APIs of a browser; other platforms lack some of them. */
 interface BrowserMedia {
   readonly RTCPeerConnection?: PeerConnectionClass;
   readonly navigator?: {
@@ -67,7 +67,7 @@ const platform = globalThis as BrowserMedia;
 function microphoneOfThePlatform(): Promise<TrackStream> {
   const devices = platform.navigator?.mediaDevices;
   if (devices === undefined)
-    return Promise.reject(new Error('This platform has no microphone: give openMicrophone'));
+    return Promise.reject(new Error('This platform has no microphone: pass openMicrophone'));
   return devices.getUserMedia({ audio: true });
 }
 
@@ -75,32 +75,32 @@ function play(_track: MediaTrack, stream: TrackStream | undefined): void {
   if (platform.Audio === undefined || stream === undefined) return;
   const audio = new platform.Audio();
   audio.srcObject = stream;
-  // A page that nobody has touched may not play; the call goes on without being heard.
+  // Browsers block playback until the user interacts with the page; the call continues without sound.
   audio.play().catch(() => undefined);
 }
 
-/** What the sides tell each other: how they speak, and where they can be reached. */
+/** Signal between the two sides. */
 type Signal = { readonly description: SessionDescription } | { readonly candidate: IceCandidate };
 
-/** The two sides agree how to speak to each other: the initiator offers, the receiver answers. */
+/** Exchanges session descriptions and ICE candidates: the initiator offers, the receiver answers. */
 function negotiate(
   peer: PeerConnection,
   { role, sendSignal, onSignal }: MediaOptions,
   fail: (error: unknown) => void,
 ): void {
-  /** Signals are worked off one after the other. */
-  let turn: Promise<void> = Promise.resolve();
-  /** Where the other side can be reached, learnt before how it speaks. */
+  /** Serializes signals. */
+  let queue: Promise<void> = Promise.resolve();
+  /** Candidates received before the remote description. */
   let early: IceCandidate[] | undefined = [];
-  const inTurn = (work: () => Promise<void>): void => {
-    turn = turn.then(work).catch(fail);
+  const enqueue = (work: () => Promise<void>): void => {
+    queue = queue.then(work).catch(fail);
   };
-  const say = async (description: SessionDescription): Promise<void> => {
+  const sendDescription = async (description: SessionDescription): Promise<void> => {
     await peer.setLocalDescription(description);
     const { type, sdp = '' } = description;
     sendSignal({ description: { type, sdp } });
   };
-  const hear = async (signal: Signal): Promise<void> => {
+  const receiveSignal = async (signal: Signal): Promise<void> => {
     if ('candidate' in signal) {
       if (early) early.push(signal.candidate);
       else await peer.addIceCandidate(signal.candidate);
@@ -109,19 +109,18 @@ function negotiate(
     await peer.setRemoteDescription(signal.description);
     for (const candidate of early ?? []) await peer.addIceCandidate(candidate);
     early = undefined;
-    if (signal.description.type === 'offer') await say(await peer.createAnswer());
+    if (signal.description.type === 'offer') await sendDescription(await peer.createAnswer());
   };
   peer.addEventListener('icecandidate', ({ candidate: found }) => {
     if (found === null) return;
     const { candidate, sdpMid, sdpMLineIndex } = found;
     sendSignal({ candidate: { candidate, sdpMid, sdpMLineIndex } });
   });
-  if (role === 'initiator') inTurn(async () => say(await peer.createOffer()));
-  onSignal((payload) => inTurn(async () => hear(payload as Signal)));
+  if (role === 'initiator') enqueue(async () => sendDescription(await peer.createOffer()));
+  onSignal((payload) => enqueue(async () => receiveSignal(payload as Signal)));
 }
 
-// What the SDK needs of WebRTC. The browser's RTCPeerConnection has it, so have those of React Native and
-// of the package @roamhq/wrtc.
+// Subset of WebRTC that the SDK uses, provided by browsers, React Native and the package @roamhq/wrtc.
 
 interface SessionDescription {
   readonly type: 'offer' | 'answer' | 'pranswer' | 'rollback';
@@ -134,20 +133,20 @@ interface IceServer {
   readonly credential?: string;
 }
 
-/** Where a side can be reached. */
+/** Address at which a side may be reached. */
 interface IceCandidate {
   readonly candidate: string;
   readonly sdpMid: string | null;
   readonly sdpMLineIndex: number | null;
 }
 
-/** A track of sound; what else it has is the platform's matter. */
+/** Audio track. */
 export interface MediaTrack {
   readonly kind: string;
   stop(): void;
 }
 
-/** Tracks that belong together. */
+/** Group of tracks. */
 export interface TrackStream {
   getTracks(): MediaTrack[];
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { devicePresets } from '../../src/calling/environment.js';
+import { devicePresets } from '../../src/calling/device.js';
 import type { SignedCallEnv } from '../../src/calling/environment.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient } from '../support/calling-client.js';
@@ -253,4 +253,65 @@ it('a missed call shows its actions; a click is told', async () => {
       callDetails: expect.objectContaining({ callId }),
     },
   ]);
+});
+
+it.each([
+  ['another cuid', async ({ client }: Sides['ann']) => client.initialize(carolProperties)],
+  [
+    'logout and another cuid',
+    async ({ client }: Sides['ann']) => {
+      client.logout();
+      return client.initialize(carolProperties);
+    },
+  ],
+])('initialize with %s in mid-call ends the call for both sides', async (_, change) => {
+  const sides = await inProgress();
+  expect(await change(sides.ann)).toMatchObject({ isSuccessful: true });
+  await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
+});
+
+const carolProperties = { ...annProperties, cuid: 'carol_1' };
+
+it('initialize with another cuid cancels a call that rings', async () => {
+  const sides = await ringing();
+  expect(await sides.ann.client.initialize(carolProperties)).toMatchObject({ isSuccessful: true });
+  await bothHear(sides, 'Cancelled');
+});
+
+it('initialize with equal values in another order, or with other branding, keeps the call', async () => {
+  const sides = await inProgress();
+  const { ann } = sides;
+  const reversed = Object.fromEntries(Object.entries(annProperties).reverse());
+  for (const properties of [
+    reversed,
+    { ...reversed, overrideDefaultBranding: { bgColor: '#fff' } },
+  ])
+    expect(await ann.client.initialize(properties as typeof annProperties)).toMatchObject({
+      isSuccessful: true,
+    });
+  expect(ann.client.getCallState()).toBe('OngoingCall');
+  ann.client.hangup();
+  await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
+});
+
+it('methods work when destructured', async () => {
+  const { url } = await runRouter();
+  const { client } = await testClient({ url });
+  const { initialize, getCallState, hangup } = client;
+  expect(await initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  hangup();
+  expect(getCallState()).toBe('NoCall');
+});
+
+it.each([
+  [{ cuid: 12345 }, 'cuid must be a string, not a number'],
+  [
+    { missedCallActions: ['later'] },
+    'missedCallActions must be an object of action ids and labels',
+  ],
+  [{ missedCallActions: { later: 1 } }, 'missedCallActions.later must be the label of a button'],
+])('initialize names the member that is wrong in %j', async (wrong, description) => {
+  const { client } = await testClient({ url: 'ws://localhost:1' });
+  const { error } = await client.initialize({ ...annProperties, ...wrong } as never);
+  expect(error?.errorDescription).toContain(description);
 });

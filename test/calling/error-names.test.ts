@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { devicePresets } from '../../src/calling/environment.js';
+import { devicePresets } from '../../src/calling/device.js';
 import { ErrorName } from '../../src/calling/errors.js';
 import type { CallProperties } from '../../src/calling/call-request.js';
 import type { InitProperties } from '../../src/calling/init-properties.js';
@@ -189,6 +189,8 @@ it('says why there is no socket, where the platform does', async () => {
   const { error } = await initialize(ann, { url: 'http://127.0.0.1:1' });
   expect(error).toMatchObject({
     errorName: 'NO_NETWORK',
-    errorDescription: expect.stringContaining('could be opened: connect ECONNREFUSED'),
+    errorDescription: expect.stringContaining(
+      'Cannot open a socket to the router: connect ECONNREFUSED',
+    ),
   });
 });

@@ -19,7 +19,7 @@ it.each([
   ['user1\u202e', ['alphabet']],
   ['', ['required']],
   [undefined, ['required']],
-  [12345, ['required']],
+  [12345, ['type']],
   ['12345', ['no-letter']],
   ['12_34_56', ['no-letter']],
   ['user__1', ['underscores']],
@@ -138,6 +138,6 @@ it('looks on each platform for what belongs to it', () => {
 it('names the property that was probably meant', () => {
   const [finding] = lintInitProperties({ ...good, missedCallAction: {} }, 'android');
   expect(finding?.message).toBe(
-    'missedCallAction is not a known property: did you mean missedCallActions?',
+    'missedCallAction is not a known property; did you mean missedCallActions?',
   );
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createSignedCall, SignedCall } from '../../src/calling/index.js';
-import { LogLevel } from '../../src/calling/environment.js';
+import { LogLevel } from '../../src/calling/logger.js';
 import type { CallEvent } from '../../src/calling/protocol.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
 import { annProperties, testClient } from '../support/calling-client.js';
@@ -61,7 +61,13 @@ it.each([
   });
   client.onIncomingCall(fails);
   tell(router, 'Missed');
-  router.send('incoming', { callId: 'c2', details, channel: 'Socket', expiresAt: 0 });
+  router.send('incoming', {
+    callId: 'c2',
+    details: { ...details, callId: 'c2' },
+    channel: 'Socket',
+    expiresAt: 0,
+  });
+  await until(() => lines.some((line) => line.includes('onIncomingCall')));
   tell(router, 'Declined');
   await until(() => router.seen.includes(3));
   expect(told).toBe(2);
@@ -125,7 +131,7 @@ it.each([
   await client.initialize({ ...annProperties, nonsense: 1 } as never);
   tell(router, 'Missed');
   await until(() => router.seen.length === 1);
-  const told = ['Incoming call', 'nonsense is not a known', 'heard event'];
+  const told = ['Incoming call', 'nonsense is not a known', 'received event'];
   expect(told.filter((text) => lines.some((line) => line.includes(text)))).toEqual(
     told.slice(0, kinds),
   );

@@ -113,7 +113,7 @@ it('tells the other side where it can be reached, and nothing when there are no 
 });
 
 it.each([
-  ['finds no way between the sides', 'WebRTC found no way', undefined],
+  ['finds no way between the sides', 'WebRTC could not connect the two sides', undefined],
   ['cannot read the offer', 'an odd description', 'broken'],
 ])('fails when it %s', async (_what, message, sdp) => {
   const { become, options } = platform();
@@ -144,9 +144,9 @@ it('closes the connection again when there is no microphone', async () => {
 });
 
 it('says what a platform without WebRTC or a microphone has to be given', async () => {
-  expect(() => webrtc()).toThrow('give one');
+  expect(() => webrtc()).toThrow('pass one to webrtc()');
   const { options } = platform();
   const { RTCPeerConnection } = options;
   const opened = webrtc({ RTCPeerConnection }).open(way('initiator').media);
-  await expect(opened).rejects.toThrow('give openMicrophone');
+  await expect(opened).rejects.toThrow('pass openMicrophone');
 });

@@ -47,7 +47,7 @@ it.each([
   [{ t: 'hangup' }, undefined, 'hangup: id'],
   [{ t: 'hangup', id: -1 }, undefined, 'hangup: id'],
   [{ t: 'hangup', id: 1.5 }, undefined, 'hangup: id'],
-  [{ t: 'call', id: 3, context: 'x' }, 3, 'call: to is not a cuid'],
+  [{ t: 'call', id: 3, context: 'x' }, 3, 'call: to must be a cuid'],
   [{ t: 'call', id: 3, to: '91_8899555', context: 'x' }, 3, 'call: to'],
   [{ t: 'call', id: 3, to: 'bob_1', context: 'x!' }, 3, 'call: context'],
   [
@@ -67,9 +67,9 @@ it.each([
   [{ ...auth, missedCallActions: { a: '1', b: '2', c: '3', d: '4' } }, 1, 'missedCallActions'],
   [{ ...auth, missedCallActions: { a: '' } }, 1, 'missedCallActions'],
   [{ ...auth, lastSeq: null }, 1, 'auth: lastSeq'],
-])('%j is wrong', (frame, id, words) => {
+])('rejects %j', (frame, id, words) => {
   const found = read(frame);
-  expect(found).toMatchObject({ kind: 'wrong', id });
+  expect(found).toMatchObject({ kind: 'invalid', id });
   expect(found).toHaveProperty('message', expect.stringContaining(words));
 });
 

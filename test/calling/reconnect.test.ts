@@ -144,7 +144,7 @@ it('holds frames back until it has heard what waited at the router', async () =>
   await ann.client.call('bob_1', 'lunch');
   router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
   router.drop();
-  await until(() => ann.lines.join().includes('out of reach'));
+  await until(() => ann.lines.join().includes('cannot reach the router'));
   await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
   ann.client.hangup();
   await router.settled();
@@ -204,7 +204,7 @@ it('a socket that is lost again as soon as it is there keeps nobody waiting', as
     return { data: { session: 's', replay: 0, lastSeq: 0 } };
   });
   router.drop();
-  await until(() => ann.lines.join().includes('out of reach'));
+  await until(() => ann.lines.join().includes('cannot reach the router'));
   ann.client.hangup();
   await until(() => router.heard.filter(({ t }) => t === 'auth').length > 3);
   router.answer('auth', () => ({ data: { session: 's', replay: 0, lastSeq: 0 } }));
@@ -259,13 +259,83 @@ it("called again at once in the same words: the call before it is hung up, and i
 it('glare: what the router lets ring is the call, and the own attempt is refused', async () => {
   const { router, ann } = await withScript();
   router.answer('call', () => {
-    router.send('incoming', { callId: 'theirs', details, channel: 'Socket', expiresAt: 0 });
+    router.send('incoming', {
+      callId: 'theirs',
+      details: { ...details, callId: 'theirs' },
+      channel: 'Socket',
+      expiresAt: 0,
+    });
     return { refuse: 'CALL_IN_PROGRESS' };
   });
   const { error } = await ann.client.call('bob_1', 'lunch');
   expect(error?.errorName).toBe('CALL_IN_PROGRESS');
   await until(() => ann.rang.includes('theirs'));
   expect(ann.client.getCallState()).toBe('IncomingCall');
+});
+
+it('a call whose placement was cut off is adopted when the client is back in time', async () => {
+  const { router, ann } = await withScript();
+  router.answer('call', () => {
+    router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
+    router.drop();
+    return undefined;
+  });
+  const placed = ann.client.call('bob_1', 'lunch');
+  await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
+  tell(router, 'CallIsPlaced');
+  expect(await placed).toMatchObject({ isSuccessful: true });
+  tell(router, 'Answered');
+  await until(() => ann.client.getCallState() === 'OngoingCall');
+  expect(router.heard.filter(({ t }) => t === 'call')).toHaveLength(1);
+  expect(ann.events).toEqual(['Outgoing CallIsPlaced', 'Outgoing Answered']);
+});
+
+it('a request that was cut off before the router had it is sent again', async () => {
+  const { router, ann } = await withScript();
+  router.answer('call', () => {
+    router.answer('call', () => ({ data: { callId: 'call-1' } }));
+    router.drop();
+    return undefined;
+  });
+  expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
+  expect(router.heard.map(({ t }) => t)).toEqual(['auth', 'call', 'auth', 'call']);
+});
+
+it('a call that stays cut off for longer than a placement may take is NO_NETWORK, and hung up later', async () => {
+  const { router, ann } = await withScript({ placement: 50, reconnectScale: 1 });
+  router.answer('call', () => {
+    router.drop();
+    return undefined;
+  });
+  expect((await ann.client.call('bob_1', 'lunch')).error?.errorName).toBe('NO_NETWORK');
+  await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
+  tell(router, 'CallIsPlaced');
+  await until(() => router.heard.some(({ t }) => t === 'hangup'));
+  expect(router.heard.at(-1)).toMatchObject({ t: 'hangup', callId: 'call-1' });
+  expect(ann.events).toEqual([]);
+});
+
+it('hangup right after call: a request that was sent is placed and cancelled', async () => {
+  const { router, ann } = await withScript();
+  router.answer('call', () => {
+    ann.client.hangup();
+    return { data: { callId: 'call-1' } };
+  });
+  expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
+  await ann.client.whenIdle();
+  expect(router.heard.at(-1)).toMatchObject({ t: 'hangup', callId: 'call-1' });
+});
+
+it('hangup right after call: a request that was not sent is not sent', async () => {
+  const { router, ann } = await withScript();
+  const placed = ann.client.call('bob_1', 'lunch');
+  ann.client.hangup();
+  expect((await placed).error).toMatchObject({
+    errorName: 'CALL_FAILED',
+    errorDescription: 'It was hung up before it was placed',
+  });
+  await router.settled();
+  expect(router.heard.map(({ t }) => t)).toEqual(['auth']);
 });
 
 it('waits longer each time, up to 5 s, a half more or less', () => {

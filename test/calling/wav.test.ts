@@ -36,9 +36,9 @@ it.each([
     Buffer.concat([wav().subarray(0, 12), wav().subarray(36)]),
     'without sound',
   ],
-  ['compressed sound', wav({ kind: 6 }), '16 bits'],
-  ['samples of 8 bits', wav({ bits: 8 }), '16 bits'],
-  ['no channel', wav({ channels: 0 }), '16 bits'],
+  ['compressed sound', wav({ kind: 6 }), '16-bit samples'],
+  ['samples of 8 bits', wav({ bits: 8 }), '16-bit samples'],
+  ['no channel', wav({ channels: 0 }), '16-bit samples'],
 ])('refuses %s', (_what, bytes, message) => {
   expect(() => readWav(bytes)).toThrow(message);
 });

@@ -142,7 +142,7 @@ async function withMissedCall(example: string, world: World): Promise<string> {
   const listened = main(receiver.split(' '), runtime);
   await expect
     .poll(() => runtime.output().stderr, { timeout: 20_000 })
-    .toContain('waits for calls');
+    .toContain('is waiting for calls');
   const caller = 'call place --cuid bob_1 --to ann_1 --context x --json';
   const { stdout } = await world.run(caller.split(' '), { sleep: 'real' });
   await listened;
@@ -189,7 +189,7 @@ async function talk(listener: readonly string[], caller: readonly string[], worl
   const listened = main(listener, runtime);
   await expect
     .poll(() => runtime.output().stderr, { timeout: 20_000 })
-    .toContain('waits for calls');
+    .toContain('is waiting for calls');
   const { code, stderr } = await world.run(caller, { sleep: 'real' });
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped'));
   await listened;

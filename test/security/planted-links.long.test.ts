@@ -179,7 +179,7 @@ const steps: Readonly<Record<string, readonly Step[]>> = {
     },
     {
       argv: 'call listen --cuid ann_1 --region local --record heard.wav',
-      until: /waits for calls/,
+      until: /is waiting for calls/,
     },
     {
       argv: 'call place --cuid ann_1 --to no_1x --context x --region local --record said.wav',

@@ -1,4 +1,4 @@
-// What `engagectl/calling/node` exports: what Node has to give to the SDK.
+// Exports of `engagectl/calling/node`: the environment of the SDK in Node.
 
 import path from 'node:path';
 import { randomUUID } from 'node:crypto';
@@ -9,15 +9,15 @@ export { nodeVoice, type NodeVoiceOptions } from './voice.js';
 export { readWav, writeWav, type Sound } from './wav.js';
 
 export interface NodeEnv extends SignedCallEnv {
-  /** Keeps the device id over starts of the program. Made, with its folder, when it is not there. */
+  /** File that keeps the device id across restarts; created with its directory if missing. */
   readonly deviceIdFile?: string;
-  /** The certificate of a router with one of its own, PEM. */
+  /** Certificate authority of the router, PEM. */
   readonly ca?: string;
 }
 
 /**
- * What the SDK takes from Node: sockets of the package `ws`, which does what browsers do and tells of a dead
- * connection sooner, and a device id on disk. Everything else is as given.
+ * Adds sockets of the package `ws` and a persistent device id to an environment. Rejects if the file of the device
+ * id cannot be read or written.
  */
 export async function nodeEnv({ deviceIdFile, ca, ...env }: NodeEnv): Promise<SignedCallEnv> {
   const deviceId = env.deviceId ?? (deviceIdFile && (await readDeviceId(deviceIdFile)));
@@ -46,6 +46,6 @@ async function readDeviceId(file: string): Promise<string> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const deviceId = (await readFile(file, 'utf8')).trim();
-  if (deviceId === '') throw new Error(`${file} is empty: remove it, and a new device id is made`);
+  if (deviceId === '') throw new Error(`${file} is empty: remove it to create a new device id`);
   return deviceId;
 }

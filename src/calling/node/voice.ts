@@ -10,13 +10,13 @@ import {
 } from '../webrtc.js';
 
 export interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
-  /** What this side says, from the answer on; silence behind it, and by default. */
+  /** Sound to send, from the answer on, followed by silence. Default: silence. */
   readonly play?: Sound;
-  /** Takes what the other side says, 10 ms at a time. */
+  /** Receives the sound of the other side in pieces of 10 ms. */
   readonly onVoice?: (sound: Sound) => void;
 }
 
-/** Of the package @roamhq/wrtc, what is used here. */
+/** Subset of the package @roamhq/wrtc. */
 interface Wrtc {
   readonly RTCPeerConnection: PeerConnectionClass;
   readonly MediaStream: new (tracks: MediaTrack[]) => TrackStream;
@@ -45,10 +45,10 @@ interface AudioSink {
 }
 
 const rate = 48_000;
-const pace = 10;
-const samplesAtOnce = (rate / 1000) * pace;
+const pieceMs = 10;
+const pieceSamples = (rate / 1000) * pieceMs;
 
-/** Voice by WebRTC in Node, by the package @roamhq/wrtc. Throws an Error when that is not installed. */
+/** Creates a media adapter for Node with the package @roamhq/wrtc. Throws an Error if it is not installed. */
 export async function nodeVoice(options: NodeVoiceOptions = {}): Promise<MediaAdapter> {
   const wrtc = await load();
   return {
@@ -80,49 +80,49 @@ async function load(): Promise<Wrtc> {
     process.off('exit', exitWithoutCleanup).on('exit', exitWithoutCleanup);
     return wrtc;
   } catch (cause) {
-    throw new Error('Voice in Node needs the package @roamhq/wrtc: npm install @roamhq/wrtc', {
+    throw new Error('Voice in Node requires the package @roamhq/wrtc: npm install @roamhq/wrtc', {
       cause,
     });
   }
 }
 
 /**
- * Where a source of sound was made, Node crashes when it takes itself down at the end (node-webrtc, issue
- * 636). Within this event, `exit` ends the process without that, and keeps its exit code.
+ * Node crashes during its cleanup if a sound source was created (node-webrtc, issue 636). Calling `exit` inside
+ * the `exit` event skips the cleanup and keeps the exit code.
  */
 const exitWithoutCleanup = () => process.exit();
 
-/** A stream of the sound, which passes as it would be spoken. */
+/** Returns a stream that plays the sound in real time, and a function that stops it. */
 function playSound(wrtc: Wrtc, play: Sound | undefined): { stream: TrackStream; end: () => void } {
   const samples = play === undefined ? new Int16Array(0) : resample(play, rate);
   const source = new wrtc.nonstandard.RTCAudioSource();
   const stream = new wrtc.MediaStream([source.createTrack()]);
   const began = systemClock.now();
-  let said = 0;
+  let played = 0;
   let stop: (() => void) | undefined;
-  const speakOn = () => {
-    // A late timer is made up for: the sound keeps its pace.
-    for (; said * pace <= systemClock.now() - began; said += 1)
-      source.onData(pieceOf(samples, said * samplesAtOnce));
-    stop = systemClock.after(pace, speakOn);
+  const playNext = () => {
+    // Catches up after a late timer.
+    for (; played * pieceMs <= systemClock.now() - began; played += 1)
+      source.onData(pieceOf(samples, played * pieceSamples));
+    stop = systemClock.after(pieceMs, playNext);
   };
-  speakOn();
+  playNext();
   return { stream, end: () => stop?.() };
 }
 
 function pieceOf(samples: Int16Array, from: number): AudioData {
-  const piece = new Int16Array(samplesAtOnce);
-  piece.set(samples.subarray(from, from + samplesAtOnce));
+  const piece = new Int16Array(pieceSamples);
+  piece.set(samples.subarray(from, from + pieceSamples));
   return {
     samples: piece,
     sampleRate: rate,
     bitsPerSample: 16,
     channelCount: 1,
-    numberOfFrames: samplesAtOnce,
+    numberOfFrames: pieceSamples,
   };
 }
 
-/** Returns what ends it. */
+/** Passes received sound to `onVoice`; returns a function that stops it. */
 function recordTrack(
   wrtc: Wrtc,
   track: MediaTrack,

@@ -1,13 +1,13 @@
-/** Sound in one channel. */
+/** Mono sound. */
 export interface Sound {
-  /** Samples a second. */
+  /** Samples per second. */
   readonly rate: number;
   readonly samples: Int16Array;
 }
 
 const headerBytes = 44;
 
-/** WAV of 16-bit samples, of any rate; of several channels the first is taken. Throws an Error for others. */
+/** Parses a WAV file of 16-bit samples; keeps the first channel. Throws an Error for other files. */
 export function readWav(bytes: Uint8Array): Sound {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 12 || textAt(view, 0) !== 'RIFF' || textAt(view, 8) !== 'WAVE')
@@ -21,13 +21,13 @@ export function readWav(bytes: Uint8Array): Sound {
       const end = Math.min(body + length, bytes.length);
       return { rate: format.rate, samples: samplesOf(view, body, end, format.channels) };
     }
-    // Chunks begin at even places.
+    // Chunks start at even offsets.
     at = body + length + (length % 2);
   }
   throw new Error('a WAV file without sound');
 }
 
-/** WAV with 16-bit samples in one channel. */
+/** Returns a WAV file of 16-bit mono samples. */
 export function writeWav({ rate, samples }: Sound): Uint8Array {
   const bytes = new Uint8Array(headerBytes + samples.length * 2);
   const view = new DataView(bytes.buffer);
@@ -48,7 +48,7 @@ export function writeWav({ rate, samples }: Sound): Uint8Array {
   return bytes;
 }
 
-/** The samples at another rate, with straight lines between them. */
+/** Returns the samples at another rate, by linear interpolation. */
 export function resample({ samples, rate: from }: Sound, rate: number): Int16Array {
   if (from === rate) return samples;
   const length = Math.floor((samples.length * rate) / from);
@@ -65,9 +65,9 @@ function formatAt(view: DataView, at: number): { channels: number; rate: number 
   const kind = view.getUint16(at, true);
   const channels = view.getUint16(at + 2, true);
   const bits = view.getUint16(at + 14, true);
-  // 0xfffe: the samples' kind stands in an extension, and is this one in practice.
+  // 0xfffe: the sample format is in an extension, and is PCM in practice.
   if ((kind !== 1 && kind !== 0xfffe) || bits !== 16 || channels === 0)
-    throw new Error('a WAV file whose samples do not have 16 bits');
+    throw new Error('not a WAV file of 16-bit samples');
   return { channels, rate: view.getUint32(at + 4, true) };
 }
 

@@ -20,7 +20,10 @@ export const callingOptions = [
 ] as const satisfies OptionTable;
 export type CallingFlags = FlagsOf<typeof callingOptions>;
 
-/** Works with the calling system of the region; of region `local` with its router, here or in another process. */
+/**
+ * Connects to the calling system of the region. For region `local` it joins the router of this machine, or runs it
+ * in this process.
+ */
 export async function withCallingSystem<Result>(
   {
     flags: { callUrl },
@@ -52,19 +55,19 @@ export async function withCallingSystem<Result>(
   }
 }
 
-/** Sockets do as that variable says. Throws E-CONFIG. */
+/** Throws E-CONFIG if NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of certificates. */
 function refuseUnverifiedTls(
   { baseUrl }: Pick<Account, 'baseUrl'>,
   { env }: Invocation['runtime'],
 ): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || baseUrl.startsWith('http:')) return;
   throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
-    why: 'the API key would go to whoever answers at that address',
+    why: 'anyone who answers at that address could read calls and credentials',
     fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
   });
 }
 
-/** Flags of every command that plays a phone. */
+/** Flags of commands that act as a phone. */
 export const phoneOptions = [
   'Phone:',
   ['--cuid <cuid>', 'identity of this phone', { parse: nonEmpty, required: true }],
@@ -83,9 +86,9 @@ export const phoneOptions = [
   ...callingOptions,
 ] as const satisfies OptionTable;
 
-/** Writes values to stdout, a line of JSON each, in their order and at once. */
+/** Writes values to stdout as NDJSON, in order and without buffering. */
 export class EventStream {
-  /** Aborted, with the error, when stdout takes no more. */
+  /** Aborted, with the error as reason, when stdout fails. */
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
   readonly #write: (line: string) => Promise<void>;
@@ -102,14 +105,14 @@ export class EventStream {
       .catch((error: unknown) => this.#stop.abort(error));
   };
 
-  /** Resolves when all of it was taken. Throws E-STDOUT-CLOSED, E-FILE-WRITE. */
+  /** Resolves when everything is written. Throws E-STDOUT-CLOSED, E-FILE-WRITE. */
   async flushed(): Promise<void> {
     await this.#written;
     this.signal.throwIfAborted();
   }
 }
 
-/** The runtime of work that also stops when its lines are not taken any more. */
+/** Returns a runtime whose signal also aborts when the event stream fails. */
 export const stopWithOutput = (runtime: Runtime, lines: EventStream): Runtime =>
   Object.create(runtime, {
     signal: { value: AbortSignal.any([runtime.signal, lines.signal]) },

@@ -1,6 +1,5 @@
 import type { CommandSpec } from '../shared/command-spec.js';
 
-/** What people need who run calling for many users. */
 export const command: CommandSpec = {
   summary: 'place, receive and test calls; check the configuration of apps',
   examples: `

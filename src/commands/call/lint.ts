@@ -33,7 +33,7 @@ export const lint: CommandSpec<LintFlags> = {
   run: runLint,
 };
 
-/** `call lint`: a finding a line on stdout, or all of them in one object with --json. */
+/** Runs `call lint`: prints one finding per line on stdout, or one object with --json. */
 async function runLint({ operands, flags, settings, runtime }: Invocation<LintFlags>) {
   const set = settings();
   const [file = ''] = operands;
@@ -43,6 +43,6 @@ async function runLint({ operands, flags, settings, runtime }: Invocation<LintFl
   const lines = set.json ? [versioned({ command: 'call lint', ...result })] : findings;
   for (const line of lines) runtime.stdout.write(`${sanitizedJson(line)}\n`);
   if (error) throw error;
-  const told = messagePrinter(set, runtime);
-  if (!set.json) told.note(`${file}: ${errors} errors, ${warnings} warnings`);
+  if (!set.json)
+    messagePrinter(set, runtime).note(`${file}: ${errors} errors, ${warnings} warnings`);
 }

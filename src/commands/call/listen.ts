@@ -52,12 +52,12 @@ export const listen: CommandSpec<ListenFlags> = {
   run: runListen,
 };
 
-/** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
+/** Runs `call listen`: prints events to stdout, one per line, and ringing and missed calls to stderr. */
 async function runListen(call: Invocation<ListenFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { cuid, missedActions: file } = flags;
   checkCuid(cuid, '--cuid');
-  if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw nobodyToAsk();
+  if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw promptNeedsTerminal();
   const missedCallActions = file === undefined ? undefined : await readMissedActions(file, runtime);
   const lines = new EventStream(runtime);
   await withCallingSystem(call, async (calling, said) => {
@@ -72,35 +72,35 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
     try {
       await listenForCalls(options, calling, world, {
         event: lines.put,
-        ready: () => said.note(`${cuid} waits for calls; Ctrl-C hangs up and leaves`),
+        ready: () => said.note(`${cuid} is waiting for calls; Ctrl-C hangs up and exits`),
         rings: ({ callDetails: { callerCuid, callContext } }) =>
-          said.note(`${callerCuid} calls: ${callContext}`),
+          said.note(`incoming call from ${callerCuid}: ${callContext}`),
         missed: ({ callId, callDetails: { callerCuid }, actions }) => {
           const buttons = Object.entries(actions).map(([id, label]) => `, ${label} (${id})`);
-          said.note(`missed call ${callId} of ${callerCuid}${buttons.join('')}`);
+          said.note(`missed call ${callId} from ${callerCuid}${buttons.join('')}`);
         },
         ask: async ({ callDetails: { callerCuid } }, over) =>
-          askYesNo(`Take the call of ${callerCuid}? [y/n] `, runtime, over),
+          askYesNo(`Answer the call from ${callerCuid}? [y/n] `, runtime, over),
       });
       await lines.flushed();
     } catch (error) {
-      throw error === runtime.signal.reason ? hasLeft(cuid, runtime.signal) : error;
+      throw error === runtime.signal.reason ? stoppedListening(cuid, runtime.signal) : error;
     } finally {
       await voice.close();
     }
   });
 }
 
-/** A signal is how this command ends; its exit code still says so. */
-function hasLeft(cuid: string, { reason }: AbortSignal): EngagectlError {
+/** Returns the error for the usual end of this command, a signal. */
+function stoppedListening(cuid: string, { reason }: AbortSignal): EngagectlError {
   const { id, message } = interruptionError(reason);
-  return new EngagectlError(id, `${cuid} has left: ${message}`, {
-    fix: 'to wait for calls again, run the same command: what it misses until then is told to it',
+  return new EngagectlError(id, `${cuid} stopped listening: ${message}`, {
+    fix: 'rerun the same command to listen again; it also receives the events of the meantime',
   });
 }
 
-const nobodyToAsk = (): EngagectlError =>
-  new EngagectlError('E-USAGE', '--answer prompt needs a terminal', {
-    why: 'standard input is none, so nobody can be asked',
+const promptNeedsTerminal = (): EngagectlError =>
+  new EngagectlError('E-USAGE', '--answer prompt requires a terminal', {
+    why: 'standard input is not a terminal',
     fix: 'use --answer auto, decline or ignore',
   });

@@ -9,25 +9,24 @@ import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
 
-/** The router of `--region local`, in this process or in another. */
+/** Router of `--region local`, in this process or another. */
 interface LocalRouter extends Credentials {
-  /** Stays the same when another process takes over. */
+  /** Does not change when another process takes over. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Between two looks whether the router's process is still there. */
-const lookMilliseconds = 250;
-/** For which a router may be on its way up. */
-const patienceMilliseconds = 15_000;
-const answerMilliseconds = 2000;
-/** In which a router hears what phones say without an answer: which events they have seen. */
+/** Interval of checks whether the router's process is still alive. */
+const pollMs = 250;
+/** Timeout for a router that is starting. */
+const startTimeoutMs = 15_000;
+const answerTimeoutMs = 2000;
+/** Time before a stopping router closes, in which acknowledgements of clients still arrive. */
 const lingerMs = 100;
 
 /**
- * Joins the router of `--region local`. The first command that needs it runs it inside itself, and
- * says so; those that come later join; when it leaves, one of them takes over on the same port, so
- * that clients have only to connect again (calling.md §7).
+ * Joins the router of `--region local`, or runs it in this process if there is none. When the process of the router
+ * exits, one of the others takes over on the same port, and all clients reconnect (docs/call-router.md).
  */
 export async function joinLocalRouter(
   account: Account,
@@ -35,10 +34,10 @@ export async function joinLocalRouter(
   messages: Messages,
 ): Promise<LocalRouter> {
   const credentials = await localCredentials(localDataDirectory(runtime), runtime, callingAccount);
-  const world = { account, runtime, messages, credentials };
-  const first = await joinOrRun(world);
+  const context = { account, runtime, messages, credentials };
+  const first = await joinOrRun(context);
   const stop = new AbortController();
-  const successor = first.own ? undefined : takeOverWhenGone(first.url, world, stop.signal);
+  const successor = first.own ? undefined : takeOverWhenGone(first.url, context, stop.signal);
   return {
     ...credentials,
     url: first.url,
@@ -52,75 +51,78 @@ export async function joinLocalRouter(
   };
 }
 
-interface World {
+interface RouterContext {
   readonly account: Account;
   readonly runtime: Runtime;
   readonly messages: Messages;
   readonly credentials: Credentials;
 }
 
-/** A router in this process. */
+/** Router in this process. */
 interface OwnRouter {
   readonly url: string;
   close(): Promise<void>;
 }
 
 async function joinOrRun(
-  world: World,
+  context: RouterContext,
 ): Promise<{ readonly url: string; readonly own?: OwnRouter }> {
-  const { runtime, messages } = world;
+  const { runtime, messages } = context;
   const folder = localDataDirectory(runtime);
-  const deadline = runtime.monotonic() + patienceMilliseconds;
-  /** Where somebody answers who is not the router. */
-  let stranger: string | undefined;
+  const deadline = runtime.monotonic() + startTimeoutMs;
+  /** Address of a program that answers but is not the router. */
+  let impostor: string | undefined;
   while (runtime.monotonic() < deadline) {
     const claim = await claimRouter(folder, runtime);
     if (claim) {
-      const own = await run(claim, 0, world);
-      messages.note(`calls are routed by this command, at ${own.url}; others join it`);
+      const own = await run(claim, 0, context);
+      messages.note(`this command routes calls at ${own.url}; other commands join it`);
       return { url: own.url, own };
     }
     const url = await announcedRouter(folder);
-    stranger = undefined;
+    impostor = undefined;
     if (url !== undefined && (await isListening(url))) {
-      if (await provesKey(url, world)) return { url };
-      stranger = url;
+      if (await provesKey(url, context)) return { url };
+      impostor = url;
     }
-    await runtime.sleep(lookMilliseconds, runtime.signal);
+    await runtime.sleep(pollMs, runtime.signal);
   }
-  const other = stranger && `, and the program at ${stranger} does not hold their API key`;
+  const other = impostor && `, and the program at ${impostor} does not have their API key`;
   throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local does not answer', {
-    why: `another process says that it routes the calls of ${folder}${other ?? ''}`,
-    fix: 'try again; if it stays so, end that process',
+    why: `another process has the lock of the router in ${folder}${other ?? ''}`,
+    fix: 'retry; if the error persists, stop that process',
   });
 }
 
-/** Waits until the router's process has left, and runs the next one unless another is faster. */
+/** Waits until the router's process has exited, then runs the router in this process unless another is faster. */
 async function takeOverWhenGone(
   url: string,
-  world: World,
+  context: RouterContext,
   signal: AbortSignal,
 ): Promise<OwnRouter | undefined> {
-  const { runtime, messages } = world;
+  const { runtime, messages } = context;
   for (;;) {
-    await runtime.sleep(lookMilliseconds, signal).catch(() => undefined);
+    await runtime.sleep(pollMs, signal).catch(() => undefined);
     if (signal.aborted) return undefined;
     const claim = await claimRouter(localDataDirectory(runtime), runtime);
     if (!claim) continue;
     try {
-      const own = await run(claim, portOf(url), world);
-      messages.note(`the command that routed the calls has left: this one does so now, at ${url}`);
+      const own = await run(claim, portOf(url), context);
+      messages.note(
+        `the command that routed calls has exited; this command now routes them at ${url}`,
+      );
       return own;
     } catch (error) {
-      messages.warn(`calls are not routed any more: ${String(error)}`);
+      messages.warn(`cannot take over the routing of calls: ${String(error)}`);
       return undefined;
     }
   }
 }
 
-async function run(claim: RouterClaim, port: number, world: World): Promise<OwnRouter> {
+async function run(claim: RouterClaim, port: number, context: RouterContext): Promise<OwnRouter> {
   try {
-    const service = await startLocalService(world.account, { ...world, port, calls: calls(world) });
+    const calls = callOptions(context);
+    const service = await startLocalService(context.account, { ...context, port, calls });
     await claim.announce(service.url);
     return {
       url: service.url,
@@ -135,29 +137,29 @@ async function run(claim: RouterClaim, port: number, world: World): Promise<OwnR
   }
 }
 
-const calls = ({ credentials: { accountId, passcode } }: World): CallOptions => ({
+const callOptions = ({ credentials: { accountId, passcode } }: RouterContext): CallOptions => ({
   accountId,
   apiKey: passcode,
 });
 
-/** Whoever has taken the port of a router that has ended is not sent the API key. */
-async function provesKey(url: string, { credentials, runtime }: World): Promise<boolean> {
+/** Whether the program at the address has the API key. Another program may have taken the port of a stopped router. */
+async function provesKey(url: string, { credentials, runtime }: RouterContext): Promise<boolean> {
   const { isKeyHolder } = await import('../../jobs/calling/phone.js');
-  return isKeyHolder({ ...credentials, url }, runtime, answerMilliseconds);
+  return isKeyHolder({ ...credentials, url }, runtime, answerTimeoutMs);
 }
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Whether a router listens there: it asks a plain request for a WebSocket. Rejects when it cannot be trusted. */
+/** Whether a router listens at the address: it answers a plain request with 426. Throws E-UNAVAILABLE if untrusted. */
 async function isListening(url: string): Promise<boolean> {
   const { protocol, hostname } = new URL(url);
   if (protocol === 'http:' && !isLoopback(hostname))
     throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local is not on loopback', {
-      why: `a serve without TLS routes the calls, at ${url}: others could read along`,
-      fix: 'start it with --tls, or without --host',
+      why: `engagectl serve routes calls at ${url} without TLS, so others could read them`,
+      fix: 'restart it with --tls, or without --host',
     });
   try {
-    const signal = AbortSignal.timeout(answerMilliseconds);
+    const signal = AbortSignal.timeout(answerTimeoutMs);
     const { signalPath } = await import('../../calling/protocol.js');
     const { status } = await fetch(url + signalPath, { signal, redirect: 'error' });
     return status === 426;
@@ -165,8 +167,8 @@ async function isListening(url: string): Promise<boolean> {
     const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
     if (!/CERT|VERIFY/.test(code)) return false;
     throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local is not trusted', {
-      why: `a serve with TLS routes the calls, at ${url}: ${code}`,
-      fix: 'NODE_EXTRA_CA_CERTS=<the certificate that serve names>',
+      why: `engagectl serve routes calls at ${url} with an unknown certificate (${code})`,
+      fix: 'set NODE_EXTRA_CA_CERTS=<the certificate that serve prints>',
       cause: error,
     });
   }

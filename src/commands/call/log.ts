@@ -20,7 +20,7 @@ import { age } from '../flags/value-parsers.js';
 import { outputOptions } from '../flags/output-flags.js';
 
 interface LogFlags extends CallingFlags, FileOptions {
-  /** Milliseconds before now. */
+  /** Maximum age in milliseconds. */
   readonly since?: number;
   readonly output?: string;
 }
@@ -85,7 +85,7 @@ const missedClick: CommandSpec<CallingFlags> = {
   run: clickMissedAction,
 };
 
-/** `call log`: list the call history of the calling system. */
+/** Runs `call log`. */
 async function runLog(call: Invocation<LogFlags>): Promise<void> {
   const { since: age, callUrl: _, ...how } = call.flags;
   const since = sinceOf(age, call);
@@ -101,23 +101,23 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
   });
 }
 
-/** `call missed list`: missed calls whose notification has buttons. */
+/** Runs `call missed list`: prints missed calls whose notification has buttons. */
 async function listMissed(call: Invocation<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
   await withCallRecords(call, async (account, world) => {
     const missed = (await listCalls(since, account, world)).filter(
       ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
     );
-    const shown = missed.map(shownMissed);
+    const listed = missed.map(missedCallOf);
     const settings = call.settings();
-    const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
-    const text = shown.map((one) => `${sanitizedJson(one)}\n`).join('');
+    const summary = { command: 'call missed list', missed: listed, exitCode: 0 };
+    const text = listed.map((one) => `${sanitizedJson(one)}\n`).join('');
     printAnswer(settings, call.runtime, summary, { text });
-    if (!settings.json) world.said.note(`${count(missed.length, 'missed call')} with actions`);
+    if (!settings.json) world.said.note(`${count(missed.length, 'missed call')} with buttons`);
   });
 }
 
-/** `call missed click`: click as the receiver would. */
+/** Runs `call missed click`. */
 async function clickMissedAction(call: Invocation<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
   await withCallRecords(call, async (account, world) => {
@@ -131,7 +131,7 @@ async function clickMissedAction(call: Invocation<CallingFlags>): Promise<void> 
 const sinceOf = (age: number | undefined, { runtime }: Pick<Invocation, 'runtime'>): number =>
   age === undefined ? 0 : Math.max(0, Math.round(runtime.now() - age));
 
-const shownMissed = ({ endedAt, status: _, ...record }: CallRecord) => {
+const missedCallOf = ({ endedAt, status: _, ...record }: CallRecord) => {
   const { callId, callerCuid, calleeCuid, callContext, actions } = record;
   const missedAt = endedAt === undefined ? null : new Date(endedAt).toISOString();
   return { callId, callerCuid, calleeCuid, callContext, missedAt, actions };

@@ -40,7 +40,7 @@ export const place: CommandSpec<PlaceFlags> = {
   run: runPlace,
 };
 
-/** `call place`: events on stdout, a line each, or with --json all of it in one object. */
+/** Runs `call place`: prints events to stdout, one per line, or one object with --json. */
 async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
   const { flags, runtime } = call;
   checkCallOptions(flags);
@@ -62,7 +62,7 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
       else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
       await lines.flushed();
       if (error) throw error;
-      said.note(`the call to ${flags.to} was in progress, and ended after ${result.seconds} s`);
+      said.note(`the call to ${flags.to} was in progress and ended after ${result.seconds} s`);
     } finally {
       await voice.close();
     }

@@ -60,7 +60,7 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       concurrency: flags.concurrency,
       nouns: 'calls',
       reads: !settings.json,
-      stopping: 'stopping: calls are hung up; again leaves at once',
+      stopping: 'stopping: hanging up all calls; press again to exit at once',
       job: async (world, hooks) =>
         withCallingSystem(call, async (calling) => {
           const stopped = { ...world, runtime: stopWithOutput(runtime, lines) };

@@ -1,9 +1,7 @@
 import { createSignedCall, type SignedCall } from '../../calling/index.js';
+import { devicePresets, type DeviceCapabilities, type MissedCall } from '../../calling/device.js';
 import {
-  devicePresets,
   withDefaults,
-  type DeviceCapabilities,
-  type MissedCall,
   type MediaAdapter,
   type SocketClass,
 } from '../../calling/environment.js';

@@ -17,52 +17,55 @@ import type { Timers } from '../clock.js';
 import type { CallingRules } from './call-options.js';
 import type { TurnTransaction } from './turn-transaction.js';
 
-/** Decides every transition of every call: the first one wins (calling.md §5). */
+/** Applies the transitions of all calls. The first transition wins (docs/calling.md, States of a call). */
 export class CallLifecycle {
-  readonly #world: CallContext;
+  readonly #context: CallContext;
 
-  constructor(world: CallContext) {
-    this.#world = world;
+  constructor(context: CallContext) {
+    this.#context = context;
   }
 
-  /** A call of an initiator that has none; `begin` is what makes it known. */
-  place(initiator: RegisteredUser, receiver: RegisteredUser, asked: CallRequestDetails): Call {
-    const call = newCall(initiator, receiver, asked, this.#world.now());
+  /** Creates a call of an initiator that has none. `begin` announces it. */
+  place(initiator: RegisteredUser, receiver: RegisteredUser, request: CallRequestDetails): Call {
+    const call = newCall(initiator, receiver, request, this.#context.now());
     initiator.call = call;
     return call;
   }
 
-  /** Tells the initiator that it is placed, and offers it to the receiver unless something hinders it. */
+  /** Reports the call as placed to the initiator, and offers it to the receiver if it can receive calls. */
   begin(call: Call): void {
     const { receiver } = call;
-    this.#apply(call, initialTransition);
-    const hindrance = unreachableReason(receiver);
-    if (hindrance) return void this.judge(call, hindrance);
+    this.#transition(call, initialTransition);
+    const unavailable = unavailableTrigger(receiver);
+    if (unavailable) return void this.apply(call, unavailable);
     receiver.call = call;
     this.#offer(call);
     if (!receiver.session) this.#push(call);
-    this.#limit(call, this.#world.rules.timers.ringing, { type: 'unanswered' });
+    this.#startTimer(call, this.#context.rules.timers.ringing, { type: 'unanswered' });
   }
 
-  /** Offers a placed call to a receiver that knows nothing of it: its process is a new one. */
-  offerAgain(call: Call): void {
+  /** Offers a placed call to a new session of its receiver. */
+  resendOffer(call: Call): void {
     call.receiver.inbox.forgetCall(call.id);
     call.details = { ...call.details, channel: 'Push' };
     this.#offer(call);
   }
 
-  /** Whether the trigger came in time; `accepted` is called before anybody learns of what follows. */
-  judge(call: Call, trigger: Trigger, accepted: () => void = () => undefined): boolean {
+  /**
+   * Applies a trigger; returns false if the call has no such transition any more. `accepted` is called before
+   * any side is notified.
+   */
+  apply(call: Call, trigger: Trigger, accepted: () => void = () => undefined): boolean {
     const next = transition(call.state, trigger);
     if (!next) return false;
     accepted();
-    this.#apply(call, next);
+    this.#transition(call, next);
     return true;
   }
 
-  /** The calls that a router before this one left behind end for both sides (§5). */
+  /** Ends the calls that were active when the previous router stopped. */
   endAbandoned(): void {
-    const { store, directory } = this.#world;
+    const { store, directory } = this.#context;
     for (const record of ongoingCalls(store)) {
       const { phase, placedAt, answeredAt, inProgressAt } = record;
       const details = detailsOf(record);
@@ -77,37 +80,37 @@ export class CallLifecycle {
         answeredAt,
         inProgressAt,
       };
-      this.judge(call, { type: 'restart' });
+      this.apply(call, { type: 'restart' });
     }
   }
 
   #offer({ id: callId, receiver, details, placedAt }: Call): void {
     const { channel } = details;
-    const expiresAt = placedAt + this.#world.rules.timers.ringing;
-    const { directory } = this.#world;
+    const expiresAt = placedAt + this.#context.rules.timers.ringing;
+    const { directory } = this.#context;
     directory.deliver(receiver, { t: 'incoming', callId, details, channel, expiresAt });
   }
 
   #push({ id: callId, receiver, details, placedAt }: Call): void {
-    const { timers, onPush } = this.#world.rules;
+    const { timers, onPush } = this.#context.rules;
     const { cuid, device } = receiver;
     const { deviceId, platform } = device;
     const expiresAt = placedAt + timers.ringing;
     onPush?.({ callId, cuid, deviceId, platform, expiresAt, details });
   }
 
-  #apply(call: Call, { state, ending, ...events }: Transition): void {
-    const { directory, store, turn, now } = this.#world;
+  #transition(call: Call, { state, ending, ...events }: Transition): void {
+    const { directory, store, turn, now } = this.#context;
     const { phase } = state;
     const isNew = phase !== call.state.phase || phase === 'placed';
     call.state = state;
     if (isNew) {
-      call.cancelAlarm?.();
+      call.cancelTimer?.();
       turn.save(call, () => saveCall(store, call));
     }
     if (isNew && phase === 'answered') {
       call.answeredAt = now();
-      this.#limit(call, this.#world.rules.timers.connecting, { type: 'unconnected' });
+      this.#startTimer(call, this.#context.rules.timers.connecting, { type: 'unconnected' });
     }
     if (isNew && phase === 'inProgress') call.inProgressAt = now();
     const wasOffered = call.receiver.call === call;
@@ -118,16 +121,16 @@ export class CallLifecycle {
       const direction = directionOf(side);
       if (event) directory.deliver(call[side], { t: 'event', callId, direction, event, details });
     }
-    if (ending) this.#tellReceiver(call, ending, wasOffered && !events.receiver);
+    if (ending) this.#notifyReceiver(call, ending, wasOffered && !events.receiver);
   }
 
-  #limit(call: Call, milliseconds: number, trigger: Trigger): void {
-    call.cancelAlarm = this.#world.alarms.after(milliseconds, () => this.judge(call, trigger));
+  #startTimer(call: Call, milliseconds: number, trigger: Trigger): void {
+    call.cancelTimer = this.#context.timers.after(milliseconds, () => this.apply(call, trigger));
   }
 
-  /** From now on both may have another call. */
+  /** Records the end of a call and frees both users for another one. */
   #end(call: Call, ending: Ending): void {
-    const { directory, store, turn, now } = this.#world;
+    const { directory, store, turn, now } = this.#context;
     call.endedAt = now();
     call.ending = ending;
     if (ending.status === 'missed') call.actions = call.receiver.device.missedCallActions;
@@ -139,20 +142,20 @@ export class CallLifecycle {
     turn.save(call.id, () => saveSystemEvents(store, call));
   }
 
-  /** What a receiver learns of the end besides its event, or instead of one. */
-  #tellReceiver(
+  /** Notifies the receiver of the end without an event, or of a missed call in addition to its event. */
+  #notifyReceiver(
     { id: callId, receiver, details, actions }: Call,
     { reason }: Ending,
     isSilent: boolean,
   ) {
-    const { directory } = this.#world;
+    const { directory } = this.#context;
     if (isSilent) directory.deliver(receiver, { t: 'over', callId, reason });
     if (actions) directory.deliver(receiver, { t: 'missed', callId, actions, details });
   }
 }
 
-/** Why a call cannot even be offered. */
-function unreachableReason({
+/** Returns the trigger that ends a call to a user who cannot be offered one. */
+function unavailableTrigger({
   call,
   loggedOut,
   session,
@@ -164,7 +167,7 @@ function unreachableReason({
   return undefined;
 }
 
-/** What the initiator says of it. */
+/** Details of a call that the initiator chooses. */
 export type CallRequestDetails = Pick<
   CallDetails,
   'callContext' | 'initiatorImage' | 'receiverImage'
@@ -173,7 +176,7 @@ export type CallRequestDetails = Pick<
 function newCall(
   initiator: RegisteredUser,
   receiver: RegisteredUser,
-  asked: CallRequestDetails,
+  request: CallRequestDetails,
   now: number,
 ): Call {
   const id = randomUUID();
@@ -181,7 +184,7 @@ function newCall(
     callId: id,
     callerCuid: initiator.cuid,
     calleeCuid: receiver.cuid,
-    ...asked,
+    ...request,
     channel: receiver.session ? 'Socket' : 'Push',
   };
   return {
@@ -200,21 +203,21 @@ export const sideOf = (call: Call, user: RegisteredUser): Side =>
 const directionOf = (side: Side): CallDirection =>
   side === 'initiator' ? CallDirection.Outgoing : CallDirection.Incoming;
 
-/** What the parts of a calling system work with. */
+/** Dependencies that the parts of the router share. */
 export interface CallContext {
   readonly rules: CallingRules;
   readonly store: Database;
   readonly turn: TurnTransaction;
   readonly directory: UserDirectory;
-  readonly alarms: Timers;
+  readonly timers: Timers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Writes a call's end as system events (calling.md §6): SCOutgoing and SCEnd of the initiator's
- * profile, SCIncoming of the receiver's. A profile whose identity is the cuid is made when there is
- * none. `cuid` is the other party; `epoch` is when the call was placed, in seconds.
+ * Writes the end of a call as system events: SCOutgoing and SCEnd of the initiator's profile, SCIncoming of the
+ * receiver's (docs/call-router.md). Creates missing profiles with the cuid as identity. `cuid` is the other party;
+ * `epoch` is the time of placement in seconds.
  */
 function saveSystemEvents(store: Database, call: Call): void {
   const { id, details, placedAt, endedAt = placedAt, ending } = call;

@@ -5,7 +5,7 @@ import {
   type Platform,
 } from '../../calling/protocol.js';
 
-/** What a push service would be asked to deliver: a call for a device that is not connected. */
+/** A call for a device that is not connected, as a push service would deliver it. */
 export interface PushOffer {
   readonly callId: string;
   readonly cuid: string;
@@ -16,20 +16,20 @@ export interface PushOffer {
   readonly details: CallDetails;
 }
 
-/** The calling system of the local service, which is there when these are given. */
+/** Options of the call router of the local service. */
 export interface CallingOptions {
   readonly accountId: string;
   readonly apiKey: string;
-  /** Those that are missing are as in production. */
+  /** Overrides of single timeouts. */
   readonly timers?: Partial<CallTimers>;
-  /** Share of the router's frames instead of which the client's connection breaks. 0 by default. */
+  /** Probability, per frame of the router, that the connection breaks instead. Default: 0. */
   readonly dropRate?: number;
-  /** Calling is not enabled for the account: calls are refused. */
+  /** Whether calling is disabled for the account, so that calls are rejected. */
   readonly isOff?: boolean;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }
 
-/** The same with everything decided. */
+/** Options with all defaults applied. */
 export type CallingRules = Required<Omit<CallingOptions, 'timers'>> & {
   readonly timers: CallTimers;
 };

@@ -3,7 +3,7 @@ import type { CallDetails, MissedCallActions } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
 import type { Call } from './users.js';
 
-/** A call as it is kept and listed. Times in milliseconds since 1970. */
+/** A stored call. Times are epoch milliseconds. */
 export interface CallRecord extends CallDetails {
   readonly phase: Call['state']['phase'];
   readonly placedAt: number;
@@ -13,10 +13,11 @@ export interface CallRecord extends CallDetails {
   readonly status?: Ending['status'];
   readonly reason?: string;
   readonly reasonCode?: number;
-  /** Of a missed call: the buttons of its notification. */
+  /** Buttons of the notification of a missed call. */
   readonly actions?: MissedCallActions;
 }
 
+/** Inserts or updates the record of a call. */
 export function saveCall(store: Database, call: Call): void {
   const { id, details, state, placedAt, answeredAt, inProgressAt, endedAt, ending, actions } = call;
   const times = { placedAt, answeredAt, inProgressAt, endedAt };
@@ -28,15 +29,15 @@ export function saveCall(store: Database, call: Call): void {
   );
 }
 
-/** Calls that were going on when the router stopped. */
+/** Returns the calls that have not ended. */
 export const ongoingCalls = (store: Database): CallRecord[] =>
   store.all<Row>('SELECT record FROM calls WHERE is_over = 0', []).map(recordOf);
 
 const chunkRecords = 250;
 
 /**
- * JSON of the calls placed from this time on, oldest first, in chunks of several joined by commas;
- * undefined: there are none.
+ * Returns the JSON of the calls placed since a time, oldest first, in chunks of several records joined by
+ * commas; undefined if there are none.
  */
 export function recordsSince(store: Database, since: number): Iterable<Buffer> | undefined {
   const some = store.get<object>('SELECT 1 FROM calls WHERE placed_at >= ? LIMIT 1', [since]);
@@ -56,7 +57,7 @@ function* chunksSince(store: Database, since: number): Generator<Buffer> {
   }
 }
 
-/** A call, and the action of its notification that was clicked. */
+/** Finds a call and the id of its clicked notification button. */
 export function findCall(
   store: Database,
   callId: string,
@@ -68,11 +69,12 @@ export function findCall(
   return row && { record: recordOf(row), clicked: row.clicked };
 }
 
+/** Records a click on a notification button. */
 export function saveClick(store: Database, callId: string, actionId: string): void {
   store.run('UPDATE calls SET clicked = ? WHERE call_id = ?', [actionId, callId]);
 }
 
-/** What a record says of its call besides its course. */
+/** Extracts the details of a call from its record. */
 export function detailsOf(record: CallRecord): CallDetails {
   const { callId, callerCuid, calleeCuid, callContext, channel } = record;
   const { initiatorImage, receiverImage } = record;

@@ -8,10 +8,10 @@ import type { Database } from '../store/database.js';
 import type { Timers } from '../clock.js';
 import type { CallingRules } from './call-options.js';
 
-/** What the router works with besides its rules. */
+/** Dependencies of the router. */
 interface RouterContext {
   readonly store: Database;
-  readonly alarms: Timers;
+  readonly timers: Timers;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onDefect: (error: unknown) => void;
@@ -19,49 +19,51 @@ interface RouterContext {
 
 type Frame<T extends ClientFrame['t']> = Extract<ClientFrame, { readonly t: T }>;
 
-/** Takes the frames of all clients. It knows of sockets what Session says. */
+/** Handles the frames of all clients. It accesses sockets only through `Session`. */
 export class CallRouter {
   readonly rules: CallingRules;
   readonly turn: TurnTransaction;
   readonly directory: UserDirectory;
-  readonly #registrar: Registration;
-  readonly #judge: CallLifecycle;
+  readonly #registration: Registration;
+  readonly #lifecycle: CallLifecycle;
   #isStopped = false;
 
-  constructor(rules: CallingRules, { store, alarms, now, onDefect }: RouterContext) {
+  constructor(rules: CallingRules, { store, timers, now, onDefect }: RouterContext) {
     this.rules = rules;
     this.turn = new TurnTransaction(store, onDefect);
     this.directory = new UserDirectory(store, this.turn, now);
     const { turn, directory } = this;
-    const world = { rules, store, turn, directory, alarms, now };
-    this.#judge = new CallLifecycle(world);
-    this.#registrar = new Registration(world, this.#judge);
-    this.#judge.endAbandoned();
+    const context = { rules, store, turn, directory, timers, now };
+    this.#lifecycle = new CallLifecycle(context);
+    this.#registration = new Registration(context, this.#lifecycle);
+    this.#lifecycle.endAbandoned();
     turn.end();
   }
 
+  /** Handles a valid frame. */
   receive(session: Session, frame: ClientFrame): void {
     if (this.#isStopped) return;
     const { user } = session;
     const reply = replyTo(session, frame.id, this.turn);
-    if (frame.t === 'hello') this.#registrar.challenge(session, frame.nonce, reply);
+    if (frame.t === 'hello') this.#registration.challenge(session, frame.nonce, reply);
     else if (frame.t === 'auth') {
-      if (user) reply.refuse('WRONG_ORDER', 'this socket has its auth already');
-      else this.#registrar.admit(session, frame, reply);
+      if (user) reply.reject('WRONG_ORDER', 'this socket is already authenticated');
+      else this.#registration.authenticate(session, frame, reply);
     } else if (user) this.#handle(user, frame, reply);
-    else if (frame.t !== 'seen') reply.refuse('WRONG_ORDER', 'auth has to come first');
+    else if (frame.t !== 'seen') reply.reject('WRONG_ORDER', 'auth must come first');
   }
 
-  /** Of a frame that is wrong in its shape. */
-  refuse(session: Session, id: number, message: string): void {
-    if (!this.#isStopped) replyTo(session, id, this.turn).refuse('BAD_REQUEST', message);
+  /** Rejects a frame with invalid members. */
+  reject(session: Session, id: number, message: string): void {
+    if (!this.#isStopped) replyTo(session, id, this.turn).reject('BAD_REQUEST', message);
   }
 
+  /** Handles a closed socket. */
   disconnected(session: Session): void {
-    if (!this.#isStopped) this.#registrar.disconnected(session);
+    if (!this.#isStopped) this.#registration.disconnected(session);
   }
 
-  /** What is known is on the disk then, and nothing changes any more. */
+  /** Stores all state and ignores everything from then on. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -78,10 +80,10 @@ export class CallRouter {
       case 'call':
         return this.#place(user, frame, reply);
       case 'answer':
-        return this.#decide(user, frame.callId, { type: 'answer' }, reply);
+        return this.#receiverStep(user, frame.callId, { type: 'answer' }, reply);
       case 'decline': {
         const { t: type, id: _, callId, ...code } = frame;
-        return this.#decide(user, callId, { type, ...code }, reply);
+        return this.#receiverStep(user, callId, { type, ...code }, reply);
       }
       case 'ready':
         return this.#step(user, frame.callId, (by) => ({ type: 'ready', by }), reply);
@@ -90,13 +92,13 @@ export class CallRouter {
       case 'hangup':
         return this.#hangUp(user, frame.callId, reply);
       case 'logout':
-        return this.#registrar.logOut(user, reply);
+        return this.#registration.logOut(user, reply);
       case 'seen':
-        return user.inbox.seen(frame.seq);
+        return user.inbox.acknowledge(frame.seq);
       case 'probe':
         return reply.ok();
       case 'bye':
-        return this.#registrar.deregister(user, reply);
+        return this.#registration.deregister(user, reply);
       default:
         return frame satisfies never;
     }
@@ -104,22 +106,23 @@ export class CallRouter {
 
   #place(user: RegisteredUser, frame: Frame<'call'>, reply: Reply): void {
     const { t: _t, id: _id, to, context: callContext, ...images } = frame;
-    if (user.loggedOut) return reply.refuse('WRONG_ORDER', 'this cuid is logged out');
-    if (this.rules.isOff) return reply.refuse('FEATURE_OFF', 'calling is not enabled');
-    if (to === user.cuid) return reply.refuse('SELF_CALL', 'this is your own cuid');
-    if (user.call) return reply.refuse('CALL_IN_PROGRESS', 'there is another call');
+    if (user.loggedOut) return reply.reject('WRONG_ORDER', 'this cuid is logged out');
+    if (this.rules.isOff)
+      return reply.reject('FEATURE_OFF', 'calling is disabled for this account');
+    if (to === user.cuid) return reply.reject('SELF_CALL', 'this is your own cuid');
+    if (user.call) return reply.reject('CALL_IN_PROGRESS', 'this cuid has another call');
     const receiver = this.directory.find(to);
-    if (!receiver) return reply.refuse('NOT_REACHABLE', 'this cuid never registered');
-    const call = this.#judge.place(user, receiver, { callContext, ...images });
+    if (!receiver) return reply.reject('NOT_REACHABLE', 'the receiver has never registered');
+    const call = this.#lifecycle.place(user, receiver, { callContext, ...images });
     reply.ok({ callId: call.id });
-    this.#judge.begin(call);
+    this.#lifecycle.begin(call);
   }
 
-  /** A step that only the receiver has. */
-  #decide(user: RegisteredUser, callId: string, trigger: Trigger, reply: Reply): void {
+  /** Applies a trigger that only the receiver may send. */
+  #receiverStep(user: RegisteredUser, callId: string, trigger: Trigger, reply: Reply): void {
     const { call } = user;
     if (call?.id === callId && call.initiator === user) {
-      reply.refuse('BAD_REQUEST', 'only the receiver of the call can say that');
+      reply.reject('BAD_REQUEST', 'only the receiver of the call may send this');
     } else this.#step(user, callId, () => trigger, reply);
   }
 
@@ -132,14 +135,14 @@ export class CallRouter {
     const { call } = user;
     const isDone =
       call?.id === callId &&
-      this.#judge.judge(call, triggerOf(sideOf(call, user)), () => reply.ok());
-    if (!isDone) reply.refuse('ALREADY_COMPLETED', 'the call has no such step any more');
+      this.#lifecycle.apply(call, triggerOf(sideOf(call, user)), () => reply.ok());
+    if (!isDone) reply.reject('ALREADY_COMPLETED', 'the call has ended or is past this step');
   }
 
   #forward(user: RegisteredUser, { callId, payload }: Frame<'sdp'>, reply: Reply): void {
     const { call } = user;
     if (call?.id !== callId || call.state.phase === 'placed') {
-      return reply.refuse('ALREADY_COMPLETED', 'the call is not in such a state');
+      return reply.reject('ALREADY_COMPLETED', 'the call is not connecting or connected');
     }
     reply.ok();
     const other = sideOf(call, user) === 'initiator' ? call.receiver : call.initiator;
@@ -150,6 +153,6 @@ export class CallRouter {
     const { call } = user;
     reply.ok();
     if (!call || (callId !== undefined && call.id !== callId)) return;
-    this.#judge.judge(call, { type: 'hangup', by: sideOf(call, user) });
+    this.#lifecycle.apply(call, { type: 'hangup', by: sideOf(call, user) });
   }
 }

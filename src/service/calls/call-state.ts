@@ -2,25 +2,25 @@ import { CallEvent, declineCodes, type DeclineCode } from '../../calling/protoco
 
 export type Side = 'initiator' | 'receiver';
 
-/** Where a call is. It begins as `placedCall`; nothing follows `over`. */
+/** State of a call. `over` is final. */
 export interface CallState {
   readonly phase: 'placed' | 'answered' | 'inProgress' | 'over';
-  /** Sides whose media stand. */
+  /** Sides whose media is connected. */
   readonly ready: readonly Side[];
 }
 
-/** What can happen to a call. */
+/** Input of the state machine. */
 export type Trigger =
-  /** The receiver has another call, or its cuid is logged out, or it can show no notification. */
+  /** The receiver has another call, is logged out, or cannot show notifications. */
   | { readonly type: 'busy' | 'loggedOut' | 'notificationsOff' }
   | { readonly type: 'answer' }
   | { readonly type: 'decline'; readonly reasonCode?: DeclineCode }
-  /** `gone`: off its socket for too long, or back without knowing of the call. */
+  /** `gone`: disconnected for too long, or reconnected with a new session. */
   | { readonly type: 'hangup' | 'logout' | 'ready' | 'gone'; readonly by: Side }
-  /** The time to ring, or to connect, is up; the router has been restarted. */
+  /** Timeout of ringing or connecting, or a restart of the router. */
   | { readonly type: 'unanswered' | 'unconnected' | 'restart' };
 
-/** How a call ended, in the words of the system events (§6). */
+/** End of a call, as recorded in the system events. */
 export interface Ending {
   readonly status: 'over' | 'declined' | 'missed' | 'cancelled';
   readonly reason: string;
@@ -29,22 +29,22 @@ export interface Ending {
 
 export interface Transition {
   readonly state: CallState;
-  /** What each side is told; a side without an event learns nothing. */
+  /** Event for each side; a side without one is not notified. */
   readonly initiator?: CallEvent;
   readonly receiver?: CallEvent;
-  /** Of the transition to `over`. */
+  /** Set by transitions to `over`. */
   readonly ending?: Ending;
 }
 
-/** The first transition: the router has accepted the call. */
+/** Transition of a call that the router has just accepted. */
 export const initialTransition: Transition = {
   state: { phase: 'placed', ready: [] },
   initiator: CallEvent.CallIsPlaced,
 };
 
 /**
- * The machine of a call (calling.md §5), stated once: router and model test go by it. Undefined: the
- * trigger has no place in this state any more, the first transition won.
+ * State machine of a call (docs/calling.md, States of a call). Returns undefined for a trigger that is too late,
+ * because another transition was first.
  */
 export function transition(state: CallState, trigger: Trigger): Transition | undefined {
   switch (state.phase) {
@@ -111,7 +111,7 @@ function fromAnswered({ phase }: CallState, trigger: Trigger): Transition | unde
   }
 }
 
-/** Told twice, it changes nothing. */
+/** Marks a side as ready. Idempotent. */
 function withReady(state: CallState, by: Side): Transition {
   if (state.ready.includes(by)) return { state };
   const ready = [...state.ready, by];
@@ -123,8 +123,8 @@ function withReady(state: CallState, by: Side): Transition {
   };
 }
 
-/** What a decline means by its code. */
-const meanings: Readonly<Record<DeclineCode, readonly [event: CallEvent, reason: string]>> = {
+/** Event and reason of a decline, by its code. */
+const declines: Readonly<Record<DeclineCode, readonly [event: CallEvent, reason: string]>> = {
   [declineCodes.busy]: [CallEvent.ReceiverBusyOnAnotherCall, 'busy'],
   [declineCodes.busyOnVoip]: [CallEvent.ReceiverBusyOnAnotherCall, 'busy'],
   [declineCodes.busyOnPstn]: [CallEvent.ReceiverBusyOnAnotherCall, 'busy'],
@@ -142,11 +142,11 @@ const meanings: Readonly<Record<DeclineCode, readonly [event: CallEvent, reason:
 function declinedBy(reasonCode: DeclineCode | undefined): Transition {
   if (reasonCode === undefined)
     return both(CallEvent.Declined, { status: 'declined', reason: 'declined' });
-  const [event, reason] = meanings[reasonCode];
-  const told = both(event, { status: 'declined', reason, reasonCode });
-  if (reason !== 'busy' && reason !== 'loggedOut') return told;
-  // Such a receiver learns nothing.
-  const { receiver: _, ...silent } = told;
+  const [event, reason] = declines[reasonCode];
+  const declined = both(event, { status: 'declined', reason, reasonCode });
+  if (reason !== 'busy' && reason !== 'loggedOut') return declined;
+  // A receiver that is busy or logged out gets no event.
+  const { receiver: _, ...silent } = declined;
   return silent;
 }
 

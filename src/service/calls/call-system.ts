@@ -4,9 +4,9 @@ import { CallRouter } from './call-router.js';
 import { SignalServer } from './websocket-server.js';
 import type { Database } from '../store/database.js';
 
-interface Surroundings {
+interface CallSystemContext {
   readonly store: Database;
-  /** Milliseconds that each frame of the router waits. */
+  /** Delay of each frame of the router in milliseconds. */
   readonly latencyMs: number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -15,20 +15,20 @@ interface Surroundings {
   readonly onDefect?: ((error: unknown) => void) | undefined;
 }
 
-/** What runs from one start of the calling system to the next. */
+/** Parts that live from one start of the calling system to the next. */
 interface Running {
   readonly router: CallRouter;
   readonly sockets: SignalServer;
-  readonly alarms: Timers;
+  readonly timers: Timers;
 }
 
-/** The calling system of a service: its router, and the sockets of its clients. */
+/** Calling system of the local service: the router and the sockets of its clients. */
 export class CallingSystem {
   readonly #start: () => Running;
   #running: Running;
 
-  constructor(options: CallingOptions, surroundings: Surroundings) {
-    this.#start = () => start(options, surroundings);
+  constructor(options: CallingOptions, context: CallSystemContext) {
+    this.#start = () => start(options, context);
     this.#running = this.#start();
   }
 
@@ -40,15 +40,15 @@ export class CallingSystem {
     return this.#running.sockets;
   }
 
-  /** Clients are told; their calls wait on the disk for the next router. */
+  /** Stops the router and closes all sockets; active calls stay stored until the next start. */
   stop(): void {
-    const { router, alarms, sockets } = this.#running;
+    const { router, timers, sockets } = this.#running;
     router.stop();
-    alarms.stop();
+    timers.stop();
     sockets.stop();
   }
 
-  /** Stops for a change of all data. Clients come back to what is stored then. */
+  /** Stops the system, runs a change of the store, and starts again. Clients reconnect to the new state. */
   restart<Result>(change: () => Result): Result {
     this.stop();
     try {
@@ -61,13 +61,13 @@ export class CallingSystem {
 
 function start(
   options: CallingOptions,
-  { store, latencyMs, random, now, onDefect = () => undefined }: Surroundings,
+  { store, latencyMs, random, now, onDefect = () => undefined }: CallSystemContext,
 ): Running {
-  const alarms = new Timers();
+  const timers = new Timers();
   const rules = withDefaults(options);
-  const router = new CallRouter(rules, { store, alarms, now, onDefect });
-  const delay = (send: () => void) => (latencyMs > 0 ? void alarms.after(latencyMs, send) : send());
+  const router = new CallRouter(rules, { store, timers, now, onDefect });
+  const delay = (send: () => void) => (latencyMs > 0 ? void timers.after(latencyMs, send) : send());
   const breaks = () => rules.dropRate > 0 && random() < rules.dropRate;
-  const sockets = new SignalServer({ router, alarms, weather: { delay, breaks } });
-  return { router, sockets, alarms };
+  const sockets = new SignalServer({ router, timers, faults: { delay, breaks } });
+  return { router, sockets, timers };
 }

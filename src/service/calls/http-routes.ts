@@ -18,7 +18,7 @@ import type { Upgrade } from '../http-server.js';
 
 const missedPath = '/call/v1/missed/';
 
-/** What of calls is read and clicked over HTTP (calling.md §6). */
+/** HTTP endpoints of the call router (docs/call-router.md, Over HTTP). */
 export const callRoutes: readonly Route[] = [
   callRoute('GET', '/call/v1/calls', listCalls),
   callRoute('GET', '/call/v1/devices', (_exchange, _service, { router }) =>
@@ -27,7 +27,7 @@ export const callRoutes: readonly Route[] = [
   callRoute('POST', `${missedPath}*`, clickAction),
 ];
 
-/** A route for those who have the calling account's key. */
+/** Builds a route that requires the credentials of the calling account. */
 function callRoute(
   method: 'GET' | 'POST',
   path: string,
@@ -47,10 +47,10 @@ function callRoute(
   };
 }
 
-/** `since`: milliseconds since 1970; all calls without it. */
+/** Lists the calls placed since `since` in epoch milliseconds, or all. */
 function listCalls({ query }: Exchange, { store }: ServiceContext): ApiResponse {
   const since = query.get('since') ?? '0';
-  if (!/^\d{1,15}$/.test(since)) throw requestError(400, 'since is not a time in milliseconds');
+  if (!/^\d{1,15}$/.test(since)) throw requestError(400, 'since must be a time in milliseconds');
   return success({ records: recordsSince(store, Number(since)) ?? '[]' });
 }
 
@@ -67,14 +67,14 @@ const deviceOf = ({
   deviceId: device.deviceId,
   platform: device.platform,
   state: loggedOut ? 'loggedOut' : session ? 'connected' : 'away',
-  /** Frames that it has not seen. */
+  /** Number of frames that it has not acknowledged. */
   waiting: inbox.size,
   callId: call?.id ?? null,
   /** Milliseconds since 1970. */
   registeredAt,
 });
 
-/** A click on a button of the missed-call notification, which goes away with it. */
+/** Clicks a button of a missed-call notification, which closes the notification. */
 function clickAction(
   { path }: Exchange,
   { store }: ServiceContext,
@@ -86,14 +86,14 @@ function clickAction(
   const label = Object.entries(found?.record.actions ?? {}).find(([id]) => id === actionId)?.[1];
   const receiver = found && router.directory.find(found.record.calleeCuid);
   if (!found || label === undefined || !receiver) throw requestError(404, 'Not found');
-  if (found.clicked !== null) throw requestError(409, 'The notification is gone: it was clicked');
+  if (found.clicked !== null) throw requestError(409, 'The notification was already clicked');
   saveClick(store, callId, actionId);
   const details = detailsOf(found.record);
   router.directory.deliver(receiver, { t: 'action', callId, actionId, label, details });
   return success();
 }
 
-/** The WebSocket of the calling system; undefined for a request that is answered like any other. */
+/** Returns the handler of a WebSocket upgrade; undefined for a request that is answered over HTTP. */
 export function upgradeToWebSocket(
   request: IncomingMessage,
   { calls, options }: ServiceContext,
@@ -101,10 +101,10 @@ export function upgradeToWebSocket(
   if (!calls || parseUrl(request).path !== signalPath || !isAllowedHost(request, options))
     return undefined;
   if (refusalOf(request)) return undefined;
-  return (socket, head) => calls.sockets.take(request, socket, head);
+  return (socket, head) => calls.sockets.accept(request, socket, head);
 }
 
-/** Why a request gets none. */
+/** Answers requests to the WebSocket path that cannot be upgraded. */
 export const upgradeRequiredRoute: Route = {
   method: 'GET',
   path: signalPath,
@@ -112,18 +112,18 @@ export const upgradeRequiredRoute: Route = {
     Promise.reject((calls && refusalOf(request)) ?? requestError(404, 'Not found')),
 };
 
-/** Why a request gets no WebSocket. */
+/** Returns the error for a request that cannot be upgraded. */
 function refusalOf({ headers }: IncomingMessage): RequestError | undefined {
   if (!isAllowedOrigin(headers)) return requestError(403, 'Forbidden');
-  // Of a request that is answered as usual, the header Upgrade is gone.
+  // The header Upgrade is removed from requests that are answered over HTTP.
   if (headers['sec-websocket-key'] === undefined) return requestError(426, 'Upgrade required');
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
   if (!offered?.includes(subprotocol))
-    return requestError(400, `Subprotocol is not ${subprotocol}`);
+    return requestError(400, `Subprotocol must be ${subprotocol}`);
   return undefined;
 }
 
-/** Browsers name the page's origin, other programs none: pages of this machine, or of this very host. */
+/** Accepts pages of loopback and of the router's own host, and programs that send no Origin. */
 function isAllowedOrigin({ origin, host }: IncomingMessage['headers']): boolean {
   if (origin === undefined) return true;
   if (!URL.canParse(origin)) return false;

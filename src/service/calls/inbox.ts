@@ -1,31 +1,31 @@
 import type { RouterFrame, RouterFrames } from '../../calling/protocol.js';
 
-const mostFrames = 100;
-/** Characters of all frames together: media descriptions are long, and come as often as a client likes. */
-const mostText = 256 * 1024;
-const longestWait = 24 * 3_600_000;
+const maxFrames = 100;
+/** Maximum characters of all frames together, since a client may send any number of media descriptions. */
+const maxCharacters = 256 * 1024;
+const maxAgeMs = 24 * 3_600_000;
 
-/** A frame as it is sent. `at`: milliseconds since 1970. */
+/** A frame and its text. `at` is in epoch milliseconds. */
 interface Waiting {
   readonly at: number;
   readonly frame: RouterFrame;
   readonly text: string;
 }
 
-/** An inbox as it is stored: the texts of its frames with their times. */
+/** Stored form of an inbox. */
 export interface StoredInbox {
   readonly seq: number;
   readonly frames: readonly (readonly [at: number, text: string])[];
 }
 
-/** Frame of the router that has no number yet. */
+/** Frame of the router without its sequence number. */
 export type UnnumberedFrame = {
   [T in keyof RouterFrames]: { readonly t: T } & RouterFrames[T];
 }[keyof RouterFrames];
 
 /**
- * The frames for a cuid that it has not seen: sent again on its next socket, at most 100 and for a
- * day. Their numbers only grow.
+ * Unacknowledged frames of a cuid, which are resent on its next socket: at most 100, for at most a day.
+ * Sequence numbers only increase.
  */
 export class Inbox {
   #seq: number;
@@ -42,7 +42,7 @@ export class Inbox {
     this.#length = this.#frames.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** The number of the newest frame. */
+  /** Sequence number of the newest frame. */
   get seq(): number {
     return this.#seq;
   }
@@ -51,13 +51,13 @@ export class Inbox {
     return this.#frames.length;
   }
 
-  /** Adds a frame; returns its text. When there is no room, media descriptions go first, then the oldest. */
-  post(letter: UnnumberedFrame, now: number): string {
-    const frame: RouterFrame = { ...letter, seq: ++this.#seq };
+  /** Adds a frame and returns its text. A full inbox drops media descriptions first, then the oldest frames. */
+  add(unnumbered: UnnumberedFrame, now: number): string {
+    const frame: RouterFrame = { ...unnumbered, seq: ++this.#seq };
     const text = JSON.stringify(frame);
     this.#frames.push({ at: now, frame, text });
     this.#length += text.length;
-    while (this.#frames.length > mostFrames || this.#length > mostText) {
+    while (this.#frames.length > maxFrames || this.#length > maxCharacters) {
       const media = this.#frames.findIndex(({ frame: { t } }) => t === 'sdp');
       const [gone] = this.#frames.splice(Math.max(media, 0), 1);
       this.#length -= gone?.text.length ?? 0;
@@ -65,21 +65,21 @@ export class Inbox {
     return text;
   }
 
-  /** Drops the frames up to this number, which the client has. */
-  seen(seq: number): void {
+  /** Drops the frames up to a sequence number, which the client has received. */
+  acknowledge(seq: number): void {
     this.#keep(({ frame }) => frame.seq > seq);
   }
 
-  /** Drops what makes no sense once the call is over: its offer and its media descriptions. */
+  /** Drops the offer and the media descriptions of a call that has ended. */
   forgetCall(callId: string): void {
     this.#keep(
       ({ frame }) => frame.callId !== callId || (frame.t !== 'incoming' && frame.t !== 'sdp'),
     );
   }
 
-  /** The texts of the frames that wait still. */
+  /** Returns the texts of the waiting frames. */
   waiting(now: number): string[] {
-    this.#keep(({ at }) => now - at < longestWait);
+    this.#keep(({ at }) => now - at < maxAgeMs);
     return this.#frames.map(({ text }) => text);
   }
 

@@ -13,31 +13,31 @@ import type { TurnTransaction } from './turn-transaction.js';
 
 type Auth = Extract<ClientFrame, { readonly t: 'auth' }>;
 
-/** Who comes, comes back, and goes. */
+/** Authenticates clients, and handles reconnects, disconnects and logouts. */
 export class Registration {
-  readonly #world: CallContext;
-  readonly #judge: CallLifecycle;
+  readonly #context: CallContext;
+  readonly #lifecycle: CallLifecycle;
 
-  constructor(world: CallContext, judge: CallLifecycle) {
-    this.#world = world;
-    this.#judge = judge;
+  constructor(context: CallContext, lifecycle: CallLifecycle) {
+    this.#context = context;
+    this.#lifecycle = lifecycle;
   }
 
-  /** Proves that this router holds the API key, so that a client need not send it. */
+  /** Proves that this router has the API key, so that clients need not send it. */
   challenge(session: Session, nonce: string, reply: Reply): void {
-    if (session.nonces) return reply.refuse('WRONG_ORDER', 'this socket has its hello already');
+    if (session.nonces) return reply.reject('WRONG_ORDER', 'this socket has already sent hello');
     const nonces = { client: nonce, router: randomBytes(16).toString('hex') };
     session.nonces = nonces;
     const text = provenText.router(nonces.client, nonces.router);
     reply.ok({ nonce: nonces.router, proof: this.#prove(text) });
   }
 
-  /** The first frame of a socket after its `hello`. */
-  admit(session: Session, auth: Auth, reply: Reply): void {
-    const { rules, directory, turn } = this.#world;
+  /** Authenticates a socket and attaches it to its user. */
+  authenticate(session: Session, auth: Auth, reply: Reply): void {
+    const { rules, directory, turn } = this.#context;
     if (auth.proof === undefined && auth.apiKey === undefined)
-      return reply.refuse('BAD_REQUEST', 'auth: there is neither proof nor apiKey');
-    if (!isSame(auth.accountId, rules.accountId) || !this.#holdsKey(session, auth)) {
+      return reply.reject('BAD_REQUEST', 'auth: proof or apiKey is required');
+    if (!isSame(auth.accountId, rules.accountId) || !this.#provesKey(session, auth)) {
       return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
     }
     const { cuid, deviceId, platform, caps, missedCallActions } = auth;
@@ -45,51 +45,52 @@ export class Registration {
     const old = before?.session;
     if (before && old) {
       if (before.device.deviceId !== deviceId) {
-        return reply.close('CUID_ELSEWHERE', 'another device holds it', closeCodes.elsewhere);
+        return reply.close('CUID_ELSEWHERE', 'another device uses it', closeCodes.elsewhere);
       }
       detach(before);
       turn.send(() => old.close(closeCodes.replaced, 'a newer socket of this device'));
     }
     const user = directory.register(cuid, { deviceId, platform, caps, missedCallActions });
-    user.cancelGone?.();
-    if (auth.lastSeq === undefined) this.#beginLife(user);
+    user.cancelGraceTimer?.();
+    if (auth.lastSeq === undefined) this.#startSession(user);
     this.#attach(session, user, auth.lastSeq ?? 0, reply);
   }
 
-  #holdsKey({ nonces }: Session, auth: Auth): boolean {
+  #provesKey({ nonces }: Session, auth: Auth): boolean {
     const { proof, apiKey } = auth;
     if (proof === undefined)
-      return apiKey !== undefined && isSame(apiKey, this.#world.rules.apiKey);
+      return apiKey !== undefined && isSame(apiKey, this.#context.rules.apiKey);
     if (!nonces) return false;
     return isSame(proof, this.#prove(provenText.client(auth, nonces.client, nonces.router)));
   }
 
   #prove(text: string): string {
-    return createHmac('sha256', this.#world.rules.apiKey).update(text).digest('hex');
+    return createHmac('sha256', this.#context.rules.apiKey).update(text).digest('hex');
   }
 
-  /** The socket is closed, by whomever: before a call suffers the user may come back for a while. */
+  /** Handles a closed socket: the user's call continues for a grace period. */
   disconnected({ user }: Session): void {
     if (!user) return;
     detach(user);
-    const { directory, alarms, rules } = this.#world;
+    const { directory, timers, rules } = this.#context;
     const { call } = user;
-    if (call) user.cancelGone = alarms.after(rules.timers.gone, () => this.#gone(user, call));
+    if (call) user.cancelGraceTimer = timers.after(rules.timers.gone, () => this.#gone(user, call));
     directory.save(user);
   }
 
+  /** Marks a user as logged out and ends its call. */
   logOut(user: RegisteredUser, reply: Reply): void {
-    const { directory } = this.#world;
+    const { directory } = this.#context;
     const { call } = user;
     reply.ok();
     user.loggedOut = true;
     directory.save(user);
-    if (call) this.#judge.judge(call, { type: 'logout', by: sideOf(call, user) });
+    if (call) this.#lifecycle.apply(call, { type: 'logout', by: sideOf(call, user) });
   }
 
-  /** The user does not come back soon, and says so. */
+  /** Disconnects a user at its request, without a grace period. */
   deregister(user: RegisteredUser, reply: Reply): void {
-    const { directory, turn } = this.#world;
+    const { directory, turn } = this.#context;
     const { session, call } = user;
     reply.ok();
     detach(user);
@@ -98,20 +99,20 @@ export class Registration {
     if (call) this.#gone(user, call);
   }
 
-  /** A new process knows of no call: what was answered is lost, what is offered is offered to it. */
-  #beginLife(user: RegisteredUser): void {
+  /** Ends the call of the user's previous session, or offers it to the new one if it is still ringing. */
+  #startSession(user: RegisteredUser): void {
     const { call } = user;
     if (!call) return;
     const isOffered = call.state.phase === 'placed' && call.receiver === user;
-    if (isOffered) this.#judge.offerAgain(call);
+    if (isOffered) this.#lifecycle.resendOffer(call);
     else this.#gone(user, call);
   }
 
-  /** Answers the `auth`, and sends what waits. A client that has more than the router begins again. */
-  #attach(session: Session, user: RegisteredUser, has: number, reply: Reply): void {
-    const { turn, directory } = this.#world;
-    const lastSeq = has > user.inbox.seq ? 0 : has;
-    user.inbox.seen(lastSeq);
+  /** Answers the `auth` and sends waiting frames. A client that is ahead of the router starts from 0. */
+  #attach(session: Session, user: RegisteredUser, clientSeq: number, reply: Reply): void {
+    const { turn, directory } = this.#context;
+    const lastSeq = clientSeq > user.inbox.seq ? 0 : clientSeq;
+    user.inbox.acknowledge(lastSeq);
     const waiting = directory.waitingFor(user);
     reply.ok({ session: session.id, replay: waiting.length, lastSeq });
     for (const text of waiting) turn.send(() => session.send(text));
@@ -120,7 +121,7 @@ export class Registration {
   }
 
   #gone(user: RegisteredUser, call: Call): void {
-    this.#judge.judge(call, { type: 'gone', by: sideOf(call, user) });
+    this.#lifecycle.apply(call, { type: 'gone', by: sideOf(call, user) });
   }
 }
 
@@ -129,29 +130,30 @@ function detach(user: RegisteredUser): void {
   user.session = undefined;
 }
 
-/** Compares in a time that tells nothing of the texts. */
+/** Compares in constant time. */
 const isSame = (sent: string, expected: string): boolean =>
   timingSafeEqual(digest(sent), digest(expected));
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Answers one frame of a session: by `ok`, before anything else that follows from it, or by `refuse`. */
+/** Answers one frame of a session. `ok` must precede all frames that result from it. */
 export interface Reply {
   ok(data?: AckData[keyof AckData]): void;
-  refuse(name: RefusalName, message: string): void;
-  /** Refuses, and closes the socket. */
+  reject(name: RefusalName, message: string): void;
+  /** Rejects the frame and closes the socket. */
   close(name: RefusalName, message: string, code: number): void;
 }
 
+/** Creates the reply to the frame with the id `re`. */
 export function replyTo(session: Session, re: number, turn: TurnTransaction): Reply {
   const send = (ack: Ack): void => turn.send(() => session.send(JSON.stringify(ack)));
-  const refuse: Reply['refuse'] = (name, message) =>
+  const reject: Reply['reject'] = (name, message) =>
     send({ t: 'ack', re, ok: false, err: { name, message } });
   return {
     ok: (data) => send({ t: 'ack', re, ok: true, ...(data ? { data } : {}) }),
-    refuse,
+    reject,
     close(name, message, code) {
-      refuse(name, message);
+      reject(name, message);
       turn.send(() => session.close(code, message));
     },
   };

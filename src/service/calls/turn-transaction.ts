@@ -1,13 +1,13 @@
 import type { Database } from '../store/database.js';
 
 /**
- * What happens in one turn of the event loop: all of it is stored in one transaction, and only then
- * is any of it sent. So no client knows what a router that is killed would forget.
+ * Collects the changes of one event-loop turn: stores them in one transaction, then sends the frames. So no
+ * client receives a frame whose cause a killed router would forget.
  */
 export class TurnTransaction {
   readonly #store: Database;
   readonly #onDefect: (error: unknown) => void;
-  /** By what is stored, so that several changes of a turn are stored once. */
+  /** Keyed by object, so that several changes of one object are stored once. */
   #saves = new Map<unknown, () => void>();
   #sends: (() => void)[] = [];
   #isDue = false;
@@ -17,17 +17,19 @@ export class TurnTransaction {
     this.#onDefect = onDefect;
   }
 
-  save(what: unknown, write: () => void): void {
-    this.#saves.set(what, write);
+  /** Schedules a write of an object, replacing an earlier one of this turn. */
+  save(object: unknown, write: () => void): void {
+    this.#saves.set(object, write);
     this.#begin();
   }
 
+  /** Schedules sending, after the writes. */
   send(send: () => void): void {
     this.#sends.push(send);
     this.#begin();
   }
 
-  /** Ends the turn now. What cannot be stored is tried again with the next turn; calls go on. */
+  /** Ends the turn now. Failed writes are retried at the end of the next turn; calls continue. */
   end(): void {
     this.#isDue = false;
     const [saves, sends] = [this.#saves, this.#sends];

@@ -4,7 +4,7 @@ import type { CallDetails, Caps, MissedCallActions, Platform } from '../../calli
 import type { Database } from '../store/database.js';
 import type { TurnTransaction } from './turn-transaction.js';
 
-/** The device on which a cuid last registered, as it described itself. */
+/** Device on which a cuid last registered, as reported by the client. */
 export interface Device {
   readonly deviceId: string;
   readonly platform: Platform;
@@ -17,31 +17,31 @@ export interface RegisteredUser {
   readonly cuid: string;
   device: Device;
   loggedOut: boolean;
-  /** Milliseconds since 1970 of its last `auth`. */
+  /** Time of its last `auth` in epoch milliseconds. */
   registeredAt: number;
   readonly inbox: Inbox;
-  /** Its socket, while it has one. */
+  /** Its socket, while connected. */
   session?: Session | undefined;
-  /** The call it places, is offered, or is in. */
+  /** Its current call, as initiator or receiver. */
   call?: Call | undefined;
-  /** Ends the wait for its return. */
-  cancelGone?: () => void;
+  /** Cancels the grace period of a disconnect. */
+  cancelGraceTimer?: () => void;
 }
 
-/** A client's socket, as the router sees it. */
+/** Socket of a client. */
 export interface Session {
   readonly id: string;
-  /** Undefined until `auth` was accepted, and again when the socket was taken from the user. */
+  /** Undefined before `auth` and after another socket replaced this one. */
   user: RegisteredUser | undefined;
-  /** The random numbers of its `hello`: undefined before it. */
+  /** Nonces of its `hello`; undefined before it. */
   nonces: { readonly client: string; readonly router: string } | undefined;
-  /** One frame. What the socket cannot take any more is lost with it. */
+  /** Sends a frame. */
   send(text: string): void;
-  /** Lets what was sent arrive first. */
+  /** Closes the socket after pending frames were sent. */
   close(code: number, reason: string): void;
 }
 
-/** A call and how far it has come. Times in milliseconds since 1970. */
+/** A call and its state. Times are epoch milliseconds. */
 export interface Call {
   readonly id: string;
   readonly initiator: RegisteredUser;
@@ -55,11 +55,11 @@ export interface Call {
   ending?: Ending | undefined;
   /** Buttons of the receiver's missed-call notification. */
   actions?: MissedCallActions | undefined;
-  /** Stops the time that runs for its present state. */
-  cancelAlarm?: () => void;
+  /** Cancels the timeout of the current state. */
+  cancelTimer?: () => void;
 }
 
-/** Who has registered. In memory are those who are connected or in a call; the store knows all. */
+/** Registered users. Only those that are connected or in a call are kept in memory; all are in the store. */
 export class UserDirectory {
   readonly #store: Database;
   readonly #turn: TurnTransaction;
@@ -73,9 +73,9 @@ export class UserDirectory {
   }
 
   find(cuid: string): RegisteredUser | undefined {
-    const known = this.#users.get(cuid) ?? this.#load(cuid);
-    if (known) this.#users.set(cuid, known);
-    return known;
+    const user = this.#users.get(cuid) ?? this.#load(cuid);
+    if (user) this.#users.set(cuid, user);
+    return user;
   }
 
   register(cuid: string, device: Device): RegisteredUser {
@@ -88,15 +88,15 @@ export class UserDirectory {
     return user;
   }
 
-  /** Stores the user at the end of the turn, and forgets who has neither socket nor call. */
+  /** Stores a user at the end of the turn; drops it from memory if it has neither socket nor call. */
   save(user: RegisteredUser): void {
     this.#turn.save(user, () => this.#write(user));
   }
 
-  /** Puts a frame into the user's inbox, and onto its socket. */
-  deliver(user: RegisteredUser, letter: UnnumberedFrame): void {
+  /** Adds a frame to the user's inbox and sends it if the user is connected. */
+  deliver(user: RegisteredUser, frame: UnnumberedFrame): void {
     const { session } = user;
-    const text = user.inbox.post(letter, this.#now());
+    const text = user.inbox.add(frame, this.#now());
     if (session) this.#turn.send(() => session.send(text));
     this.save(user);
   }
@@ -107,7 +107,7 @@ export class UserDirectory {
     for (const user of this.#users.values()) this.save(user);
   }
 
-  /** All that ever registered, in order of their cuids. */
+  /** Yields all registered users, ordered by cuid. */
   *all(): Generator<RegisteredUser> {
     const rows = this.#store.all<{ cuid: string }>('SELECT cuid FROM call_users ORDER BY cuid', []);
     for (const { cuid } of rows) {

@@ -9,20 +9,20 @@ import type { Timers } from '../clock.js';
 import type { CallRouter } from './call-router.js';
 import type { Session, RegisteredUser } from './users.js';
 
-/** Sockets that have not said who they are. Another one takes the place of the oldest. */
-const mostUnknown = 1000;
+/** Maximum number of unauthenticated sockets; a new one replaces the oldest. */
+const maxUnauthenticated = 1000;
 
 interface ServerContext {
   readonly router: CallRouter;
-  readonly alarms: Timers;
-  readonly weather: NetworkFaults;
+  readonly timers: Timers;
+  readonly faults: NetworkFaults;
 }
 
-/** All sockets of the calling system. */
+/** Accepts and tracks the WebSockets of all clients. */
 export class SignalServer {
-  readonly #ground: ServerContext;
+  readonly #context: ServerContext;
   readonly #sockets = new Set<ClientSocket>();
-  readonly #unknown = new Set<ClientSocket>();
+  readonly #unauthenticated = new Set<ClientSocket>();
   readonly #server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -30,78 +30,77 @@ export class SignalServer {
     handleProtocols: () => subprotocol,
   });
 
-  constructor(ground: ServerContext) {
-    this.#ground = ground;
-    const { alarms, router } = ground;
-    alarms.every(router.rules.timers.ping, () => {
+  constructor(context: ServerContext) {
+    this.#context = context;
+    const { timers, router } = context;
+    timers.every(router.rules.timers.ping, () => {
       for (const socket of this.#sockets) socket.ping();
     });
   }
 
-  /** Settles when the connection is over. */
-  async take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const over = once(socket, 'close');
+  /** Upgrades a request; resolves when the connection is closed. */
+  async accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const closed = once(socket, 'close');
     socket.on('error', () => undefined);
     this.#server.handleUpgrade(request, socket, head, (opened) => this.#open(opened));
-    await over;
+    await closed;
   }
 
-  /** Tells all clients that the router stops; they come back for the next one. */
+  /** Closes all sockets with 1001; clients reconnect to the next router. */
   stop(): void {
-    for (const socket of this.#sockets) socket.end(1001, 'the router stops');
+    for (const socket of this.#sockets) socket.closeNow(1001, 'the router stops');
   }
 
   #open(opened: WebSocket): void {
-    const { router, alarms, weather } = this.#ground;
-    const onKnown = (): void => {
+    const { router, timers, faults } = this.#context;
+    const onAuthenticated = (): void => {
       cancel();
-      this.#unknown.delete(socket);
+      this.#unauthenticated.delete(socket);
     };
-    const socket = new ClientSocket({ socket: opened, router, weather, onKnown });
-    const cancel = alarms.after(router.rules.timers.auth, () =>
+    const socket = new ClientSocket({ socket: opened, router, faults, onAuthenticated });
+    const cancel = timers.after(router.rules.timers.auth, () =>
       socket.close(closeCodes.authTimeout, 'no auth in time'),
     );
     this.#sockets.add(socket);
-    // One that waits for its answer comes back; one that only takes a place need not be waited for.
-    const [oldest] = this.#unknown;
-    if (this.#unknown.size >= mostUnknown) oldest?.drop();
-    this.#unknown.add(socket);
+    // A dropped client that is about to authenticate reconnects by itself.
+    const [oldest] = this.#unauthenticated;
+    if (this.#unauthenticated.size >= maxUnauthenticated) oldest?.drop();
+    this.#unauthenticated.add(socket);
     opened.on('error', () => undefined); // 'close' follows
     opened.on('close', () => {
-      onKnown();
+      onAuthenticated();
       this.#sockets.delete(socket);
     });
   }
 }
 
-/** Bytes that may wait for a client that reads slowly. Its frames wait in its inbox as well. */
-const mostBuffered = 1024 * 1024;
+/** Maximum bytes buffered for a slow client, whose frames are also in its inbox. */
+const maxBuffered = 1024 * 1024;
 
-/** What the network of a rehearsal does to frames of the router. */
+/** Simulated faults of the network, applied to frames of the router. */
 interface NetworkFaults {
-  /** Calls `send` when the latency is over; always in the order of the calls. */
+  /** Calls `send` after the latency, preserving the order. */
   readonly delay: (send: () => void) => void;
-  /** Whether the connection breaks instead of this frame. */
+  /** Returns whether to break the connection instead of sending a frame. */
   readonly breaks: () => boolean;
 }
 
-interface Parts {
+interface ClientSocketParts {
   readonly socket: WebSocket;
   readonly router: CallRouter;
-  readonly weather: NetworkFaults;
-  /** Called when the client has said who it is. */
-  readonly onKnown: () => void;
+  readonly faults: NetworkFaults;
+  readonly onAuthenticated: () => void;
 }
 
-/** One client's WebSocket: its frames go to the router, those of the router to it. */
+/** WebSocket of one client. */
 class ClientSocket implements Session {
   readonly id = randomUUID();
   user: RegisteredUser | undefined = undefined;
   nonces: Session['nonces'] = undefined;
-  readonly #parts: Parts;
+  readonly #parts: ClientSocketParts;
   #unansweredPings = 0;
 
-  constructor(parts: Parts) {
+  constructor(parts: ClientSocketParts) {
     this.#parts = parts;
     const { socket, router } = parts;
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
@@ -110,30 +109,30 @@ class ClientSocket implements Session {
   }
 
   send(text: string): void {
-    const { socket, weather } = this.#parts;
-    if (weather.breaks()) return socket.terminate();
-    weather.delay(() => {
+    const { socket, faults } = this.#parts;
+    if (faults.breaks()) return socket.terminate();
+    faults.delay(() => {
       if (socket.readyState !== socket.OPEN) return;
       socket.send(text);
-      if (socket.bufferedAmount > mostBuffered) socket.terminate();
+      if (socket.bufferedAmount > maxBuffered) socket.terminate();
     });
   }
 
   close(code: number, reason: string): void {
-    this.#parts.weather.delay(() => this.end(code, reason));
+    this.#parts.faults.delay(() => this.closeNow(code, reason));
   }
 
-  /** Closes it at once. */
-  end(code: number, reason: string): void {
+  /** Closes the socket without the simulated latency. */
+  closeNow(code: number, reason: string): void {
     this.#parts.socket.close(code, reason);
   }
 
-  /** Ends the connection without a goodbye. */
+  /** Ends the connection without a closing handshake. */
   drop(): void {
     this.#parts.socket.terminate();
   }
 
-  /** Drops a client that has not answered the last two. */
+  /** Sends a ping; drops a client that did not answer the last two. */
   ping(): void {
     const { socket } = this.#parts;
     if (this.#unansweredPings === 2) return this.drop();
@@ -142,21 +141,20 @@ class ClientSocket implements Session {
   }
 
   #receive(data: RawData, isBinary: boolean): void {
-    const { socket, router, onKnown } = this.#parts;
+    const { socket, router, onAuthenticated } = this.#parts;
     this.#unansweredPings = 0;
     if (socket.readyState !== socket.OPEN) return;
-    if (isBinary) return this.close(1003, 'frames are text');
+    if (isBinary) return this.close(1003, 'frames must be text');
     const text = (data as Buffer).toString();
-    const read = parseClientFrame(text);
-    if (read.kind === 'malformed') return this.close(closeCodes.malformed, 'not a JSON object');
-    const isMedia = read.kind === 'frame' && read.frame.t === 'sdp';
+    const parsed = parseClientFrame(text);
+    if (parsed.kind === 'malformed') return this.close(closeCodes.malformed, 'not a JSON object');
+    const isMedia = parsed.kind === 'frame' && parsed.frame.t === 'sdp';
     if (!isMedia && Buffer.byteLength(text) > frameBytes) return this.close(1009, 'too long');
-    if (read.kind === 'frame') {
-      router.receive(this, read.frame);
-      if (read.frame.t === 'auth' && this.user) onKnown();
+    if (parsed.kind === 'frame') {
+      router.receive(this, parsed.frame);
+      if (parsed.frame.t === 'auth' && this.user) onAuthenticated();
     }
-    if (read.kind === 'wrong' && read.id !== undefined) {
-      router.refuse(this, read.id, read.message);
-    }
+    if (parsed.kind === 'invalid' && parsed.id !== undefined)
+      router.reject(this, parsed.id, parsed.message);
   }
 }

@@ -82,7 +82,7 @@ async function serve(
 const phone = (world: World, ...argv: string[]) =>
   new CallProcess(world, {}, [...argv, '--region', 'local']);
 const listening = (world: World, cuid: string, ...flags: string[]) =>
-  phone(world, 'listen', '--cuid', cuid, ...flags).says('waits for calls');
+  phone(world, 'listen', '--cuid', cuid, ...flags).says('is waiting for calls');
 const placing = (world: World, cuid: string, to: string, ...flags: string[]) =>
   phone(world, 'place', '--cuid', cuid, '--to', to, '--context', 'Order 25', ...flags);
 
@@ -135,7 +135,7 @@ it('the port of a killed router is held by the phone that took over, and who wan
   const { child, url } = await serve(world, {}, '--port', '0', '--quiet');
   const phone = await listening(world, 'ann_1');
   child.signal('SIGKILL');
-  await phone.says('this one does so now');
+  await phone.says('this command now routes them');
   const { code, stderr } = await world.run(['serve', '--port', new URL(url).port]);
   expect(code).toBe(2);
   expect(stderr).toMatch(/another engagectl .* listens on it: a serve, or a phone .* was killed/);
@@ -148,7 +148,7 @@ it('the router is killed and started again in a call: Ended for both', async () 
   const first = await serve(world, env, '--port', '0', '--quiet');
   const account = { ...env, ENGAGECTL_BASE_URL: first.url };
   const listener = new CallProcess(world, account, ['listen', '--cuid', 'ann_1', '--once']);
-  await listener.says('waits for calls');
+  await listener.says('is waiting for calls');
   const place = ['place', '--cuid', 'bob_1', '--to', 'ann_1', '--context', 'x'];
   const placed = await new CallProcess(world, account, place).says('CallInProgress');
   await listener.says('CallInProgress');
@@ -162,11 +162,11 @@ it('the router is killed and started again in a call: Ended for both', async () 
 it('the command that routes the calls is killed: another takes over, and calls go on', async () => {
   const world = makeWorld();
   const router = await listening(world, 'ann_1');
-  expect(router.stderr).toContain('calls are routed by this command');
+  expect(router.stderr).toContain('this command routes calls');
   const bob = await listening(world, 'bob_1', '--once');
   expect(bob.stderr).not.toContain('routed');
   router.signal('SIGKILL');
-  await bob.says('this one does so now');
+  await bob.says('this command now routes them');
   const placed = placing(world, 'carl_1', 'bob_1', '--hangup-after', '50ms');
   expect([await placed.ended(), await bob.ended()], placed.stderr).toEqual([0, 0]);
   expect([placed.events, bob.events]).toEqual([whole, whole.slice(1)]);

@@ -38,7 +38,7 @@ it('the first command runs the router, others join, the next takes over at the s
   const [first, second, third] = [await joined(world), await joined(world), await joined(world)];
   const { url } = first.router;
   expect([second.router.url, third.router.url]).toEqual([url, url]);
-  expect(first.said()).toContain(`calls are routed by this command, at ${url}`);
+  expect(first.said()).toContain(`this command routes calls at ${url}`);
   expect(second.said() + third.said()).toBe('');
 
   const ann = await clientOf(first, 'ann_1');
@@ -49,7 +49,7 @@ it('the first command runs the router, others join, the next takes over at the s
 
   await first.router.close();
   expect([await ann.closed, await bob.closed]).toEqual([1001, 1001]);
-  await until(() => (second.said() + third.said()).includes('this one does so now'));
+  await until(() => (second.said() + third.said()).includes('this command now routes them'));
   const back = await new RawClient(url).opened();
   const { accountId, passcode: apiKey } = third.router;
   await back.ask('auth', authOf({ cuid: 'bob_1', accountId, apiKey, lastSeq: bob.lastSeq }));
@@ -64,7 +64,7 @@ it('commands that start at the same instant agree on one', async () => {
   const world = makeWorld();
   const all = await Promise.all([1, 2, 3, 4].map(() => joined(world)));
   expect(new Set(all.map(({ router }) => router.url)).size).toBe(1);
-  expect(all.filter(({ said }) => said().includes('routed by this command'))).toHaveLength(1);
+  expect(all.filter(({ said }) => said().includes('this command routes calls'))).toHaveLength(1);
   await Promise.all(all.map(({ router }) => router.close()));
 });
 
@@ -97,7 +97,7 @@ it('a router that speaks plain http to other machines is not joined', async () =
   await claim!.announce('http://192.0.2.1:8700');
   await expect(joined(world)).rejects.toMatchObject({
     id: 'E-UNAVAILABLE',
-    details: { fix: 'start it with --tls, or without --host' },
+    details: { fix: 'restart it with --tls, or without --host' },
   });
   claim!.release();
 });

@@ -139,7 +139,7 @@ it('Ctrl-C ends the call that a listener is in, and leaves', async () => {
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
   listener.signal('SIGINT');
   expect(await listener.ended()).toBe(130);
-  expect(listener.stderr).toContain('ann_1 has left: stopped by SIGINT');
+  expect(listener.stderr).toContain('ann_1 stopped listening: stopped by SIGINT');
   expect(listener.stderr).not.toContain('--resume');
   expect(listener.events).toEqual(['Answered', 'CallInProgress', 'Ended']);
   expect(await placed.ended()).toBe(0);
@@ -191,8 +191,8 @@ it('two commands of --region local need nothing set up', async () => {
   const world = makeWorld();
   const local = ['--region', 'local'];
   const listener = new CallProcess(world, {}, ['listen', '--cuid', 'ann_1', '--once', ...local]);
-  await listener.says('waits for calls');
-  expect(listener.stderr).toContain('calls are routed by this command');
+  await listener.says('is waiting for calls');
+  expect(listener.stderr).toContain('this command routes calls');
   const argv = ['place', '--cuid', 'bob_1', '--to', 'ann_1', '--context', 'hello', ...local];
   const placed = new CallProcess(world, {}, [...argv, '--hangup-after', '10ms']);
   expect(await placed.ended(), placed.stderr).toBe(0);
@@ -256,11 +256,11 @@ it.each([
   const listened = main(argv, runtime);
   await expect
     .poll(() => runtime.output().stderr, { timeout: 20_000 })
-    .toContain('waits for calls');
+    .toContain('is waiting for calls');
   const placed = place('bob_1', 'ann_1', '--hangup-after', '10ms');
   await expect
     .poll(() => runtime.output().stderr, { timeout: 20_000 })
-    .toContain('Take the call of bob_1? [y/n]');
+    .toContain('Answer the call from bob_1? [y/n]');
   if (typed === 'Ctrl-C') stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   else stdin.write(typed);
   await placed.ended();
@@ -272,7 +272,7 @@ it('asks at a terminal alone', async () => {
   const { run } = await callingWorld();
   const listener = run(['listen', '--cuid', 'ann_1', '--answer', 'prompt']);
   expect(await listener.ended()).toBe(2);
-  expect(listener.stderr).toContain('--answer prompt needs a terminal');
+  expect(listener.stderr).toContain('--answer prompt requires a terminal');
 });
 
 it('each side hears what the other one plays', async () => {

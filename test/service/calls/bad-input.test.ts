@@ -76,7 +76,7 @@ it('frames before auth, auth twice, wrong shapes and unknown types', async () =>
   const { callId: _, ...wrong } = { ...authOf({ cuid: 'ann_1' }), callId: 0 };
   expect(await client.raw({ t: 'auth', ...wrong, cuid: 'a\u202Eb_cd' })).toMatchObject({
     ok: false,
-    err: { name: 'BAD_REQUEST', message: 'auth: cuid is not a cuid' },
+    err: { name: 'BAD_REQUEST', message: 'auth: cuid must be a cuid' },
   });
   expect(await client.ask('auth', authOf({ cuid: 'ann_1' }))).toMatchObject({ replay: 0 });
   expect(await client.ask('auth', authOf({ cuid: 'ann_1' }))).toBe('WRONG_ORDER');

@@ -54,7 +54,7 @@ export async function callingWorld(timers: Partial<CallTimers> = {}) {
     run,
     /** Waits for calls by now. */
     listen: async (cuid: string, ...flags: string[]) =>
-      run(['listen', '--cuid', cuid, ...flags]).says('waits for calls'),
+      run(['listen', '--cuid', cuid, ...flags]).says('is waiting for calls'),
     place: (cuid: string, to: string, ...flags: string[]) =>
       run(['place', '--cuid', cuid, '--to', to, '--context', 'Order 25', ...flags]),
   };
