@@ -47,10 +47,14 @@ const eventFaults = {
 
 const reserved = new Set<string>(reservedEventNames);
 
+/** Throws RecordError for the name of an event that uploads must not use. */
+export function checkNotReserved(name: string): void {
+  if (reserved.has(name)) throw eventFaults.reservedName;
+}
+
 /** Validates an event; `props` is evtData as JSON text. Throws RecordError. */
 export function checkEvent(name: string, props: string): void {
   if (name === '') throw eventFaults.noName;
-  if (reserved.has(name)) throw eventFaults.reservedName;
   if (!name.isWellFormed()) throw eventFaults.nameText;
   if (!isObject(props)) throw eventFaults.structure;
   const members = parseMembers(props);

@@ -9,6 +9,7 @@ import { writeRecords } from './write-records.js';
 import { recordCodes } from '../../contract/error-codes.js';
 import {
   checkEvent,
+  checkNotReserved,
   checkProfile,
   RecordError,
   applyOperator,
@@ -23,14 +24,14 @@ import type { Endpoint } from './rest-route.js';
 export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerUpload,
-    check: parseUploadRecord,
+    check: parseUpload,
     save: (_: Database, record: UploadRecord) => saveUpload(service, record),
     isDryRun: isDryRun(query),
   };
   return writeRecords(body, write, service);
 };
 
-type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
+export type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
 
 /** Stores a validated record, or throws RecordError and stores nothing. */
 export function saveUpload(service: Stores, record: UploadRecord): void {
@@ -77,7 +78,7 @@ function unsubscribeChannel(store: Database, props: string): void {
 }
 
 /** A validated record of endpoint 1. */
-type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
+export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
   | {
       readonly type: 'profile';
       /** Epoch seconds; undefined: the time of upload. */
@@ -110,6 +111,13 @@ const faults = {
 };
 
 /** Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first fault. */
+function parseUpload(text: string): UploadRecord {
+  const record = parseUploadRecord(text);
+  if (record.type === 'event') checkNotReserved(record.name);
+  return record;
+}
+
+/** Like `parseUpload`, but accepts the standard events that only the service may raise. */
 export function parseUploadRecord(text: string): UploadRecord {
   if (!isObject(text)) throw faults.type;
   const record = parseMembers(text);
@@ -180,8 +188,8 @@ function applyProfileData(profile: Profile, upload: Members, gapsOnly = false): 
   const email = stringOf(taken(fields, 'Email')) ?? null;
   const phone = stringOf(taken(fields, 'Phone')) ?? null;
   const name = taken(fields, 'Name') ?? 'null';
-  if (phone !== null) subscribeUnlessSet(fields, ['sms', 'whatsapp']);
-  if (email !== null) subscribeUnlessSet(fields, ['email']);
+  if (phone !== null) setAddress(fields, ['sms', 'whatsapp']);
+  if (email !== null) setAddress(fields, ['email']);
   const data = joinMembers(fields);
   return { ...profile, email, phone, name: name === 'null' ? null : name, data };
 }
@@ -221,10 +229,14 @@ function setFlag(fields: Members, key: string, value: string): void {
   else if (value === 'true' || value === 'false') fields.set(flag, value);
 }
 
-/** Subscribes a user with an address at the user level unless the flag was uploaded. */
-function subscribeUnlessSet(fields: Members, names: readonly (keyof typeof channels)[]): void {
+/**
+ * Subscribes a user with an address at the user level unless the flag was uploaded. Drops address-level flags that
+ * a seed gave the user without an address: those of the address count.
+ */
+function setAddress(fields: Members, names: readonly (keyof typeof channels)[]): void {
   for (const name of names) {
-    const [flag] = channels[name].user;
-    if (!fields.has(flag)) fields.set(flag, 'true');
+    const { user, address } = channels[name];
+    if (!fields.has(user[0])) fields.set(user[0], 'true');
+    fields.delete(address[0]);
   }
 }
