@@ -1,6 +1,7 @@
 import { dayOf, dayToUtc } from '../contract/dates.js';
 import { channels } from '../contract/record-fields.js';
 import {
+  integerOf,
   isArray,
   isObject,
   joinMembers,
@@ -236,15 +237,16 @@ function keyOf(kind: ProfileKey['kind'], name: string, text: string): ProfileKey
 function publicId(user: Members): number | undefined {
   const text = user.get('id');
   if (text === undefined) return undefined;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new RestoreError(`id: ${text} is not a whole number of at most 15 digits`);
+  const id = integerOf(text);
+  if (id !== undefined && id >= 0) return id;
+  throw new RestoreError(`id: ${text} is not a whole number`);
 }
 
 function summaryOf([name, text]: readonly [string, string]): [string, EventSummary] {
   const members = isObject(text) ? parseMembers(text) : new Map<string, string>();
   const [count, first, last] = ['count', 'first_seen', 'last_seen'].map((member) => {
-    const value = members.get(member) ?? '';
-    if (/^\d{1,15}$/.test(value)) return Number(value);
+    const value = integerOf(members.get(member));
+    if (value !== undefined) return value;
     throw new RestoreError(`events: ${member} of "${name}" is not a whole number`);
   }) as [number, number, number];
   rejectUnknown(members, ['count', 'first_seen', 'last_seen']);
@@ -253,10 +255,10 @@ function summaryOf([name, text]: readonly [string, string]): [string, EventSumma
 
 /** Returns the time of an event: `ts`, local time, and `ts_utc`, which resolves ambiguous hours, must agree. */
 function epochSeconds(record: Members, zone: TimeZone): number {
-  const ts = record.get('ts') ?? '';
-  const local = localSeconds(ts);
+  const ts = integerOf(record.get('ts'));
+  const local = localSeconds(String(ts));
   if (local === undefined)
-    throw new RestoreError(`ts: ${ts === '' ? 'missing' : `${ts} is not a time, yyyyMMddHHmmSS`}`);
+    throw new RestoreError(`ts: ${record.get('ts') ?? 'missing'} is not a time, yyyyMMddHHmmSS`);
   const utc = Date.parse(stringOf(record.get('ts_utc')) ?? '') / 1000;
   const seconds = Number.isNaN(utc) ? zone.toEpoch(local) : utc;
   if (seconds + zone.offsetAt(seconds) === local) return seconds;

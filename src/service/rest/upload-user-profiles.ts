@@ -1,6 +1,13 @@
 import { dayToUtc, type Day } from '../../contract/dates.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { parseMembers, stringOf, isObject, joinMembers, type Members } from '../raw-json.js';
+import {
+  integerOf,
+  parseMembers,
+  stringOf,
+  isObject,
+  joinMembers,
+  type Members,
+} from '../raw-json.js';
 import { updateProfile, type ProfileKey, type Profile } from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
 import { addressOf, addressTypeOf, setBlocked } from '../store/addresses.js';
@@ -124,21 +131,21 @@ export function parseUploadRecord(text: string): UploadRecord {
   const type = stringOf(record.get('type'));
   if (type !== 'profile' && type !== 'event') throw faults.type;
   const keys = keysOf(record);
-  const ts = record.get('ts');
+  const ts = integerOf(record.get('ts'));
   // More than 11 digits are milliseconds; 0 is invalid, too (service-facts, Answers).
-  if (ts !== undefined && !/^[1-9]\d{0,10}$/.test(ts)) throw faults.timestamp;
-  const seconds = ts === undefined ? undefined : Number(ts);
+  const isTimestamp = ts !== undefined && ts > 0 && ts < 1e11;
+  if (record.has('ts') && !isTimestamp) throw faults.timestamp;
   if (type === 'profile') {
     const profileData = record.get('profileData');
     if (!isObject(profileData)) throw faults.profileData;
     const data = parseMembers(profileData);
     checkProfile(data);
-    return { type, keys, data, ts: seconds };
+    return { type, keys, data, ts };
   }
   const name = stringOf(record.get('evtName')) ?? '';
   const props = record.get('evtData') ?? '{}';
   checkEvent(name, props);
-  return { type, keys, name, ts: seconds, props };
+  return { type, keys, name, ts, props };
 }
 
 /** Counts characters, not UTF-16 code units. */
