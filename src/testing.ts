@@ -26,7 +26,10 @@ export type {
 
 /** Options of the test service. All are optional. Times are in milliseconds. */
 export interface TestServiceOptions {
-  /** Upload or export records, or paths of NDJSON or JSON files of them (may be gzipped). */
+  /**
+   * Records, or paths of NDJSON or JSON files of them (may be gzipped): upload records, or profiles and events as
+   * exports and look-ups return them, which are restored field by field.
+   */
   readonly seed?: readonly (string | object)[];
   /** Keep all data in memory (default). False uses a temporary folder, for millions of users. */
   readonly memory?: boolean;

@@ -99,31 +99,7 @@ declare class EngagectlError extends Error {
 type OutputFormat = 'ndjson' | 'csv' | 'json';
 
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
-declare const inputFormats: {
-  readonly csv: {
-    readonly extensions: readonly ['csv'];
-    readonly label: 'CSV';
-    readonly delimiter: ',';
-  };
-  readonly tsv: {
-    readonly extensions: readonly ['tsv'];
-    readonly label: 'TSV';
-    readonly delimiter: '\t';
-  };
-  readonly ndjson: {
-    readonly extensions: readonly ['ndjson', 'jsonl'];
-    readonly label: 'NDJSON';
-  };
-  readonly json: {
-    readonly extensions: readonly ['json'];
-    readonly label: 'JSON';
-  };
-  readonly list: {
-    readonly extensions: readonly [];
-    readonly delimiter: '';
-  };
-};
-type InputFormat = keyof typeof inputFormats;
+type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 
 /** How an input is read. */
 interface ReadingOptions {

@@ -18,6 +18,12 @@ export function stringOf(text: string | undefined): string | undefined {
   return isString(text) ? unescaped(text.slice(1, -1)) : undefined;
 }
 
+/** Decodes a JSON number of any spelling (`10`, `1e1`, `10.0`); undefined if it is not a safe integer. */
+export function integerOf(text: string | undefined): number | undefined {
+  const value = isNumber(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
 /** Decodes the characters between the quotes of a JSON string. */
 const unescaped = (inside: string): string =>
   inside.includes('\\') ? String(JSON.parse(`"${inside}"`)) : inside;

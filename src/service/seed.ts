@@ -1,21 +1,11 @@
 import { compressions, parseFileName } from '../contract/file-formats.js';
 import { createReadStream } from 'node:fs';
-import {
-  parseElements,
-  isArray,
-  isObject,
-  joinMembers,
-  parseMembers,
-  objectText,
-  stringOf,
-  type Members,
-} from './raw-json.js';
+import { yieldToEventLoop } from './mutex.js';
+import { parseElements } from './raw-json.js';
 import { wellFormed } from './rest/read-request.js';
-import { parseUploadRecord, saveUpload } from './rest/upload-user-profiles.js';
-import { recordErrorOf } from './rest/write-records.js';
-import { dayOf, dayToUtc } from '../contract/dates.js';
+import { RecordError } from './rest/record-validation.js';
+import { RestoreError, restoreRecord } from './restore-record.js';
 import type { Seed, ServiceContext } from './service.js';
-import type { TimeZone } from '../time-zone.js';
 
 /** Thrown for a seed that cannot be loaded. */
 export class SeedError extends Error {
@@ -37,7 +27,8 @@ interface SeedRecord extends Pick<SeedError, 'file' | 'line'> {
   readonly text: string;
 }
 
-const batchRecords = 1000;
+/** Records of a transaction, which blocks the event loop. */
+const batchRecords = 250;
 
 /** Loads the seed into a store without users; otherwise returns false. On a SeedError the store stays empty. */
 export async function loadSeed(service: Omit<ServiceContext, 'loadSeed'>): Promise<boolean> {
@@ -47,7 +38,10 @@ export async function loadSeed(service: Omit<ServiceContext, 'loadSeed'>): Promi
     let batch: SeedRecord[] = [];
     for await (const record of recordsOf(options.seed)) {
       batch.push(record);
-      if (batch.length === batchRecords) batch = storeBatch(batch, service);
+      if (batch.length < batchRecords) continue;
+      storeBatch(batch, service);
+      batch = [];
+      await yieldToEventLoop();
     }
     storeBatch(batch, service);
     return true;
@@ -57,17 +51,19 @@ export async function loadSeed(service: Omit<ServiceContext, 'loadSeed'>): Promi
   }
 }
 
-/** Stores the records in one transaction. Returns an empty batch. */
-function storeBatch(batch: readonly SeedRecord[], service: Omit<ServiceContext, 'loadSeed'>): [] {
-  const { store, zone } = service;
-  store.transaction(() => {
+/** Stores the records in one transaction. */
+function storeBatch(batch: readonly SeedRecord[], service: Omit<ServiceContext, 'loadSeed'>): void {
+  service.store.transaction(() => {
     for (const seed of batch) {
-      const text = toUploadRecord(jsonOf(seed), zone);
-      const fault = recordErrorOf(() => saveUpload(service, parseUploadRecord(text)));
-      if (fault) throw new SeedError(fault.message, seed);
+      const text = jsonOf(seed);
+      try {
+        restoreRecord(service, text);
+      } catch (error) {
+        if (!(error instanceof RecordError || error instanceof RestoreError)) throw error;
+        throw new SeedError(error.message, seed);
+      }
     }
   });
-  return [];
 }
 
 function jsonOf(seed: SeedRecord): string {
@@ -118,60 +114,4 @@ async function* linesIn(file: string): AsyncGenerator<string> {
     throw new SeedError('the file cannot be read', { file, line }, error);
   }
   yield rest;
-}
-
-/** Converts a profile or event as the reads return it to an upload record; returns upload records unchanged. */
-function toUploadRecord(text: string, zone: TimeZone): string {
-  const record = isObject(text) ? parseMembers(text) : undefined;
-  if (!record || record.has('type')) return text;
-  if (record.has('event_props')) return objectText(eventMembers(record, zone));
-  if (record.has('profileData') || record.has('all_identities'))
-    return objectText(profileMembers(record));
-  return text;
-}
-
-function profileMembers(profile: Members): [string, string][] {
-  const data = new Map(parseMembers(profile.get('profileData') ?? '{}'));
-  for (const [from, to] of [
-    ['email', 'Email'],
-    ['name', 'Name'],
-    ['phone', 'Phone'],
-  ] as const) {
-    const value = profile.get(from);
-    if (value !== undefined && !data.has(to)) data.set(to, value);
-  }
-  const fields = `{${joinMembers(data)}}`;
-  return [['type', '"profile"'], ...keyMembers(profile), ['profileData', fields]];
-}
-
-function eventMembers(event: Members, zone: TimeZone): [string, string][] {
-  const user = event.get('profile');
-  const ts = localSeconds(event.get('ts') ?? '', zone);
-  return [
-    ['type', '"event"'],
-    ...keyMembers(isObject(user) ? parseMembers(user) : new Map()),
-    ['evtName', event.get('event_name') ?? '""'],
-    ['evtData', event.get('event_props') ?? '{}'],
-    ...(ts === undefined ? [] : [['ts', String(ts)] as [string, string]]),
-  ];
-}
-
-/** Returns the identity, or the first objectId of a user without one. */
-function keyMembers(user: Members): [string, string][] {
-  const identity = user.get('identity');
-  if (identity !== undefined) return [['identity', identity]];
-  const devices = user.get('platformInfo');
-  const [device = '{}'] = isArray(devices) ? parseElements(devices) : [];
-  const objectId = user.get('objectId') ?? parseMembers(device).get('objectId');
-  return stringOf(objectId) === undefined ? [] : [['objectId', objectId ?? '']];
-}
-
-/** Converts a local time (yyyyMMddHHmmSS) to epoch seconds; undefined if it is not one. */
-function localSeconds(text: string, zone: TimeZone): number | undefined {
-  const [, year, month, day, hour, minute, second] =
-    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(text)?.map(Number) ?? [];
-  const date = dayOf(year ?? 0, month ?? 0, day ?? 0);
-  if (date === undefined) return undefined;
-  const time = (hour ?? 0) * 3600 + (minute ?? 0) * 60 + (second ?? 0);
-  return zone.toEpoch(dayToUtc(date) / 1000 + time);
 }

@@ -11,7 +11,8 @@ import type { Variants } from './variants.js';
 
 /**
  * Records, or paths of files with records: NDJSON or a JSON array, plain or `.gz`. A record is an upload record
- * (endpoint 1), or a profile or event as the reads return it; an event needs its `event_name` in addition.
+ * (endpoint 1), or a profile or event as the reads return it, which is restored field by field. An event needs its
+ * `event_name` in addition.
  */
 export type Seed = readonly (string | object)[];
 

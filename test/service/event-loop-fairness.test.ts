@@ -102,7 +102,7 @@ it.each([
   store.run('UPDATE events SET profile = profile * 30000', []);
   store.run('UPDATE profiles SET id = id * 30000', []);
   store.run(
-    `INSERT INTO events WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000)
+    `INSERT INTO events (event, ts, id, profile, props) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000)
      SELECT 1, ${noon - 86_400} + i % 40000, i + 3, ${profileOf}, '{}' FROM n`,
     [],
   );

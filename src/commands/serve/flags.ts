@@ -12,7 +12,7 @@ const placeOptions = [
   ['--memory', 'keep data in memory only', { conflicts: 'data' }],
   [
     '--seed <file...>',
-    'initial records of an empty store: NDJSON or JSON, also .gz',
+    'initial records of an empty store: upload records or exports, NDJSON or JSON, also .gz',
     { parse: nonEmpty, repeatable: true },
   ],
   ['--log', 'log each request on stderr, like -v'],

@@ -164,7 +164,7 @@ export const countEventsByDay: ControlHandler = async ({ query }, { store }) => 
 };
 
 async function countInto(days: Map<number, number>, store: Database, event: number): Promise<void> {
-  const after = 'FROM events WHERE event = ? AND (ts, id) > (?, ?) ORDER BY ts, id';
+  const after = 'FROM events WHERE event = ? AND (ts, id) > (?, ?) AND id > 0 ORDER BY ts, id';
   for (let from: Position | undefined = { ts: -1, id: 0 }; from !== undefined;) {
     const place: number[] = [event, from.ts, from.id];
     const found = store.all<{ day: number; count: number }>(

@@ -3,7 +3,7 @@ import { decodePercent } from '../router.js';
 import { unexportableEvents } from '../../contract/error-codes.js';
 import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
-import { isObject, parseMembers, stringOf } from '../raw-json.js';
+import { integerOf, isObject, parseMembers, stringOf } from '../raw-json.js';
 import {
   malformed,
   requestError,
@@ -131,8 +131,8 @@ function rejectUnknownFilter(key: string): void {
   if (!['event_name', 'from', 'to'].includes(key)) throw notSupported(`"${key}" in the body`);
 }
 
-function dayOfText(text = ''): Day | undefined {
-  const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})$/.exec(text) ?? [];
+function dayOfText(text: string | undefined): Day | undefined {
+  const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})$/.exec(String(integerOf(text))) ?? [];
   return dayOf(Number(year), Number(month), Number(day));
 }
 

@@ -7,6 +7,7 @@ import {
   parseMembers,
   exceedsBytes,
   scalarExceedsBytes,
+  integerOf,
   isNumber,
   isString,
   stringOf,
@@ -47,10 +48,14 @@ const eventFaults = {
 
 const reserved = new Set<string>(reservedEventNames);
 
+/** Throws RecordError for the name of an event that uploads must not use. */
+export function checkNotReserved(name: string): void {
+  if (reserved.has(name)) throw eventFaults.reservedName;
+}
+
 /** Validates an event; `props` is evtData as JSON text. Throws RecordError. */
 export function checkEvent(name: string, props: string): void {
   if (name === '') throw eventFaults.noName;
-  if (reserved.has(name)) throw eventFaults.reservedName;
   if (!name.isWellFormed()) throw eventFaults.nameText;
   if (!isObject(props)) throw eventFaults.structure;
   const members = parseMembers(props);
@@ -86,18 +91,14 @@ const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ['$remove', { accepts: isStrings, apply: removeStrings }],
   ['$incr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, 1) }],
   ['$decr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, -1) }],
-  ['$delete', { accepts: (operand) => operand === '1', apply: () => undefined }],
+  ['$delete', { accepts: (operand) => integerOf(operand) === 1, apply: () => undefined }],
 ]);
 
 /** Whether the value is an object with a key that begins with `$`. */
-export const isOperator = (value: string): boolean => isObject(value) && /^\{\s*"\$/.test(value);
-
-const isDeletion = (value: string): boolean => /^\{\s*"\$delete"/.test(value);
-
-function isValidOperator(value: string): boolean {
-  const [[name, operand] = ['', '']] = parseMembers(value);
-  return parseMembers(value).size === 1 && operators.get(name)?.accepts(operand) === true;
-}
+const isOperator = (value: string): boolean =>
+  isObject(value) &&
+  /"(?:\$|\\)/.test(value) &&
+  [...parseMembers(value).keys()].some((key) => key.startsWith('$'));
 
 /** Returns the new JSON text of a field; undefined deletes it. `value`: plain, or a valid operator. */
 export function applyOperator(current: string | undefined, value: string): string | undefined {
@@ -111,13 +112,17 @@ function addStrings(current: string | undefined, operand: string): string {
 }
 
 function removeStrings(current: string | undefined, operand: string): string {
-  const removed = new Set(parseElements(operand));
-  return multiValue(stringsOf(current).filter((text) => !removed.has(text)));
+  const removed = new Set(parseElements(operand).map(stringOf));
+  return multiValue(stringsOf(current).filter((text) => !removed.has(stringOf(text))));
 }
 
 /** Returns the distinct strings, at most the last 100. */
-const multiValue = (strings: readonly string[]): string =>
-  `[${[...new Set(strings)].slice(-limits.multiValueStrings).join(',')}]`;
+function multiValue(strings: readonly string[]): string {
+  // The first position and the first spelling of a string are kept.
+  const distinct = new Map<string | undefined, string>();
+  for (const text of strings) if (!distinct.has(stringOf(text))) distinct.set(stringOf(text), text);
+  return `[${[...distinct.values()].slice(-limits.multiValueStrings).join(',')}]`;
+}
 
 /** Returns the strings of a multi-value. A single string counts as a multi-value of one. */
 function stringsOf(current: string | undefined): string[] {
@@ -212,14 +217,15 @@ function checkMember(key: string, value: string): void {
 
 /** Rejects operators on default fields, because none of them is a list or a counter. */
 function checkOperator(key: string, value: string): void {
-  if (!isValidOperator(value)) throw profileFaults.operator;
-  if (defaultFields.has(key) && !isDeletion(value)) throw profileFaults.operatorOnDefault;
+  const [[name, operand] = ['', ''], ...others] = parseMembers(value);
+  if (others.length > 0 || !operators.get(name)?.accepts(operand)) throw profileFaults.operator;
+  if (defaultFields.has(key) && name !== '$delete') throw profileFaults.operatorOnDefault;
 }
 
 /** Accepts null, which unsets a field, and numbers as text, as a CSV without types has them. */
 function checkField(rule: Rule | undefined, value: string): void {
   if (!rule || value === 'null') return;
   const [isValid, code, what] = rule;
-  const text = isNumber(value) ? value : stringOf(value);
+  const text = isNumber(value) ? String(integerOf(value)) : stringOf(value);
   if (text === undefined || !isValid(text)) throw profileFault(code, what);
 }

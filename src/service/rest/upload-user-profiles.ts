@@ -1,6 +1,13 @@
 import { dayToUtc, type Day } from '../../contract/dates.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { parseMembers, stringOf, isObject, joinMembers, type Members } from '../raw-json.js';
+import {
+  integerOf,
+  parseMembers,
+  stringOf,
+  isObject,
+  joinMembers,
+  type Members,
+} from '../raw-json.js';
 import { updateProfile, type ProfileKey, type Profile } from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
 import { addressOf, addressTypeOf, setBlocked } from '../store/addresses.js';
@@ -9,6 +16,7 @@ import { writeRecords } from './write-records.js';
 import { recordCodes } from '../../contract/error-codes.js';
 import {
   checkEvent,
+  checkNotReserved,
   checkProfile,
   RecordError,
   applyOperator,
@@ -23,14 +31,14 @@ import type { Endpoint } from './rest-route.js';
 export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerUpload,
-    check: parseUploadRecord,
+    check: parseUpload,
     save: (_: Database, record: UploadRecord) => saveUpload(service, record),
     isDryRun: isDryRun(query),
   };
   return writeRecords(body, write, service);
 };
 
-type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
+export type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
 
 /** Stores a validated record, or throws RecordError and stores nothing. */
 export function saveUpload(service: Stores, record: UploadRecord): void {
@@ -77,7 +85,7 @@ function unsubscribeChannel(store: Database, props: string): void {
 }
 
 /** A validated record of endpoint 1. */
-type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
+export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
   | {
       readonly type: 'profile';
       /** Epoch seconds; undefined: the time of upload. */
@@ -110,27 +118,34 @@ const faults = {
 };
 
 /** Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first fault. */
+function parseUpload(text: string): UploadRecord {
+  const record = parseUploadRecord(text);
+  if (record.type === 'event') checkNotReserved(record.name);
+  return record;
+}
+
+/** Like `parseUpload`, but accepts the standard events that only the service may raise. */
 export function parseUploadRecord(text: string): UploadRecord {
   if (!isObject(text)) throw faults.type;
   const record = parseMembers(text);
   const type = stringOf(record.get('type'));
   if (type !== 'profile' && type !== 'event') throw faults.type;
   const keys = keysOf(record);
-  const ts = record.get('ts');
+  const ts = integerOf(record.get('ts'));
   // More than 11 digits are milliseconds; 0 is invalid, too (service-facts, Answers).
-  if (ts !== undefined && !/^[1-9]\d{0,10}$/.test(ts)) throw faults.timestamp;
-  const seconds = ts === undefined ? undefined : Number(ts);
+  const isTimestamp = ts !== undefined && ts > 0 && ts < 1e11;
+  if (record.has('ts') && !isTimestamp) throw faults.timestamp;
   if (type === 'profile') {
     const profileData = record.get('profileData');
     if (!isObject(profileData)) throw faults.profileData;
     const data = parseMembers(profileData);
     checkProfile(data);
-    return { type, keys, data, ts: seconds };
+    return { type, keys, data, ts };
   }
   const name = stringOf(record.get('evtName')) ?? '';
   const props = record.get('evtData') ?? '{}';
   checkEvent(name, props);
-  return { type, keys, name, ts: seconds, props };
+  return { type, keys, name, ts, props };
 }
 
 /** Counts characters, not UTF-16 code units. */
@@ -180,8 +195,8 @@ function applyProfileData(profile: Profile, upload: Members, gapsOnly = false): 
   const email = stringOf(taken(fields, 'Email')) ?? null;
   const phone = stringOf(taken(fields, 'Phone')) ?? null;
   const name = taken(fields, 'Name') ?? 'null';
-  if (phone !== null) subscribeUnlessSet(fields, ['sms', 'whatsapp']);
-  if (email !== null) subscribeUnlessSet(fields, ['email']);
+  if (phone !== null) setAddress(fields, ['sms', 'whatsapp']);
+  if (email !== null) setAddress(fields, ['email']);
   const data = joinMembers(fields);
   return { ...profile, email, phone, name: name === 'null' ? null : name, data };
 }
@@ -221,10 +236,14 @@ function setFlag(fields: Members, key: string, value: string): void {
   else if (value === 'true' || value === 'false') fields.set(flag, value);
 }
 
-/** Subscribes a user with an address at the user level unless the flag was uploaded. */
-function subscribeUnlessSet(fields: Members, names: readonly (keyof typeof channels)[]): void {
+/**
+ * Subscribes a user with an address at the user level unless the flag was uploaded. Drops address-level flags that
+ * a seed gave the user without an address: those of the address count.
+ */
+function setAddress(fields: Members, names: readonly (keyof typeof channels)[]): void {
   for (const name of names) {
-    const [flag] = channels[name].user;
-    if (!fields.has(flag)) fields.set(flag, 'true');
+    const { user, address } = channels[name];
+    if (!fields.has(user[0])) fields.set(user[0], 'true');
+    fields.delete(address[0]);
   }
 }

@@ -22,20 +22,65 @@ interface PerformedEvent {
 
 /** Stores an event and updates the summary of the profile. An event uploaded twice counts twice. */
 export function addEvent(store: Database, { name, profile, ts, props }: PerformedEvent): void {
-  const event = store.get<KnownEvent>(
+  const event = countEvent(store, name);
+  const values = [event.id, ts, event.newest, profile, props];
+  store.run('INSERT INTO events (event, ts, id, profile, props) VALUES (?, ?, ?, ?, ?)', values);
+  store.run(insertSummary, [profile, event.id, ts, ts]);
+}
+
+/** Stores an event of a seed with its device and session. Leaves the summary of the profile alone if the seed has it. */
+export function restoreEvent(
+  store: Database,
+  event: PerformedEvent & { readonly device: string; readonly session: string | undefined },
+): void {
+  const { name, profile, ts, props, device, session } = event;
+  const { id, newest } = countEvent(store, name);
+  store.run('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)', [
+    ...[id, ts, newest, profile, props, device],
+    session ?? null,
+  ]);
+  store.run(`${insertSummary} WHERE given = 0`, [profile, id, ts, ts]);
+}
+
+/** A value of `events` of a profile (specification, Event summary). Times in epoch seconds. */
+export interface EventSummary {
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * Stores the summary of a seed, and marks that the user performed the event at its first and last time, so that
+ * exports of profiles find the user without the events.
+ */
+export function restoreSummary(
+  store: Database,
+  profile: number,
+  name: string,
+  { count, first, last }: EventSummary,
+): void {
+  store.run('INSERT OR IGNORE INTO event_names (name, newest) VALUES (?, 0)', [name]);
+  const { id = 0 } = findEvent(store, name) ?? {};
+  const values = [profile, id, count, first, last];
+  store.run('INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?, 1)', values);
+  for (const ts of [first, last])
+    store.run("INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, '{}', NULL, NULL)", [
+      ...[id, ts, -profile],
+      profile,
+    ]);
+}
+
+const countEvent = (store: Database, name: string): KnownEvent =>
+  store.get(
     `INSERT INTO event_names (name, newest) VALUES (?, 1)
      ON CONFLICT DO UPDATE SET newest = newest + 1 RETURNING id, newest`,
     [name],
   ) as KnownEvent;
-  const values = [event.id, ts, event.newest, profile, props];
-  store.run('INSERT INTO events (event, ts, id, profile, props) VALUES (?, ?, ?, ?, ?)', values);
-  const summary = `INSERT INTO summaries (profile, event, count, first_seen, last_seen)
-    VALUES (?, ?, 1, ?, ?) ${addSummary}`;
-  store.run(summary, [profile, event.id, ts, ts]);
-}
 
 const addSummary = `ON CONFLICT DO UPDATE SET count = count + excluded.count,
   first_seen = min(first_seen, excluded.first_seen), last_seen = max(last_seen, excluded.last_seen)`;
+const insertSummary = `INSERT INTO summaries (profile, event, count, first_seen, last_seen)
+  VALUES (?, ?, 1, ?, ?) ${addSummary}`;
 
 /** Moves all events of a profile to another and merges their summaries. */
 export function moveEvents(store: Database, from: number, to: number): void {
@@ -97,7 +142,7 @@ function eventsOf(
   const sql = `SELECT e.ts, e.event, e.id, e.props, json_quote(n.name) AS name,
       p.identities -> 0 AS identity, p.object_ids -> 0 AS object_id
     FROM events e ${index} JOIN event_names n ON n.id = e.event JOIN profiles p ON p.id = e.profile
-    WHERE e.event = ?1 AND (e.ts, e.id) < (?2, ?3) ${ofUser} ORDER BY e.ts DESC, e.id DESC LIMIT ?4`;
+    WHERE e.event = ?1 AND (e.ts, e.id) < (?2, ?3) AND e.id > 0 ${ofUser} ORDER BY e.ts DESC, e.id DESC LIMIT ?4`;
   const values = [event, after?.ts ?? Number.MAX_SAFE_INTEGER, idBefore(event, after), limit];
   return store.all(sql, profile === undefined ? values : [...values, profile]);
 }

@@ -147,7 +147,7 @@ function eventPage(service: ServiceContext, opened: Export, from: Position): Sto
 }
 
 const events = `FROM events
-  WHERE event = ? AND (ts, id) > (?, ?) AND ts < ? AND id <= ? ORDER BY ts, id`;
+  WHERE event = ? AND (ts, id) > (?, ?) AND ts < ? AND id <= ? AND id > 0 ORDER BY ts, id`;
 /** CROSS JOIN preserves the order of the events. */
 const rowsAfter = `(SELECT * ${events} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
 

@@ -1,5 +1,5 @@
 import { rowsByIndexRun } from './schema.js';
-import { joinMembers, parseMembers, type Members } from '../raw-json.js';
+import { joinMembers, parseElements, parseMembers, type Members } from '../raw-json.js';
 import { moveEvents } from './events.js';
 import type { Database } from './database.js';
 
@@ -22,6 +22,8 @@ export interface Profile {
   readonly data: string;
   /** Epoch seconds of the newest upload; 0 before the first. */
   readonly ts: number;
+  readonly platforms: string | null;
+  readonly public_id: number | null;
 }
 export type StoredProfile = Profile & { readonly id: number };
 
@@ -35,6 +37,8 @@ export const blankProfile: Profile = {
   phone: null,
   data: '',
   ts: 0,
+  platforms: null,
+  public_id: null,
 };
 
 /** Column with the keys of each kind. */
@@ -110,7 +114,8 @@ export const moveKey = (store: Database, key: ProfileKey, profile: number): void
 /** Inserts or updates a profile; `before` is its stored state. */
 export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
   const { identities, object_ids, social_ids, name, phone, data, ts, email } = profile;
-  const values = [identities, object_ids, social_ids, name, phone, data, ts];
+  const { platforms, public_id } = profile;
+  const values = [identities, object_ids, social_ids, name, phone, data, ts, platforms, public_id];
   if (profile.id === null) return { ...profile, id: store.insert(insertion, [...values, email]) };
   const { id } = profile;
   store.run(update, [...values, id]);
@@ -119,9 +124,9 @@ export function saveProfile(store: Database, profile: Profile, before: Profile):
   return { ...profile, id };
 }
 
-const columns = 'identities, object_ids, social_ids, name, phone, data, ts';
-const insertion = `INSERT INTO profiles (${columns}, email) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
-const update = `UPDATE profiles SET (${columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?`;
+const columns = 'identities, object_ids, social_ids, name, phone, data, ts, platforms, public_id';
+const insertion = `INSERT INTO profiles (${columns}, email) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const update = `UPDATE profiles SET (${columns}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`;
 
 /**
  * Applies `change` to the profile of the keys and stores the result; if `change` throws, nothing is stored.
@@ -157,8 +162,15 @@ const filledBy = (survivor: Profile, other: Profile): Profile => ({
   name: survivor.name ?? other.name,
   phone: survivor.phone ?? other.phone,
   ts: Math.max(survivor.ts, other.ts),
+  platforms: joinArrays(survivor.platforms, other.platforms),
+  public_id: survivor.public_id ?? other.public_id,
   data: joinMembers(new Map([...dataOf(other), ...dataOf(survivor)])),
 });
+
+const joinArrays = (one: string | null, other: string | null): string | null =>
+  one === null || other === null
+    ? (one ?? other)
+    : `[${[...parseElements(one), ...parseElements(other)].join(',')}]`;
 
 /** Moves keys, events and summaries to the survivor and deletes the other profile. */
 function mergeInto(store: Database, other: StoredProfile, survivor: number): void {

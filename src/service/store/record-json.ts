@@ -1,7 +1,7 @@
 import { channels } from '../../contract/record-fields.js';
 import { createHash } from 'node:crypto';
 import { utcToDay } from '../../contract/dates.js';
-import { joinMembers, parseMembers } from '../raw-json.js';
+import { joinMembers, parseElements, parseMembers, stringOf } from '../raw-json.js';
 import type { ServiceContext } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { TimeZone } from '../../time-zone.js';
@@ -41,12 +41,12 @@ export const profileRecordSql = (parts: ProfileParts, style: Variants['keyStyle'
 
 /** SQL of the event record of endpoint 7; its profile has the current values. */
 export const eventRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
-  `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timePlaceholder},"event_props":%s,"session_props":${sessionProps}}',
-    ${firstDevice(parts)}, ${email}, ${profileData(parts, style)}, ${identity}, p.id,
-    ${summaries(parts)}, e.ts, e.props)`;
+  `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timePlaceholder},"event_props":%s,"session_props":%s}',
+    ${eventDevice(parts)}, ${email}, ${profileData(parts, style)}, ${identity},
+    coalesce(p.public_id, p.id), ${summaries(parts)}, e.ts, e.props, coalesce(e.session, '${unsetSession}'))`;
 
 /** Uploads have no session, so its source is unset (specification, Event record). */
-const sessionProps = '{"session_source":"Unavailable"}';
+const unsetSession = '{"session_source":"Unavailable"}';
 
 /** Missing for users who never logged in; the first identity of a merged profile. */
 const identity = `'"identity":' || (p.identities -> 0) || ','`;
@@ -60,8 +60,12 @@ const device = ({ app }: ProfileParts, objectId: string): string =>
   placeholder(app ? 'a' : 'd', objectId);
 const firstDevice = (parts: ProfileParts): string =>
   `${device(parts, '(p.object_ids ->> 0)')} || ','`;
+const eventDevice = (parts: ProfileParts): string =>
+  `iif(e.device IS NULL, ${firstDevice(parts)}, ${placeholder(parts.app ? 'E' : 'e', 'e.device')})`;
 const allDevices = (parts: ProfileParts): string =>
-  `(SELECT group_concat('{' || ${device(parts, 'o.value')} || '}') FROM json_each(p.object_ids) o)`;
+  `iif(p.platforms IS NULL,
+    (SELECT group_concat('{' || ${device(parts, 'o.value')} || '}') FROM json_each(p.object_ids) o),
+    ${placeholder(parts.app ? 'P' : 'p', `'[' || p.object_ids || ',' || p.platforms || ']'`)})`;
 
 /** SQL of an address-level flag; true means blocked. */
 const flag = (name: string, type: string, column: 'email' | 'phone'): string =>
@@ -98,6 +102,12 @@ const fillers = {
   /** objectId → members of the device; `a` includes the app fields (endpoints 3 and 6). */
   d: (objectId: string) => deviceMembers(objectId, false),
   a: (objectId: string) => deviceMembers(objectId, true),
+  /** Members of the device of an event → the same with a comma; `E` includes the app fields. */
+  e: (members: string) => memberPrefix(withoutAppFields(members)),
+  E: memberPrefix,
+  /** JSON array of objectIds and seeded platform entries → entries of platformInfo; `P` includes the app fields. */
+  p: (lists: string) => platformEntries(lists, false),
+  P: (lists: string) => platformEntries(lists, true),
   /** Members → members with folded keys. */
   k: foldKeys,
 } as const;
@@ -151,6 +161,27 @@ function deviceMembers(objectId: string, hasApp: boolean): string {
   const index = createHash('sha256').update(objectId).digest().readUInt32BE() % devices.length;
   const { platform, ...app } = devices[index] ?? devices[0];
   return JSON.stringify({ objectId, platform, ...(hasApp ? app : {}) }).slice(1, -1);
+}
+
+function memberPrefix(members: string): string {
+  return members === '' ? '' : `${members},`;
+}
+
+const appFields = new Set(['os_version', 'app_version', 'make', 'model']);
+
+const withoutAppFields = (members: string): string =>
+  joinMembers([...parseMembers(`{${members}}`)].filter(([key]) => !appFields.has(key)));
+
+/** Returns the seeded entries, then those of objectIds that the seed does not describe. */
+function platformEntries(lists: string, hasApp: boolean): string {
+  const [objectIds = '[]', platforms = '[]'] = parseElements(lists);
+  const seeded = parseElements(platforms);
+  const described = new Set(seeded.map((entry) => stringOf(parseMembers(entry).get('objectId'))));
+  const others = (JSON.parse(objectIds) as string[]).filter((id) => !described.has(id));
+  return [
+    ...seeded.map((entry) => (hasApp ? entry : `{${withoutAppFields(entry.slice(1, -1))}}`)),
+    ...others.map((id) => `{${deviceMembers(id, hasApp)}}`),
+  ].join(',');
 }
 
 function foldKeys(members: string): string {

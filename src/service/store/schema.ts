@@ -22,10 +22,12 @@ export const rowsByIndexRun = (
 export const tables = `
 -- identities, object_ids, social_ids: JSON arrays of strings. name: JSON text of any value.
 -- data: members of profileData, as JSON text without braces. ts: epoch seconds of the latest upload.
+-- platforms: JSON array of the platform entries of a seed; NULL: derived from object_ids. public_id: id of the user in
+-- event records of a seed; NULL: id.
 CREATE TABLE profiles (
   id INTEGER PRIMARY KEY, identities TEXT NOT NULL, object_ids TEXT NOT NULL,
   social_ids TEXT NOT NULL, email TEXT COLLATE NOCASE, name TEXT, phone TEXT, data TEXT NOT NULL,
-  ts INTEGER NOT NULL
+  ts INTEGER NOT NULL, platforms TEXT, public_id INTEGER
 );
 -- Sorted within each run of 4096 rows: new entries are on a few pages at the end, whereas an index of all
 -- rows would write a random page for each.
@@ -48,15 +50,18 @@ CREATE TABLE event_names (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, newest INTEGER NOT NULL
 );
 -- ts: epoch seconds. id: sequence number within the event name; exports rely on increasing ids.
--- props: JSON object.
+-- props: JSON object. device: members of the device, session: session_props of a seed; NULL: the user's first device, no
+-- session. Rows with a negative id are no events: they mark when a user performed one, known from a summary of a seed.
 CREATE TABLE events (
   event INTEGER NOT NULL, ts INTEGER NOT NULL, id INTEGER NOT NULL, profile INTEGER NOT NULL,
-  props TEXT NOT NULL, PRIMARY KEY (event, ts, id)
+  props TEXT NOT NULL, device TEXT, session TEXT, PRIMARY KEY (event, ts, id)
 ) WITHOUT ROWID;
 CREATE INDEX events_by_profile ON events (event, profile, ts);
+-- given: 1 for a summary of a seed, which events of the seed do not change.
 CREATE TABLE summaries (
   profile INTEGER NOT NULL, event INTEGER NOT NULL, count INTEGER NOT NULL,
-  first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, PRIMARY KEY (profile, event)
+  first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, given INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (profile, event)
 ) WITHOUT ROWID;
 -- Open exports, to which cursors refer. Times in milliseconds since 1970; start and stop in epoch seconds.
 CREATE TABLE exports (
@@ -94,4 +99,4 @@ export const dataTables = [
 ] as const;
 
 /** Version of the tables. Stores of other versions are not opened. */
-export const schemaVersion = 6;
+export const schemaVersion = 7;

@@ -1,0 +1,231 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { eventRecord, makeFolder, profileRecord, run, type Running } from './running.js';
+
+// A seed is state: what exports and look-ups returned is restored field by field.
+
+type Json = Record<string, unknown>;
+
+const query = '?batch_size=46&app=true';
+
+/** All pages of an export, with the name of the event, as `--with-event-name` adds it. */
+async function exported(service: Running, kind: 'events' | 'profiles', event: string) {
+  const cursor = await service.open(kind, event, 20200101, 20301231, query);
+  const pages = await service.pages(kind, cursor);
+  const records = pages.flatMap(({ records = [] }) => records as unknown as Json[]);
+  return kind === 'profiles' ? records : records.map((one) => ({ ...one, event_name: event }));
+}
+
+const eventNames = ['App Launched', 'Charged', 'Chat', 'UTM Visited'];
+
+async function everything(service: Running) {
+  const kinds = ['events', 'profiles'] as const;
+  const all: Record<string, Json[]> = {};
+  for (const kind of kinds)
+    for (const name of eventNames) all[`${kind} ${name}`] = await exported(service, kind, name);
+  return all;
+}
+
+const ann = {
+  identity: 'ann',
+  email: 'ann@example.test',
+  name: 'Ann',
+  phone: '+4712345678',
+  profileData: {
+    City: 'Oslo',
+    'MSG-sms': false,
+    'MSG-whatsapp': true,
+    'MSG-email': true,
+    'MSG-dndPhone': false,
+    'MSG-dndWhatsApp': true,
+    'MSG-dndEmail': true,
+  },
+  all_identities: ['ann', 'ann-2'],
+  events: { 'App Launched': { count: 41, first_seen: 1_700_000_000, last_seen: 1_760_000_000 } },
+  platformInfo: [
+    {
+      platform: 'Android',
+      objectId: 'device-1',
+      os_version: '15',
+      app_version: '9.1',
+      make: 'Acme',
+      model: 'One',
+      push_token: 'token-1',
+      phone: '+4712345678',
+      df: { lib: 12, list: [1.0, 'a'] },
+    },
+    { platform: 'Web', objectId: 'device-2' },
+    { platform: 'iOS', push_token: 'no id' },
+  ],
+};
+
+const launched = {
+  profile: {
+    objectId: 'device-2',
+    platform: 'Web',
+    email: ann.email,
+    profileData: ann.profileData,
+    identity: 'ann',
+    id: 7_000_000_000_001,
+  },
+  events: ann.events,
+  ts: 20231114231320,
+  event_props: { Build: 12345678, Nested: { is: ['kept'] } },
+  session_props: {
+    session_source: 'Others',
+    session_referrer: 'https://example.test/',
+    utm_source: 's',
+  },
+  event_name: 'App Launched',
+};
+
+describe('a seed of reads', () => {
+  it('restores every field of a profile, also where an upload could not set it', async () => {
+    const service = await run({ seed: [ann] });
+    expect(await service.profile('identity', 'ann-2')).toEqual(ann);
+    expect(await service.profile('objectId', 'device-2')).toEqual(ann);
+    expect(await exported(service, 'profiles', 'App Launched')).toEqual([ann]);
+    expect(await exported(service, 'events', 'App Launched')).toEqual([]);
+    const detail = await service.call('GET', '/_local/profiles/ann');
+    expect(detail).toMatchObject({ reachability: { email: { isReachable: false } } });
+  });
+
+  it('restores every field of an event, also of standard events', async () => {
+    const service = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
+    expect(await exported(service, 'events', 'App Launched')).toEqual([launched]);
+    expect(await exported(service, 'profiles', 'App Launched')).toEqual([ann]);
+    await service.upload(eventRecord('ann', 'Chat', 1_750_000_000));
+    expect((await service.profile('identity', 'ann'))?.events).toEqual({
+      ...ann.events,
+      Chat: { count: 1, first_seen: 1_750_000_000, last_seen: 1_750_000_000 },
+    });
+  });
+
+  it('returns the same again after export, seed and export', async () => {
+    const first = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
+    await first.upload(
+      profileRecord('bob', { Email: 'bob@example.test', Name: 'Bob', n: 1, list: ['a', 'b'] }),
+      { ...profileRecord('bob', { Phone: '+4787654321', MSG: 'no flag' }), objectId: 'device-3' },
+      { ...profileRecord('', { Anonymous: true }), identity: undefined, objectId: 'device-4' },
+      ...Array.from({ length: 60 }, (_, n) =>
+        eventRecord(`user ${n}`, 'Charged', 1_761_434_000 + 60 * n, { Amount: n + 0.5 }),
+      ),
+      eventRecord('bob', 'Chat', 1_761_440_000, { 'Text "1"': 'ø\u0000' }),
+      { type: 'event', objectId: 'device-4', evtName: 'Chat', ts: 1_761_440_000 },
+    );
+    await first.subscribe({ type: 'email', value: 'BOB@example.test', status: 'Unsubscribe' });
+    const before = await everything(first);
+    const folder = makeFolder();
+    const files = Object.entries(before).map(([name, records]) => {
+      const file = path.join(folder, `${name}.ndjson`);
+      writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+      return file;
+    });
+    for (const seed of [files, files.toReversed()]) {
+      const second = await run({ seed, timezone: 'Europe/Oslo' });
+      const after = await everything(second);
+      expect(Object.keys(after)).toEqual(Object.keys(before));
+      for (const [name, records] of Object.entries(before)) {
+        const sorted = (list: Json[] = []) =>
+          list.map((one) => JSON.stringify(sortedKeys(one))).sort();
+        expect(sorted(after[name])).toEqual(sorted(records));
+      }
+      const bob = await second.profile('email', 'bob@example.test');
+      expect(bob).toEqual(await first.profile('email', 'bob@example.test'));
+    }
+  });
+
+  it('restores them again after a reset, with uploads and merges in between', async () => {
+    const service = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
+    await service.upload({ ...profileRecord('bob', { City: 'Rome' }), objectId: 'device-1' });
+    await service.call('POST', '/1/demerge/profiles.json', { identities: ['ann'] });
+    expect(await service.profile('identity', 'bob')).not.toEqual(ann);
+    await service.call('POST', '/_local/reset');
+    expect(await service.profile('identity', 'ann')).toEqual(ann);
+  });
+});
+
+/** The order of members is not part of a value. */
+const sortedKeys = (value: unknown): unknown =>
+  value === null || typeof value !== 'object'
+    ? value
+    : Array.isArray(value)
+      ? value.map(sortedKeys)
+      : Object.fromEntries(
+          Object.entries(value)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([key, one]) => [key, sortedKeys(one)]),
+        );
+
+describe('a seed of upload records', () => {
+  it('may raise standard events and block addresses', async () => {
+    const seed = [
+      profileRecord('ann', { Email: 'a@example.test', 'MSG-dndEmail': true, 'MSG-email': true }),
+      profileRecord('bob', { Email: 'A@example.test' }),
+      eventRecord('ann', 'App Launched', 1_700_000_000),
+    ];
+    const service = await run({ seed });
+    for (const identity of ['ann', 'bob'])
+      expect((await service.profile('identity', identity))?.profileData).toMatchObject({
+        'MSG-dndEmail': true,
+      });
+    expect(await exported(service, 'events', 'App Launched')).toHaveLength(1);
+    expect((await service.upload(eventRecord('ann', 'App Launched', 1_700_000_000))).status).toBe(
+      'fail',
+    );
+  });
+
+  it('keeps the flag of an address that the user does not have until the user gets one', async () => {
+    const seed = [profileRecord('ann', { 'MSG-dndEmail': true })];
+    const service = await run({ seed });
+    expect((await service.profile('identity', 'ann'))?.profileData).toEqual({
+      'MSG-dndEmail': true,
+    });
+    await service.upload(profileRecord('ann', { Email: 'a@example.test' }));
+    expect((await service.profile('identity', 'ann'))?.profileData).toEqual({
+      'MSG-email': true,
+      'MSG-dndEmail': false,
+    });
+  });
+});
+
+describe('a seed that cannot be kept completely', () => {
+  it.each<[object, string]>([
+    [{ ...ann, reachability: {} }, 'reachability: unknown member, which cannot be kept'],
+    [{ ...ann, email: null }, 'email: is not a string'],
+    [{ ...ann, identity: '' }, 'identity: "" is not an identifier'],
+    [{ ...ann, all_identities: 'ann' }, 'all_identities: is not an array'],
+    [{ ...ann, profileData: [] }, 'profileData: is not an object'],
+    [{ ...ann, platformInfo: [1] }, 'platformInfo: an entry is not an object'],
+    [{ ...ann, events: { A: { count: 1 } } }, 'events: first_seen of "A" is not a whole number'],
+    [{ profileData: { City: 'Oslo' } }, 'identity: missing'],
+    [{ ...ann, profileData: { 'MSG-dndEmail': 'yes' } }, 'MSG-dndEmail: must be true or false'],
+    [{ ...launched, event_name: undefined }, 'event_name: missing'],
+    [{ ...launched, profile: undefined }, 'profile: missing'],
+    [{ ...launched, event_props: 1 }, 'event_props: is not an object'],
+    [{ ...launched, session_props: 1 }, 'session_props: is not an object'],
+    [{ ...launched, ts: 20230229000000 }, 'ts: 20230229000000 is not a time'],
+    [{ ...launched, ts: 20230326023000 }, 'ts: 20230326023000 does not exist in the time zone'],
+    [
+      { ...launched, ts_utc: '2023-11-14T23:13:20Z' },
+      'ts: 20231114231320 is not "2023-11-14T23:13:20Z" in the time zone Europe/Oslo',
+    ],
+    [{ ...launched, profile: { ...launched.profile, id: 'x' } }, 'id: "x" is not a whole number'],
+    [{ ...launched, weight: 1 }, 'weight: unknown member'],
+    [{ ...profileRecord('a'), evtName: 'x' }, 'evtName: unknown member'],
+    [profileRecord('a', { 'MSG-email': 'false' }), 'MSG-email: must be true or false'],
+  ])('is refused with the name of the member: %j', async (record, message) => {
+    const starting = run({ seed: [profileRecord('first'), record], timezone: 'Europe/Oslo' });
+    await expect(starting).rejects.toThrow(`seed:2: ${message}`);
+  });
+
+  it('resolves the ambiguous hour of a time zone by ts_utc', async () => {
+    const at = (ts_utc: string) => ({ ...launched, events: {}, ts: 20231029023000, ts_utc });
+    const seed = [at('2023-10-29T01:30:00Z'), at('2023-10-29T00:30:00Z')];
+    const service = await run({ seed, timezone: 'Europe/Oslo' });
+    expect((await service.profile('identity', 'ann'))?.events).toEqual({
+      'App Launched': { count: 2, first_seen: 1_698_539_400, last_seen: 1_698_543_000 },
+    });
+  });
+});
