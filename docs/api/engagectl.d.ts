@@ -254,7 +254,7 @@ interface ProfileExportOptions extends ExportOptions {
 }
 interface EventExportOptions extends ExportOptions {
   readonly event: string | readonly string[];
-  /** False uses one cursor for the whole range instead of one per day. */
+  /** False uses one cursor per event instead of one per request in flight. */
   readonly split?: boolean;
   /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;

@@ -38,7 +38,7 @@ const missingDaysOptions: OptionTable = [
 export const command: CommandSpec<EventFlags> = {
   summary: 'export the events of a date range',
   description:
-    'Exports the events between two days, both inclusive, ordered by event as given, then by day. ' +
+    'Exports the events between two days, both inclusive, ordered by event as given, then by time. ' +
     'NDJSON contains every record byte for byte as the service sent it.',
   examples: `
     # the last seven full days
@@ -59,7 +59,7 @@ export const command: CommandSpec<EventFlags> = {
     ],
     ...exportOptions(eventBatchSize, ['{day}', '{event}']),
     'Requests:',
-    ['--no-split', 'use one cursor for the whole range instead of one per day'],
+    ['--no-split', 'use one cursor per event instead of one per request in flight'],
     concurrencyOption(limits.othersInFlight),
     ...shardOptions,
     'Output:',
@@ -77,7 +77,7 @@ export const command: CommandSpec<EventFlags> = {
     await runExport(call, {
       name: 'export-events',
       concurrency: call.flags.concurrency,
-      parts: call.flags.event.length > 1 ? 'event days' : 'days',
+      parts: 'slices',
       job: exportEvents,
     });
   },

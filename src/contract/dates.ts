@@ -16,6 +16,27 @@ export function dayToUtc(day: Day): number {
   return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }
 
+/** A range of days, both inclusive. */
+export interface DayRange {
+  readonly from: Day;
+  readonly to: Day;
+}
+
+/** Returns the number of days from one day to a later one. */
+export const daysBetween = (from: Day, to: Day): number =>
+  (dayToUtc(to) - dayToUtc(from)) / dayMilliseconds;
+
+/** Splits a range into at most `parts` contiguous ranges of nearly equal length. */
+export function splitDays({ from, to }: DayRange, parts: number): DayRange[] {
+  const days = daysBetween(from, to) + 1;
+  const count = Math.min(parts, days);
+  const startOf = (part: number) => addDays(from, Math.floor((part * days) / count));
+  return Array.from({ length: count }, (_, part) => ({
+    from: startOf(part),
+    to: addDays(startOf(part + 1), -1),
+  }));
+}
+
 export function addDays(day: Day, days: number): Day {
   return utcToDay(dayToUtc(day) + days * dayMilliseconds);
 }

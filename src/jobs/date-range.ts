@@ -1,14 +1,19 @@
-import { addDays, dayOf, dayToUtc, formatDay, utcToDay, type Day } from '../contract/dates.js';
+import {
+  addDays,
+  dayOf,
+  daysBetween,
+  dayToUtc,
+  formatDay,
+  utcToDay,
+  type Day,
+  type DayRange as DateRange,
+} from '../contract/dates.js';
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
 import type { Wording } from './job-context.js';
 import type { TimeZone } from '../time-zone.js';
 
-/** A range of whole days, both inclusive. */
-export interface DateRange {
-  readonly from: Day;
-  readonly to: Day;
-}
+export type { DateRange };
 
 /**
  * Parses a range of days in the account's time zone: `YYYY-MM-DD`, `YYYYMMDD`, `today`,
@@ -37,9 +42,12 @@ export function parseDateRange(
 
 /** Lists the days of a range in order. */
 export function daysOf({ from, to }: DateRange): Day[] {
-  const count = (dayToUtc(to) - dayToUtc(from)) / 86_400_000 + 1;
-  return Array.from({ length: count }, (_, index) => addDays(from, index));
+  return Array.from({ length: daysBetween(from, to) + 1 }, (_, index) => addDays(from, index));
 }
+
+/** Lists the days of a range as ranges. */
+export const dayRanges = (range: DateRange): DateRange[] =>
+  daysOf(range).map((day) => ({ from: day, to: day }));
 
 /** Resolves a keyword to days. Weeks begin on Monday, and `this-month` ends yesterday. */
 function spanOf(word: string, today: Day): DateRange | undefined {

@@ -48,7 +48,8 @@ export function retryStatusOf(
 
 /** Receives the messages of a running job. */
 export interface Reporter {
-  note(text: string): void;
+  /** `about` holds the details as an object. */
+  note(text: string, about?: object): void;
   /** `personal`: identities and addresses in the text, longest first, for masking. */
   warn(text: string, about?: object, personal?: readonly string[]): void;
   /** One line about a request or a retry. `about` holds the details as an object. */

@@ -42,7 +42,7 @@ export function messagePrinter(
     stderr.write(`${line}\n`);
   };
   return {
-    note: (text) => tell('note', text),
+    note: (text, about) => tell('note', text, about),
     warn: (text, about, personal) => tell('warning', text, about, personal),
     verbose: (text, about) => {
       if (verbose || log) tell('verbose', text, about);

@@ -27,6 +27,8 @@ export interface WorldOptions {
   readonly uid?: number;
   /** Wall clock, milliseconds since 1970. The machine's by default. */
   readonly now?: () => number;
+  /** Monotonic clock in milliseconds. The machine's by default. */
+  readonly monotonic?: () => number;
   /** Of a test that runs beside others of its file: its own context. */
   readonly test?: RunningTest;
 }
@@ -89,7 +91,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
       nodeVersion: process.versions.node,
       token: randomUUID,
       now: given.now ?? Date.now,
-      monotonic: () => performance.now(),
+      monotonic: given.monotonic ?? (() => performance.now()),
       random,
       sleep: given.sleep === 'real' ? realSleep : instantSleep,
       signal: given.signal ?? new AbortController().signal,

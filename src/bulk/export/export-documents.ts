@@ -5,8 +5,14 @@ import {
   groupDigits,
   type ErrorId,
 } from '../../errors.js';
-import { readSlice } from './slice.js';
-import type { PlannedSlice, ExportDocument, ExportJob } from './export-job.js';
+import { readSlice, type SliceSlots } from './slice.js';
+import {
+  divideSlice,
+  type PlannedSlice,
+  type ExportDocument,
+  type ExportJob,
+} from './export-job.js';
+import type { DayRange } from '../../contract/dates.js';
 import type { Output } from '../../output/output.js';
 import type { SpillFile } from '../../output/spill-file.js';
 import type { ExportJournal } from './export-journal.js';
@@ -14,15 +20,11 @@ import type { ExportJournal } from './export-journal.js';
 /** Writes all documents in order. Errors leave partial files behind. */
 export async function exportDocuments(job: ExportJob): Promise<void> {
   const { documents, log, signal, state } = job;
-  const { most } = job.budget;
-  const slices = documents.flatMap((document) => document.slices).filter(isOpen(log));
   const ahead = new ReadAhead({
-    slices,
-    width: most,
+    slices: documents.flatMap(({ slices }) => slices).filter(isOpen(log)),
     // A slow reader of stdout must not fill the disk with spilled pages.
-    window: log.resumable ? slices.length : most,
-    read: (planned, left) =>
-      readAhead(planned, { ...job, signal: AbortSignal.any([signal, left]) }),
+    window: log.resumable ? Number.POSITIVE_INFINITY : job.budget.most,
+    job,
   });
   state.slices = documents.reduce((sum, document) => sum + document.slices.length, 0);
   let late: EngagectlError | undefined;
@@ -93,7 +95,7 @@ async function dropShort(documentJob: DocumentJob, output: Output): Promise<unde
   const { index, job } = documentJob;
   const { records } = output.checkpoint();
   job.warn(
-    `${output.name}: ${countOf(records, 'record')}, fewer than ${groupDigits(job.minRecords)}; it is not put in place`,
+    `${output.name}: ${countOf(records, 'record')}, fewer than ${groupDigits(job.minRecords)}; the file is not created`,
   );
   await output.abort();
   await job.log.note({ kind: 'short', document: index });
@@ -106,7 +108,7 @@ async function drop({ document, index, job }: DocumentJob): Promise<undefined> {
 }
 
 /** Errors that concern one slice only. */
-const ofOneDay = new Set<ErrorId>(['E-PENDING', 'E-CURSOR']);
+const ofOneSlice = new Set<ErrorId>(['E-PENDING', 'E-CURSOR']);
 
 /** Writes the open slices. After a slice fails, the later ones are still read into their spills. */
 async function writeSlices(
@@ -116,12 +118,13 @@ async function writeSlices(
   const { log, state, limit } = job;
   const earlier = state.bytes;
   let late: EngagectlError | undefined;
-  for (const planned of document.slices.filter(isOpen(log))) {
+  for (const planned of document.slices) {
     if (state.records >= limit) break;
+    if (!isOpen(log)(planned)) continue;
     const spilled = late !== undefined || log.earlier.slices.get(planned.index)?.spilled === true;
     try {
       const spill = await ahead.take(planned, { spilled });
-      if (!spill) await readSlice({ planned, target: output, spilled: false, job });
+      if (!spill) await readSlice({ planned, target: output, spilled: false, job, slots: ahead });
       else if (!late) {
         for await (const page of spill.pages()) await output.writePage(page);
         const { index: slice } = planned;
@@ -132,7 +135,7 @@ async function writeSlices(
     } catch (error) {
       // With a limit, the first records are undefined once a slice failed.
       const isWanted = log.resumable && limit === Number.POSITIVE_INFINITY;
-      if (!isWanted || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {
+      if (!isWanted || !(error instanceof EngagectlError) || !ofOneSlice.has(error.id)) {
         throw error;
       }
       late ??= error;
@@ -142,37 +145,28 @@ async function writeSlices(
   return late;
 }
 
-async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<SpillFile> {
-  const spill = await planned.openSpill(job.log.earlier.slices.get(planned.index)?.at);
-  try {
-    await readSlice({ planned, target: spill, spilled: true, job });
-    return spill;
-  } catch (error) {
-    await spill.close();
-    throw error;
-  }
-}
-
-interface AheadOptions {
-  /** Those still to be read, in order. */
-  readonly slices: readonly PlannedSlice[];
-  /** Most slices that are read at the same time, the one whose turn it is included. */
-  readonly width: number;
-  /** Most slices that may wait for their turn. */
+interface ReadAheadOptions {
+  /** Slices still to be read, in order; grows when one is divided. */
+  readonly slices: PlannedSlice[];
+  /** Maximum slices that may be spilled, and wait for their turn. */
   readonly window: number;
-  /** Reads a whole slice; fails only for reasons of its own, or when `signal` is aborted. */
-  readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<SpillFile>;
+  readonly job: ExportJob;
 }
 
-/** Reads later slices into spills while an earlier one is written, so that no slice blocks another. */
-class ReadAhead {
-  readonly #options: AheadOptions;
-  readonly #begun = new Map<PlannedSlice, Promise<SpillFile>>();
+/**
+ * Reads later slices into spills while an earlier one is written, so that no slice blocks another.
+ * No more slices are read at a time than requests may be in flight.
+ */
+class ReadAhead implements SliceSlots {
+  readonly #options: ReadAheadOptions;
+  readonly #started = new Map<PlannedSlice, Promise<SpillFile>>();
   readonly #stop = new AbortController();
   #turn = 0;
+  /** Slices being read into spills, and whether the caller reads one directly. */
   #reading = 0;
+  #isDirect = false;
 
-  constructor(options: AheadOptions) {
+  constructor(options: ReadAheadOptions) {
     this.#options = options;
   }
 
@@ -185,35 +179,73 @@ class ReadAhead {
     { spilled }: { readonly spilled: boolean },
   ): Promise<SpillFile> | undefined {
     this.#turn = this.#options.slices.indexOf(slice);
-    if (spilled && !this.#begun.has(slice)) this.#begin(slice);
-    const begun = this.#begun.get(slice);
-    this.#fill(begun ? 0 : 1);
-    return begun;
+    if (spilled && !this.#started.has(slice)) this.#start(slice);
+    const started = this.#started.get(slice);
+    this.#isDirect = started === undefined;
+    this.#fill();
+    return started;
+  }
+
+  get idle(): number {
+    return this.#waiting().length > 0 ? 0 : this.#free;
+  }
+
+  divide(slice: PlannedSlice, ranges: readonly DayRange[]): void {
+    const { slices, job } = this.#options;
+    const document = job.documents.find((one) => one.slices.includes(slice))!;
+    const added = divideSlice(document, slice, { ranges, nextIndex: job.state.slices });
+    slices.splice(slices.indexOf(slice) + 1, 0, ...added);
+    job.state.slices += added.length;
+    this.#fill();
   }
 
   /** Aborts reading and closes the spills that were not taken. */
   async close(): Promise<void> {
     this.#stop.abort();
-    const left = await Promise.allSettled(this.#begun.values());
+    const left = await Promise.allSettled(this.#started.values());
     for (const spill of left) if (spill.status === 'fulfilled') await spill.value.close();
   }
 
-  #fill(others: number): void {
-    const { slices, width, window } = this.#options;
-    for (const next of slices.slice(this.#turn + 1, this.#turn + window)) {
-      if (this.#reading + others >= width || this.#stop.signal.aborted) return;
-      if (!this.#begun.has(next)) this.#begin(next);
+  get #free(): number {
+    const { limit } = this.#options.job.budget;
+    return limit - this.#reading - (this.#isDirect ? 1 : 0);
+  }
+
+  #waiting(): readonly PlannedSlice[] {
+    const { slices, window } = this.#options;
+    const next = slices.slice(this.#turn + 1, this.#turn + window);
+    return next.filter((slice) => !this.#started.has(slice));
+  }
+
+  #fill(): void {
+    for (const next of this.#waiting()) {
+      if (this.#free <= 0 || this.#stop.signal.aborted) return;
+      this.#start(next);
     }
   }
 
-  #begin(slice: PlannedSlice): void {
+  #start(slice: PlannedSlice): void {
     this.#reading += 1;
-    const spill = this.#options.read(slice, this.#stop.signal);
-    this.#begun.set(slice, spill);
+    const spill = this.#read(slice);
+    this.#started.set(slice, spill);
     const ended = () => {
       this.#reading -= 1;
-      this.#fill(1);
+      this.#fill();
     };
     spill.then(ended, ended); // `take` passes the error on
+  }
+
+  async #read(planned: PlannedSlice): Promise<SpillFile> {
+    const { job } = this.#options;
+    const spill = await planned.openSpill(job.log.earlier.slices.get(planned.index)?.at);
+    const signal = AbortSignal.any([job.signal, this.#stop.signal]);
+    const part = { planned, target: spill, spilled: true, job: { ...job, signal }, slots: this };
+    try {
+      await readSlice(part);
+      return spill;
+    } catch (error) {
+      await spill.close();
+      throw error;
+    }
   }
 }

@@ -1,4 +1,5 @@
 import type { CursorQuery, Client } from '../../client/client.js';
+import type { DayRange } from '../../contract/dates.js';
 import type { Checkpoint, Output, FileMark, RecordPage } from '../../output/output.js';
 import type { SpillFile } from '../../output/spill-file.js';
 import type { RetryPolicy, RetryStatus } from '../../client/retry.js';
@@ -12,7 +13,8 @@ import type { ExportJournal } from './export-journal.js';
 export interface PlannedSlice {
   /** Number in the run, from 0. */
   readonly index: number;
-  readonly query: CursorQuery;
+  /** Replaced by a narrower range when the slice is divided. */
+  query: CursorQuery;
   readonly openSpill: (resume: Checkpoint | undefined) => Promise<SpillFile>;
 }
 
@@ -24,7 +26,10 @@ export type PageTarget = Pick<
 
 /** One document and its slices, in order. */
 export interface ExportDocument {
-  readonly slices: readonly PlannedSlice[];
+  /** Grows when a slice is divided. */
+  readonly slices: PlannedSlice[];
+  /** Creates the slice with this number. */
+  readonly newSlice: (index: number, query: CursorQuery) => PlannedSlice;
   /** Opens the document; with `resume`, continues the partial file of an earlier process. */
   readonly open: (resume: Checkpoint | undefined) => Promise<Output>;
   /** Publishes a document that an earlier process sealed. */
@@ -33,6 +38,22 @@ export interface ExportDocument {
   readonly tidy: () => Promise<void>;
   /** Removes a document that will not be published. */
   readonly discard: () => Promise<void>;
+}
+
+/**
+ * Divides a slice of the document into consecutive ranges. The slice keeps its number and the first
+ * range; returns the new slices, which follow it and are numbered from `nextIndex`.
+ */
+export function divideSlice(
+  document: ExportDocument,
+  slice: PlannedSlice,
+  { ranges, nextIndex }: { readonly ranges: readonly DayRange[]; readonly nextIndex: number },
+): readonly PlannedSlice[] {
+  const [first, ...others] = ranges.map((range) => ({ ...slice.query, ...range }));
+  slice.query = first!;
+  const added = others.map((query, at) => document.newSlice(nextIndex + at, query));
+  document.slices.splice(document.slices.indexOf(slice) + 1, 0, ...added);
+  return added;
 }
 
 /** One export: documents, journal, and what its requests need. */
@@ -45,6 +66,8 @@ export interface ExportJob {
   readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
   /** Restart a slice once if its cursor is refused. */
   readonly restarts: boolean;
+  /** Divide slices that prove large while other slots are idle. */
+  readonly divides: boolean;
   /** Minimum records of a document; one with fewer is not published. */
   readonly minRecords: number;
   /** Maximum records; if finite, the export has one document and one request in flight. */

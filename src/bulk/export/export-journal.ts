@@ -1,5 +1,6 @@
 import { GroupCommit, type Journal } from '../journal/journal.js';
 import { replay, type EntryOf } from '../journal/journal-format.js';
+import type { DayRange } from '../../contract/dates.js';
 import type { Checkpoint, FileMark } from '../../output/output.js';
 
 /** A file that must be synced before the journal may refer to its content. */
@@ -20,14 +21,15 @@ export class ExportJournal {
   readonly #targets = new Set<Target>();
   #isEmpty: boolean;
 
+  /** `documentOf`: the document of each planned slice. */
   constructor(
     journal: Journal<ExportEntry> | undefined,
     entries: readonly ExportEntry[],
-    documentOf: (slice: number) => number,
+    documentOf: readonly number[],
   ) {
     this.#journal = journal;
     this.earlier = replay(exportEntries, entries, new ExportResumeState(documentOf));
-    this.#isEmpty = entries.every(({ kind }) => kind === 'plan');
+    this.#isEmpty = entries.every(({ kind }) => kind === 'plan' || kind === 'sliced');
   }
 
   /** Whether another process can resume the run. */
@@ -41,8 +43,8 @@ export class ExportJournal {
   }
 
   /**
-   * Resolves when the target and then the entry are synced. Write `refused` before the pages are
-   * truncated: a file shorter than its entry would look damaged.
+   * Resolves when the target and then the entry are synced. Write `refused` and `divided` before the
+   * pages are truncated: a file shorter than its entry would look damaged.
    */
   async note(entry: ExportEntry, target?: Target): Promise<void> {
     if (!this.#journal) return;
@@ -107,12 +109,17 @@ export const exportEntries = {
    * another plan, whose documents follow the earlier ones.
    */
   plan(_: ExportResumeState, __: { readonly plan: ExportPlan }): void {},
+  /**
+   * The range of each slice of an event, so that a resume keeps them whatever its concurrency.
+   * Without this entry, each slice is a day or the whole range.
+   */
+  sliced(_: ExportResumeState, __: { readonly ranges: readonly DayRange[] }): void {},
   /** A cursor was opened; the slice's pages go to its document, or to its spill. */
   opened(
     progress: ExportResumeState,
     { slice, cursor, spilled }: OfSlice & { readonly cursor: string; readonly spilled: boolean },
   ): void {
-    const start = spilled ? emptyCheckpoint : progress.document(progress.documentOf(slice)).at;
+    const start = spilled ? emptyCheckpoint : progress.document(progress.documentOf[slice]!).at;
     const seen = new Set([cursor]);
     const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
     progress.slices.set(slice, { ...begun, cursor, seen });
@@ -126,10 +133,17 @@ export const exportEntries = {
   },
   /** The cursor was refused: the slice's pages are dropped, and it restarts. */
   refused(progress: ExportResumeState, { slice }: OfSlice): void {
-    progress.changeSlice(slice, ({ start, spilled }) => {
-      if (!spilled) progress.changeDocument(progress.documentOf(slice), { at: start });
-      return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
-    });
+    progress.dropPages(slice);
+  },
+  /**
+   * The slice proved large: its pages are dropped, it restarts with the first range, and new slices
+   * for the others follow it. They get the next free numbers.
+   */
+  divided(progress: ExportResumeState, division: SliceDivision): void {
+    progress.dropPages(division.slice);
+    progress.divisions.push(division);
+    const document = progress.documentOf[division.slice]!;
+    progress.documentOf.push(...division.ranges.slice(1).map(() => document));
   },
   /** The slice's spill was copied to its document. */
   merged(progress: ExportResumeState, { slice, at }: OfSlice & { readonly at: Checkpoint }): void {
@@ -156,6 +170,11 @@ export const exportEntries = {
 };
 
 export type ExportEntry = EntryOf<typeof exportEntries>;
+
+/** A slice, and the consecutive ranges that it was divided into. */
+export interface SliceDivision extends OfSlice {
+  readonly ranges: readonly DayRange[];
+}
 
 export interface SliceProgress {
   /** Checkpoint of the target before the first page. */
@@ -185,10 +204,13 @@ export const emptyCheckpoint: Checkpoint = { bytes: 0, crc: 0, records: 0 };
 export class ExportResumeState {
   readonly slices = new Map<number, SliceProgress>();
   readonly documents = new Map<number, DocumentProgress>();
-  readonly documentOf: (slice: number) => number;
+  /** Document of each slice, including those that a division added. */
+  readonly documentOf: number[];
+  /** Divisions in the order in which they were made. */
+  readonly divisions: SliceDivision[] = [];
 
-  constructor(documentOf: (slice: number) => number) {
-    this.documentOf = documentOf;
+  constructor(documentOf: readonly number[]) {
+    this.documentOf = [...documentOf];
   }
 
   /** Counts of records and pages in documents and spills. */
@@ -214,8 +236,16 @@ export class ExportResumeState {
     if (progress) this.slices.set(slice, { ...progress, ...change(progress) });
   }
 
-  /** Advances the checkpoint of the slice's document. */
+  /** Drops the pages of a slice, which then needs a new cursor. */
+  dropPages(slice: number): void {
+    this.changeSlice(slice, ({ start, spilled }) => {
+      if (!spilled) this.advance(slice, start);
+      return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
+    });
+  }
+
+  /** Sets the checkpoint of the slice's document. */
   advance(slice: number, at: Checkpoint): void {
-    this.changeDocument(this.documentOf(slice), { at });
+    this.changeDocument(this.documentOf[slice]!, { at });
   }
 }

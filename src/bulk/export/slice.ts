@@ -1,8 +1,10 @@
 import { spanOf } from '../../contract/dates.js';
 import { countOf } from '../../errors.js';
 import { CursorExpiredError, followCursor, openCursor, type CursorState } from './cursor.js';
+import { DivisionEstimate } from './slice-division.js';
+import type { DayRange } from '../../contract/dates.js';
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
-import type { SliceProgress } from './export-journal.js';
+import type { ExportEntry, SliceProgress } from './export-journal.js';
 
 /** Maximum pages of a slice that are written and not yet synced. */
 const mostWaiting = 8;
@@ -13,6 +15,15 @@ interface SliceJob {
   /** The target is the slice's own spill. */
   readonly spilled: boolean;
   readonly job: ExportJob;
+  readonly slots: SliceSlots;
+}
+
+/** The concurrency limit as a slice sees it. */
+export interface SliceSlots {
+  /** Slots that no slice uses, and that none is waiting for. */
+  readonly idle: number;
+  /** Divides a slice into consecutive ranges, and starts to read the new slices. */
+  divide(slice: PlannedSlice, ranges: readonly DayRange[]): void;
 }
 
 /** Records and pages of a slice in its target. */
@@ -23,29 +34,39 @@ interface SliceCounts {
 
 /**
  * Reads a slice completely, or continues where an earlier process stopped. If the cursor is
- * refused, its pages are truncated, so that a slice never mixes snapshots.
+ * refused, its pages are truncated and it restarts once, so that a slice never mixes snapshots. A
+ * slice that proves large while slots are idle is divided, and restarts with its first range.
  */
 export async function readSlice(sliceJob: SliceJob): Promise<void> {
-  const { planned, target, job } = sliceJob;
-  const { state } = job;
-  const earlier = job.log.earlier.slices.get(planned.index);
+  const { planned, target, job, slots } = sliceJob;
+  let earlier = job.log.earlier.slices.get(planned.index);
   if (earlier?.cursor === null) return;
   const start = earlier?.start ?? target.checkpoint();
   const counts = { records: earlier?.records ?? 0, pages: earlier?.pages ?? 0 };
-  try {
-    await copyPages(sliceJob, counts, earlier);
-  } catch (error) {
-    if (!(error instanceof CursorExpiredError) || !job.restarts) throw error;
-    if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, sliceJob, counts);
-    await job.log.note({ kind: 'refused', slice: planned.index });
+  const drop = async (entry: ExportEntry) => {
+    await job.log.note(entry);
     if (counts.records > 0) await target.rewind(start);
-    state.records -= counts.records;
-    state.pages -= counts.pages;
-    const { eventName, from } = planned.query;
-    job.warn(`${eventName}, ${from}: ${error.message}; restarting this slice`);
-    await copyPages(sliceJob, { records: 0, pages: 0 }, undefined);
+    job.state.records -= counts.records;
+    job.state.pages -= counts.pages;
+    counts.records = counts.pages = 0;
+    earlier = undefined;
+  };
+  for (let { restarts } = job; ;) {
+    try {
+      const ranges = await copyPages(sliceJob, counts, earlier);
+      if (!ranges) break;
+      await drop({ kind: 'divided', slice: planned.index, ranges });
+      slots.divide(planned, ranges);
+    } catch (error) {
+      if (!(error instanceof CursorExpiredError) || !restarts) throw error;
+      if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, sliceJob, counts);
+      restarts = false;
+      await drop({ kind: 'refused', slice: planned.index });
+      const { eventName, from } = planned.query;
+      job.warn(`${eventName}, ${from}: ${error.message}; restarting this slice`);
+    }
   }
-  state.slicesDone += 1;
+  job.state.slicesDone += 1;
 }
 
 function cannotTakeBack(
@@ -59,14 +80,19 @@ function cannotTakeBack(
   return new CursorExpiredError(message, option, `${why}; with ${file} the slice would restart`);
 }
 
+/** Copies the pages of the slice to its target. Returns ranges if it should be divided instead. */
 async function copyPages(
   sliceJob: SliceJob,
   counts: SliceCounts,
   earlier: SliceProgress | undefined,
-): Promise<void> {
-  const { planned, target, job } = sliceJob;
+): Promise<readonly DayRange[] | undefined> {
+  const { planned, target, job, slots } = sliceJob;
   const { state, limit } = job;
   const { eventName } = planned.query;
+  const estimate =
+    job.divides && target.rewindable && counts.pages === 0
+      ? new DivisionEstimate(planned.query, job.runtime.monotonic)
+      : undefined;
   let waiting = 0;
   let committed = Promise.resolve();
   try {
@@ -74,6 +100,7 @@ async function copyPages(
       const page = whole && { ...whole, count: Math.min(whole.count, limit - state.records) };
       const records = page?.count ?? 0;
       if (page) {
+        if (page.count > 0) estimate?.add(page);
         await target.writePage(job.prepare ? job.prepare(page, eventName) : page);
         counts.records += records;
         counts.pages += 1;
@@ -90,10 +117,13 @@ async function copyPages(
       committed.catch(() => undefined); // the next await reports it
       if (waiting >= mostWaiting) await committed;
       if (state.records >= limit) break;
+      const ranges = next === undefined ? undefined : estimate?.ranges(slots.idle);
+      if (ranges) return ranges;
     }
   } finally {
     await committed;
   }
+  return undefined;
 }
 
 async function trailOf(

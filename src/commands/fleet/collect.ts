@@ -5,7 +5,7 @@ import { showSummary, type Summary } from '../../ui/summary.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { parseNestedCommand, type NestedFlags } from './nested-command.js';
 import { existsSync } from 'node:fs';
-import { parseDateRange, expandDate, type Today } from '../../jobs/date-range.js';
+import { dayRanges, parseDateRange, expandDate, type Today } from '../../jobs/date-range.js';
 import { planEvents } from '../../jobs/export/export-events.js';
 import { isStdout, outputOptions, checkOutputFormat } from '../../jobs/output-options.js';
 import { timeZone } from '../../time-zone.js';
@@ -191,11 +191,8 @@ function slicesByFile(
   const { event = [], split = true } = asked;
   const events = typeof event === 'string' ? [event] : event;
   const { range } = signed.run;
-  const plan = planEvents(
-    parseDateRange(range!, today, cliAdvice),
-    { event: events, split },
-    template,
-  );
+  const days = parseDateRange(range!, today, cliAdvice);
+  const plan = planEvents(split ? dayRanges(days) : [days], events, template);
   const files = new Map<string, string[]>();
   for (const [at, { file = '' }] of plan.entries()) {
     const result = results[at];

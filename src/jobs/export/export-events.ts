@@ -2,18 +2,19 @@ import { formatDay, type Day } from '../../contract/dates.js';
 import { unexportableEvents } from '../../contract/error-codes.js';
 import { EngagectlError } from '../../errors.js';
 import { exportDefaults, type EventExportOptions } from '../job-options.js';
-import { daysOf, type DateRange } from '../date-range.js';
+import type { DateRange } from '../date-range.js';
 import { runExport, type ExportHooks } from './run-export.js';
 import { checkDayOptions } from './missing-days.js';
-import { rawMembers, spaceEnd } from '../../text/raw-json.js';
+import { spaceEnd } from '../../text/raw-json.js';
+import { tsText } from '../../bulk/export/slice-division.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
-import type { ExportRequest } from './export-files.js';
+import type { ExportKind, ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
 import type { TimeZone } from '../../time-zone.js';
 import type { RecordPage } from '../../output/output.js';
 
-/** Exports events in the order of the given names, then by day. */
+/** Exports events in the order of the given names, then by time. */
 export async function exportEvents(
   request: ExportRequest & EventExportOptions,
   world: JobContext,
@@ -30,7 +31,8 @@ export async function exportEvents(
       reads: 'events',
       meaning: { '--event': event, '--no-split': !split, '--with-event-name': withEventName },
       concurrency,
-      plan: (range, output) => planEvents(range, { event, split }, output),
+      slicing: slicingOf(request),
+      plan: (ranges, output) => planEvents(ranges, event, output),
       restarts: true,
       prepare: withEventName || event.length > 1 ? addEventMembers : undefined,
     },
@@ -40,17 +42,25 @@ export async function exportEvents(
   );
 }
 
-/** Plans one slice per event and day, in this order; without `split` one per event. */
-export function planEvents(
-  range: DateRange,
-  { event, split }: { readonly event: readonly string[]; readonly split: boolean },
+/** Returns how the range is sliced. Files per day and shards need days. */
+function slicingOf({
+  split = true,
+  output,
+  shard,
+}: ExportRequest & EventExportOptions): ExportKind['slicing'] {
+  if (!split) return 'whole';
+  return output?.includes('{day}') || shard ? 'days' : 'parts';
+}
+
+/** Plans one slice per event and range, in this order. */
+export const planEvents = (
+  ranges: readonly DateRange[],
+  event: readonly string[],
   output: string | undefined,
-): FileSlice[] {
-  const ranges = split ? daysOf(range).map((day) => ({ from: day, to: day })) : [range];
-  return event.flatMap((eventName) =>
+): FileSlice[] =>
+  event.flatMap((eventName) =>
     ranges.map(({ from, to }) => ({ eventName, from, to, file: fileOf(output, eventName, from) })),
   );
-}
 
 function fileOf(output: string | undefined, eventName: string, day: Day): string | undefined {
   return output
@@ -130,12 +140,4 @@ function tsUtc(record: Buffer, zone: TimeZone): string {
     .map(Number);
   const local = Date.UTC(year, month - 1, day, hour, minute, second) / 1000;
   return JSON.stringify(new Date(zone.toEpoch(local) * 1000).toISOString().replace('.000Z', 'Z'));
-}
-
-/** Returns the raw text of `ts`; empty if there is none. */
-function tsText(record: Buffer): string {
-  for (const { key, value } of rawMembers(record)) {
-    if (key.length === 4 && key.toString('latin1') === '"ts"') return value.toString('latin1');
-  }
-  return '';
 }

@@ -21,8 +21,13 @@ import {
 } from '../job-options.js';
 import { outputOptions } from '../output-options.js';
 import { shardPath } from '../shard.js';
-import type { ReadKind } from '../../client/client.js';
-import type { ExportDocument, ExportJob, PlannedSlice } from '../../bulk/export/export-job.js';
+import {
+  divideSlice,
+  type ExportDocument,
+  type ExportJob,
+  type PlannedSlice,
+} from '../../bulk/export/export-job.js';
+import type { CursorQuery, ReadKind } from '../../client/client.js';
 import type { TimeZone } from '../../time-zone.js';
 import type { Output } from '../../output/output.js';
 import type { DateRange } from '../date-range.js';
@@ -39,8 +44,10 @@ export interface ExportKind {
   readonly meaning: Readonly<Record<string, unknown>>;
   /** Maximum requests in flight. */
   readonly concurrency: number;
-  /** Plans the cursors to follow, and the file of each (undefined is stdout). */
-  readonly plan: (range: DateRange, output: string | undefined) => readonly FileSlice[];
+  /** How the range is sliced: not at all, by days, or in as many parts as may be in flight. */
+  readonly slicing: 'whole' | 'days' | 'parts';
+  /** Plans the slices of these ranges, and the file of each (undefined is stdout). */
+  readonly plan: (ranges: readonly DateRange[], output: string | undefined) => readonly FileSlice[];
   readonly restarts: boolean;
   /** Creates the function that rewrites pages before they are written. */
   readonly prepare?: ((zone: TimeZone) => NonNullable<ExportJob['prepare']>) | undefined;
@@ -57,7 +64,7 @@ export interface ExportRequest extends ExportOptions, DayFileOptions {
 /** The part of an export job that concerns its output. */
 export type ExportWork = Pick<
   ExportJob,
-  'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'minRecords' | 'limit'
+  'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'divides' | 'minRecords' | 'limit'
 >;
 
 /** Everything a running export works with. */
@@ -82,7 +89,7 @@ export async function prepareExport(
   const resumed = run.kept?.resumed === true;
   const documentOf = files.flatMap((slices, index) => slices.map(() => index));
   const { journal, entries = [] } = run.kept ?? {};
-  const log = new ExportJournal(journal, entries, (slice) => documentOf[slice] ?? 0);
+  const log = new ExportJournal(journal, entries, documentOf);
   const outputs = files.map((slices) => outputOfFile(slices, request, world));
   const isAhead = (_: unknown, index: number) => {
     const { sealed, short } = log.earlier.document(index);
@@ -90,11 +97,19 @@ export async function prepareExport(
   };
   if (!request.into)
     await prepareOutputs(outputs.filter(isAhead), world.runtime, { ownPartials: resumed });
+  const documents = documentsOf(exporting, files, run.kept !== undefined);
+  let nextIndex = documentOf.length;
+  for (const { slice, ranges } of log.earlier.divisions) {
+    const document = documents[log.earlier.documentOf[slice]!]!;
+    const planned = document.slices.find(({ index }) => index === slice)!;
+    nextIndex += divideSlice(document, planned, { ranges, nextIndex }).length;
+  }
   return {
-    documents: documentsOf(exporting, files, run.kept !== undefined),
+    documents,
     log,
     resumed,
     restarts,
+    divides: kind.slicing === 'parts',
     minRecords: request.minRecords ?? 0,
     limit: request.limit ?? Number.POSITIVE_INFINITY,
     ...fenced(prepare?.(connection.zone), world.ports?.fence),
@@ -149,13 +164,16 @@ export function exportFingerprint({
 export const documentsPlanned = (files: readonly FileSlices[]) =>
   files.map((slices) => ({ file: slices[0]?.file ?? '', slices: slices.length }));
 
-/** Plans all slices, or those of the shard. A file that several shards share is split by shard. */
+/**
+ * Plans the slices of these ranges, or those of the shard. A file that several shards share is split
+ * by shard.
+ */
 export function slicesOf(
   { plan }: ExportKind,
   { output, shard }: ExportRequest,
-  range: DateRange,
+  ranges: readonly DateRange[],
 ): readonly FileSlice[] {
-  const all = plan(range, output);
+  const all = plan(ranges, output);
   if (!shard) return all;
   const isOurs = (at: number) => at % shard.count === shard.index - 1;
   const ours = all.filter((_, at) => isOurs(at));
@@ -191,16 +209,16 @@ function documentsOf(
   const { runtime } = world;
   return files.map((slices) => {
     const options = outputOfFile(slices, request, world);
+    const newSlice = (index: number, query: CursorQuery): PlannedSlice => ({
+      index,
+      query,
+      openSpill: (resume) => openSpill({ options, slice: index, resumable }, runtime, resume),
+    });
     return {
-      slices: slices.map(({ eventName, from, to }): PlannedSlice => {
-        const index = count++;
-        const place = { options, slice: index, resumable };
-        return {
-          index,
-          query: { kind: kind.reads, eventName, from, to, ...parameters(request) },
-          openSpill: (resume) => openSpill(place, runtime, resume),
-        };
-      }),
+      slices: slices.map(({ eventName, from, to }) =>
+        newSlice(count++, { kind: kind.reads, eventName, from, to, ...parameters(request) }),
+      ),
+      newSlice,
       open: (resume) => (into ? Promise.resolve(into) : openOutput(options, runtime, resume)),
       publish: (sealed) => publishSealed(options, runtime, sealed),
       tidy: () => cleanUpOutput(options, runtime),

@@ -16,7 +16,9 @@ export const exportProfiles = (
       reads: 'profiles',
       meaning: { '--event': request.event },
       concurrency: 2, // one cursor, one page ahead
-      plan: (range, output) => [{ ...range, eventName: request.event, file: output }],
+      slicing: 'whole',
+      plan: (ranges, output) =>
+        ranges.map((range) => ({ ...range, eventName: request.event, file: output })),
       restarts: false,
     },
     request,

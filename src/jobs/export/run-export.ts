@@ -8,11 +8,17 @@ import {
   type FileSlice,
 } from '../../bulk/export/export-journal.js';
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
-import { formatDay } from '../../contract/dates.js';
-import { EngagectlError, exitCodes } from '../../errors.js';
+import { formatDay, splitDays } from '../../contract/dates.js';
+import { countOf, EngagectlError, exitCodes } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
 import { resolveTarget } from '../../output/partial-file.js';
-import { parseDateRange, expandDateInArgv, expandDate, type DateRange } from '../date-range.js';
+import {
+  dayRanges,
+  parseDateRange,
+  expandDateInArgv,
+  expandDate,
+  type DateRange,
+} from '../date-range.js';
 import {
   prepareExport,
   filesOf,
@@ -81,7 +87,9 @@ function refuseManyFiles(
   request: ExportRequest,
   { range, words }: { readonly range: DateRange; readonly words: JobContext['words'] },
 ): void {
-  const isOne = filesOf(slicesOf(kind, request, range)).length <= 1;
+  const isOne =
+    filesOf(slicesOf(kind, request, kind.slicing === 'days' ? dayRanges(range) : [range])).length <=
+    1;
   if (isOne && !request.missing && !request.shard) return;
   const limit = words.option('limit', String(request.limit));
   throw new EngagectlError('E-USAGE', `${limit} requires a single output file`, {
@@ -98,8 +106,14 @@ async function runConnected(exporting: ExportContext, asked: DateRange) {
   try {
     const plan = await planExport(run, exporting, asked);
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
-    world.said.note(`${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`);
     const work = await prepareExport(exporting, plan.files, run);
+    const planned = plannedRequests(work);
+    world.said.note(`${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`, planned);
+    const { cursors, requests } = planned;
+    world.said.verbose(
+      `plan: ${countOf(cursors, 'cursor')}, at least ${countOf(requests, 'request')}`,
+      planned,
+    );
     keep = true;
     const ending = await perform(exporting, run, { ...work, ...plan });
     const isTold = (await hooks.ended?.(ending)) ?? true;
@@ -108,6 +122,15 @@ async function runConnected(exporting: ExportContext, asked: DateRange) {
   } finally {
     run.close({ keep });
   }
+}
+
+/** Counts the cursors of the slices that are not complete, and the requests if each has one page. */
+function plannedRequests({ documents, log }: ExportWork) {
+  const slices = documents.flatMap((document) => document.slices);
+  const states = slices.map(({ index }) => log.earlier.slices.get(index)?.cursor);
+  const toOpen = states.filter((cursor) => cursor === undefined).length;
+  const cursors = states.filter((cursor) => cursor !== null).length;
+  return { cursors, requests: toOpen + cursors };
 }
 
 /** Opens a journaled run for output files; an export to a pipe cannot be resumed. */
@@ -271,11 +294,16 @@ async function planExport(
   const plans = plansOf(run);
   if (plans[0]) refuseOtherOptions(run, { was: plans[0].options, is: options }, world);
   const range = request.missing ? asked : (plans[0] ?? asked);
-  const all = filesOf(slicesOf(kind, request, range));
+  const ranges = plans[0] ? rangesOfRun(run, kind, range) : newRanges(exporting, range);
+  const all = filesOf(slicesOf(kind, request, ranges));
   const wanted = new Set(all.map(fileOf));
   const note = async (files: readonly FileSlices[], chosen?: readonly FileSlice[]) => {
     const plan = { ...range, options, documents: documentsPlanned(files) };
-    await run.kept?.journal.append({ kind: 'plan', plan: { ...plan, ...(chosen && { chosen }) } });
+    const sliced = kind.slicing === 'parts' ? [{ kind: 'sliced' as const, ranges }] : [];
+    await run.kept?.journal.append(...sliced, {
+      kind: 'plan',
+      plan: { ...plan, ...(chosen && { chosen }) },
+    });
   };
   if (!request.missing) {
     if (!plans[0]) await note(all);
@@ -293,6 +321,23 @@ async function planExport(
   const noted = more.map((slices) => slices.map((one) => withFile(one, pathOf(one.file))));
   if (!plans[0] || more.length > 0) await note(noted, noted.flat());
   return { from: range.from, to: range.to, files: [...begun, ...more], wanted };
+}
+
+/** Slices the range of a new run. Several events share the requests in flight. */
+function newRanges({ kind, request, slots }: ExportContext, range: DateRange): DateRange[] {
+  if (kind.slicing === 'whole') return [range];
+  if (kind.slicing === 'days') return dayRanges(range);
+  return splitDays(range, Math.ceil(slots / kind.plan([range], request.output).length));
+}
+
+/** Returns the slices that a run began with. Runs without a journal entry about them have days. */
+function rangesOfRun(
+  { kept }: OpenRun<ExportEntry>,
+  { slicing }: ExportKind,
+  range: DateRange,
+): readonly DateRange[] {
+  const sliced = kept?.entries.find((entry) => entry.kind === 'sliced');
+  return sliced?.ranges ?? (slicing === 'whole' ? [range] : dayRanges(range));
 }
 
 const withFile = (slice: FileSlice, file: string | undefined): FileSlice => ({

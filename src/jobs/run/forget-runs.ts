@@ -75,11 +75,7 @@ async function removePartialExports(run: RunFolder): Promise<Leftovers> {
   const entries = entriesOf(journalPath(run));
   const documents = entries.flatMap((entry) => (entry.kind === 'plan' ? entry.plan.documents : []));
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));
-  const progress = replay(
-    exportEntries,
-    entries,
-    new ExportResumeState((slice) => documentOf[slice] ?? 0),
-  );
+  const progress = replay(exportEntries, entries, new ExportResumeState(documentOf));
 
   const removed: string[] = [];
   const left: string[] = [];
@@ -87,7 +83,7 @@ async function removePartialExports(run: RunFolder): Promise<Leftovers> {
     const { at, sealed, published } = progress.document(index);
     if (published) continue;
     const spilled = [...progress.slices]
-      .filter(([slice, { spilled }]) => spilled && documentOf[slice] === index)
+      .filter(([slice, { spilled }]) => spilled && progress.documentOf[slice] === index)
       .toSorted(([a], [b]) => a - b);
     const found = await removePartialFiles({
       path: file,

@@ -142,6 +142,7 @@ async function exportDays(
     reads: 'events' as const,
     meaning: {},
     concurrency,
+    slicing: 'days' as const,
     plan: () => slices,
     restarts: true,
   };

@@ -2,11 +2,11 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { unexportableEvents } from '../../../src/contract/error-codes.js';
 import {
+  eachDay,
   inTurn,
   pendingBody,
   recordsPage,
   startPageServer,
-  type Opening,
 } from '../../support/servers/page-server.js';
 import { makeWorld } from '../../support/test-environment.js';
 
@@ -16,28 +16,53 @@ const today = ['export-events', '--event', 'A', '--from', 'today', '--to', 'toda
 const expired = '{"status":"fail","error":"Incorrect Usage","code":3}';
 
 /** Two pages a day, whose records say where they come from. */
-const daily = ({ event_name, from }: Opening) => [
+const daily = eachDay(({ event_name, from }) => [
   recordsPage(`{"e":"${event_name}","d":${from},"p":1}`),
   recordsPage(`{"e":"${event_name}","d":${from},"p":2}`),
-];
+]);
 const dayLines = (event: string, day: number): string =>
   [1, 2].map((p) => `{"e":"${event}","d":${day},"p":${p}}\n`).join('');
 const allDays = [20240101, 20240102, 20240103];
 
 describe('engagectl export-events', () => {
-  it('asks for each day, and writes the days in order', async () => {
+  it.each([
+    [[], ['20240101 20240103', '20240104 20240106', '20240107 20240109']],
+    [['--concurrency=2'], ['20240101 20240104', '20240105 20240109']],
+    [['--concurrency=1'], ['20240101 20240109']],
+    [['--no-split'], ['20240101 20240109']],
+    [
+      ['--event=B'],
+      ['20240101 20240104', '20240101 20240104', '20240105 20240109', '20240105 20240109'],
+    ],
+  ])('opens as many cursors as requests may be in flight, in order: %j', async (flags, ranges) => {
     await using server = await startPageServer(daily);
-    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
-    expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
-    expect(code).toBe(0);
-    const asked = server.openings.map(({ path, from, to }) => `${path} ${from} ${to}`);
-    expect(asked.toSorted()).toEqual(allDays.map((day) => `/1/events.json ${day} ${day}`));
+    const range = ['--from=2024-01-01', '--to=2024-01-09'];
+    const argv = ['export-events', '--event', 'Charged', ...range, ...flags, '-o', 'out.ndjson'];
+    const world = makeWorld({ env: server.env });
+    expect((await world.run(argv)).code).toBe(0);
+    const names = flags.includes('--event=B') ? ['Charged', 'B'] : ['Charged'];
+    const lines = names.flatMap((name) =>
+      Array.from({ length: 9 }, (_, day) => dayLines(name, 20240101 + day)),
+    );
+    const written = readFileSync(world.path('out.ndjson'), 'utf8');
+    expect(written.replaceAll(/,"event_name".*/g, '}')).toBe(lines.join(''));
+    const asked = server.openings.map(({ from, to }) => `${from} ${to}`);
+    expect(asked.toSorted()).toEqual(ranges);
+  });
+
+  it('tells the planned requests before the start, with -v and with --json', async () => {
+    await using server = await startPageServer(daily);
+    const told = await makeWorld({ env: server.env }).run([...command, '-v']);
+    expect(told.stderr).toMatch(/plan: 3 cursors, at least 6 requests\n[^]*POST /);
+    const { stderr } = await makeWorld({ env: server.env }).run([...command, '--json']);
+    const first = JSON.parse(stderr.split('\n')[0]!) as object;
+    expect(first).toMatchObject({ type: 'note', cursors: 3, requests: 6 });
   });
 
   it('asks once for the whole range with --no-split', async () => {
     await using server = await startPageServer(daily);
     const { stdout } = await makeWorld({ env: server.env }).run([...command, '--no-split']);
-    expect(stdout).toBe(dayLines('Charged', 20240101));
+    expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
     expect(server.openings).toMatchObject([{ from: 20240101, to: 20240103 }]);
   });
 
@@ -160,10 +185,10 @@ describe('engagectl export-events', () => {
     },
   );
 
-  it('starts a day again on stdout only where none of its records is there yet', async () => {
+  it('restarts a slice on stdout only if none of its records was written yet', async () => {
     const expiring = (records: readonly string[]) =>
       startPageServer((opening) =>
-        opening.from !== 20240102 || opening.earlier > 0
+        opening.earlier > 0
           ? daily(opening)
           : [...records.map((record) => recordsPage(record)), () => expired],
       );
@@ -202,10 +227,10 @@ describe('engagectl export-events', () => {
   it('reads later days while the first one is late, with no more requests than allowed', async () => {
     const wide = ['--from', '2024-01-01', '--to', '2024-01-08'];
     await using server = await startPageServer((opening) => {
-      const [first, second] = daily(opening);
+      const [first, second, ...more] = daily(opening);
       const others = (asked: readonly string[]) => asked.length >= 5;
       const late = (next?: string) => ({ body: first!(next) as string, until: others });
-      return [opening.from === 20240101 ? late : first!, second!];
+      return [opening.from === 20240101 ? late : first!, second!, ...more];
     });
     const world = makeWorld({ env: server.env });
     const argv = ['export-events', '--event', 'A', ...wide, '-o', 'out.ndjson'];

@@ -16,7 +16,7 @@ const days = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Runs an export by day whose last page does not end before `isShown`. Returns stderr. */
+/** Runs an export whose last page does not end before `isShown`. Returns stderr. */
 async function shown(
   isShown: (stderr: string) => boolean,
   options: WorldOptions = {},
@@ -34,22 +34,22 @@ async function shown(
     vi.advanceTimersByTime(10_000);
     return isShown(runtime.output().stderr);
   };
-  expect(await main(['export-events', ...days, '--concurrency', '1', ...more], runtime)).toBe(0);
+  expect(await main(['export-events', ...days, ...more], runtime)).toBe(0);
   return runtime.output().stderr;
 }
 
-it('says in a plain line how many days are done, and what was received', async () => {
-  const line = /^export-events: 2 of 3 days, 4 records, (\d+\/s, )?\d+ B(, \d+s)?$/m;
+it('says in a plain line how many slices are done, and what was received', async () => {
+  const line = /^export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B(, \d+s)?$/m;
   expect(await shown((stderr) => line.test(stderr))).toMatch(line);
 });
 
 it('says the same on a terminal, over and over in one line', async () => {
-  const frame = /\S export-events: 2 of 3 days, 4 records, (\d+\/s, )?\d+ B/;
+  const frame = /\S export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B/;
   const options = { tty: { stderr: true }, columns: 120 };
   const file = ['-o', 'events.ndjson'];
   const stderr = await shown((text) => frame.test(text), options, file);
   expect(stderr).toMatch(frame);
-  expect(stderr.split('\n').filter((line) => line.includes(' days, '))).toHaveLength(1);
+  expect(stderr.split('\n').filter((line) => line.includes(' slices, '))).toHaveLength(1);
 });
 
 it.each([false, true])(

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { accountAt } from '../account-environment.js';
 import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
+import { dayRanges } from '../../../src/jobs/date-range.js';
 import { until } from '../until.js';
 
 /** One answer to one request for a page. */
@@ -107,6 +108,12 @@ export async function startPageServer(
     env: accountAt(server.url, 'test-passcode', 'TEST-ACCOUNT'),
   };
 }
+
+/** The pages of a range, from a script of the pages of one day. */
+export const eachDay =
+  (pagesOfDay: (opening: Opening) => readonly Page[]) =>
+  (opening: Opening): readonly Page[] =>
+    dayRanges(opening).flatMap((day) => pagesOfDay({ ...opening, ...day }));
 
 /** A page of records as the service writes it; `next` is left out on the last. */
 export const recordsPage =
