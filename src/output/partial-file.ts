@@ -105,7 +105,8 @@ export async function removeSpills({ partial }: FileTarget): Promise<void> {
   }
 }
 
-async function setAside(path: string): Promise<void> {
+/** Renames a file to `….1` or the next number that is free. A missing one is no error. */
+export async function setAside(path: string): Promise<void> {
   if (!(await exists(path))) return;
   let n = 1;
   while (await exists(`${path}.${n}`)) n += 1;
