@@ -36,8 +36,8 @@ interface Compression {
   readonly magic: readonly number[];
   /** Shell command that prints the decompressed file. */
   readonly print: string;
-  /** Decompresses what is written to it; reports damage as an error. */
-  readonly inflater: () => Promise<Transform>;
+  /** Decompresses what is written to it; reports damage as an error. Counts the bytes that it used. */
+  readonly inflater: () => Promise<Transform & { readonly bytesWritten: number }>;
 }
 
 export type CompressionName = 'gzip';

@@ -2,6 +2,7 @@ import { type InputFormat, defaultDelimiter } from '../contract/file-formats.js'
 import {
   BEYOND,
   CsvScanner,
+  dialectError,
   longestMarker,
   openQuote,
   type CsvProgram,
@@ -265,20 +266,11 @@ function delimiterOf(format: InputFormat, named: string | undefined): string {
 }
 
 function refuseClash(markers: Readonly<Record<string, string>>): void {
-  const named = Object.entries(markers).filter(([, text]) => text !== '');
-  for (const [flag, text] of named) {
-    if (/[\r\n]/.test(text))
-      throw clash(flag, text, 'it contains a line break, which ends a record');
-    if (Buffer.byteLength(text) > longestMarker)
-      throw clash(flag, text, `it is longer than ${longestMarker} bytes`);
-    const other = named.find(([each, part]) => each !== flag && text.includes(part));
-    if (other)
-      throw clash(flag, text, `it contains that of ${other[0]}, ${JSON.stringify(other[1])}`);
-  }
-}
-
-const clash = (flag: string, text: string, why: string): EngagectlError =>
-  new EngagectlError('E-USAGE', `${flag} ${JSON.stringify(text)} cannot be used`, {
+  const error = dialectError(markers);
+  if (!error) return;
+  const { name, why } = error;
+  throw new EngagectlError('E-USAGE', `${name} ${JSON.stringify(markers[name])} cannot be used`, {
     why,
     fix: 'make them different with --delimiter, --quote, --escape and --comment',
   });
+}

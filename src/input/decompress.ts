@@ -55,14 +55,20 @@ async function* inflate(
     () => undefined,
     (error: Error) => error,
   );
+  let fed = 0;
   try {
     for await (const slice of slicer.slices(chunks)) {
+      fed += slice.length;
       const written = new Promise<undefined>((resolve) => {
         inflater.write(slice, () => resolve(undefined));
       });
       const failure = await Promise.race([ended, written]);
       yield* take();
       if (failure) throw damaged(name, failure, compression);
+      // A NUL after a member ends the text for zlib; only padding may follow.
+      const unused = fed - inflater.bytesWritten;
+      if (unused > 0 && slice.subarray(-unused).some((byte) => byte !== 0))
+        throw damaged(name, new Error('data after the padding'), compression);
     }
     inflater.end();
     const failure = await ended;

@@ -1,6 +1,6 @@
 import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
-import { CsvProgram, CsvScanner } from '../text/csv-scanner.js';
+import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 
@@ -116,6 +116,10 @@ function splitCsvLine(
   { delimiter = ',', quote = '"', escape = quote }: Dialect,
   columns: number,
 ): readonly string[] | string {
+  if (!line.isWellFormed()) return 'not valid Unicode: half of a character is missing';
+  const doubled = escape === quote ? {} : { escape };
+  const ambiguous = dialectError({ delimiter, quote, ...doubled });
+  if (ambiguous) return `the member "${ambiguous.name}" cannot be used: ${ambiguous.why}`;
   const bytes = Buffer.from(line);
   const markers = {
     delimiter: Buffer.from(delimiter),
@@ -125,11 +129,13 @@ function splitCsvLine(
   };
   const scanner = new CsvScanner((program ??= new CsvProgram()), markers);
   scanner.begin(bytes, columns, true);
-  const { width, cells, fault } = scanner.scan(0);
+  const { next, width, cells, fault } = scanner.scan(0);
   if (fault) return String(fault.what);
   if (width !== columns) {
     return `${width === 1 ? '1 cell' : `${width} cells`}, but the header has ${columns}`;
   }
+  if (next !== BEYOND && /[^\r\n]/.test(bytes.toString('latin1', next)))
+    return 'more than one CSV record: put each on a line of its own';
   const text = new TextSlice();
   return Array.from({ length: columns }, (_, at) =>
     text.ofCell(bytes, cells[2 * at]!, cells[2 * at + 1]!).toString(),

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { lstat, open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
@@ -33,15 +33,20 @@ export class CheckpointFile {
   }
 
   /**
-   * Opens the file and truncates it to `mark`. Throws E-RUN-CHANGED if its content up to there
-   * differs.
+   * Opens the file and truncates it to `mark`. Creates a new file if the mark is empty, because
+   * an existing file may belong to somebody who can read it. Throws E-RUN-CHANGED if the content
+   * up to the mark differs.
    */
   static async resume(
     path: string,
     mark: FileCheckpoint,
     option: OptionName,
   ): Promise<CheckpointFile> {
-    if (mark.bytes > 0) await verifyCheckpoint(path, mark, option);
+    if (mark.bytes === 0) {
+      await removeFile(path, option);
+      return CheckpointFile.create(path, option);
+    }
+    await verifyCheckpoint(path, mark, option);
     const file = await CheckpointFile.#open(path, { flags: 0, option });
     try {
       await file.truncate(mark);
@@ -114,6 +119,16 @@ export class CheckpointFile {
     } catch (error) {
       throw fileWriteError({ file: this.path, done, option: this.#option }, error);
     }
+  }
+}
+
+/** Removes a regular file; leaves links and devices. */
+async function removeFile(path: string, option: OptionName): Promise<void> {
+  try {
+    const found = await lstat(path).catch(() => undefined);
+    if (found?.isFile()) await rm(path);
+  } catch (error) {
+    throw fileWriteError({ file: path, done: 'created', option }, error);
   }
 }
 

@@ -100,11 +100,13 @@ export async function removeSpills({ partial }: FileTarget): Promise<void> {
   const names = await readdir(dirname(partial)).catch(() => []);
   const prefix = `${basename(partial)}.slice-`;
   for (const name of names) {
-    if (name.startsWith(prefix)) await rm(join(dirname(partial), name), { force: true });
+    const isSpill = name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length));
+    if (isSpill) await rm(join(dirname(partial), name), { force: true });
   }
 }
 
-async function setAside(path: string): Promise<void> {
+/** Renames a file to `….1` or the next number that is free. A missing one is no error. */
+export async function setAside(path: string): Promise<void> {
   if (!(await exists(path))) return;
   let n = 1;
   while (await exists(`${path}.${n}`)) n += 1;
@@ -156,13 +158,23 @@ export async function resumePublish(
   rules: { readonly overwrite: boolean },
 ): Promise<void> {
   const [partial, final] = await Promise.all([inodeOf(target.partial), inodeOf(target.path)]);
-  if (partial === undefined && final !== undefined)
-    return verifyCheckpoint(target.path, mark, target.option);
+  if (partial === undefined && final !== undefined) {
+    await verifyCheckpoint(target.path, mark, target.option);
+    return syncName(target); // killed between the rename and its sync
+  }
   await verifyCheckpoint(target.partial, mark, target.option);
   // Killed between link and unlink of a rename that does not replace files.
   if (partial?.ino === final?.ino) return unlink(target.partial);
   const isPlaceholder = final?.size === 0;
   await publishFile(target, { overwrite: rules.overwrite || isPlaceholder });
+}
+
+function syncName({ name, path, option }: FileTarget): void {
+  try {
+    fsyncFolder(dirname(path));
+  } catch (error) {
+    throw fileWriteError({ file: name, done: 'finished', option }, error);
+  }
 }
 
 async function inodeOf(path: string) {

@@ -14,6 +14,21 @@ export interface CsvDialect {
 /** Maximum bytes of a marker, as in `wasm/csv-scanner.ts`. */
 export const longestMarker = 1024;
 
+/** Finds a marker that would make a CSV ambiguous. `markers` are texts by their name in messages. */
+export function dialectError(
+  markers: Readonly<Record<string, string>>,
+): { readonly name: string; readonly why: string } | undefined {
+  const named = Object.entries(markers).filter(([, text]) => text !== '');
+  for (const [name, text] of named) {
+    if (/[\r\n]/.test(text)) return { name, why: 'it contains a line break, which ends a record' };
+    if (Buffer.byteLength(text) > longestMarker)
+      return { name, why: `it is longer than ${longestMarker} bytes` };
+    const other = named.find(([each, part]) => each !== name && text.includes(part));
+    if (other) return { name, why: `it contains that of ${other[0]}, ${JSON.stringify(other[1])}` };
+  }
+  return undefined;
+}
+
 /** Position of an end that lies beyond the text. */
 export const BEYOND = -1;
 

@@ -68,6 +68,23 @@ describe('gzip', () => {
     expect(error).toMatchObject({ id: 'E-FILE-READ', message: 'stdin contains damaged gzip data' });
   });
 
+  it.each([
+    ['text', Buffer.from('{"a":1}\n')],
+    ['another member', gzipSync('{"a":1}\n')],
+  ])('followed by NULs and %s is an error, wherever chunks end', async (_, rest) => {
+    const packed = gzipSync(lines(30));
+    const nulls = fc.constantFrom(1, 2, 512, 70_000);
+    await fc.assert(
+      fc.asyncProperty(nulls, chunkSizes, async (count, sizes) => {
+        const all = Buffer.concat([packed, Buffer.alloc(count), rest]);
+        const { rows, error } = await readText(chunked(all, [packed.length, ...sizes]));
+        expect(rows).toHaveLength(30);
+        expect(error).toMatchObject({ message: 'stdin contains damaged gzip data' });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('with a wrong checksum is an error', async () => {
     const packed = gzipSync(lines(30));
     packed[packed.length - 8]! ^= 1;

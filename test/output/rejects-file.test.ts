@@ -161,6 +161,17 @@ describe('a rejects file that is gone on with', () => {
     await rejects.close();
   });
 
+  it('is set aside when the journal knows nothing of it: another run may have written it', async () => {
+    const file = makeWorld().path('rejects');
+    writeFileSync(file, 'of another run\n');
+    writeFileSync(`${file}.1`, 'older\n');
+    const rejects = new RejectsFile('rejects', file, { option: unnamedOption });
+    await rejects.resume({ file, mark: { bytes: 0, crc: 0 } });
+    expect(existsSync(file)).toBe(false);
+    expect(readFileSync(`${file}.1`, 'utf8')).toBe('older\n');
+    expect(readFileSync(`${file}.2`, 'utf8')).toBe('of another run\n');
+  });
+
   it('is refused when it was changed, and stays as it is', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'edited\nmore\n');

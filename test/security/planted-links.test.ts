@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import {
+  closeSync,
   existsSync,
   lstatSync,
+  openSync,
+  readdirSync,
   rmSync,
   readFileSync,
   symlinkSync,
@@ -10,12 +13,13 @@ import {
 } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { lockRun } from '../../src/files/file-lock.js';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { openVoice } from '../../src/jobs/calling/voice.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import { serve } from '../support/serve.js';
+import { recordsPage, startPageServer } from '../support/servers/page-server.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Whoever may create files in a directory plants symbolic links at names that the tool writes. No file they
@@ -103,6 +107,23 @@ async function freePort(): Promise<number> {
   await once(server, 'close');
   return port;
 }
+
+it('an export writes its waiting pages to no file that was planted there', async () => {
+  await using server = await startPageServer(({ from }) => [recordsPage(`{"d":${from}}`)]);
+  const world = makeWorld({ env: server.env });
+  const planted = [1, 2].map((slice) => world.path(`out.ndjson.partial.slice-${slice}`));
+  for (const file of planted) writeFileSync(file, content, { mode: 0o666 });
+  const readers = planted.map((file) => openSync(file, 'r'));
+  onTestFinished(() => readers.forEach((reader) => closeSync(reader)));
+  const notes = world.path('out.ndjson.partial.slice-notes');
+  writeFileSync(notes, content);
+  const range = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
+  const { code, stderr } = await world.run(['export-events', ...range, '-o', 'out.ndjson']);
+  expect(code, stderr).toBe(0);
+  expect(readFileSync(world.path('out.ndjson'), 'utf8').split('\n')).toHaveLength(3 + 1);
+  expect(readers.map((reader) => readFileSync(reader, 'utf8'))).toEqual([content, content]);
+  expect(readdirSync(world.cwd)).toEqual(['out.ndjson', path.basename(notes)]);
+});
 
 it('--log-file refuses a link', async () => {
   const world = makeWorld();

@@ -87,7 +87,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new EngagectlError('E-FILE-READ', `Cannot read ${file}`, {
+    throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, {
       why: (error as NodeJS.ErrnoException).code ?? 'unknown cause',
       fix: 'check the path and the permissions of the file',
       file,

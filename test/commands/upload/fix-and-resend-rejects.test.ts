@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { serve } from '../../support/serve.js';
+import { serve, written } from '../../support/serve.js';
 
 // What is rejected is corrected and sent again, by the command that is printed; and a run that ended
 // before anything was done is in nobody's way.
@@ -282,6 +282,38 @@ it('rejects of unknown outcome are skipped by the command that is printed', asyn
   expect((await world.run(upload)).code).toBe(6);
   const again = ['upload', 'events.csv.rejects.ndjson', '--type', 'event', '--event-name', 'A'];
   expect((await world.run(again)).code).toBe(6);
+});
+
+describe('a text of a rejects file that is not one CSV record', () => {
+  const line = { source: 'users.csv', line: 2, stage: 'parse', error: 'x', columns: ['identity', 'City'] }; // prettier-ignore
+
+  it.each([
+    ['has a second record', { record: 'u1,Oslo\nu2,Rome' }, 'more than one CSV record'],
+    ['has a second record after CR', { record: 'u1,Oslo\r"u2,Rome' }, 'more than one CSV record'],
+    ['has half of a character', { record: 'u1,\ud800' }, 'not valid Unicode'],
+    ['names a line break as delimiter', { record: 'u1,Oslo', delimiter: '\n' }, 'line break'],
+    ['names a delimiter of 1,025 bytes', { record: 'u1,Oslo', delimiter: ';'.repeat(1025) }, '1024 bytes'], // prettier-ignore
+    ['names one text for delimiter and quote', { record: 'u1,Oslo', delimiter: '"' }, 'quote'],
+  ])('is rejected whole, and nothing of it is sent: it %s', async (_, text, error) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('r.ndjson'), `${JSON.stringify({ ...line, ...text })}\n`);
+    const { code, stderr } = await world.run(['upload', 'r.ndjson']);
+    expect([code, service.requests()], stderr).toEqual([3, []]);
+    const rejects = readFileSync(world.path('r.ndjson.rejects.ndjson'), 'utf8').trim().split('\n');
+    expect(rejects.map((each) => JSON.parse(each) as object)).toMatchObject([
+      { source: 'r.ndjson', line: 1, stage: 'parse', error: expect.stringContaining(error) },
+    ]);
+  });
+
+  it('may end with a line break', async () => {
+    const { service, world } = await serve();
+    const text = JSON.stringify({ ...line, record: 'u1,Oslo\r\n' });
+    writeFileSync(world.path('r.ndjson'), `${text}\n`);
+    expect((await world.run(['upload', 'r.ndjson'])).code).toBe(0);
+    expect(written(service).flat()).toMatchObject([
+      { identity: 'u1', profileData: { City: 'Oslo' } },
+    ]);
+  });
 });
 
 describe('--rejects x.csv', () => {
