@@ -114,7 +114,7 @@ const rejectRules = [
   },
   {
     id: 'milliseconds',
-    pattern: /expected epoch seconds, not milliseconds$|is not a number of epoch seconds/,
+    pattern: /more than 11 digits: expected epoch seconds|is not a number of epoch seconds/,
     fix: 'write seconds (the number without its last three digits), or ISO 8601',
   },
 ];
