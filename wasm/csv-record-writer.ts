@@ -29,6 +29,10 @@ const members: usize = 28;
 const memberBytes: usize = 24;
 const isString: i32 = 0;
 const isBoolean: i32 = 1;
+const isAddress: i32 = 3;
+
+/** As in `src/text/cell-cleaning.ts`. */
+const longestPlaceholder: i32 = 4;
 
 // The block.
 let form: usize = 0;
@@ -115,6 +119,7 @@ function writeHead(): bool {
   const from = load<i32>(cell);
   const end = load<i32>(cell, 4);
   if (end <= from || end - from > load<i32>(form, 4)) return false;
+  if (mayBePlaceholder(text + from, text + end) || mayHaveStrays(text + from, text + end)) return false;
   let hash = load<i32>(form, 8);
   for (let p = text + from; p < text + end; p += 1) {
     const byte = load<u8>(p);
@@ -125,6 +130,26 @@ function writeHead(): bool {
   const to = copy(form + load<usize>(form, 12), load<i32>(form, 16), at);
   at = copy(form + load<usize>(form, 20), load<i32>(form, 24), writeString(from, end, to));
   return true;
+}
+
+/** Whether a key may be a placeholder such as NULL, or end in `.0`. */
+function mayBePlaceholder(from: usize, end: usize): bool {
+  if (<i32>(end - from) <= longestPlaceholder) {
+    const first = load<u8>(from);
+    if (first < 0x30 || first > 0x39) return true;
+  }
+  return load<u16>(end - 2) == 0x302e;
+}
+
+/** Whether a text may have whitespace around it, or may contain invisible characters: all of those start with these bytes. */
+function mayHaveStrays(from: usize, end: usize): bool {
+  if (load<u8>(from) <= 0x20 || load<u8>(end - 1) <= 0x20) return true;
+  for (let at = from; at < end; at += 1) {
+    const byte = load<u8>(at);
+    if (byte < 0xc2) continue;
+    if (byte == 0xc2 || byte == 0xd8 || (byte >= 0xe1 && byte <= 0xe3) || byte == 0xef || byte == 0xf3) return true;
+  }
+  return false;
 }
 
 /** Writes members up to the column returned, whose cell the caller has to write, or all: then it returns -1. */
@@ -144,7 +169,7 @@ function writeMembers(): i32 {
     to = copy(form + load<usize>(next, 8) + comma, load<i32>(next, 12) - comma, to);
     const kind = load<i32>(next, 4);
     if (from == end) to = copy(form + load<usize>(next, 16), emptyLength, to);
-    else if (kind == isString) to = writeString(from, end, to);
+    else if (kind == isString || (kind == isAddress && end > from && !mayHaveStrays(text + from, text + end))) to = writeString(from, end, to);
     else if (kind == isBoolean && saysBoolean(text + from, end - from)) to = copy(text + from, end - from, to);
     else caller = column;
   }

@@ -133,6 +133,10 @@ export interface ReadingOptions {
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
   readonly recoverQuotes?: boolean;
+  /** Remove whitespace and invisible characters around cells. */
+  readonly trim?: boolean;
+  /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */
+  readonly nullValues?: readonly string[];
   /** Encoding of text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
 }

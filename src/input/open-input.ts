@@ -11,6 +11,7 @@ import {
   detectFormat,
   type InputOptions,
 } from './input-format.js';
+import { cellCleaning } from '../text/cell-cleaning.js';
 import { decompress } from './decompress.js';
 import { readHeader, readListHeader, type HeaderInput } from './csv-header.js';
 import { JsonArraySplitter } from './json-array-splitter.js';
@@ -83,6 +84,7 @@ export async function openInput(
       cutter,
       start,
       maxRecordBytes,
+      cleaning: cellCleaning(options),
       detected: known === undefined && window.bytes.length > 0 ? format : undefined,
       bytesRead: () => opened.bytesRead(),
       wasReplaced: () => opened.wasReplaced?.() ?? false,

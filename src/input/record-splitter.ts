@@ -3,6 +3,7 @@ import { EngagectlError } from '../errors.js';
 import { Breaks } from '../event-loop.js';
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { RowParseError, Position, RowBlock } from './row-block.js';
+import { cleanCells, type CellCleaning } from '../text/cell-cleaning.js';
 import type { TextBuffer } from './text-buffer.js';
 
 /** Complete records of a text, in the arrays of a RowBlock, which are valid until the next cut. */
@@ -77,6 +78,8 @@ export interface SplitInput {
   /** Position of the start of the window. */
   readonly start: Position;
   readonly maxRecordBytes: number;
+  /** How cells are cleaned, if they are. */
+  readonly cleaning?: CellCleaning | undefined;
 }
 
 /**
@@ -155,7 +158,7 @@ const noRecords: SplitRecords = {
 
 /** Returns a block that retains the memory of the text once for each of its records and errors. */
 function blockOf(
-  { source, window, cutter, start }: SplitInput,
+  { source, window, cutter, start, cleaning }: SplitInput,
   bytes: Buffer,
   {
     cut,
@@ -168,12 +171,18 @@ function blockOf(
   const { header, markers, program, state } = cutter;
   const { bounds, lines, cells: cellBounds } = window.memory!.keep(cut);
   const memory = window.memory!.retain(count + faults.length);
-  const cells = header && cellBounds && { header, markers, program, bounds: cellBounds };
-  if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
+  if (program && cellBounds && program.cells === cut.cells) program.cells = cellBounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
   const text = behind ? Buffer.concat([bytes, behind]) : bytes;
-  return { source, bytes: text, memory, count, bounds, lines, cells, first, end, faults };
+  const table = header && cellBounds && { header, markers, program };
+  const cells = table && {
+    ...table,
+    ...(cleaning
+      ? { bounds: cleanCells(text, cellBounds, cleaning), uncleaned: cellBounds }
+      : { bounds: cellBounds }),
+  };
+  return { source, bytes: text, memory, count, bounds, lines, cells, cleaning, first, end, faults };
 }
 
 function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowParseError {

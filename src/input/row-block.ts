@@ -1,5 +1,6 @@
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { BufferPool } from './text-buffer.js';
+import type { CellCleaning } from '../text/cell-cleaning.js';
 
 /** A position between two records, from which another process can resume reading. */
 export interface Position {
@@ -57,6 +58,8 @@ export interface RowBlock {
   readonly lines: Uint32Array;
   /** Cells of CSV, TSV and lists; undefined if each record is a JSON text. */
   readonly cells: Cells | undefined;
+  /** Cleaning that was applied to the cells, and that is applied to the strings of JSON rows when they are mapped. */
+  readonly cleaning?: CellCleaning | undefined;
   /** Ordinal of the block's first record, unreadable ones included; the run's first is 0. */
   readonly first: number;
   /** Start of the next block. */
@@ -79,6 +82,8 @@ export interface Cells {
    * a backslash or a control character, and therefore needs escaping in JSON.
    */
   readonly bounds: Int32Array;
+  /** The bounds before cleaning, if the cells were cleaned. */
+  readonly uncleaned?: Int32Array | undefined;
 }
 
 /** A record that could not be read. */

@@ -20,6 +20,8 @@ export const inputFingerprint = ({
   escape,
   comment,
   encoding,
+  trim,
+  nullValues,
   maxRecordBytes = writeDefaults.maxRecordBytes,
   limit,
 }: ReadOptions) => ({
@@ -29,6 +31,8 @@ export const inputFingerprint = ({
   escape,
   comment,
   encoding,
+  trim,
+  nullValues,
   maxRecordBytes,
   limit,
 });

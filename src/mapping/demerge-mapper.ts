@@ -1,7 +1,7 @@
 import { TextSlice } from '../text/text-slice.js';
 import { writeString } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
-import { setKey } from './identity.js';
+import { placeholderError, setKey } from './identity.js';
 import { valueError, RowValues } from './row-values.js';
 import { validationError, RecordBuilder, type RejectReason, type Mapper } from './record-block.js';
 
@@ -40,7 +40,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
 
   const write = (): RejectReason | undefined => {
     records.idempotent = false;
-    const fault = setKey('identity', text, records);
+    const fault = setKey('identity', text, records) ?? placeholderError(values, text);
     if (fault !== undefined) return valueError(identity, fault);
     return writeString(text, records);
   };

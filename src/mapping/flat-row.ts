@@ -24,6 +24,8 @@ export interface FlatRow {
   isString(index: number): boolean;
   /** Returns the content of a string, or the text of another value. */
   text(index: number): TextSlice;
+  /** CSV rows only: returns why a text is a placeholder and not an identifier; see `placeholderFault`. */
+  placeholderFault?(text: TextSlice): string | undefined;
   /** JSON rows only: returns a hint about a similar column that the row has instead, or ''. */
   similarColumnHint?(name: string): string;
   /** Writes the string as JSON; that of a JSON row as written. */
@@ -78,10 +80,12 @@ function writeKey(
   part: 'identity' | 'objectId',
   records: RecordBuilder,
 ): string | undefined {
-  const fault = row.isString(index)
-    ? setKey(part, row.text(index), records)
-    : notStringFault(row.text(index));
+  const text = row.text(index);
+  const fault = row.isString(index) ? setKey(part, text, records) : notStringFault(text);
   if (fault !== undefined) return columnError(row.name(index), fault);
+  const placeholder = row.placeholderFault?.(text);
+  if (placeholder !== undefined)
+    return columnError(row.name(index), `${quoteValue(text)} ${placeholder}`);
   row.writeString(index);
   return undefined;
 }

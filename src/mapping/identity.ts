@@ -1,5 +1,6 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
 import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
+import { strayCharacters } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import { missingColumnsError } from './columns.js';
 import { valueError, RowValues } from './row-values.js';
@@ -19,7 +20,7 @@ export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): 
 /** Returns why a text cannot be an identifier of a user, or undefined. Its length counts code points. */
 export function identityError(part: string, text: TextSlice): string | undefined {
   if (part === 'objectId') return objectIdFault(text);
-  const fault = nameError(text);
+  const fault = addressError(text);
   if (fault !== undefined || !isTooLong(text)) return fault;
   return `the value is longer than ${limits.identityLength} characters`;
 }
@@ -29,6 +30,31 @@ function objectIdFault(text: TextSlice): string | undefined {
   const most = limits.objectIdLength;
   if (text.end - text.start <= most && objectIdPattern.test(text.toString())) return undefined;
   return `${quoteValue(text)} is not 1 to ${most} of A-Z a-z 0-9 ( ) ! : @ $ _ -`;
+}
+
+/** Returns why a text cannot be an identity or an address: a name without stray characters. */
+export function addressError(text: TextSlice): string | undefined {
+  const fault = nameError(text);
+  if (fault !== undefined) return fault;
+  return strayCharacterError(text);
+}
+
+/** Fields whose values cannot contain whitespace around them or invisible characters. */
+export const addressKeys: ReadonlySet<string> = new Set(['Email', 'Phone']);
+
+/** Returns why a text has whitespace around it or invisible characters, or undefined. */
+export function strayCharacterError(text: TextSlice): string | undefined {
+  const fault = strayCharacters(text);
+  return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
+}
+
+/** Returns why the value of a CSV row is a placeholder and not an identifier. */
+export function placeholderError(
+  values: Pick<RowValues<string>, 'placeholderFault'>,
+  text: TextSlice,
+): string | undefined {
+  const fault = values.placeholderFault(text);
+  return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
 }
 
 /** Returns why a text cannot be a name (an identity, an address, an event), or undefined. */
@@ -111,7 +137,7 @@ export function identifierReader(by: IdentifierKind | undefined): IdentifierRead
     if (kind === undefined) return validationError(`"${kinds.join('" or "')}" is missing`);
     const fault = isWhole ? undefined : values.read(kind, text);
     if (fault) return fault;
-    const textFault = identityError(kind, text);
+    const textFault = identityError(kind, text) ?? placeholderError(values, text);
     if (textFault !== undefined) return valueError(kind, textFault);
     return { by: kind, value: text.toString() };
   };

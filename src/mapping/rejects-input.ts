@@ -201,13 +201,13 @@ function textEnd(bytes: Buffer, start: number, end: number): number {
 /** Returns the row with every column, sent or not. */
 function csvRecord(
   { bytes }: RowBlock,
-  { header, bounds }: NonNullable<RowBlock['cells']>,
+  { header, bounds, uncleaned = bounds }: NonNullable<RowBlock['cells']>,
   row: number,
 ): string {
   const first = 2 * row * header.length;
   const members = header.map((name, column) => {
     const at = first + 2 * column;
-    const cell = text.ofCell(bytes, bounds[at]!, bounds[at + 1]!).toString();
+    const cell = text.ofCell(bytes, uncleaned[at]!, uncleaned[at + 1]!).toString();
     return `${JSON.stringify(name)}:${JSON.stringify(cell)}`;
   });
   return `{${members.join(',')}}`;

@@ -1,4 +1,5 @@
 import { columnError } from './columns.js';
+import { cleanText, placeholderFault } from '../text/cell-cleaning.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
@@ -19,6 +20,7 @@ export class RowValues<Name extends string> {
   readonly #columns = new Map<Name, number>();
   #bytes: Buffer = nothing;
   #first = 0;
+  #rows: RowBlock | undefined;
 
   /** `retryUnknown`: whether to read lines of a rejects file with stage `unknown`. */
   constructor(names: readonly Name[], retryUnknown: boolean) {
@@ -30,6 +32,7 @@ export class RowValues<Name extends string> {
   /** Moves to a row; returns why it cannot be read, or undefined. */
   moveTo(rows: RowBlock, row: number): RejectReason | undefined {
     const { cells } = rows;
+    this.#rows = rows;
     if (cells && cells !== this.#cells) {
       for (const name of this.#names) this.#columns.set(name, cells.header.indexOf(name));
     }
@@ -48,7 +51,7 @@ export class RowValues<Name extends string> {
   /** Reads a row that is a JSON string; false if it is not. */
   readWhole(text: TextSlice): boolean {
     if (this.#cells || this.#json.kind !== jsonToken.quote) return false;
-    this.#json.unescaped(this.#json.start + 1, this.#json.end - 1, text);
+    this.#clean(this.#json.unescaped(this.#json.start + 1, this.#json.end - 1, text));
     return true;
   }
 
@@ -68,9 +71,8 @@ export class RowValues<Name extends string> {
     if (this.#cells) {
       const at = this.#first + 2 * index;
       text.ofCell(this.#bytes, this.#cells.bounds[at]!, this.#cells.bounds[at + 1]!);
-    } else if (!this.#json.stringAt(index, text)) {
-      return valueError(name, 'the value must be a string');
-    }
+    } else if (this.#json.stringAt(index, text)) this.#clean(text);
+    else return valueError(name, 'the value must be a string');
     return undefined;
   }
 
@@ -81,6 +83,16 @@ export class RowValues<Name extends string> {
     if (isThere) return this.read(name, text);
     text.ofCell(nothing, 0, 0);
     return undefined;
+  }
+
+  /** Returns why a CSV cell is a placeholder and not an identifier; see `placeholderFault`. */
+  placeholderFault(text: TextSlice): string | undefined {
+    return this.#cells && placeholderFault(text, this.#rows?.cleaning);
+  }
+
+  #clean(text: TextSlice): void {
+    const cleaning = this.#rows?.cleaning;
+    if (cleaning) cleanText(text, cleaning);
   }
 
   /** Returns the index of the column or member; negative if there is none. */

@@ -44,12 +44,13 @@ function rowsOf(shards: Int32Array, ours: number): Int32Array {
 
 /** Returns the shard of each row, as a copy because the finder reuses its memory. */
 function shardsOf(
-  { bytes, count, bounds, cells }: RowBlock,
+  { bytes, count, bounds, cells, cleaning }: RowBlock,
   { cells: keyCells, member }: KeyLocation,
   finder: ShardFinder,
 ): Int32Array {
   if (cells) return finder.ofCells(bytes, count, cells, keyCells(cells.header)).slice();
-  if (member !== undefined) return finder.ofTexts(bytes, count, bounds, member).slice();
+  if (member !== undefined && !cleaning)
+    return finder.ofTexts(bytes, count, bounds, member).slice();
   return new Int32Array(count); // all unknown
 }
 

@@ -1,7 +1,7 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
 import { TextSlice } from '../text/text-slice.js';
 import { missingColumnsError } from './columns.js';
-import { quoteValue, nameError, keyHash, keySeeds } from './identity.js';
+import { quoteValue, addressError, placeholderError, keyHash, keySeeds } from './identity.js';
 import { valueError, RowValues } from './row-values.js';
 import {
   validationError,
@@ -70,7 +70,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   };
 
   const valueFault = (): RejectReason | undefined => {
-    const fault = nameError(text);
+    const fault = addressError(text) ?? placeholderError(values, text);
     return fault === undefined ? undefined : valueError('value', fault);
   };
 

@@ -12,7 +12,7 @@ const iso =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?:(Z)|([-+])(\d\d)(?::?(\d\d))?)?)?$/i;
 
 /**
- * Parses epoch seconds or ISO 8601: a day (its midnight), or a day and time with minutes, optional
+ * Parses epoch seconds between 1980 and 2100, or ISO 8601: a day (its midnight), or a day and time with minutes, optional
  * seconds, a fraction (ignored) and `Z` or an offset; without an offset it is a time in `zone`.
  */
 export function parseTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
@@ -34,13 +34,26 @@ export function parseExportedTimestamp(cell: TextSlice, zone: TimeZone): Timesta
   return local === undefined ? 'is not a time of 14 digits, yyyyMMddHHmmSS' : zone.toEpoch(local);
 }
 
+/** The plausible epoch seconds: 1980-01-01 to the end of 2100. Numbers outside are mostly something else. */
+const earliest = Date.UTC(1980, 0) / 1000;
+const latest = Date.UTC(2101, 0) / 1000 - 1;
+
 function epochOf(text: string): Timestamp {
   if (text.length > epochDigits) {
-    return `has more than ${epochDigits} digits: expected epoch seconds, not milliseconds`;
+    return `has more than ${epochDigits} digits: expected epoch seconds${text.length === 13 ? '; use date(epochMillis) for milliseconds' : ''}`;
   }
+  const seconds = Number(text);
+  if (seconds >= earliest && seconds <= latest) return seconds;
+  return `is not epoch seconds between 1980 and 2100: ${likelyMeaning(text)}`;
+}
+
+/** Returns what a number that is not epoch seconds probably means, as a fix. */
+function likelyMeaning(text: string): string {
   const [, year, month, day] = /^((?:19|20)\d\d)(\d\d)(\d\d)$/.exec(text) ?? [];
-  if (dayOf(Number(year), Number(month), Number(day)) === undefined) return Number(text);
-  return `is ambiguous: write ${year}-${month}-${day} for the day`;
+  if (dayOf(Number(year), Number(month), Number(day)) !== undefined) return 'use date(YYYYMMDD)';
+  if (/^(?:19|20)\d\d$/.test(text)) return 'use integer for a year';
+  if (/^[1-9]\d{4}$/.test(text)) return 'use date(excel) for day numbers of a spreadsheet';
+  return 'write ISO 8601';
 }
 
 /** Converts year to seconds to epoch seconds as if in UTC; undefined for a day or time that does not exist. */

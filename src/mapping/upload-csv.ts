@@ -12,11 +12,12 @@ import {
   type FlatRow,
   type HeadCells,
 } from './flat-row.js';
+import { placeholderFault } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import { writeString, writeTypedValue, emptyValue } from './cell-types.js';
 import { columnError, resolveColumns, type Column } from './columns.js';
 import { limits } from '../contract/limits.js';
-import { keySeeds } from './identity.js';
+import { addressKeys, keySeeds, strayCharacterError } from './identity.js';
 import { CsvProgram } from '../text/csv-scanner.js';
 import { JsonWriter } from '../text/json-writer.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
@@ -35,6 +36,7 @@ export class CsvUploadMapper implements FlatRow {
   parts: HeadCells = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
   /** Bytes and cell bounds of the block. */
   #bytes: Buffer = Buffer.alloc(0);
+  #cleaning: RowBlock['cleaning'];
   #bounds: Int32Array = new Int32Array(0);
   /** Index of the row's first cell in `#bounds`. */
   #first = 0;
@@ -62,6 +64,7 @@ export class CsvUploadMapper implements FlatRow {
   build(rows: RowBlock, cells: Cells, picked = allRows(rows)): RecordBlock {
     this.useHeader(cells.header, rows.source);
     this.#bytes = rows.bytes;
+    this.#cleaning = rows.cleaning;
     this.#bounds = cells.bounds;
     const writer = this.#writer;
     const isEvent = this.#options.kind === 'event';
@@ -104,6 +107,10 @@ export class CsvUploadMapper implements FlatRow {
     return this.#text.ofCell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
   }
 
+  placeholderFault(text: TextSlice): string | undefined {
+    return placeholderFault(text, this.#cleaning);
+  }
+
   writeString(index: number): void {
     writeString(this.text(index), this.#records);
   }
@@ -112,13 +119,22 @@ export class CsvUploadMapper implements FlatRow {
   #allFaults(place: number, first: string): string {
     const faults = [first];
     for (let index = place === HEAD ? 0 : place + 1; index < this.#columns.length; index++) {
-      const { name, role, type } = this.#columns[index]!;
-      if (role !== 'data' || type === undefined || this.isEmpty(index)) continue;
-      const fault = writeTypedValue(this.text(index), type, this.#scratch, this.#options.zone);
-      if (fault !== undefined) faults.push(columnError(name, fault));
+      const column = this.#columns[index]!;
+      if (column.role !== 'data' || kindOf(column) === kinds.string || this.isEmpty(index))
+        continue;
+      const fault = this.#writeCell(index, column, this.#scratch);
+      if (fault !== undefined) faults.push(columnError(column.name, fault));
       this.#scratch.out.length = 0;
     }
     return faults.join('; ');
+  }
+
+  /** Writes a cell that is neither plain text nor empty. */
+  #writeCell(index: number, { type }: Column, records: RecordBuilder): string | undefined {
+    const text = this.text(index);
+    if (type !== undefined) return writeTypedValue(text, type, records, this.#options.zone);
+    const fault = strayCharacterError(text);
+    return fault ?? writeString(text, records);
   }
 
   /** Writes the parts that need JavaScript: the head of a record, or a cell with a type. */
@@ -132,9 +148,9 @@ export class CsvUploadMapper implements FlatRow {
         ? `${error}; ${unexpected}`
         : (error ?? unexpected);
     }
-    const { name, type } = this.#columns[place]!;
-    const fault = writeTypedValue(this.text(place), type!, this.#records, this.#options.zone);
-    return fault === undefined ? undefined : columnError(name, fault);
+    const column = this.#columns[place]!;
+    const fault = this.#writeCell(place, column, this.#records);
+    return fault === undefined ? undefined : columnError(column.name, fault);
   }
 }
 
@@ -166,10 +182,10 @@ export function recordTemplate(columns: readonly Column[], options: UploadMappin
     limits.identityLength, // the limit counts characters, so a key of so many bytes is never too long
     keySeeds.identity,
     ...[opening, openProfileData].flatMap(placed),
-    ...data.flatMap(([column, { type, prefix }]) => [
-      column,
-      kindOf(type),
-      ...[prefix, emptyValue(type, options)].flatMap(placed),
+    ...data.flatMap(([index, column]) => [
+      index,
+      kindOf(column),
+      ...[column.prefix, emptyValue(column.type, options)].flatMap(placed),
     ]),
   );
   return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members: data.length };
@@ -182,10 +198,13 @@ function keyColumn(columns: readonly Column[], { kind, expected }: UploadMapping
   return columns.findIndex(({ role }) => role === 'identity');
 }
 
-/** Returns 0 for a string, 1 for a boolean, and 2 for types that this module writes. */
-function kindOf(type: Column['type']): number {
-  if (type === undefined || type === 'string') return 0;
-  return type === 'boolean' ? 1 : 2;
+/** Kinds of members: `address` is a string that this module checks unless it is surely valid, `typed` is written here. */
+const kinds = { string: 0, boolean: 1, typed: 2, address: 3 } as const;
+
+function kindOf({ type, key }: Column): number {
+  if (type === undefined) return addressKeys.has(key) ? kinds.address : kinds.string;
+  if (type === 'string') return kinds.string;
+  return type === 'boolean' ? kinds.boolean : kinds.typed;
 }
 
 /** Returned by `next` instead of a column. */

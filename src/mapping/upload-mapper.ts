@@ -21,7 +21,9 @@ import { misspelledColumns } from './preview/field-spelling.js';
 import { CsvUploadMapper } from './upload-csv.js';
 import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from './flat-row.js';
 import { TextSlice, equalBytes } from '../text/text-slice.js';
-import { emptyValue, writeTypedValue } from './cell-types.js';
+import { emptyValue, writeString, writeTypedValue } from './cell-types.js';
+import { addressKeys, strayCharacterError } from './identity.js';
+import { cleanText, type CellCleaning } from '../text/cell-cleaning.js';
 import { quoteForShell } from '../wording.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -82,6 +84,7 @@ class UploadJson {
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
+    this.#row.cleaning = rows.cleaning;
     return this.#records.build(rows, (row) => this.#write(rows, row), picked);
   }
 
@@ -128,6 +131,8 @@ class FlatJsonRow implements FlatRow {
   /** Columns that options name, but that have not occurred yet. */
   readonly #unseen: Set<string>;
   #hasRows = false;
+  /** How strings are cleaned; undefined if they are not. */
+  cleaning: CellCleaning | undefined;
 
   constructor(json: JsonParser, records: RecordBuilder, options: UploadMapping) {
     this.#json = json;
@@ -163,7 +168,10 @@ class FlatJsonRow implements FlatRow {
   }
 
   isEmpty(index: number): boolean {
-    return this.#json.isEmptyAt(index);
+    const isEmpty = this.#json.isEmptyAt(index);
+    return (
+      isEmpty || (this.cleaning !== undefined && this.isString(index) && this.text(index).isEmpty)
+    );
   }
 
   isString(index: number): boolean {
@@ -173,6 +181,7 @@ class FlatJsonRow implements FlatRow {
   text(index: number): TextSlice {
     const json = this.#json;
     const string = json.stringAt(index, this.#text);
+    if (string && this.cleaning) return cleanText(string, this.cleaning);
     return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
@@ -185,7 +194,8 @@ class FlatJsonRow implements FlatRow {
   }
 
   writeString(index: number): void {
-    this.#copy(index);
+    if (this.cleaning) writeString(this.text(index), this.#records);
+    else this.#copy(index);
   }
 
   /** Writes the row as an upload record; returns an error if it cannot be one. */
@@ -244,9 +254,17 @@ class FlatJsonRow implements FlatRow {
       type === undefined ||
       (type === 'string' && kind === jsonToken.quote) ||
       (type === 'json' && isNested);
-    if (isAsDeclared) return this.#copy(index);
+    if (isAsDeclared && kind !== jsonToken.quote) return this.#copy(index);
+    if (isAsDeclared) return this.#writeText(index);
     if (isNested) return `an object or array cannot be sent as ${type}`;
     return writeTypedValue(this.text(index), type, this.#records, this.#options.zone);
+  }
+
+  #writeText(index: number): string | undefined {
+    const isAddress = addressKeys.has(this.#columns[index]!.key);
+    const fault = isAddress ? strayCharacterError(this.text(index)) : undefined;
+    if (fault === undefined) this.writeString(index);
+    return fault;
   }
 
   #copy(index: number): undefined {

@@ -102,7 +102,7 @@ describe('a record that says its type', () => {
   });
 
   it('names the missing type of a flat row whose evtData is an object', () => {
-    const row = '{"identity":"ada","evtName":"x","ts":1,"evtData":{"p":1}}';
+    const row = '{"identity":"ada","evtName":"x","ts":1700000000,"evtData":{"p":1}}';
     expect(mapJson(row, { kind: 'event' })).toEqual(
       invalid(
         'column "evtData": the record has event properties but no "type": add "type":"event" to it',

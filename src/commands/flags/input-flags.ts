@@ -37,6 +37,12 @@ export const inputOptions: OptionTable = [
   ],
   ['--recover-quotes', 'after an unclosed CSV quote, resume on the next line (default: stop)'],
   ['--encoding <name>', 'encoding of the input (default: UTF-8, or as its BOM says)'],
+  ['--trim', 'remove whitespace and invisible characters around cells'],
+  [
+    '--null-values <list>',
+    "cells that count as empty, such as NULL,nan (default: rejected in identities only; '': none)",
+    { parse: (text: string) => text.split(',') },
+  ],
   [
     '--max-record-bytes <bytes>',
     'reject longer records',

@@ -113,8 +113,14 @@ const rejectRules = [
     fix: 'set another column with --identity, or the column of the objectId with --object-id',
   },
   {
+    id: 'padded-identity',
+    pattern:
+      /^(?:column "[^"]*"|identity|objectId): .* (?:has whitespace around it|contains the invisible)/,
+    fix: 'add --trim, or correct the identities',
+  },
+  {
     id: 'milliseconds',
-    pattern: /expected epoch seconds, not milliseconds$|is not a number of epoch seconds/,
+    pattern: /more than 11 digits: expected epoch seconds|is not a number of epoch seconds/,
     fix: 'write seconds (the number without its last three digits), or ISO 8601',
   },
 ];

@@ -101,13 +101,6 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
       return meant ? `write it "${meant}"` : 'move it into profileData or evtData';
     },
   },
-  // service-facts, Upload: an unknown identity creates a profile
-  'padded-identity': {
-    appliesTo: ({ part, key }) => part === 'record' && keys.has(key),
-    any: 'padded',
-    what: ({ some, value }) => `${some} surrounded by spaces, like ${value}`,
-    fix: 'remove the spaces; otherwise a different user is created',
-  },
   // what spreadsheets make of long numbers
   'shortened-number': {
     any: 'scientific',

@@ -1,0 +1,130 @@
+import { TextSlice } from './text-slice.js';
+
+/** How cells are cleaned before they are mapped (`--trim`, `--null-values`). */
+export interface CellCleaning {
+  /** Remove whitespace and invisible characters at the ends. */
+  readonly trim: boolean;
+  /** Texts that count as empty; undefined if the user gave none, so that placeholders are errors in identities. */
+  readonly nullValues: ReadonlySet<string> | undefined;
+  /** Bytes of the longest of them; -1 if there are none. */
+  readonly longest: number;
+}
+
+interface CleaningOptions {
+  readonly trim?: boolean;
+  readonly nullValues?: readonly string[];
+}
+
+/** Returns the cleaning that the options ask for; undefined if they ask for none. */
+export function cellCleaning({
+  trim = false,
+  nullValues,
+}: CleaningOptions): CellCleaning | undefined {
+  if (!trim && nullValues === undefined) return undefined;
+  const texts = (nullValues ?? []).filter((text) => text !== '');
+  const longest = Math.max(-1, ...texts.map((text) => Buffer.byteLength(text)));
+  return { trim, nullValues: nullValues && new Set(texts), longest };
+}
+
+const slice = new TextSlice();
+
+/** Returns the bounds of cells after cleaning; `bounds` are those of `Cells` and stay unchanged. */
+export function cleanCells(
+  bytes: Buffer,
+  bounds: Int32Array,
+  { trim, nullValues, longest }: CellCleaning,
+): Int32Array {
+  const cleaned = bounds.slice();
+  for (let at = 0; at < cleaned.length; at += 2) {
+    const start = cleaned[at]!;
+    const end = cleaned[at + 1]!;
+    if (start === end) continue;
+    const isPlain = end >= 0;
+    slice.of(bytes, start, isPlain ? end : ~end);
+    if (trim) trimText(slice);
+    const isNull = slice.end - slice.start <= longest && nullValues!.has(slice.toString());
+    const isEmpty = slice.isEmpty || isNull;
+    cleaned[at] = slice.start;
+    cleaned[at + 1] = isEmpty ? slice.start : isPlain ? slice.end : ~slice.end;
+  }
+  return cleaned;
+}
+
+/** Cleans the content of a JSON string in place. */
+export function cleanText(text: TextSlice, { trim, nullValues, longest }: CellCleaning): TextSlice {
+  if (trim) trimText(text);
+  const isNull = text.end - text.start <= longest && nullValues!.has(text.toString());
+  return isNull ? text.of(text.bytes, text.start, text.start) : text;
+}
+
+/** Invisible characters that are never meant in an identifier: zero-width, soft hyphen, bidi marks, no-break spaces. */
+const invisible =
+  /[\u00a0\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u;
+/** Whitespace and invisible characters at the start or the end, also joiners, which have a meaning inside a word. */
+const edges = /^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu;
+
+/**
+ * Describes whitespace at the ends of a text or invisible characters in it, to follow the quoted text in a message;
+ * undefined if there are none.
+ */
+export function strayCharacters(text: TextSlice): string | undefined {
+  if (isPlain(text)) return undefined;
+  const value = text.toString();
+  const found = invisible.exec(value)?.[0] ?? /^\p{Cf}|\p{Cf}$/u.exec(value)?.[0];
+  if (found !== undefined) {
+    const code = found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+    return `contains the invisible character U+${code}`;
+  }
+  return value === value.trim() ? undefined : 'has whitespace around it';
+}
+
+/** Whether a text has only visible ASCII characters at its ends and ASCII inside, as most have. */
+function isPlain({ bytes, start, end }: TextSlice): boolean {
+  if (start === end) return true;
+  if (bytes[start]! <= 0x20 || bytes[end - 1]! <= 0x20) return false;
+  for (let at = start; at < end; at++) if (bytes[at]! >= 0x80) return false;
+  return true;
+}
+
+/** Removes whitespace and invisible characters from the ends of a text. */
+export function trimText(text: TextSlice): TextSlice {
+  const { bytes } = text;
+  let { start, end } = text;
+  while (start < end && bytes[start]! <= 0x20) start += 1;
+  while (start < end && bytes[end - 1]! <= 0x20) end -= 1;
+  const isAscii = start === end || (bytes[start]! < 0x80 && bytes[end - 1]! < 0x80);
+  if (!isAscii) {
+    const value = bytes.toString('utf8', start, end);
+    const trimmed = value.replace(edges, '');
+    start +=
+      trimmed === '' ? end - start : Buffer.byteLength(value.slice(0, value.indexOf(trimmed)));
+    end = start + Buffer.byteLength(trimmed);
+  }
+  return text.of(bytes, start, end, text.broken);
+}
+
+/** Texts that programs write for missing values, at most `longestPlaceholder` bytes and not starting with a digit. */
+const placeholders: ReadonlySet<string> = new Set(
+  ['nan', 'NaN', 'NULL', 'null', 'None', '\\N', '#N/A', 'N/A', '<NA>', 'NaT', '-'], // prettier-ignore
+);
+/** As in `wasm/csv-record-writer.ts`. */
+const longestPlaceholder = 4;
+
+/**
+ * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it
+ * is a placeholder, or a number that a program converted to a decimal. Not checked if the user chose the null values.
+ */
+export function placeholderFault(
+  text: TextSlice,
+  cleaning: CellCleaning | undefined,
+): string | undefined {
+  if (cleaning?.nullValues !== undefined) return undefined;
+  const length = text.end - text.start;
+  if (length <= longestPlaceholder && placeholders.has(text.toString()))
+    return "is a placeholder for a missing value (--null-values '' accepts it)";
+  const isDecimal =
+    length > 2 && text.bytes[text.end - 1] === 0x30 && text.bytes[text.end - 2] === 0x2e;
+  return isDecimal && /^\d+\.0$/.test(text.toString())
+    ? "is an id that a program converted to a decimal (--null-values '' accepts it)"
+    : undefined;
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { demergeMapper } from '../../src/mapping/demerge-mapper.js';
+import { cellCleaning, cleanCells } from '../../src/text/cell-cleaning.js';
+import { csvRows, jsonRows } from '../support/builders/row-blocks.js';
+import { mapRows } from '../support/builders/upload-mapping.js';
+import type { RowBlock } from '../../src/input/row-block.js';
+
+type Flags = Parameters<typeof cellCleaning>[0];
+
+/** A block as `--trim` and `--null-values` leave it. */
+function cleaned(rows: RowBlock, flags: Flags): RowBlock {
+  const cleaning = cellCleaning(flags);
+  const { cells, bytes } = rows;
+  if (!cells || !cleaning) return { ...rows, cleaning };
+  return {
+    ...rows,
+    cleaning,
+    cells: { ...cells, bounds: cleanCells(bytes, cells.bounds, cleaning) },
+  };
+}
+
+const csv = (identity: string, flags: Flags = {}) =>
+  outcome(cleaned(csvRows(['identity', 'Email'], [[identity, 'a@x.com']]), flags));
+const json = (identity: string, flags: Flags = {}) =>
+  outcome(cleaned(jsonRows([JSON.stringify({ identity, Email: 'a@x.com' })]), flags));
+
+/** The identity that is sent, or the error. */
+function outcome(rows: RowBlock): string {
+  const { records, rejects } = mapRows(rows);
+  return rejects[0]?.error ?? (JSON.parse(records[0]!) as { identity: string }).identity;
+}
+
+describe('whitespace and invisible characters', () => {
+  it.each([
+    ['ann ', 'has whitespace around it', 'ann'],
+    ['\u3000ann', 'has whitespace around it', 'ann'],
+    ['ann\u200b', 'contains the invisible character U+200B', 'ann'],
+    ['\ufeffann', 'contains the invisible character U+FEFF', 'ann'],
+    ['ann\u00a0', 'contains the invisible character U+00A0', 'ann'],
+    ['\u202eann\u202c', 'contains the invisible character U+202E', 'ann'],
+    [' ü\u2069 ', 'contains the invisible character U+2069', 'ü'],
+  ])('of the identity %j are an error, and are removed by --trim', (identity, why, trimmed) => {
+    for (const read of [csv, json]) {
+      expect(read(identity)).toBe(`column "identity": ${JSON.stringify(identity)} ${why}`);
+      expect(read(identity, { trim: true })).toBe(trimmed);
+    }
+  });
+
+  it('inside of an identity are an error that --trim does not hide', () => {
+    const why = 'column "identity": "a\u200bb" contains the invisible character U+200B';
+    expect(csv('a\u200bb', { trim: true })).toBe(why);
+  });
+
+  it.each(['Ann Lee', 'größe', '山田', 'नमस्\u200dते', '👩\u200d👧'])('are not in %j', (identity) => {
+    expect([csv(identity), json(identity)]).toEqual([identity, identity]);
+  });
+
+  it.each(['Email', 'Phone'])('of %s are an error', (name) => {
+    const error = `column "${name}": "a@x.com " has whitespace around it`;
+    for (const rows of [
+      csvRows(['identity', name], [['u', 'a@x.com ']]),
+      jsonRows([`{"identity":"u","${name}":"a@x.com "}`]),
+    ]) {
+      expect(mapRows(rows).rejects[0]?.error).toBe(error);
+      const { records } = mapRows(cleaned(rows, { trim: true }));
+      expect(records[0]).toContain(`"${name}":"a@x.com"`);
+    }
+  });
+
+  it('of a demerge are an error', () => {
+    const mapper = demergeMapper({ identity: 'identity', retryUnknown: false });
+    const { rejects } = mapper.map(csvRows(['identity'], [['ann ']]));
+    expect(rejects[0]?.error).toBe('column "identity": "ann " has whitespace around it');
+  });
+
+  it('of other columns are sent, unless --trim removes them from strings and typed cells', () => {
+    const rows = csvRows(['identity', 'City', 'Age'], [['u', ' Oslo "x" ', ' 7 ']]);
+    const types = new Map([['Age', 'integer']] as const);
+    expect(mapRows(rows).records[0]).toContain('"City":" Oslo \\"x\\" "');
+    expect(mapRows(cleaned(rows, { trim: true }), { types }).records[0]).toContain(
+      '{"City":"Oslo \\"x\\"","Age":7}',
+    );
+  });
+});
+
+describe('a placeholder', () => {
+  it.each(['nan', 'NaN', 'NULL', 'None', '\\N', '#N/A', 'NaT', '-'])(
+    '%s is no identity of a CSV row, unless --null-values says so',
+    (text) => {
+      const error = `column "identity": ${JSON.stringify(text)} is a placeholder for a missing value (--null-values '' accepts it)`;
+      expect(csv(text)).toBe(error);
+      expect(csv(text, { nullValues: [] })).toBe(text);
+      expect(csv(text, { nullValues: [''] })).toBe(text);
+      expect(csv(text, { nullValues: [text] })).toBe(
+        'column "identity": the value is empty or missing',
+      );
+      expect(json(text)).toBe(text);
+    },
+  );
+
+  it('is an id that a program converted to a decimal', () => {
+    expect(csv('1001.0')).toContain('is an id that a program converted to a decimal');
+    expect(csv('1001.0', { nullValues: [] })).toBe('1001.0');
+    expect(csv('1001.10')).toBe('1001.10');
+  });
+
+  it('of another column is sent as text, unless --null-values lists it', () => {
+    const rows = csvRows(['identity', 'City', 'Plan'], [['u', 'NULL', 'nan']]);
+    expect(mapRows(rows).records[0]).toContain('{"City":"NULL","Plan":"nan"}');
+    const { records } = mapRows(cleaned(rows, { nullValues: ['NULL'] }));
+    expect(records[0]).toContain('{"Plan":"nan"}');
+    const object = jsonRows(['{"identity":"u","City":"NULL","Plan":"nan"}']);
+    expect(mapRows(cleaned(object, { nullValues: ['NULL'] })).records[0]).toContain(
+      '{"Plan":"nan"}',
+    );
+  });
+});
