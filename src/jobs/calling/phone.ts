@@ -1,10 +1,6 @@
 import { createSignedCall, type SignedCall } from '../../calling/index.js';
 import { devicePresets, type DeviceCapabilities, type MissedCall } from '../../calling/device.js';
-import {
-  withDefaults,
-  type MediaAdapter,
-  type SocketClass,
-} from '../../calling/environment.js';
+import { withDefaults, type MediaAdapter, type SocketClass } from '../../calling/environment.js';
 import { nodeEnv } from '../../calling/node/index.js';
 import { challengeRouter } from '../../calling/key-proof.js';
 import { FrameSocket } from '../../calling/socket.js';
