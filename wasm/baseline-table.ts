@@ -5,35 +5,39 @@
 const entryBytes: usize = 16;
 const placeBytes: usize = 12;
 
-// The two lowest bits of a record are no part of its hash: the input holds its key, and a record of the key is sent.
+// The two lowest bits of a record are flags, not part of its hash: the input contains its key, and a
+// record of the key is sent.
 const SEEN: u32 = 1;
 const SENT: u32 = 2;
 const flags: u64 = 3;
 
-/** What is found of an entry. */
+/** Results of looking up an entry. */
 const unknown: u8 = 0;
 const changed: u8 = 1;
 const same: u8 = 2;
 
 let table: usize = 0;
 let places: u64 = 0;
-/** Behind the last entry, and the last place, which stays empty. */
+/** Address after the last entry, and the last place, which stays empty. */
 let next: usize = 0;
 let last: usize = 0;
 
-/** What `compare` read before it looked; exported, or the compiler would leave that out. */
+/** Result of prefetching in `compare`; exported, or the compiler would remove the reads. */
 export let touched: u32 = 0;
-/** Entries that are SEEN. */
+/** Number of entries with the flag SEEN. */
 export let seen: i32 = 0;
 
-/** Begins a table of `count` places, and `spare` behind them, which are empty. */
+/** Starts an empty table of `count` places and `spare` more at the end. */
 export function begin(at: usize, count: u32, spare: u32): void {
   table = next = at;
   places = <u64>count;
   last = at + placeBytes * (<usize>count + <usize>spare - 1);
 }
 
-/** Adds entries of 16 bytes in the order of the high halves of their keys. What finds no place is not known. */
+/**
+ * Adds entries of 16 bytes in the order of the high halves of their keys. Entries that find no place
+ * stay unknown.
+ */
 export function add(entries: usize, count: i32): void {
   const end = entries + entryBytes * <usize>count;
   for (let at = entries; at < end; at += entryBytes) {
@@ -45,10 +49,14 @@ export function add(entries: usize, count: i32): void {
   }
 }
 
-/** Writes what is found of each entry, and notes that it was seen. Where `mayRest` is 0, what is the same counts as changed. */
+/**
+ * Writes the result for each entry, and marks it as seen. Where `mayRest` is 0, an equal record counts
+ * as changed.
+ */
 export function compare(entries: usize, count: i32, mayRest: usize, found: usize): void {
   const end = entries + entryBytes * <usize>count;
-  // One after the other without looking at them: the processor fetches several at once, and below need not wait for each.
+  // Reads all places first: the processor fetches several at once, and the loop below does not wait for
+  // each.
   let read: u32 = 0;
   for (let at = entries; at < end; at += entryBytes) read ^= load<u32>(placeOf(at));
   touched = read;
@@ -68,7 +76,7 @@ export function compare(entries: usize, count: i32, mayRest: usize, found: usize
   }
 }
 
-/** Whether the key of this entry is there, and was not seen, which it is from now on. */
+/** Whether the key of this entry is in the table and was not seen before; marks it as seen. */
 export function isMissed(entry: usize): bool {
   const place = find(entry);
   const marks = load<u32>(place, 4);
@@ -77,14 +85,14 @@ export function isMissed(entry: usize): bool {
   return true;
 }
 
-/** Writes of each entry whether its key is there. */
+/** Writes for each entry whether its key is in the table. */
 export function has(entries: usize, count: i32, found: usize): void {
   for (let index = 0; index < count; index += 1) {
     store<u8>(found + index, u8(load<u64>(find(entries + entryBytes * <usize>index), 4) != 0));
   }
 }
 
-/** Its place, or an empty one. */
+/** Returns the place of an entry, or an empty one. */
 @inline
 function find(entry: usize): usize {
   const key = load<u32>(entry);

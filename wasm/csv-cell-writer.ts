@@ -39,7 +39,7 @@ function isDigit(byte: i32): bool {
 // nothing, objects and arrays as JSON. A cell is a range of the text where it stands there as it is to be written: a string
 // with a comma even with its quotes. Any other cell is written to a scratch.
 
-/** Where the last cell starts and ends. */
+/** Bounds of the last cell. */
 export let cellStart: i32 = 0;
 export let cellEnd: i32 = 0;
 /** Cells so far that a spreadsheet would run. */
@@ -48,7 +48,7 @@ let escapesFormulas: bool = false;
 
 let room: i32 = 0;
 let scratch: i32 = 0;
-/** Where the next cell goes. */
+/** Address for the next cell. */
 let next: i32 = 0;
 
 export function escapeFormulas(): void {
@@ -59,7 +59,7 @@ export function setFormulas(count: i32): void {
   formulas = count;
 }
 
-/** Before the cells of a record, which may double all of its bytes. */
+/** Forgets the cells of the previous record; the next may double all of its bytes. */
 export function forgetCells(recordBytes: i32): void {
   const needed = 3 * recordBytes + 128;
   if (needed > room) {
@@ -69,7 +69,7 @@ export function forgetCells(recordBytes: i32): void {
   next = scratch;
 }
 
-/** Makes a cell of the value at `at`, and returns where that ends. */
+/** Writes the value at `at` as a cell, and returns the end of the value. */
 export function readCell(at: i32): i32 {
   const first = load<u8>(at);
   if (first == 0x22) return readString(at);

@@ -16,7 +16,7 @@ const QUOTE: i32 = 34;
 const BACKSLASH: i32 = 92;
 const DELETE: i32 = 127;
 
-// What `write` returns in place of a column.
+// Returned by `write` instead of a column.
 const done: i32 = -1;
 const full: i32 = -2;
 const head: i32 = -3;
@@ -40,7 +40,7 @@ let columns: i32 = 0;
 let pickedCount: i32 = 0;
 let membersEnd: usize = 0;
 
-/** The bounds of records are counted from here on. */
+/** Number of selected rows that were written or skipped. */
 let out: usize = 0;
 export let count: i32 = 0;
 

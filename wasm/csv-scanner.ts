@@ -24,7 +24,7 @@ export const lines: i32 = 0;
 export const bounds: i32 = lines + 4 * mostRecords;
 export const cells: i32 = bounds + 8 * mostRecords;
 
-/** What was cut and is no record: of each five i32; see `addFault`. */
+/** Parse errors, five i32 each; see `addFault`. */
 export const faults: i32 = cells + 8 * mostCells;
 
 // The records that were written: of each its row, its start and end, and the hash of its key; see RecordBlock.
@@ -68,33 +68,33 @@ let quotes: v128 = i8x16.splat(0);
 let escapes: v128 = i8x16.splat(0);
 /** Whether the escape is the quote. */
 let doubles: bool = false;
-/** Whether the delimiter's first byte means nothing within quotes, and can stand in a JSON string. */
+/** Whether the delimiter's first byte has no meaning within quotes and is valid in a JSON string. */
 let isDelimiterPlain: bool = false;
 
 // The text, and what it should hold.
 let length: i32 = 0;
 let isLast: bool = false;
 let columns: i32 = 0;
-/** Whether reading resumes behind a quote that is never closed. */
+/** Whether scanning resumes after a quote that is never closed. */
 let recovers: bool = false;
 
-// What was found: records, faults, where the last call stopped, and on which line.
+// Results: records, parse errors, position and line at which the last call stopped.
 export let count: i32 = 0;
 export let faultCount: i32 = 0;
 export let at: i32 = 0;
 export let line: i32 = 0;
 
-// Of the record scanned last: its end, its cells, the line ends within it, and where its fault lies.
+// The last scanned record: its end, its cells, the line ends within it, and the position of its error.
 export let end: i32 = 0;
 export let width: i32 = 0;
 export let lineEnds: i32 = 0;
 export let faultAt: i32 = 0;
-/** Where its last cell starts: the one whose end lies beyond the text, if one does. */
+/** Start of its last cell; of the incomplete one if its end lies beyond the text. */
 export let unfinished: i32 = 0;
-/** Whether its last cell can stand in a JSON string as it is. */
+/** Whether its last cell is valid in a JSON string as it is. */
 let isPlain: bool = false;
 
-/** Takes up the markers, whose bytes are in their places. */
+/** Sets the markers, whose bytes were written before. */
 export function useMarkers(ofDelimiter: i32, ofQuote: i32, ofEscape: i32, ofComment: i32, escapeIsQuote: bool): void {
   delimiterLength = ofDelimiter;
   quoteLength = ofQuote;
@@ -120,7 +120,7 @@ function lookedFor(first: i32): v128 {
   return i8x16.splat(<i8>(first < 0 ? QUOTE : first));
 }
 
-/** Takes up a text that begins between two records. */
+/** Starts a text that begins between two records. */
 export function begin(textLength: i32, columnCount: i32, last: bool, recoversQuotes: bool): void {
   store<u8>(textLength, LF, text); // ends every cell
   length = textLength;
@@ -132,9 +132,10 @@ export function begin(textLength: i32, columnCount: i32, last: bool, recoversQuo
 }
 
 /**
- * Finds records from the start of the text, which is on this line, until the tables are full or the text has no more.
- * After a fault of quoting it resumes behind the line of the fault: the lines before may be the inside of a quoted cell.
- * At a quote that is never closed it stops, since no line behind it is known not to be.
+ * Splits records from the start of the text, which is on line `startLine`, until the tables are full or
+ * the text ends. After a quoting error it resumes after the line of the error, because the lines before
+ * may be inside a quoted cell. It stops at a quote that is never closed, since every later line may be
+ * inside it.
  */
 export function cut(startLine: i32): void {
   const room = min(mostRecords, mostCells / columns);
@@ -161,14 +162,14 @@ export function cut(startLine: i32): void {
   }
 }
 
-/** The one record at `start`, however wide. Returns where the next one begins, `beyond` or a fault. */
+/** Scans the record at `start`, however wide. Returns the start of the next record, `beyond` or an error. */
 export function scan(start: i32): i32 {
   seek(start);
   end = record();
   return end < 0 ? end : afterLineEnd(end);
 }
 
-/** The same of the rest of a record, from the start of one of its cells. */
+/** Scans the rest of a record from the start of a cell. */
 export function scanCells(start: i32): i32 {
   seek(start);
   end = cellsFrom(start);
@@ -182,7 +183,10 @@ function addRecord(): void {
   count += 1;
 }
 
-/** A wrong number of cells, and where the record ends; or a fault of quoting, and where it lies, behind so many line ends. */
+/**
+ * Adds a parse error: a wrong number of cells and the end of the record; or a quoting error, its
+ * position, and its line relative to the first.
+ */
 function addFault(what: i32, where: i32): void {
   const fault = faults + 20 * faultCount;
   store<i32>(fault, what);
@@ -213,7 +217,7 @@ function record(): i32 {
     if (delimiterLength == 1) from = bareCells(from, first, room);
     isPlain = true;
     let cellEnd: i32;
-    let next: i32; // what ends the cell: behind its closing quote, if it has one
+    let next: i32; // end of the cell: after its closing quote, if it has one
     unfinished = from;
     const opening = markerAt(from, quote, quoteAt, quoteLength);
     if (opening < 0) return beyond;
@@ -243,8 +247,8 @@ function record(): i32 {
 }
 
 /**
- * Passes over cells that hold nothing notable and end in a delimiter of one byte, as most do: what is looked at again and again is
- * in locals here. Returns where the next cell starts.
+ * Fast path for cells without special bytes that end in a one-byte delimiter, as most do; frequently
+ * used values are in locals. Returns the start of the next cell.
  */
 function bareCells(start: i32, first: i32, room: i32): i32 {
   let from = start;
@@ -272,7 +276,7 @@ function bareCells(start: i32, first: i32, room: i32): i32 {
   return from;
 }
 
-/** The end of the unquoted cell that comes next. */
+/** Returns the end of the next unquoted cell. */
 // @ts-ignore
 @inline function plainEnd(): i32 {
   while (true) {
@@ -286,7 +290,7 @@ function bareCells(start: i32, first: i32, room: i32): i32 {
   }
 }
 
-/** The quote that closes the cell whose content starts at `from`. */
+/** Returns the closing quote of the cell whose content starts at `from`. */
 // @ts-ignore
 @inline function quotedEnd(from: i32): i32 {
   const before = lineEnds;
@@ -312,7 +316,7 @@ function bareCells(start: i32, first: i32, room: i32): i32 {
   }
 }
 
-/** How far the last byte of a doubled quote at `p` is away, 0 when there is none; else `beyond`. */
+/** Distance from `p` to the last byte of a doubled quote, 0 if there is none; otherwise `beyond`. */
 // @ts-ignore
 @inline function doubledAt(p: i32): i32 {
   const first = markerAt(p, quote, quoteAt, quoteLength);
@@ -321,14 +325,14 @@ function bareCells(start: i32, first: i32, room: i32): i32 {
   return second > 0 ? 2 * first - 1 : second;
 }
 
-/** How far the byte that is escaped at `p` is away, 0 when there is none; else `beyond`. */
+/** Distance from `p` to the escaped byte, 0 if there is none; otherwise `beyond`. */
 function escapedAt(p: i32): i32 {
   const bytes = markerAt(p, escape, escapeAt, escapeLength);
   if (bytes <= 0 || p + bytes < length) return bytes;
   return isLast ? 0 : beyond;
 }
 
-/** Bytes of the marker if it stands at `p`, else 0; `beyond` when the text ends within it. */
+/** Length of the marker at `p`, or 0; `beyond` if the text ends within it. */
 // @ts-ignore
 @inline function markerAt(p: i32, first: i32, marker: i32, bytes: i32): i32 {
   if (byteAt(p) != first || p >= length) return 0;
@@ -348,14 +352,17 @@ function broken(fault: i32, position: i32): i32 {
   return fault;
 }
 
-/** The end of the physical line at `position`, and of the text at the latest. */
+/** Returns the end of the physical line at `position`, at most the end of the text. */
 function endOfLine(position: i32): i32 {
   let p = position;
   while (!endsLine(byteAt(p))) p += 1;
   return p;
 }
 
-/** Behind the line end at `position`. At a CR that ends the text only the next byte tells CR from CRLF. */
+/**
+ * Returns the position after the line end. If a CR ends the text, only the next byte distinguishes CR
+ * from CRLF.
+ */
 function afterLineEnd(position: i32): i32 {
   if (position == length) return isLast ? position : beyond;
   if (byteAt(position) != CR) return position + 1;
@@ -373,7 +380,7 @@ function afterLineEnd(position: i32): i32 {
   return load<u8>(position, text);
 }
 
-// Of each of the 64 bytes from `block` on a bit: it may mean something, and is still ahead.
+// A bit for each of the 64 bytes from `block` on: the byte may be special and was not processed yet.
 let block: i32 = 0;
 let notable: u64 = 0;
 
@@ -383,7 +390,7 @@ function seek(start: i32): void {
   notable = notableAt(start);
 }
 
-/** The next byte that may mean something. There is always one: the end of the text is. */
+/** Returns the next byte that may be special. There always is one: the end of the text. */
 // @ts-ignore
 @inline function nextNotable(): i32 {
   while (notable == 0) {
@@ -395,7 +402,7 @@ function seek(start: i32): void {
   return position;
 }
 
-/** Leaves behind the bytes before `position`. */
+/** Skips the bytes before `position`. */
 // @ts-ignore
 @inline function passTo(position: i32): void {
   while (position - block >= 64) {
@@ -405,7 +412,7 @@ function seek(start: i32): void {
   notable &= (-1 as u64) << (position - block);
 }
 
-/** Of 64 bytes a bit each: it begins a marker, is a control character, or cannot stand in a JSON string as it is. */
+/** A bit for each of 64 bytes: it starts a marker, is a control character, or is invalid in a JSON string. */
 function notableAt(position: i32): u64 {
   let bits: u64 = 0;
   for (let i = 0; i < 64; i += 16) bits |= <u64>(<u32>notableOf(v128.load(position + i, text))) << i;

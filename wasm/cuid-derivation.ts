@@ -13,7 +13,7 @@ const lasts: i32 = 2064;
 /** The place of the cuids that await their digests. */
 const waiting: i32 = 2080;
 export const room: i32 = 2112;
-/** Bytes behind a text that are written to. */
+/** Bytes after a text that are overwritten. */
 export const padding: i32 = 72;
 /** Bytes from one cuid to the next. */
 export const stride: i32 = 64;
@@ -35,7 +35,7 @@ let hasKey: bool = false;
 /** How many cuids await their digests: up to four. */
 let count: i32 = 0;
 
-/** Of HMAC-SHA256 (RFC 2104), which lies between; to be called once, where there is none with `end` before `start`. */
+/** Sets the key of HMAC-SHA256 (RFC 2104). Call it once; `end` before `start` means no key. */
 export function setKey(start: i32, end: i32): void {
   prepare();
   hasKey = end >= start;
@@ -88,7 +88,7 @@ function digestLength(): i32 {
   return hasKey ? hashLength : tailLength;
 }
 
-/** Before a hash; returns where that goes. */
+/** Converts the prefix of a hash; returns the end. */
 @inline
 function head(to: i32): i32 {
   store<u8>(to, LETTER_U);

@@ -2,7 +2,7 @@
 // without a place is free. The tags are 40 bits of a keyed hash of the text in lower case, and 24 bits of which letters are in upper case.
 
 const slotBytes: usize = 12;
-/** Bits of the second tag that tell texts apart which differ by case alone. */
+/** Bits of the second tag that distinguish texts that differ only by case. */
 const caseBits: u32 = 0xffffff;
 
 /** How a text was met before. */
@@ -16,7 +16,7 @@ let key1: u32 = 0;
 let caseFactor: u32 = 0;
 
 export let size: i32 = 0;
-/** What `addAll` read before it looked; exported, or the compiler would leave that out. */
+/** Result of prefetching in `addAll`; exported, or the compiler would remove the reads. */
 export let touched: u32 = 0;
 
 /** The table lies at 0. */
@@ -28,7 +28,10 @@ export function begin(count: u32, low: u32, high: u32, factor: u32): void {
   caseFactor = factor | 1;
 }
 
-/** Of `count` texts: the bounds of each, its place, and how it was met before and where. 12 bytes for each at `tags` are lost. */
+/**
+ * Adds `count` texts by their bounds and places, and writes how and where each occurred before.
+ * Overwrites 12 bytes per text at `tags`.
+ */
 export function addAll(count: i32, bounds: usize, places: usize, hows: usize, firsts: usize, tags: usize): void {
   for (let index = 0; index < count; index += 1) {
     const at = bounds + 8 * index;

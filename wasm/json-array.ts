@@ -4,14 +4,14 @@
 import { base } from './json-parser';
 import { othersIn } from './json-tokens';
 
-// In place of a position: the element ends beyond the text, or has a line break within a string, which is no JSON and mostly
-// says that a quote is missing.
+// Returned instead of a position: the element ends beyond the text, or a string in it contains a line
+// break, which is invalid JSON and usually means that a quote is missing.
 const beyond: i32 = -1;
 const lineBreak: i32 = -2;
 
 let depth: i32 = 0;
 let isInString: bool = false;
-/** Where to go on when there is more text, or where the line break is. */
+/** Where to resume with more text, or the position of the line break. */
 export let stoppedAt: i32 = 0;
 
 /** Another element begins. */
@@ -20,7 +20,7 @@ export function beginElement(): void {
   isInString = false;
 }
 
-/** The position behind the element, or the rest of it, that begins at `from` in a text that ends at `to`. */
+/** Returns the end of the element, or of its rest, that starts at `from` in a text that ends at `to`. */
 export function elementEnd(from: i32, to: i32): i32 {
   const end = base + to;
   let at = base + from;

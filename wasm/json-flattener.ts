@@ -51,7 +51,7 @@ export function parentOf(place: i32): i32 {
   return load<i32>(place, 24);
 }
 
-/** Where the place's name starts as it is spelled in JSON, without quotes; `spellingEnd` is where it ends. */
+/** Start of the name as first spelled in JSON, without quotes; `spellingEnd` is its end. */
 export function spellingOf(place: i32): i32 {
   return load<i32>(place, 16);
 }
@@ -60,7 +60,7 @@ export function spellingEnd(place: i32): i32 {
   return load<i32>(place, 20);
 }
 
-/** Whether the key behind the quote at `start` is spelled as the place's name was first. */
+/** Whether the key after the quote at `start` has the spelling of the place's name. */
 // @ts-ignore
 @inline export function isSpelled(place: i32, start: i32): bool {
   let spelled = spellingOf(place);
@@ -168,7 +168,7 @@ function grow(): void {
 // Memory: the text of some records, and where each of them starts and ends (two i32); the rows. Of the record at hand: for each
 // column where its cell starts and ends (two i32), and a bit that says whether it has one.
 
-/** Behind a text and rows: as much as is read and written at a time, and a bit. */
+/** Space after a text and rows for reads and writes of whole blocks. */
 const rowSlack: i32 = 64;
 
 let textRoom: i32 = 0;
@@ -177,7 +177,7 @@ let scratch: i32 = 0;
 let mostRecords: i32 = 0;
 let bounds: i32 = 0;
 let rowsRoom: i32 = 1 << 20;
-/** Where the rows that were written last are. */
+/** Address of the rows written last. */
 export let rows: i32 = 0;
 export let rowsEnd: i32 = 0;
 
@@ -185,7 +185,7 @@ let mostCells: i32 = 0;
 let cells: i32 = 0;
 let filled: i32 = 0;
 
-/** Whether an object that stands in a column's place is its cell: where columns were asked for. */
+/** Whether an object in a column's place is its cell, because columns were given. */
 let takesObjects: bool = false;
 /** Whether columns are looked for, and no cells. */
 let isLearning: bool = false;
@@ -194,7 +194,7 @@ export function takeObjects(): void {
   takesObjects = true;
 }
 
-/** Where to put the text of records. */
+/** Returns the address for the text of records. */
 export function recordRoom(bytes: i32): i32 {
   if (bytes + rowSlack > textRoom) {
     textRoom = 2 * bytes + rowSlack;
@@ -204,7 +204,7 @@ export function recordRoom(bytes: i32): i32 {
   return text;
 }
 
-/** Where to put the bounds of so many records, counted from the start of their text. */
+/** Returns the address for the bounds of records, relative to their text. */
 export function boundsRoom(count: i32): i32 {
   if (count > mostRecords) {
     mostRecords = 2 * count;
@@ -241,7 +241,7 @@ export function flatten(from: i32, count: i32): i32 {
   return count;
 }
 
-/** Reads the cells of an object's members, from behind its brace; returns where it ends. */
+/** Reads the cells of an object's members, from after its brace; returns the end. */
 function walk(parent: i32, start: i32): i32 {
   let at = spaceEnd(start);
   // Records of one kind mostly have the same members in the same order.

@@ -36,7 +36,7 @@ let count: i32 = 0;
 let firstObject: i64 = 1;
 let nextObject: i64 = 1;
 
-/** Before a text. */
+/** Forgets the keys of the previous text. */
 export function forgetKeys(): void {
   count = 0;
   firstObject = nextObject;
@@ -95,7 +95,7 @@ export function setBase(bytes: i32): void {
   base = bytes;
 }
 
-/** Before a text. */
+/** Forgets the members of the previous text. */
 export function forgetMembers(): void {
   memberCount = 0;
 }
@@ -151,10 +151,13 @@ export let hasOperator: bool = false;
 export let repeatStart: i32 = 0;
 export let repeatEnd: i32 = 0;
 
-/** Where the next key goes that has to be spelled without escapes: behind all of them so far. */
+/** Address for the next key that has to be unescaped. */
 export let names: i32 = 0;
 
-/** Behind the value that begins at `start`, or 0. At `scratch` there is as much room as the text has bytes. */
+/**
+ * Returns the position after the value that starts at `start`, or 0. `scratch` must have as much room as
+ * the text.
+ */
 export function readValue(start: i32, scratch: i32): i32 {
   hasOperator = false;
   repeatStart = 0;
@@ -192,7 +195,7 @@ function valueEnd(start: i32): i32 {
       if (at == 0) return 0;
     }
 
-    // behind a value: the ends of what it is in, until another value follows
+    // after a value: close its containers until another value follows
     while (true) {
       if (depth == 0) return at;
       const isObject = object != array;
@@ -213,7 +216,7 @@ function valueEnd(start: i32): i32 {
   }
 }
 
-/** Where the value of the member begins whose key begins at `quote`, or 0. */
+/** Returns the start of the value of the member whose key starts at `quote`, or 0. */
 // @ts-ignore
 @inline function memberValue(quote: i32, object: i64, depth: i32): i32 {
   if (load<u8>(quote) != 0x22) return fail(Fault.key, quote);
@@ -285,7 +288,7 @@ const slack: i32 = 16;
 let textBytes: i32 = -1;
 let text: i32 = 0;
 
-/** Where to put `bytes` bytes of text, the first of which is at the position `first`. */
+/** Returns the address for `bytes` bytes of text, the first of which has position `first`. */
 export function reserve(bytes: i32, first: i32): i32 {
   if (bytes > textBytes) {
     textBytes = max(bytes, 2 * textBytes);
@@ -295,7 +298,7 @@ export function reserve(bytes: i32, first: i32): i32 {
   return text;
 }
 
-/** Reads the text between two positions; what it found out stands in `found`. */
+/** Parses the text between two positions; results are in `found`. */
 export function read(start: i32, end: i32): void {
   forgetFault();
   forgetKeys();
@@ -322,10 +325,10 @@ export function read(start: i32, end: i32): void {
   store<i32>(found, repeatEnd - base, 28);
 }
 
-/** Where what `unescape` wrote ends. */
+/** End of the text that `unescape` wrote. */
 export let unescapedEnd: i32 = 0;
 
-/** Writes what stands between two positions of a string of the text, without escapes, and returns where. */
+/** Writes the unescaped content between two positions of a string, and returns its address. */
 export function unescape(start: i32, end: i32): i32 {
   forgetHalves();
   unescapedEnd = spell(base + start, base + end, names);

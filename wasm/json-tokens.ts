@@ -30,7 +30,7 @@ export const enum Fault {
 export let fault: i32 = Fault.none;
 export let faultAt: i32 = 0;
 
-/** Returns 0, which is no place in a text. */
+/** Records an error and returns 0, which is never a position in a text. */
 export function fail(what: Fault, at: i32): i32 {
   fault = what;
   faultAt = at;
@@ -49,7 +49,7 @@ export let hasEscape: bool = false;
   hasEscape = false;
 }
 
-/** From within a string to behind its closing quote, or 0. */
+/** From inside a string, returns the position after its closing quote, or 0. */
 // @ts-ignore
 @inline export function stringEnd(from: i32): i32 {
   let at = from;
@@ -153,10 +153,10 @@ export function forgetHalves(): void {
   hasHalf = false;
 }
 
-/** Where the escape ends that was spelled last. */
+/** End of the escape that was decoded last. */
 export let escapeEnd: i32 = 0;
 
-/** Writes what stands between these places of a string to `name`, without escapes, and returns where that ends. */
+/** Writes the unescaped content between two positions of a string to `name`, and returns the end. */
 export function spell(start: i32, end: i32, name: i32): i32 {
   let to = name;
   for (let at = start; at < end;) {
@@ -173,7 +173,7 @@ export function spell(start: i32, end: i32, name: i32): i32 {
   return to;
 }
 
-/** Writes what the escape with this letter stands for to `to`, and returns where that ends. */
+/** Writes the character of the escape with this letter to `to`, and returns the end. */
 export function spellEscape(letterAt: i32, to: i32): i32 {
   const letter = load<u8>(letterAt);
   escapeEnd = letterAt + 1;
@@ -190,7 +190,7 @@ export function spellEscape(letterAt: i32, to: i32): i32 {
   return storeCode(to, code);
 }
 
-/** What the letter of a short escape stands for. */
+/** Returns the character of a short escape. */
 function escaped(letter: i32): i32 {
   if (letter == 0x62) return 0x08;
   if (letter == 0x66) return 0x0c;
@@ -208,7 +208,10 @@ function hexAt(at: i32): i32 {
   return code;
 }
 
-/** As UTF-8, and half of a surrogate pair by the same scheme, so that different halves stay different. */
+/**
+ * Writes a code point as UTF-8; half of a surrogate pair by the same scheme, so that different halves
+ * stay different.
+ */
 function storeCode(to: i32, code: i32): i32 {
   if ((code & 0xfffff800) == 0xd800) hasHalf = true;
   if (code < 0x80) {

@@ -27,18 +27,18 @@ import {
 } from './simd-byte-sets';
 import { isEscape, isSpace, scalarEnd } from './json-tokens';
 
-/** What came of `scanPage`; see `src/text/page-scanner.ts`. */
+/** Results of `scanPage`; see `src/text/page-scanner.ts`. */
 const enum Page {
   /** All bytes that are there are right, and it needs more. */
   goesOn,
   /** A list is full: to be called again once both are emptied. */
   isFull,
-  /** It ended, and only space is behind it. */
+  /** Complete; only whitespace follows. */
   ended,
-  /** What is at `stoppedAt` is wrong. */
+  /** Invalid at `stoppedAt`. */
   wrong,
   tooDeep,
-  /** The page is no object. */
+  /** The page is not an object. */
   noObject,
 }
 
@@ -52,7 +52,7 @@ const mostMarks: i32 = 512;
 export const marks: i32 = allocate(4 * (mostMarks + block + 1));
 export let markCount: i32 = 0;
 
-/** Where each element of the page's arrays starts and ends; of one that is no container twice where it starts. */
+/** Bounds of the elements of the page's arrays; for an element that is not a container, its start twice. */
 const mostElements: i32 = 4096;
 export const elements: i32 = allocate(8 * (mostElements + block + 1));
 export let elementCount: i32 = 0;
@@ -65,7 +65,7 @@ export let stoppedAt: i32 = 0;
 
 const oddPlaces: u64 = 0xaaaaaaaaaaaaaaaa;
 
-/** Where the next block begins, and how many containers are open there. */
+/** Position of the next block, and the number of open containers. */
 let position: i32 = 0;
 let openContainers: i32 = 0;
 let hasBegun: bool = false;
@@ -83,14 +83,14 @@ let keyDueCarry: u64 = 0;
 let valueDueCarry: u64 = 0;
 let colonDueCarry: u64 = 0;
 
-/** Before another page. */
+/** Starts another page. */
 export function beginPage(): void {
   position = 0;
   hasBegun = hasEnded = false;
   emptyLists();
 }
 
-/** What they hold was taken; an element that has only begun stays. */
+/** Empties the lists after they were copied; an unfinished element stays. */
 export function emptyLists(): void {
   store<i32>(elements, load<i32>(elements + 8 * elementCount));
   markCount = elementCount = 0;
@@ -133,7 +133,7 @@ function scanBlocks(end: i32): i32 {
     const d = v128.load(page + at, 48);
     const there = end - at >= 64 ? -1 : ((1 as u64) << (end - at)) - 1;
     let wrong: u64 = 0;
-    /** What needs bytes that are not there yet. */
+    /** Containers whose end needs bytes that have not arrived yet. */
     let open: u64 = ~there;
 
     // Of a row of backslashes every second one is escaped, and the byte behind it if their number is odd: the
@@ -226,12 +226,12 @@ function scanBlocks(end: i32): i32 {
       ofArray = (ofArray & ~from) | (all(i32(depth == 2) & (isInObject ^ 1)) & from);
     }
 
-    // What may stand behind what.
+    // Which tokens may follow which.
     const keyWanted = (commas | opens) & inObject;
     const valueWanted = ((commas | opens) & ~inObject) | colons;
     const keyDue = behind(keyWanted, keyDueCarry, spaces);
     const valueDue = behind(valueWanted, valueDueCarry, spaces);
-    const keyRuns = ((keyDue & textStarts) | keyCarry) + text; // adding to the first bit of a run sets the one behind it
+    const keyRuns = ((keyDue & textStarts) | keyCarry) + text; // adding to the first bit of a run sets the bit after it
     const keyEnds = keyRuns & textEnds;
     const colonDue = behind(keyEnds, colonDueCarry, spaces);
     const empty = behind(opens, openCarry, spaces) & closes;
@@ -240,7 +240,7 @@ function scanBlocks(end: i32): i32 {
     wrong |= keyDue & ~(textStarts | empty);
     wrong |= valueDue & ~(values | empty);
     wrong |= colonDue & ~colons;
-    wrong |= (values | colons) & ~(keyDue | valueDue | colonDue); // behind a value
+    wrong |= (values | colons) & ~(keyDue | valueDue | colonDue); // after a value
 
     const before = ended == 0 ? <u64>-1 : ended | (ended - 1);
     open &= before;
@@ -282,7 +282,7 @@ function scanBlocks(end: i32): i32 {
   return Page.goesOn;
 }
 
-/** Behind the brace that opens the page. */
+/** Enters the page object after its opening brace. */
 function enter(at: i32): void {
   position = at;
   openContainers = 1;
@@ -298,13 +298,13 @@ function enter(at: i32): void {
   return load<u8>(page + at);
 }
 
-/** The first byte of the number or word that goes on at `at`. */
+/** Returns the first byte of the number or literal that continues at `at`. */
 function firstOf(at: i32): i32 {
   while (!endsBare(byteAt(at - 1))) at -= 1;
   return at;
 }
 
-/** The end of a number, `true`, `false` or `null`; `end` where it may go on behind that; 0 if it is none. */
+/** Returns the end of a number, `true`, `false` or `null`; `end` if it may continue; 0 if it is invalid. */
 function bareEnd(from: i32, end: i32): i32 {
   const after = scalarEnd(page + from) - page;
   if (after > from && after < end && endsBare(byteAt(after))) return after;

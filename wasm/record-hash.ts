@@ -16,7 +16,7 @@ const SPACE: i32 = 32;
 const identityStart: u64 = 0x7469746e65646922;
 const identityEnd: u16 = 0x2279;
 
-/** What a record is; see RecordKind in `src/text/record-hash.ts`. */
+/** Kinds of records; see `recordKinds` in `src/text/record-hash.ts`. */
 const event: u8 = 1;
 const subscription: u8 = 2;
 
@@ -27,8 +27,9 @@ export function setSeed(low: u32, high: u32): void {
 }
 
 /**
- * Of each record the hash of its key and its own, at `out`. Its start and end are at `bounds`, counted from `text`; what it is, at
- * `kinds`. A key that is not found at once, or has escapes, is 0.
+ * Writes the hash of the key and the hash of the record for each record to `out`. Bounds are relative to
+ * `text`; `kinds` are the kinds of the records. The hash of a key that is not found at once, or has
+ * escapes, is 0.
  */
 export function hashRecords(count: i32, bounds: usize, kinds: usize, text: usize, out: usize): void {
   for (let index = 0; index < count; index += 1) {
@@ -42,12 +43,12 @@ export function hashRecords(count: i32, bounds: usize, kinds: usize, text: usize
   }
 }
 
-/** Of a key, whose namespace is a number; at `out`. */
+/** Writes the hash of a key, whose namespace is a number, to `out`. */
 export function hashKey(start: usize, end: usize, space: u32, out: usize): void {
   store<u64>(out, notNone(hash(start, end, seed + space)));
 }
 
-/** Of any text, by the seed alone. */
+/** Hashes a text with the seed alone. */
 export function hashText(start: usize, end: usize): u64 {
   return hash(start, end, seed);
 }
@@ -58,7 +59,7 @@ function notNone(found: u64): u64 {
   return found == 0 ? 1 : found;
 }
 
-/** Of a record that begins with the member identity, which comes before all other keys. */
+/** Hashes the key of a record that starts with the member identity, which precedes all other keys. */
 function identityKey(start: usize, end: usize): u64 {
   let at = skipSpace(start + 1, end);
   if (at + 10 > end || load<u64>(at) != identityStart || load<u16>(at + 8) != identityEnd) return 0;
@@ -69,7 +70,10 @@ function identityKey(start: usize, end: usize): u64 {
   return stringKey(at + 1, end, 105); // i
 }
 
-/** Of `{"type":"email","value":"a@example.test",…`: the namespace is the first letter of the type. */
+/**
+ * Hashes the key of `{"type":"email","value":"a@example.test",…`: the namespace is the first letter of
+ * the type.
+ */
 function addressKey(start: usize, end: usize): u64 {
   const space = load<u8>(start + 9);
   let at = start + 10;

@@ -2,7 +2,7 @@
 // vectors. The first 1536 bytes of the memory are taken.
 
 const constants: i32 = 0;
-/** Of a block of 64 bytes: what its 64 rounds add, without the constants. */
+/** Message schedule of a block of 64 bytes: the words that its 64 rounds add, without the constants. */
 const schedule: i32 = 256;
 /** The state of hashes of nothing yet. */
 export const initial: i32 = 1280;
@@ -42,7 +42,10 @@ function splat(word: i32, value: u32): void {
   v128.store(initial + 16 * word, i32x4.splat(value));
 }
 
-/** Writes behind a text what ends it, before which `before` bytes were hashed; returns the start of its last block. */
+/**
+ * Writes the padding after a text that `before` hashed bytes precede; returns the start of its last
+ * block.
+ */
 export function pad(start: i32, end: i32, before: i32): i32 {
   const last = start + ((end - start + 8) & -64);
   memory.fill(end, 0, last + 64 - end);
@@ -60,7 +63,7 @@ export function addAll(starts: i32, lasts: i32, state: i32): void {
     memory.copy(before, state, stateBytes);
     addSchedule(state, state);
     const isOver = i32x4.gt_s(at, last);
-    // Of a text that is over, the state stays.
+    // The state of a finished text stays.
     for (let word = 0; word < stateBytes; word += 16) {
       v128.store(state + word, v128.bitselect(v128.load(before + word), v128.load(state + word), isOver));
     }

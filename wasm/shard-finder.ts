@@ -14,7 +14,7 @@ const COLON: i32 = 58;
 const SPACE: i32 = 32;
 const OPEN_OBJECT: i32 = 123;
 
-/** In place of a shard: only the record that is made of the row tells. */
+/** Instead of a shard: only the record made of the row has the key. */
 const unknown: i32 = 0;
 
 let shards: u64 = 1;
@@ -23,7 +23,7 @@ export function setShards(count: u32): void {
   shards = count;
 }
 
-/** Of one key. */
+/** Returns the shard of a key. */
 export function shardOf(start: usize, end: usize): i32 {
   return shardWith(hashed(start, end, offset));
 }
@@ -59,7 +59,10 @@ export function shardsOfCells(
   }
 }
 
-/** Of JSON texts, whose bounds are counted from `text`: of the member of this name, where that is a plain string. */
+/**
+ * Writes the shards of JSON texts, whose bounds are relative to `text`, by the member with this name if
+ * it is a plain string.
+ */
 export function shardsOfLines(text: usize, bounds: usize, rows: i32, name: usize, nameLength: i32, out: usize): void {
   for (let row = 0; row < rows; row += 1) {
     const start = text + load<u32>(bounds + 8 * row);
@@ -119,7 +122,7 @@ function isEmpty(cell: usize): bool {
   return load<i32>(cell) == load<i32>(cell, 4);
 }
 
-/** Of a cell's content: a negative end is that of one in which quotes are doubled. */
+/** Hashes the content of a cell; a negative end means doubled quotes. */
 function hashedCell(cell: usize, text: usize, from: u64): u64 {
   const start = text + load<i32>(cell);
   const end = load<i32>(cell, 4);

@@ -27,13 +27,13 @@
   return set ^ (set << 32);
 }
 
-/** The bytes behind those of `set`, beyond spaces: the sum carries a bit through a run of them. */
+/** The bytes after those of `set`, past whitespace: the sum carries a bit through a run. */
 // @ts-ignore
 @inline export function behind(set: u64, carry: u64, spaces: u64): u64 {
   return (((set << 1) | carry) + spaces) & ~spaces;
 }
 
-/** Whether the byte behind one of them is in the next block. */
+/** Whether the byte after one of them is in the next block. */
 // @ts-ignore
 @inline export function carryOf(set: u64, carry: u64, spaces: u64): u64 {
   if ((spaces >>> 63) == 0) return set >>> 63;
