@@ -55,7 +55,7 @@ export const errorExplanations = {
       'other users can read it',
       'it belongs to another user, or is writable by a group or others; this also applies to state and data directories',
       'it is damaged',
-      'another engagectl process holds its lock',
+      'another engagectl process has locked it',
     ],
     next: [
       'chmod 600 "$(engagectl config path)"',

@@ -38,7 +38,7 @@ export function instantiate(name: string, imports: object = {}): unknown {
   } catch (cause) {
     throw new EngagectlError(
       'E-WEBASSEMBLY',
-      `WebAssembly is not to be had: ${(cause as Error).message}`,
+      `WebAssembly is unavailable: ${(cause as Error).message}`,
       { cause },
     );
   }
@@ -60,6 +60,6 @@ export function reserve(memory: WasmMemory, bytes: number): void {
   try {
     memory.grow(Math.ceil(missing / pageBytes));
   } catch (cause) {
-    throw new EngagectlError('E-WEBASSEMBLY', `there is no memory for ${bytes} bytes`, { cause });
+    throw new EngagectlError('E-WEBASSEMBLY', `not enough memory for ${bytes} bytes`, { cause });
   }
 }

@@ -83,7 +83,7 @@ const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).pr
 function refuseUncheckedCertificates(env: Env): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
-    why: 'the passcode would go to whoever answers at that address',
+    why: 'the passcode could be sent to an impostor',
     fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
   });
 }

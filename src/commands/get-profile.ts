@@ -81,7 +81,7 @@ function selectedUsers({ operands: values, flags, command }: Invocation<UserFlag
   }
   if (values.includes('')) {
     throw new EngagectlError('E-USAGE', 'one of the identities is empty', {
-      why: 'a variable that stands there may be unset',
+      why: 'a shell variable in the argument may be unset',
       fix: 'leave it out',
     });
   }

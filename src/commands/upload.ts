@@ -145,7 +145,7 @@ async function runPreview(call: Invocation<UploadFlags>, asked: PreviewFlag): Pr
 
 const nothingToReplace = (): EngagectlError =>
   new EngagectlError('E-USAGE', '--overwrite is for --write-mapping', {
-    why: 'a preview writes nothing else',
+    why: 'a preview writes no other file',
     fix: 'add --write-mapping <file>, or leave --overwrite out',
   });
 

@@ -131,7 +131,7 @@ function subscriptionsToVerify({
 }: What): NonNullable<VerifyOptions['subscriptions']> {
   const address = addressTypes.find((one) => one === type);
   if (type !== undefined && address === undefined) {
-    throw new EngagectlError('E-USAGE', `--type ${type} is no type of a subscription`, {
+    throw new EngagectlError('E-USAGE', `--type ${type} is not a type of subscription`, {
       why: 'with --subscriptions, it is the type of an address',
       fix: `use one of ${addressTypes.join(', ')}; or leave out --subscriptions`,
     });
@@ -150,7 +150,7 @@ function recordsToVerify({ type, status }: What): Pick<VerifyOptions, 'type'> {
   }
   if (status !== undefined) {
     throw new EngagectlError('E-USAGE', '--status is for subscriptions', {
-      why: 'nothing else has a status',
+      why: 'only subscriptions have a status',
       fix: 'add --subscriptions',
     });
   }

@@ -85,7 +85,7 @@ function pairIn(names: AccountKind, env: Surroundings['env']): Pair | undefined 
   const eitherSecret = `${names.secret} or ${names.file}`;
   if (secret !== undefined && file !== undefined)
     throw new EngagectlError('E-CONFIG', `${names.secret} and ${names.file} are both set`, {
-      why: `only one of them can hold the ${what}`,
+      why: `the ${what} can come from only one of them`,
       fix: 'unset one of them',
     });
   const hasSecret = secret !== undefined || file !== undefined;
@@ -155,7 +155,7 @@ export async function secretFromFile(
     if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${file} (${source})`, {
       why: fileErrorReason(error),
-      fix: `name a readable file that holds nothing but the ${what}`,
+      fix: `name a readable file that contains only the ${what}`,
       file,
       cause: error,
     });
@@ -181,7 +181,7 @@ function fitForHeader(what: string, value: string, source: string): string {
     why:
       value === ''
         ? 'it is empty'
-        : 'it holds a control character (a newline?), begins or ends with a space, or has a character beyond Latin-1',
+        : 'it contains a control character (a newline?), a leading or trailing space, or a character outside Latin-1',
     fix: 'copy it again from the account dashboard',
   });
 }
@@ -190,7 +190,7 @@ function fitForHeader(what: string, value: string, source: string): string {
 export function checkedHeaderPrefix(prefix: string, source: string): string {
   if (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(prefix)) return prefix;
   throw new EngagectlError('E-CONFIG', `header prefix "${prefix}" (${source}) cannot be used`, {
-    why: 'a header name holds letters, digits and hyphens',
+    why: 'a header name consists of letters, digits and hyphens',
     fix: 'give a prefix like X-Service',
   });
 }

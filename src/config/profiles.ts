@@ -58,7 +58,7 @@ function findProfile(config: Config, name: string): SavedProfile {
       {
         why:
           name === defaultProfile
-            ? 'there is no config profile, and the environment does not hold base URL, account id and passcode'
+            ? 'there is no config profile, and base URL, account id and passcode are not all in the environment'
             : 'there is none yet',
         fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
       },

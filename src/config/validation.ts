@@ -24,10 +24,10 @@ export function validateBaseUrl(text: string, source: string): string {
 
 function problemOf(text: string): string | undefined {
   if (!/^https?:\/\/[^/]/i.test(text)) return 'it must begin with https:// and a host';
-  if (text.includes('@')) return 'it may hold no user name or password';
+  if (text.includes('@')) return 'it must not contain a user name or password';
   if (!/^[\u0021-\u007E\u00A0-\uFFFF]+$/.test(text) || text.includes('\\'))
-    return 'it holds a space, a backslash or a control character';
-  if (!URL.canParse(text)) return 'it is no valid URL';
+    return 'it contains a space, a backslash or a control character';
+  if (!URL.canParse(text)) return 'it is not a valid URL';
   const url = new URL(text);
   if (/[?#]/.test(text) || url.pathname !== '/')
     return 'it must end after the host (and port): paths are added to it';

@@ -29,7 +29,7 @@ const writeFailures: Record<string, readonly [why: string, fix: string]> = {
   EPERM: ['permission denied', 'choose another {output}, or change the permissions'],
   EROFS: ['the file system is read-only', 'choose another {output}'],
   ENOENT: ['its folder does not exist', 'create the folder, or choose another {output}'],
-  ENOTDIR: ['a part of its path is no folder', 'choose another {output}'],
+  ENOTDIR: ['part of its path is not a folder', 'choose another {output}'],
   EPIPE: ['what read it is gone', 'start the reader again, then the export'],
   EISDIR: ['it is a folder', 'name a file in it with {output}'],
   ELOOP: ['it is a symbolic link', 'remove the link, or choose another {output}'],

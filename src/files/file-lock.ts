@@ -86,8 +86,8 @@ const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUS
 /** The lock file is empty unless something else wrote to it. */
 const damaged = (file: string): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `the lock of the run is damaged: ${file}`, {
-    why: 'something else than engagectl wrote to the file, so it can tell nobody who works on the run',
-    fix: 'make sure that nobody does, and remove it',
+    why: 'a program other than engagectl wrote to the file, so it cannot serve as a lock',
+    fix: 'make sure that no process works on the run, then remove it',
     file,
   });
 

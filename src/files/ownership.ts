@@ -90,7 +90,7 @@ interface Owned {
   readonly mode: number;
 }
 
-const why = 'whoever can write there decides what is sent, and where to';
+const why = 'anyone who can write there decides what is sent, and to which address';
 
 const isOwn = (owner: number, { uid }: TrustRuntime): boolean => owner === uid || owner === 0;
 

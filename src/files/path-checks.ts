@@ -46,7 +46,7 @@ export function unwritablePathError(
 
 function reasonOf(code: string, folder: string): readonly [why: string, fix?: string] | undefined {
   if (code === 'ENOENT') return [`there is no folder ${folder}`, 'make that folder'];
-  if (code === 'ENOTDIR') return [`${folder} is no folder`];
+  if (code === 'ENOTDIR') return [`${folder} is not a folder`];
   if (code === 'EACCES' || code === 'EPERM') return [`you may not write in the folder ${folder}`];
   if (code === 'EROFS') return [`the folder ${folder} can only be read`];
   if (code === 'ELOOP') return ['it is a symbolic link', 'name the file that it leads to'];

@@ -120,7 +120,7 @@ export function shardJob({ id, data }: Pick<Job, 'id' | 'data'>): ShardJob {
     return { run, workDir, shard, signature: typeof signature === 'string' ? signature : '' };
   }
   throw untrusted('the job is not one of a fleet', {
-    why: 'its run is no id, its shard no number, its work directory no absolute path, or its own id another one',
+    why: 'its run id, shard number, work directory or job id is malformed',
     fix: 'find out who can write to the queue',
   });
 }
@@ -190,7 +190,7 @@ async function ofRedis(url: string): Promise<string> {
     const policy = said('maxmemory_policy');
     if (policy !== 'noeviction' && policy !== '') {
       throw new EngagectlError('E-CONFIG', evictionWarning(policy), {
-        why: 'what it throws away is not done, and nobody is told',
+        why: 'evicted jobs are lost silently',
         fix: 'set maxmemory-policy noeviction, by redis-cli config set or in its configuration',
       });
     }

@@ -442,7 +442,8 @@ function readOwn(file: string, fix: string): object {
   try {
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
     const found = fstatSync(descriptor);
-    if (!found.isFile() || found.size > maxHeaderBytes) throw new Error('it is no file of a fleet');
+    if (!found.isFile() || found.size > maxHeaderBytes)
+      throw new Error('it is not a file of a fleet');
     return Object(JSON.parse(readFileSync(descriptor, 'utf8'))) as object;
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;

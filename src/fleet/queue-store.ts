@@ -163,7 +163,7 @@ function addressOf(url: string): { protocol: string; shown: string } {
   const known = ['redis:', 'rediss:', 'postgres:', 'postgresql:'];
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !known.includes(parsed.protocol)) {
-    throw new EngagectlError('E-USAGE', 'the queue is no address of Redis or PostgreSQL', {
+    throw new EngagectlError('E-USAGE', 'the queue is not an address of Redis or PostgreSQL', {
       why: 'the parts of a fleet share their work in one of these two',
       fix: 'use one like redis://localhost:6379 or postgres://user@localhost/fleet',
     });

@@ -128,7 +128,7 @@ export async function refuseDuplicateRun(
   if (!same) return;
   throw new EngagectlError('E-ALREADY-SENT', `run ${same.run} has the same content`, {
     why: `its records do harm when sent twice, and it is in ${same.workDir}`,
-    fix: `engagectl fleet status ${quoteForShell(same.run)} tells how far it is; --again sends all of it knowingly`,
+    fix: `engagectl fleet status ${quoteForShell(same.run)} shows its progress; --again sends everything again`,
     file: path.join(same.workDir, same.run),
   });
 }

@@ -131,9 +131,7 @@ class AccountWorker {
   async #ended(shard: RunningShard, error: unknown, token: string): Promise<never> {
     if (shard.isCancelled) throw this.#store.failure('cancelled');
     if (!shard.lease.isHeld()) {
-      this.#options.said.warn(
-        `shard ${shard.job.id}: its lease has run out, another worker goes on`,
-      );
+      this.#options.said.warn(`shard ${shard.job.id}: its lease expired, another worker continues`);
       throw error;
     }
     if (shard.isGivenBack) {
@@ -409,7 +407,7 @@ const notSigned = ({ run, shard }: ShardJob): EngagectlError =>
 /** The directory existed at submission. Its records may have been sent. */
 const folderGone = (file: string, shard: Shard): EngagectlError =>
   new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
-    why: 'what was sent was noted there, so nobody can tell what is left to do',
+    why: 'it recorded what was sent, so the remaining work is unknown',
     fix: 'put it back; or submit to another --work-dir, by --again if need be, which sends all of it',
     file,
   });

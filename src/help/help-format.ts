@@ -50,7 +50,10 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
   const hasTopics = command.parent === null || command.name() === 'help';
   const tables: Table[] = [
     ...[...commands].map(([heading, group]) => ({ heading, rows: commandRows(group, help) })),
-    { heading: 'Topics, as in help exit-codes:', rows: hasTopics ? Object.entries(topics) : [] },
+    {
+      heading: 'Help topics (e.g. engagectl help exit-codes):',
+      rows: hasTopics ? Object.entries(topics) : [],
+    },
     {
       heading: 'Arguments:',
       rows: help

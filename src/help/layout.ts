@@ -12,7 +12,7 @@ const indent = 2;
 const gap = 2;
 
 /** Units that are not broken: a word, and a short default. */
-const pieces = /\(default: [^()\n]{1,18}\)|\S+/g;
+const pieces = /\(default: [^()\n]{1,18}\)\S*|\S+/g;
 
 /**
  * Wraps text into as few lines as possible of at most `width` columns and about equal length, so that no

@@ -68,7 +68,7 @@ export async function expectHeader(window: TextBuffer, name: string): Promise<vo
   const flag = delimiter === ',' ? '' : `, and add ${delimiterFlag(delimiter)}`;
   throw new EngagectlError(
     'E-HEADER',
-    `${name}: the first line, "sep=${delimiter}", is no header`,
+    `${name}: the first line, "sep=${delimiter}", is an Excel separator line, not a header`,
     {
       file: name,
       line: 1,

@@ -142,7 +142,7 @@ function unreadable(name: string, cause: unknown): EngagectlError {
 const shorter = (name: string, is: number, was: number): EngagectlError =>
   new EngagectlError('E-FILE-READ', `${name} became shorter while it was read`, {
     file: name,
-    why: `it ended after ${is} of ${was} bytes: another program cut it, or writes it anew`,
+    why: `it ended after ${is} of ${was} bytes: another program truncated or rewrote it`,
     fix: 'wait until nothing writes to it, then run again',
   });
 

@@ -233,7 +233,7 @@ function jsonErrorText(fault: number, bytes: Buffer, place: Place): string {
     case tooDeep:
       return `nests deeper than ${deepest}`;
     case goesOn:
-      return `goes on after its end, with ${JSON.stringify(characterAt(bytes, faultAt))}`;
+      return `continues after its end, with ${JSON.stringify(characterAt(bytes, faultAt))}`;
     case duplicateKeyError: {
       const key = bytes.toString('utf8', faultAt + 1, keyEnd);
       return `repeats the key "${key.slice(0, 100)}"`;

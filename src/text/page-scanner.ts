@@ -181,7 +181,7 @@ export class PageScanner {
       const start = bounds[2 * i]!;
       if (start <= this.#recordsStart || start >= this.#recordsEnd) continue;
       if (this.#bytes[start] !== openBrace)
-        throw new PageSyntaxError(`a record is no object (byte ${start + 1})`);
+        throw new PageSyntaxError(`a record is not an object (byte ${start + 1})`);
       bounds[2 * count] = start;
       bounds[2 * count + 1] = bounds[2 * i + 1]!;
       count += 1;

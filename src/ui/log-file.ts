@@ -100,9 +100,9 @@ function refuseRecords(name: string, file: string): void {
     closeSync(open);
   }
   if (length === 0 || beginningOfLog.test(beginning.toString('latin1', 0, length))) return;
-  throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no log of engagectl`, {
+  throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists and is not a log of engagectl`, {
     why: 'lines of the log would be added to it',
-    fix: 'name the log behind --log-file, like --log-file engagectl.log',
+    fix: 'name the log after --log-file, like --log-file engagectl.log',
     file: name,
   });
 }

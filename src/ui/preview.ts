@@ -119,7 +119,7 @@ function estimate({ estimate: of, complete, bytesRead }: Preview): string {
   const size = `${count(of.records, 'record')}, ${formatBytes(of.bytes)} in ${count(of.requests, 'request')}`;
   const time = `${formatDuration(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight`;
   if (of.requests === 0) return `${read}To be sent: nothing\n`;
-  return `${read}To be sent: ${about}${size}\nTime: ${time} (a guess: nothing was sent)\n`;
+  return `${read}To be sent: ${about}${size}\nEstimated time: ${time}\n`;
 }
 
 /** Formats `line 17`, with the file if it is not the first. */

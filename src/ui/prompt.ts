@@ -95,7 +95,7 @@ export async function confirmDemerge(
   if (inputIsStdin || !canPrompt(runtime))
     throw new EngagectlError(
       'E-CONFIRM',
-      'a demerge asks for confirmation, and nobody can be asked here',
+      'a demerge requires a confirmation, and there is no terminal to ask on',
       {
         why: inputIsStdin
           ? 'standard input carries the identities'

@@ -297,7 +297,7 @@ function mainPart(summary: Summary, verb: string, nouns: string): string {
   if (rehearsal === 'check') return `check: ${ofAll(notSent, read, nouns)} would be sent`;
   const taken = ofAll(accepted + resumed, read, nouns);
   if (rehearsal === 'dryRun') return `dry run: the service would take ${taken}`;
-  const before = resumed > 0 ? `, ${grouped(resumed)} of them by an earlier part of the run` : '';
+  const before = resumed > 0 ? `, ${grouped(resumed)} of them in an earlier attempt` : '';
   if (isCut(summary))
     return `${verb} ${counted(accepted + resumed, nouns)}${before} before it stopped`;
   return `${verb} ${taken}${before}`;

@@ -58,7 +58,7 @@ interface Point {
   readonly call: string;
   readonly nth: number;
   readonly what: string;
-  /** The call in an undisturbed run, as strace shows it. */
+  /** The call in an uninterrupted run, as strace shows it. */
   readonly text?: string;
   readonly cutsPower?: boolean;
 }
@@ -226,7 +226,7 @@ async function runTraced({ world, truth, scenario }: Stage, strace: readonly str
   return outcomeOf(start(world, { url: truth.server.url, argv, tracer, stdin: scenario.stdin }));
 }
 
-/** The calls of an undisturbed run that concern its files or its connections. */
+/** The calls of an uninterrupted run that concern its files or its connections. */
 async function pointsOf(kind: ScenarioKind, seed: number): Promise<readonly Point[]> {
   await using stage = await begin(kind, seed);
   const { code, stderr } = await runTraced(stage, [

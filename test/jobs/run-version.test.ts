@@ -130,7 +130,7 @@ it('is in the list of runs', async () => {
 it('of a program that uses the library is resumed by that program', async () => {
   const { world } = await worldWith(() => '', []);
   const { code, stderr } = await world.run(['runs', 'resume', '20261121-044512-7kq2']);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('was begun by a program')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('was started by a program')]);
 });
 
 it('under another name is refused: a copy does not know what was sent since', async () => {

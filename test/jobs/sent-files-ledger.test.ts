@@ -259,7 +259,7 @@ describe('a log that grows', () => {
     appendFileSync(world.path('e.ndjson'), events(1, 3));
     const { code, stderr } = await run('upload', 'e.ndjson');
     expect(code).toBe(8);
-    expect(stderr).toContain('begins with what was sent');
+    expect(stderr).toContain('starts with what was sent');
     expect(stderr).toMatch(/--resume.*--again/);
     expect(written(service)).toHaveLength(1);
   });

@@ -298,7 +298,7 @@ describe('a resumed run', () => {
     });
     const { code, stderr } = await world.run(['runs', 'resume', run]);
     expect(code, stderr).toBe(8);
-    expect(stderr).toContain(`E-RUN-CHANGED: run ${run} was begun with --base-url ${url}`);
+    expect(stderr).toContain(`E-RUN-CHANGED: run ${run} was started with --base-url ${url}`);
     expect(attacker.requests()).toEqual([]);
     expect(service.requests()).toHaveLength(sent);
     // The address of the account, and what is typed, are good.

@@ -104,7 +104,7 @@ describe('a summary', () => {
     [{ rejected: 0, read: 0, accepted: 0 }, 'uploaded 0 users'],
     [
       { read: 9, accepted: 1, resumed: 2, rejected: 1, unknown: 1, duplicates: 1, notSent: 3 },
-      'uploaded 3 of 9 users, 2 of them by an earlier part of the run; 1 rejected; ' +
+      'uploaded 3 of 9 users, 2 of them in an earlier attempt; 1 rejected; ' +
         '1 with an unknown outcome; 1 duplicate; 3 not sent',
     ],
     [

@@ -113,8 +113,8 @@ export const corruptJournalError = (
 ): EngagectlError => {
   const what = line === undefined ? 'is damaged or missing' : `is damaged in line ${line}`;
   return new EngagectlError('E-JOURNAL', `the journal ${file} ${what}`, {
-    why: 'what the run did and the disk had does not stand there any more, so it cannot tell how far the run came',
-    fix: `nothing was sent; put the file back as it was, or start anew with ${option('fresh')}, which does again all that the run did: events and demerges a second time`,
+    why: 'lines that were synced to disk are missing, so the progress of the run is unknown',
+    fix: `nothing was sent now; restore the file, or start from scratch with ${option('fresh')}, which repeats everything the run did: events and demerges are sent a second time`,
     file,
     ...(line !== undefined && { line }),
   });
@@ -123,7 +123,7 @@ export const corruptJournalError = (
 const unknownKind = (file: string, line: number, { kind }: JournalEntry): EngagectlError =>
   new EngagectlError('E-JOURNAL', `line ${line} of the journal ${file} is not known`, {
     why: `another version of engagectl wrote ${JSON.stringify(kind) ?? 'an entry without a kind'} there`,
-    fix: 'go on with the version that wrote it; nothing was sent, and the journal is as it was',
+    fix: 'resume with the version that wrote it; nothing was sent, and the journal is unchanged',
     file,
     line,
   });

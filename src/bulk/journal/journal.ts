@@ -185,7 +185,7 @@ const readEntries = <Entry extends JournalEntry>(
 };
 
 const takenOver = (file: string): EngagectlError =>
-  new EngagectlError('E-RUN-LOCKED', 'another process has gone on with this run', {
+  new EngagectlError('E-RUN-LOCKED', 'another process has taken over this run', {
     why: `the journal ${file} is not this process's any more`,
     fix: 'leave the run to that process',
     file,
@@ -194,7 +194,7 @@ const takenOver = (file: string): EngagectlError =>
 const notWritten = (file: string, cause: unknown, option: OptionName): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
     why: cause instanceof Error ? cause.message : String(cause),
-    fix: `free space; the same command with ${option('resume')} goes on`,
+    fix: `free space, then rerun the same command with ${option('resume')}`,
     resumes: true,
     file,
     cause,

@@ -184,7 +184,7 @@ async function readPasscode(
   }
   if (passcodeStdin !== true)
     throw new EngagectlError('E-CONFIG', 'the passcode is missing', {
-      why: 'standard input is no terminal, or --no-input was given, so nobody can be asked for it',
+      why: 'it cannot be prompted for: standard input is not a terminal, or --no-input is set',
       fix: 'add --passcode-stdin, --passcode-file <file> or --passcode-command <command>',
     });
   const piped = withoutNewline(await pipedText(runtime));

@@ -157,7 +157,7 @@ async function checkStateDirectory(runtime: Runtime): Promise<string | DoctorWar
     const there = await nearest(folder);
     if (there !== folder) {
       await access(there, constants.W_OK);
-      return `${folder}: will be made in ${there}`;
+      return `${folder}: will be created in ${there}`;
     }
     const probe = path.join(folder, `.doctor-${runtime.token()}`);
     await writeFile(probe, '', { flag: 'wx', mode: 0o600 });
@@ -193,7 +193,7 @@ async function nearest(folder: string): Promise<string> {
 async function checkRunLock(runtime: Runtime): Promise<string> {
   try {
     await tryLock(await nearest(stateDirectory(runtime)), runtime);
-    return 'a run can be locked';
+    return 'file locking works';
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === 'open')
       return 'not tried: no file can be made';

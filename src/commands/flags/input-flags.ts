@@ -7,7 +7,7 @@ import type { OptionTable, OptionRow } from './option-table.js';
 
 const unquoted = matching(
   /^[^"\r\n]+$/,
-  'Use one or more characters that are no quote or newline.',
+  'Use one or more characters other than quotes and newlines.',
 );
 
 const delimiter = (text: string): string => unquoted(text === '\\t' ? '\t' : text);

@@ -15,7 +15,7 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   'Output:',
   [
     '-o, --output <file>',
-    'output file (default: standard output); .gz compresses; {date} is today',
+    'output file; .gz compresses; {date} is today (default: standard output)',
     nameWith(['{date}', ...places]),
   ],
   [
@@ -47,7 +47,7 @@ const nameWith =
   (text: string): string => {
     const wrong = (text.match(/\{[A-Za-z]\w*\}/g) ?? []).find((place) => !places.includes(place));
     if (wrong === undefined) return nonEmpty(text);
-    throw new InvalidArgumentError(`${wrong} stands for nothing here. Use ${places.join(', ')}.`);
+    throw new InvalidArgumentError(`unknown placeholder ${wrong}. Use ${places.join(', ')}.`);
   };
 
 function columnList(text: string): string[] {

@@ -104,7 +104,7 @@ function shardFromScheduler(shards: number | undefined, env: Variables): Shard {
     const text = name === undefined ? undefined : env[name];
     if (text === undefined) return fallback;
     if (/^\d{1,9}$/.test(text)) return Number(text);
-    throw usage(`--shard auto: ${name} is "${text}", which is no number`, 'name the shard');
+    throw usage(`--shard auto: ${name} is "${text}", which is not a number`, 'name the shard');
   };
   const first = number(scheduler.first, 0);
   const index = (number(scheduler.index, 0) - first) / number(scheduler.step, 1) + 1;

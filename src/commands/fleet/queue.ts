@@ -209,7 +209,7 @@ async function cancelRun(call: Invocation<RunFlags>): Promise<void> {
     const known = await findNamedRun(store, call);
     await cancelRun(store, known);
     const { run } = known.run;
-    const note = `run ${run} is cancelled; fleet retry goes on`;
+    const note = `run ${run} is cancelled; continue with fleet retry`;
     printAnswer(call.settings(), call.runtime, { run, state: 'cancelled' }, { note });
   });
 }
@@ -232,7 +232,7 @@ async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
   const [text = ''] = operands;
   const wanted = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;
   if (wanted === undefined) {
-    throw new EngagectlError('E-USAGE', `"${text}" is no number of requests`, {
+    throw new EngagectlError('E-USAGE', `"${text}" is not a number of requests`, {
       why: 'it is how many may be in flight at a time: a whole number from 1 to 9999',
       fix: 'engagectl fleet budget 15',
     });

@@ -106,7 +106,7 @@ async function listRuns(
 function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus): void {
   if (errorId === null) return;
   if (state === 'running') {
-    throw new EngagectlError(errorId, `no worker is alive that could go on with ${run}`, {
+    throw new EngagectlError(errorId, `no worker is alive to continue ${run}`, {
       why: `${counts.done} of ${shards} shards are done`,
       fix: 'engagectl fleet work --work-dir <dir>, on as many machines as you like',
     });

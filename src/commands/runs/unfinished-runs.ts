@@ -180,9 +180,9 @@ const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
 async function resumeRun({ operands, runtime, command, settings }: Invocation): Promise<never> {
   const { header } = findRun(operands, runtime, 'unfinished run');
   if (header.argv.length === 0) {
-    throw new EngagectlError('E-USAGE', `run ${header.run} was begun by a program`, {
-      why: 'there is no command line to begin it with again',
-      fix: `the program goes on with it by the same ${header.command} and the option resume`,
+    throw new EngagectlError('E-USAGE', `run ${header.run} was started by a program`, {
+      why: 'it has no command line to rerun',
+      fix: `the program resumes it with the same ${header.command} call and the option resume`,
     });
   }
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
@@ -241,7 +241,7 @@ function valueOf(name: string, options: readonly Option[], words: readonly strin
 }
 
 const otherAddress = ({ run }: RunHeader, url: string, now: string | undefined): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with --base-url ${url}`, {
+  new EngagectlError('E-RUN-CHANGED', `run ${run} was started with --base-url ${url}`, {
     why: `${now === undefined ? 'no account names an address' : `the account's address is ${now}`}, and a passcode goes to no other one unless you type it`,
     fix: `if you know that address: engagectl runs resume ${run} --base-url ${quoteForShell(url)}`,
   });
@@ -279,7 +279,7 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
       'E-CONFIRM',
       `${count(old.length, 'unfinished run')} would be forgotten`,
       {
-        why: 'what is forgotten cannot be resumed any more, and nobody can be asked here',
+        why: 'deleted runs cannot be resumed, and there is no terminal to confirm on',
         fix: 'add --yes when you are sure; or name an age: --older-than 30d',
       },
     );

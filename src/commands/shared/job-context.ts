@@ -35,7 +35,7 @@ const cliAdviceFor = ({ again, settle }: FollowUpCommands): Wording => ({
     again ? `correct ${file}, then: ${again(file)}` : cliAdvice.correct(job, file),
   lookUp: (file) => {
     const command = settle?.(file);
-    return command ? `${command} tells which have arrived` : cliAdvice.lookUp(file);
+    return command ? `find out which ones arrived: ${command}` : cliAdvice.lookUp(file);
   },
 });
 

@@ -72,7 +72,7 @@ function portRefused(
 function seedRefused(error: SeedError): EngagectlError {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
   return new EngagectlError(code === undefined ? 'E-FORMAT' : 'E-FILE-READ', error.message, {
-    why: code ?? 'a seed holds upload records, or profiles and events as an export has them',
+    why: code ?? 'a seed contains upload records, or exported profiles and events',
     fix: `${code === undefined ? 'correct the file' : 'check its path and who may read it'}; nothing of it was kept`,
     ...(error.file === undefined ? {} : { file: error.file, line: error.line }),
     cause: error,

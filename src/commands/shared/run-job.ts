@@ -170,7 +170,7 @@ async function reportEnd<Result extends AnyResult>(
   return { error, isReported: unreported === undefined, isTaken };
 }
 
-export const sameCommandResumes = 'the same command with --resume goes on';
+export const sameCommandResumes = 'rerun the same command with --resume';
 
 /**
  * Returns how to resume a run. Piped input requires the producer to run again; an export is found by its
@@ -179,7 +179,7 @@ export const sameCommandResumes = 'the same command with --resume goes on';
 export const resumeAdvice = (files: readonly string[] = [], run: string): string =>
   files.length === 0 || files.includes('-')
     ? sameCommandResumes
-    : `${cliAdvice.goOn(run)} goes on with it`;
+    : `resume it: ${cliAdvice.goOn(run)}`;
 
 /** Whether an error itself states how to resume its run. */
 export const hasResumeAdvice = ({ details }: EngagectlError): boolean => details.resumes === true;
@@ -193,7 +193,7 @@ function withResumeAdvice(error: EngagectlError, wayOn: string | undefined): Eng
     return new EngagectlError(id, message, { ...details, fix, resumes: true });
   }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
-  const fix = wayOn ?? 'run the same command again: nothing is kept that could be gone on with';
+  const fix = wayOn ?? 'rerun the same command: there is nothing to resume';
   return new EngagectlError(id, message, { ...details, fix, resumes: wayOn !== undefined });
 }
 
@@ -233,7 +233,7 @@ function showRejects(
   }
   if (rejects.missing > 0) {
     said.warn(
-      `${grouped(rejects.missing)} of them are in no file: ${rejects.path} could not be written`,
+      `${grouped(rejects.missing)} of them could not be saved: ${rejects.path} is not writable`,
     );
   }
 }

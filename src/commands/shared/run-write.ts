@@ -79,7 +79,8 @@ export async function runWrite<Flags extends WriteFlags>(
         if (unfinished && !hasResumeAdvice(error))
           said.note(`unfinished: ${resumeAdvice(files, run)}`);
       },
-      stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
+      stopping:
+        'stopping: waiting up to 10 s for requests in flight; press Ctrl-C again to quit now',
       job: async (world, hooks) => {
         const asked = (about: ConfirmPrompt): PendingWrite => {
           const { account } = world.connection!;

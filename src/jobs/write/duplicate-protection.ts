@@ -370,7 +370,7 @@ const lineGoesOn = 'text was appended to its last line, which had no newline whe
 
 function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
   const { run, finished, once } = line;
-  const what = isWhole ? 'was sent' : 'begins with what was sent';
+  const what = isWhole ? 'was sent' : 'starts with what was sent';
   const records = once.includes('event') ? 'events' : 'records';
   return new EngagectlError(
     'E-ALREADY-SENT',

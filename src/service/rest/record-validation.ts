@@ -39,7 +39,7 @@ const eventFaults = {
     recordCodes.reservedEventName,
     'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
   ),
-  nameText: eventFault(eventStructure, 'The event name is no valid text.'),
+  nameText: eventFault(eventStructure, 'The event name is not valid text.'),
   structure: eventFault(eventStructure, 'evtData is not a flat object.'),
   key: eventFault(eventStructure, 'A property key is longer than 120 bytes.'),
   value: eventFault(eventStructure, 'A property value is longer than 512 bytes.'),

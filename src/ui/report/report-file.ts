@@ -80,13 +80,13 @@ async function refuseForeignFile(name: string, file: string, tag: string): Promi
   if (!found) return;
   if (!found.isFile()) {
     throw new EngagectlError('E-USAGE', `the report cannot be written to ${name}`, {
-      why: found.isDirectory() ? 'it is a folder' : 'it is no regular file',
+      why: found.isDirectory() ? 'it is a folder' : 'it is not a regular file',
       fix: 'name a file, like --report run.html',
       file: name,
     });
   }
   if (found.size === 0 || (await beginningOf(file)).includes(tag)) return;
-  throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no report of engagectl`, {
+  throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists and is not a report of engagectl`, {
     why: 'the report would take its place',
     fix: 'name another file with --report, or move that one away',
     file: name,

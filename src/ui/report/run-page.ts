@@ -41,7 +41,7 @@ function nextSteps({ error, next, program }: RunReport): Html | undefined {
     ${why && html`<p>${why}</p>`} ${fix && html`<p>To do: ${withProgramName(fix, program)}</p>`}
     ${
       next &&
-      html`<p>This goes on with the run:</p>
+      html`<p>Resume the run with:</p>
         <pre>${withProgramName(next, program)}</pre>`
     }
   </section>`;

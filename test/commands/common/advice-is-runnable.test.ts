@@ -10,7 +10,7 @@ import { until } from '../../support/until.js';
 
 const range = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-01'];
 const charged = { type: 'event', identity: 'u1', evtName: 'Charged', ts: 1_790_856_000 };
-const anew = 'fix: run the same command again: nothing is kept that could be gone on with';
+const anew = 'fix: rerun the same command: there is nothing to resume';
 
 it.each([
   [['verify', 'users.csv'], anew],
@@ -100,7 +100,7 @@ it('Ctrl-C of an export to a file says how to go on, once', async () => {
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   expect(code).toBe(130);
-  expect(stderr.split('the same command with --resume goes on')).toHaveLength(2);
+  expect(stderr.split('rerun the same command with --resume')).toHaveLength(2);
 });
 
 it.each([

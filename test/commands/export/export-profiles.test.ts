@@ -281,8 +281,7 @@ describe('engagectl export-profiles', () => {
     await using server = await startPageServer(() => [twoPages[0]!, second]);
     const world = makeWorld({ env: server.env });
     const { code, stderr } = await world.run([...toFile, '--pending-timeout', '10s']);
-    const fix =
-      'fix: later, the same command with --resume goes on; --pending-timeout waits longer';
+    const fix = 'fix: later, rerun the same command with --resume; --pending-timeout waits longer';
     expect([code, stderr]).toEqual([5, expect.stringContaining(fix)]);
     expect(await world.run([...toFile, '--resume'])).toMatchObject({ code: 0 });
     expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);

@@ -92,7 +92,7 @@ async function traced(
   return { code, signal };
 }
 
-/** Every call of an undisturbed run that changes one of its files. */
+/** Every call of an uninterrupted run that changes one of its files. */
 async function callsOf(argv: readonly string[]): Promise<Injection[]> {
   const { world, server } = await begin(argv);
   await using _ = server;
@@ -165,7 +165,7 @@ async function cutAfter(
   return outcome;
 }
 
-/** Runs, is disturbed, is resumed: the files must be those of an undisturbed run. */
+/** Runs, is disturbed, is resumed: the files must be those of an uninterrupted run. */
 async function survive(
   argv: readonly string[],
   { call, nth, what, cutsPower }: Injection,

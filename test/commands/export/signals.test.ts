@@ -89,7 +89,7 @@ describe.each(signals)('%s', (signal, exitCode) => {
     await until(() => run.server.asked.length === 2); // else the resumed run gets the answer that hangs
     child.signal(signal);
     expect(await child.ended()).toBe(exitCode);
-    expect(child.stderr).toContain('the same command with --resume goes on');
+    expect(child.stderr).toContain('rerun the same command with --resume');
     expect(existsSync(run.world.path(file))).toBe(false);
 
     const asked = run.server.asked.length;

@@ -86,7 +86,8 @@ class PageEnvelope {
       this.#memberStart = at;
       if (this.#member === 'records') this.#openRecords(byte);
     } else if (this.#inRecords) {
-      if (byte !== openBrace) throw new PageSyntaxError(`a record is no object (byte ${at + 1})`);
+      if (byte !== openBrace)
+        throw new PageSyntaxError(`a record is not an object (byte ${at + 1})`);
       this.#reserve();
       this.bounds[2 * this.count] = at;
     }
