@@ -49,6 +49,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
       {
         name: 'cuid check',
         flags: {},
+        verb: 'passed',
         nouns: 'rows',
         reads: !settings.json,
         job: (world, hooks) =>
@@ -103,6 +104,7 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
       {
         name: 'cuid derive',
         flags,
+        verb: 'derived',
         nouns: 'cuids',
         reads: true,
         job: (world, hooks) => deriveCuids({ ...flags, files }, world, hooks),

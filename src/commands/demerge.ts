@@ -23,11 +23,7 @@ export const command: CommandSpec<DemergeFlags> = {
   options: [
     'Records:',
     ['--identity <column>', 'column of the identity', { default: 'identity' }],
-    ...writeOptions('demerge', {
-      dryRun: 'the same as --check',
-      yes: 'skip the confirmation',
-      ordered: false,
-    }),
+    ...writeOptions('demerge'),
   ],
   run: async (call) => {
     const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
@@ -37,8 +33,6 @@ export const command: CommandSpec<DemergeFlags> = {
     ]);
     await runWrite(call, {
       name: 'demerge',
-      does: 'demerges profiles',
-      nouns: 'identities',
       job: demerge,
       confirm: ({ account, files, identities, flags, piped }, runtime) => {
         const { count = 0, first: firstIdentities = [] } = identities ?? {};

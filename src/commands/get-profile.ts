@@ -115,6 +115,7 @@ async function runLookUp(
       name: 'get-profile',
       flags,
       concurrency: flags.concurrency,
+      verb: 'found',
       nouns: 'users',
       reads: true,
       job: async (world, hooks) => getProfiles(request, world, hooks),

@@ -38,23 +38,12 @@ export const command: CommandSpec<SubscribeFlags> = {
     # in CI: JSON summary
     zcat opt-outs.ndjson.gz | engagectl subscribe - --json
   `,
-  options: [
-    'Records:',
-    ...statusOptions,
-    ...writeOptions('subscribe', {
-      dryRun: 'let the service check the records and change nothing',
-    }),
-  ],
+  options: ['Records:', ...statusOptions, ...writeOptions('subscribe')],
   run: async (call) => {
     const [{ subscribe }, { runWrite }] = await Promise.all([
       import('../jobs/write/subscribe.js'),
       import('./shared/run-write.js'),
     ]);
-    await runWrite(call, {
-      name: 'subscribe',
-      does: 'sets subscription statuses',
-      nouns: 'subscription statuses',
-      job: subscribe,
-    });
+    await runWrite(call, { name: 'subscribe', job: subscribe });
   },
 };

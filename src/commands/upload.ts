@@ -65,7 +65,7 @@ export const command: CommandSpec<UploadFlags> = {
     ...draftOptions,
     'Sending:',
     previewOption,
-    ...writeOptions('upload', { dryRun: 'the same as --check' }),
+    ...writeOptions('upload'),
   ],
   run: async (call) => {
     const { flags } = call;
@@ -76,16 +76,14 @@ export const command: CommandSpec<UploadFlags> = {
       import('../jobs/write/upload.js'),
       import('./shared/run-write.js'),
     ]);
-    const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
-    const nouns = nounsOf(flags.type, call.operands);
-    await runWrite(call, { name: 'upload', does, nouns, job: upload });
+    await runWrite(call, { name: 'upload', ...wordsOf(flags.type, call.operands), job: upload });
   },
 };
 
-/** Noun for the records: rows of a table are of --type; a JSON record states its own type. */
-function nounsOf(type: UploadFlags['type'], files: readonly string[]): string {
-  if (type === 'event') return 'events';
-  return files.length > 0 && files.every(isTableName) ? 'users' : 'records';
+/** Words for an upload: rows of a table are of --type; a JSON record states its own type. */
+function wordsOf(type: UploadFlags['type'], files: readonly string[]) {
+  if (type === 'event') return { does: 'adds events', nouns: 'events' };
+  return files.length > 0 && files.every(isTableName) ? { nouns: 'users' } : {};
 }
 
 /** Checks the flags of a drafted mapping file. Throws E-USAGE. */

@@ -105,6 +105,7 @@ export const command: CommandSpec<VerifyFlags> = {
     await runJob(
       {
         name: 'verify',
+        verb: 'compared',
         nouns: 'records',
         flags,
         files,

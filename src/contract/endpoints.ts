@@ -10,10 +10,38 @@ export const endpointPaths = {
   demerge: '/1/demerge/profiles.json',
 } as const;
 
-/**
- * Endpoints that accept records or identities: maximum per request, default and maximum requests in
- * flight, whether the response counts records, and whether `dryRun` is documented.
- */
+/** A command that writes: limits of its endpoint, and properties that flags, prompts and messages derive from. */
+export interface WriteProperties {
+  /** Maximum records or identities per request. */
+  readonly records: number;
+  /** Default and maximum requests in flight. */
+  readonly inFlight: number;
+  readonly mostInFlight: number;
+  /** Whether the response counts records. */
+  readonly counts: boolean;
+  /** Whether `dryRun` is documented. */
+  readonly dryRun: boolean;
+  /** Verb of the summary, in the past tense. */
+  readonly verb: string;
+  /** Verb phrase for prompts. */
+  readonly does: string;
+  /** Noun for its records, in the plural. */
+  readonly noun: string;
+  /** Whether resending a record has the same effect as sending it once; `mixed`: it depends on the record. */
+  readonly idempotent: boolean | 'mixed';
+  /** Whether records with the same key arrive in input order. */
+  readonly ordered: boolean;
+  /** Whether it can send only what changed. */
+  readonly tracksChanges: boolean;
+  /** When to ask for confirmation. */
+  readonly confirms: 'always' | 'production';
+  /** Command that reads back what was sent; undefined if nothing can. */
+  readonly verify?: 'verify' | 'verify --subscriptions';
+  /** Whether `verify --settle` can look up records of unknown outcome. */
+  readonly settles: boolean;
+}
+
+/** The write commands, each with an endpoint of the same name. */
 export const writeEndpoints = {
   upload: {
     records: limits.recordsPerUpload,
@@ -21,6 +49,15 @@ export const writeEndpoints = {
     mostInFlight: limits.uploadsInFlight,
     counts: true,
     dryRun: false,
+    verb: 'uploaded',
+    does: 'creates or updates user profiles',
+    noun: 'records',
+    idempotent: 'mixed',
+    ordered: true,
+    tracksChanges: true,
+    confirms: 'production',
+    verify: 'verify',
+    settles: true,
   },
   subscribe: {
     records: limits.recordsPerSubscribe,
@@ -28,6 +65,15 @@ export const writeEndpoints = {
     mostInFlight: limits.uploadsInFlight,
     counts: true,
     dryRun: true,
+    verb: 'set',
+    does: 'sets subscription statuses',
+    noun: 'subscription statuses',
+    idempotent: true,
+    ordered: true,
+    tracksChanges: true,
+    confirms: 'production',
+    verify: 'verify --subscriptions',
+    settles: false,
   },
   demerge: {
     records: limits.identitiesPerDemerge,
@@ -35,9 +81,24 @@ export const writeEndpoints = {
     mostInFlight: limits.othersInFlight,
     counts: false,
     dryRun: false,
+    verb: 'demerged',
+    does: 'demerges profiles',
+    noun: 'identities',
+    idempotent: false,
+    ordered: false,
+    tracksChanges: false,
+    confirms: 'always',
+    settles: false,
   },
-} as const satisfies Partial<Record<keyof typeof endpointPaths, object>>;
+} as const satisfies Partial<Record<keyof typeof endpointPaths, WriteProperties>>;
 export type WriteEndpoint = keyof typeof writeEndpoints;
+
+/** Properties of a write command. */
+export const writeProperties = (name: WriteEndpoint): WriteProperties => writeEndpoints[name];
+
+/** Whether a command is a write. */
+export const isWrite = (command: string): command is WriteEndpoint =>
+  Object.hasOwn(writeEndpoints, command);
 
 export const defaultHeaderPrefix = 'X-Service';
 

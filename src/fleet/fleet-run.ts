@@ -21,11 +21,11 @@ import { fingerprint } from '../jobs/run/run-folder.js';
 import { textStart } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
 import { canonicalJson, untrusted, type FleetKey } from './signature.js';
+import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Shard } from '../jobs/job-options.js';
 
 /** Commands that a fleet can run. */
-const fleetCommands = ['upload', 'subscribe', 'demerge', 'export-events'] as const;
-export type FleetCommand = (typeof fleetCommands)[number];
+export type FleetCommand = WriteEndpoint | 'export-events';
 
 /** Description of a run without secrets, stored in the work directory for all workers. */
 export interface FleetRun {

@@ -51,7 +51,7 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
   const tables: Table[] = [
     ...[...commands].map(([heading, group]) => ({ heading, rows: commandRows(group, help) })),
     {
-      heading: 'Help topics (e.g. engagectl help exit-codes):',
+      heading: 'Help topics, such as help exit-codes:',
       rows: hasTopics ? Object.entries(topics) : [],
     },
     {

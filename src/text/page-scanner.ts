@@ -56,8 +56,8 @@ const longestMember = 64 * 1024;
 /**
  * Finds the records and the other members of a page in one pass over its bytes, whatever the order of
  * the keys and the chunks of the body. Numbers and strings of records are never parsed, so that nothing
- * can change. A scanner is reused for each page and keeps its buffer, which is the memory of `wasm/page-
- * scanner.ts`.
+ * can change. A scanner is reused for each page and keeps its buffer, the memory of
+ * `wasm/page-scanner.ts`.
  */
 export class PageScanner {
   readonly #program = instantiateTextProgram() as Program;

@@ -16,12 +16,14 @@ import type { DisplaySettings } from './display-settings.js';
 import type { Messages } from './messages.js';
 import type { Rehearsal } from '../jobs/job-options.js';
 
-interface SummaryWorld {
+export interface SummaryWorld {
   readonly settings: DisplaySettings;
   readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'log' | 'program'>;
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
   readonly recordsOnStdout: boolean;
+  /** Verb in the past tense, like `exported`. */
+  readonly verb: string;
   /** Noun for the records, like `users`. */
   readonly nouns: string;
   /** False if nothing is kept of the run. */
@@ -191,7 +193,7 @@ function place({ accountId, region, profile }: Summary): string | undefined {
 /** Formats the headline, and a line for each nonzero figure that it does not contain. */
 function asText(
   summary: Summary,
-  { nouns, next, runtime, unfinished = true }: SummaryWorld,
+  { verb, nouns, next, runtime, unfinished = true }: SummaryWorld,
 ): string {
   const { exitCode } = summary;
   const rest = summaryFigures(summary).filter(
@@ -206,7 +208,7 @@ function asText(
     lines.push(['next', withProgramName(next, runtime.program)]);
   }
   const block = lines.map(([label, text]) => `  ${label.padEnd(9)} ${text}\n`).join('');
-  return `${headline(summary, nouns)}\n${block}`;
+  return `${headline(summary, { verb, nouns })}\n${block}`;
 }
 
 const lineOf = ({ label, value }: Figure): [label: string, text: string] => [label, value];
@@ -263,26 +265,13 @@ const markdown = (text: string): string => {
     .join('');
 };
 
-/** Verb of each command, in the past tense. */
-const verbs: Readonly<Record<string, string>> = {
-  upload: 'uploaded',
-  subscribe: 'set',
-  demerge: 'demerged',
-  'export-profiles': 'exported',
-  'export-events': 'exported',
-  'get-profile': 'found',
-  verify: 'compared',
-  'cuid check': 'passed',
-  'cuid derive': 'derived',
-  'call run': 'as expected:',
-};
-
 /** Formats how a run ended in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */
-export function headline(summary: Summary, nouns: string): string {
+export function headline(
+  summary: Summary,
+  { verb, nouns }: Pick<SummaryWorld, 'verb' | 'nouns'>,
+): string {
   const { command, records, read, exitCode } = summary;
-  const verb = verbs[command];
   if (summary.proof !== undefined) return summary.proof;
-  if (verb === undefined) return `${command}: ${verdict(summary)}`;
   if (records !== undefined) {
     const sofar = exitCode === 0 ? '' : ' before it stopped';
     return `${verb} ${counted(records, nouns)}${sofar}`;
@@ -340,12 +329,9 @@ const told: ReadonlySet<Figure['name']> = new Set([
 ]);
 
 /** Whether a figure needs no line of its own. The run id has one if the run can be resumed. */
-export function isInHeadline(
-  { command, exitCode, rejectsFile }: Summary,
-  figure: Figure['name'],
-): boolean {
+export function isInHeadline({ exitCode, rejectsFile }: Summary, figure: Figure['name']): boolean {
   if (figure === 'run') return exitCode === 0 || Boolean(rejectsFile);
-  return verbs[command] !== undefined && told.has(figure);
+  return told.has(figure);
 }
 
 /** Formats the outcome in a word or two. */

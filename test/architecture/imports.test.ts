@@ -39,7 +39,7 @@ const mayImport: Readonly<Record<string, string>> = {
   calling: '',
   'calling/node': 'calling, import() ws, import() @roamhq/wrtc',
   fleet:
-    'jobs, bulk, wording, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
+    'type contract, jobs, bulk, wording, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
   config: 'contract, did-you-mean, wording, errors, files, type runtime, zod, import() conf',

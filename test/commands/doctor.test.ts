@@ -89,7 +89,7 @@ describe('without a fault', () => {
 
   it('takes a lock where the state folder will be made, however deep, and leaves nothing there', async () => {
     const env = { ENGAGECTL_STATE_DIR: path.join(world.cwd, 'not', 'yet') };
-    expect(linesOf(await doctor(undefined, { env }))['lock']).toBe('ok: a run can be locked');
+    expect(linesOf(await doctor(undefined, { env }))['lock']).toBe('ok: file locking works');
     expect(readdirSync(world.cwd)).toEqual([]);
   });
 });

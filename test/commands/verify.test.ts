@@ -259,7 +259,7 @@ describe('verify of profiles', () => {
   it.each([
     [['u.csv', '--type', 'phone'], '--type phone is for subscriptions'],
     [['u.csv', '--status', 'Unsubscribe'], '--status is for subscriptions'],
-    [['u.csv', '--subscriptions', '--type', 'event'], 'no type of a subscription'],
+    [['u.csv', '--subscriptions', '--type', 'event'], 'not a type of subscription'],
     [['u.csv', '--sample', '0'], 'from 1 to'],
     [['--settle'], '--settle needs a rejects file'],
   ])('%j is wrong usage', async (argv, message) => {

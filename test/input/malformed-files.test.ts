@@ -45,7 +45,7 @@ const cases: Readonly<Record<string, Case>> = {
   'nul-bytes.csv': { code: 0, read: 2 },
   'semicolons.csv': { flags: ['--delimiter', ';'], code: 0, read: 2 },
   'tabs.tsv': { code: 0, read: 2 },
-  'bidi-name.csv': { code: 0, read: 2 },
+  'bidi-name.csv': { code: 3, read: 2, rejected: [2] },
   'unfit-types.csv': { flags: ['--types', 'Points:integer'], code: 3, read: 3, rejected: [3, 4] },
   'broken-json.ndjson': { code: 3, read: 3, rejected: [2] },
   'repeated-key.ndjson': { code: 3, read: 2, rejected: [1] },

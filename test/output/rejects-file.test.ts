@@ -130,7 +130,7 @@ describe('a rejects file that cannot be written', () => {
     const { code, summary, stderr } = await stage.run(...words);
     expect(code).toBe(9);
     expect(summary).toMatchObject({ read: 20, rejectsFile: null, exitCode: 9 });
-    expect(stderr).toContain('in no file');
+    expect(stderr).toContain('could not be saved');
     expect(stage.read(rejectsName)).toBe('older\n');
   });
 

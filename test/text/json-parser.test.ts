@@ -328,7 +328,7 @@ describe('JsonText', () => {
     ['{"a":"\n"}', 6, 'has a control character within a string'],
     ['[😀]', 1, 'has "😀", not a value'],
     ['[1.x]', 3, 'has "x", not a digit'],
-    ['"😀" 😀', 7, 'goes on after its end, with "😀"'],
+    ['"😀" 😀', 7, 'continues after its end, with "😀"'],
   ])('says what is wrong in %j, and at which byte', (text, at, fault) => {
     expect(read(text)).toBe(false);
     expect(json.fault).toBe(fault);

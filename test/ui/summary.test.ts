@@ -50,6 +50,7 @@ async function shown(
     env?: Record<string, string>;
     tty?: boolean;
     next?: string;
+    verb?: string;
   } = {},
 ) {
   const {
@@ -60,6 +61,7 @@ async function shown(
     env = {},
     tty = false,
     next,
+    verb = 'uploaded',
   } = options;
   const runtime = world.runtime({ env, tty });
   const settings = { json, quiet, verbose: false, color: false };
@@ -68,6 +70,7 @@ async function shown(
     runtime,
     messages: messagePrinter(settings, runtime),
     recordsOnStdout,
+    verb,
     nouns: 'users',
     next,
   });
@@ -92,10 +95,13 @@ describe('a summary', () => {
   traffic   1.2 KB in 5 requests, 2.0s, 20 records/s
   output    events.ndjson
 `;
-    expect((await shown(exported, { next })).stderr).toBe(lines);
-    const onTerminal = await shown(exported, { next, tty: true });
+    expect((await shown(exported, { next, verb: 'exported' })).stderr).toBe(lines);
+    const onTerminal = await shown(exported, { next, verb: 'exported', tty: true });
     expect(onTerminal.stderr).toBe(`${lines}  next      ${next}\n`);
-    const failed = await shown({ ...exported, exitCode: 5, run: 'r1' }, { next, tty: true });
+    const failed = await shown(
+      { ...exported, exitCode: 5, run: 'r1' },
+      { next, verb: 'exported', tty: true },
+    );
     expect(failed.stderr).toMatch(/^exported 40 users before it stopped\n[^]* {2}run {7}r1\n/);
   });
 
@@ -120,7 +126,8 @@ describe('a summary', () => {
       'found 2 of 3 users; 1 not found',
     ],
   ])('of %j begins with %s', async (figures, line) => {
-    const { stderr } = await shown({ ...upload, ...figures });
+    const verb = line.split(' ')[0]!;
+    const { stderr } = await shown({ ...upload, ...figures }, { verb });
     expect(stderr.split('\n')[0]).toBe(line);
   });
 

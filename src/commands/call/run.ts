@@ -58,6 +58,7 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       name: 'call run',
       flags: {},
       concurrency: flags.concurrency,
+      verb: 'as expected:',
       nouns: 'calls',
       reads: !settings.json,
       stopping: 'stopping: hanging up all calls; press again to exit at once',

@@ -1,5 +1,9 @@
 import { InvalidArgumentError } from 'commander';
-import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
+import {
+  writeProperties,
+  type WriteEndpoint,
+  type WriteProperties,
+} from '../../contract/endpoints.js';
 import { concurrencyOption, reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
@@ -18,43 +22,36 @@ export interface WriteFlags
   readonly yes?: boolean;
 }
 
-interface WriteHelp {
-  /** Help of `--dry-run`. */
-  readonly dryRun: string;
-  /** Help of `--yes`. */
-  readonly yes?: string;
-  /** False if the records have no order that `--order none` could give up. */
-  readonly ordered?: boolean;
+/** Flags of a write, apart from those that describe its records. */
+export function writeOptions(name: WriteEndpoint): OptionTable {
+  const write = writeProperties(name);
+  return [
+    // A line after a lost quote may be free text that names a user.
+    ...inputOptions.filter(([flags]) => write.idempotent || flags !== '--recover-quotes'),
+    'Sending:',
+    ['--check', 'read and validate everything, send nothing'],
+    [
+      '--dry-run',
+      write.dryRun ? 'let the service check the records and change nothing' : 'the same as --check',
+    ],
+    [
+      '-y, --yes',
+      `skip the confirmation${write.confirms === 'production' ? ' of production profiles' : ''}`,
+    ],
+    ...batchOptions(write),
+    ...(write.ordered ? [orderOption] : []),
+    ...(write.tracksChanges ? ['Change tracking:', ...changedOptions] : []),
+    'Rejected records:',
+    ...rejectOptions,
+    'Interrupted runs:',
+    ...resumeOptions,
+    ...(write.idempotent === true ? [] : [resendOption]),
+    ...shardOptions,
+    ...reportOptions,
+  ];
 }
 
-/** Flags of a write, apart from those that describe its records. */
-export const writeOptions = (
-  name: WriteEndpoint,
-  { dryRun, yes = 'skip the confirmation of production profiles', ordered = true }: WriteHelp,
-): OptionTable => [
-  // A line after a lost quote may be free text that names a user.
-  ...inputOptions.filter((row) => name !== 'demerge' || row[0] !== '--recover-quotes'),
-  'Sending:',
-  ['--check', 'read and validate everything, send nothing'],
-  ['--dry-run', dryRun],
-  ['-y, --yes', yes],
-  ...batchOptions(writeEndpoints[name]),
-  ...(ordered ? [orderOption] : []),
-  ...(name === 'demerge' ? [] : ['Change tracking:', ...changedOptions]),
-  'Rejected records:',
-  ...rejectOptions,
-  'Interrupted runs:',
-  ...resumeOptions,
-  ...(name === 'subscribe' ? [] : [resendOption]),
-  ...shardOptions,
-  ...reportOptions,
-];
-
-const batchOptions = ({
-  records,
-  inFlight,
-  mostInFlight,
-}: (typeof writeEndpoints)[WriteEndpoint]): OptionTable => [
+const batchOptions = ({ records, inFlight, mostInFlight }: WriteProperties): OptionTable => [
   [
     '--chunk-size <n>',
     `records per request, at most ${records}`,

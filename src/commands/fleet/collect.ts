@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
-import { showSummary, type Summary } from '../../ui/summary.js';
+import { isWrite, writeProperties } from '../../contract/endpoints.js';
+import { showSummary, type Summary, type SummaryWorld } from '../../ui/summary.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { parseNestedCommand, type NestedFlags } from './nested-command.js';
 import { existsSync } from 'node:fs';
@@ -61,7 +62,7 @@ async function collectRun(known: FoundRun, call: Invocation<CollectFlags>): Prom
   const said = messagePrinter(settings, runtime);
   const unreported = await writeReport?.(summary, results.map(reportedShard), said);
   const place = { settings, runtime, messages: said, recordsOnStdout: false };
-  await showSummary(summary, { ...place, nouns: nouns[run.command] });
+  await showSummary(summary, { ...place, ...wordsOf(run.command) });
   if (unreported) throw unreported;
   if (summary.exitCode === exitCodes.ok) return;
   const isUnknown = summary.exitCode === exitCodes.unknown;
@@ -106,12 +107,11 @@ async function openFleetReport(name: string | undefined, runtime: Invocation['ru
     write(fleetPage(summary, shards), summary.exitCode, said);
 }
 
-const nouns: Readonly<Record<FleetCommand, string>> = {
-  upload: 'records',
-  subscribe: 'statuses',
-  demerge: 'identities',
-  'export-events': 'events',
-};
+function wordsOf(command: FleetCommand): Pick<SummaryWorld, 'verb' | 'nouns'> {
+  if (!isWrite(command)) return { verb: 'exported', nouns: 'events' };
+  const { verb, noun } = writeProperties(command);
+  return { verb, nouns: noun };
+}
 
 const reportedShard = ({ figures, ...result }: ShardResult): ReportedShard => ({
   ...result,

@@ -1,3 +1,4 @@
+import { isWrite, writeProperties } from '../../contract/endpoints.js';
 import path from 'node:path';
 import { confirmDemerge, confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
@@ -93,9 +94,10 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
 
 /** Whether the submitted records are not idempotent. */
 const isNotIdempotent = ({ name, flags }: NestedCommand, { files }: FleetRun): boolean =>
-  name === 'demerge' ||
-  (flags as { readonly type?: string }).type === 'event' ||
-  (name === 'upload' && files.some(({ once }) => once === true));
+  isWrite(name) &&
+  (!writeProperties(name).idempotent ||
+    (flags as { readonly type?: string }).type === 'event' ||
+    (writeProperties(name).idempotent === 'mixed' && files.some(({ once }) => once === true)));
 
 async function enqueueRun(
   signed: SignedRun,
@@ -120,13 +122,13 @@ async function confirm(
   { account }: AccountConnection,
   { runtime }: Invocation<SubmitFlags>,
 ): Promise<void> {
-  if (name === 'export-events' || flags.yes) return;
-  if (name === 'demerge') {
+  if (!isWrite(name) || flags.yes) return;
+  const { confirms, does } = writeProperties(name);
+  if (confirms === 'always') {
     // The number of identities is unknown: the workers remove duplicates.
     const about = { ...account, files, count: files.length, firstIdentities: [] };
     return confirmDemerge(about, { yes: false, inputIsStdin: true }, runtime);
   }
-  const does = name === 'upload' ? 'creates or updates user profiles' : 'sets subscriptions';
   if (account.production) await confirmWrite({ ...account, command: name, does, files }, runtime);
 }
 

@@ -37,6 +37,7 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
       name,
       flags,
       concurrency,
+      verb: 'exported',
       nouns: name === 'export-events' ? 'events' : 'profiles',
       next: previewCommand(flags.output),
       reads: true,

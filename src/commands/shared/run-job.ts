@@ -35,6 +35,8 @@ interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
   /** Input files, which the report must not replace. */
   readonly files?: readonly string[];
+  /** Verb of the summary in the past tense, like `exported`. */
+  readonly verb: string;
   /** Noun for the records, like `users`. */
   readonly nouns: string;
   /** Set if nothing is changed (`--check`, `--dry-run`). */
@@ -163,8 +165,9 @@ async function reportEnd<Result extends AnyResult>(
   const isWanted = exitCode !== exitCodes.closedPipe && (hasFigures || settings.json);
   let isTaken = true;
   if (isWanted) {
-    const { nouns, next } = command;
-    const place = { settings, runtime, messages: said, recordsOnStdout, nouns, next, unfinished };
+    const { verb, nouns, next } = command;
+    const words = { verb, nouns, next };
+    const place = { settings, runtime, messages: said, recordsOnStdout, ...words, unfinished };
     isTaken = await showSummary({ ...summary, exitCode }, place);
   }
   return { error, isReported: unreported === undefined, isTaken };
@@ -177,9 +180,7 @@ export const sameCommandResumes = 'rerun the same command with --resume';
  * output.
  */
 export const resumeAdvice = (files: readonly string[] = [], run: string): string =>
-  files.length === 0 || files.includes('-')
-    ? sameCommandResumes
-    : `resume it: ${cliAdvice.goOn(run)}`;
+  files.length === 0 || files.includes('-') ? sameCommandResumes : cliAdvice.goOn(run);
 
 /** Whether an error itself states how to resume its run. */
 export const hasResumeAdvice = ({ details }: EngagectlError): boolean => details.resumes === true;

@@ -1,4 +1,4 @@
-import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
+import { writeProperties, type WriteEndpoint } from '../../contract/endpoints.js';
 import { confirmWrite } from '../../ui/prompt.js';
 import {
   suggestCommand,
@@ -22,10 +22,10 @@ import type { WriteFlags } from '../flags/write-flags.js';
 /** A write as requested on the command line. */
 interface WriteCommand<Flags> {
   readonly name: WriteEndpoint;
-  /** Verb phrase for people, like `creates or updates user profiles`. */
-  readonly does: string;
-  /** Noun for its records, like `users`. */
-  readonly nouns: string;
+  /** Verb phrase for prompts; default: that of the table of writes. */
+  readonly does?: string;
+  /** Noun for its records, like `users`; default likewise. */
+  readonly nouns?: string;
   readonly job: (
     request: WriteRequest & Omit<Flags, 'rehearsal' | 'shard'>,
     world: JobContext,
@@ -49,8 +49,9 @@ interface PendingWrite extends ConfirmPrompt {
 /** Runs a write from its flags to its summary. Throws the error that the command ends with. */
 export async function runWrite<Flags extends WriteFlags>(
   call: Pick<Invocation<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
-  { name, does, nouns, job, confirm = confirmProduction }: WriteCommand<Flags>,
+  { name, job, confirm = confirmProduction, ...words }: WriteCommand<Flags>,
 ): Promise<void> {
+  const { verb, noun, does, dryRun } = writeProperties(name);
   const { operands: files, flags, runtime } = call;
   requireInput(files, call);
   const { settings, ...ours } = resolveShard(call);
@@ -62,14 +63,16 @@ export async function runWrite<Flags extends WriteFlags>(
     ...(flags.strict && { maxRejects: { records: 0 } }),
   } as const;
   const typed = { command: call.command, argv: settings.argv };
-  const rehearsal = effectiveDryRun(request, name);
+  // A dry run is a check if the endpoint does not offer one.
+  const rehearsal = request.rehearsal && !dryRun ? 'check' : request.rehearsal;
   await runJob(
     {
       name,
       flags,
       files,
       concurrency: flags.concurrency,
-      nouns,
+      verb,
+      nouns: words.nouns ?? noun,
       rehearsal,
       again: (file) => suggestCommand(typed, [file], inputFlags),
       settle: (file) => settleCommand(name, file, typed),
@@ -84,7 +87,7 @@ export async function runWrite<Flags extends WriteFlags>(
       job: async (world, hooks) => {
         const asked = (about: ConfirmPrompt): PendingWrite => {
           const { account } = world.connection!;
-          return { command: name, does, files, flags, account, ...about };
+          return { command: name, does: words.does ?? does, files, flags, account, ...about };
         };
         const writeHooks = {
           ...hooks,
@@ -101,7 +104,7 @@ export async function runWrite<Flags extends WriteFlags>(
 const isTypable = (files: readonly string[]): boolean =>
   files.length > 0 && files.length <= mostTyped && !files.includes('-');
 
-/** Suggests the write after a dry run, and `verify` after a write. Demerges cannot be verified. */
+/** Suggests the write after a dry run, and `verify` after a write that can be verified. */
 function nextCommand(
   {
     name,
@@ -111,30 +114,23 @@ function nextCommand(
   typed: TypedCommand,
 ): string | undefined {
   if (rehearsal) return suggestCommand(typed, files, dryRunFlags);
-  if (name === 'demerge') return undefined;
-  const verify = name === 'subscribe' ? 'verify --subscriptions' : 'verify';
-  return suggestCommand({ ...typed, name: verify }, files, writeOnlyFlags);
+  const { verify } = writeProperties(name);
+  return verify && suggestCommand({ ...typed, name: verify }, files, writeOnlyFlags);
 }
 
-/** Returns the command that looks up records of unknown outcome; available for uploads. */
+/** Returns the command that looks up records of unknown outcome; undefined if there is none. */
 const settleCommand = (
   name: WriteEndpoint,
   file: string,
   typed: TypedCommand,
 ): string | undefined =>
-  name === 'upload' && file.endsWith('.ndjson')
+  writeProperties(name).settles && file.endsWith('.ndjson')
     ? suggestCommand(
         { ...typed, name: 'verify --settle -o open.ndjson' },
         [file],
         [...inputFlags, ...writeOnlyFlags],
       )
     : undefined;
-
-/** A dry run is a check if the endpoint does not offer one. */
-const effectiveDryRun = (
-  { rehearsal }: { rehearsal: Rehearsal | undefined },
-  name: WriteEndpoint,
-) => (rehearsal && !writeEndpoints[name].dryRun ? 'check' : rehearsal);
 
 /** Asks for confirmation of a write to a config profile that is marked production. */
 async function confirmProduction(asked: PendingWrite, runtime: Runtime): Promise<void> {

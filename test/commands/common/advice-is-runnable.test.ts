@@ -43,7 +43,7 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
   const [run] = readdirSync(path.join(world.stateDir, 'runs'));
   expect([code, stderr]).toEqual([
     130,
-    expect.stringContaining(`fix: engagectl runs resume ${run} goes on with it\n`),
+    expect.stringContaining(`fix: engagectl runs resume ${run}\n`),
   ]);
   expect(stderr.split('resume')).toHaveLength(2);
 });
@@ -73,7 +73,7 @@ it('a service that fails half-way is said to want the run resumed, once', async 
   const { code, stderr } = await world.run([...upload, '--max-attempts', '1']);
   const told = /^uploaded 1 user before it stopped; \d more were read and not sent\n/m;
   expect([code, stderr]).toEqual([5, expect.stringMatching(told)]);
-  expect(stderr).toMatch(/fix: later, engagectl runs resume \S+ goes on with it; --max-attempts /);
+  expect(stderr).toMatch(/fix: later, engagectl runs resume \S+; --max-attempts /);
   expect(stderr.split('resume')).toHaveLength(2);
   expect((await world.run([...upload, '--resume'])).code).toBe(0);
 });
@@ -84,7 +84,8 @@ it('records of unknown outcome are looked up by the command that is printed', as
   writeFileSync(world.path('e.csv'), 'identity,ts,Plan\nu1,1790856000,gold\n');
   const event = ['--type', 'event', '--event-name', 'Charged', '--types', 'Plan:string'];
   const { code, stderr } = await world.run(['upload', 'e.csv', ...event, '--rejects', 'r.ndjson']);
-  const printed = /fix: engagectl (verify .*) tells which have arrived;/.exec(stderr)?.[1] ?? '';
+  const printed =
+    /fix: find out which ones arrived: engagectl (verify .*);/.exec(stderr)?.[1] ?? '';
   expect([code, printed]).toEqual([6, expect.stringContaining('--settle')]);
   const settled = await world.run([...printed.split(' '), '--json']);
   expect(settled.code, settled.stderr).toBe(0);

@@ -132,7 +132,7 @@ it('is refused before anything is sent where it cannot be written, or holds reco
   }
   const before = read(world, 'users.csv');
   const { code, stderr } = await world.run(['upload', '--log-file', 'users.csv']);
-  expect([code, stderr]).toEqual([8, expect.stringContaining('users.csv exists, and is no log')]);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('users.csv exists and is not a log')]);
   expect(read(world, 'users.csv')).toBe(before);
   expect((await world.run(['upload', 'users.csv', '--log-file='])).code).toBe(2);
   chmodSync(world.path('kept.log'), 0o640);

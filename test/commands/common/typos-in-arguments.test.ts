@@ -133,8 +133,8 @@ it('a place in the name of an output in which nothing comes to stand', async () 
   const world = makeWorld();
   const range = ['--event', 'A', '--from', '2026-01-01', '--to', '2026-01-01', '--region', 'local'];
   for (const [command, name, places] of [
-    ['export-events', 'x-{hour}.csv', '{hour} stands for nothing here. Use {date}, {day}, {event}'],
-    ['export-profiles', 'x-{day}.csv', '{day} stands for nothing here. Use {date}'],
+    ['export-events', 'x-{hour}.csv', 'unknown placeholder {hour}. Use {date}, {day}, {event}'],
+    ['export-profiles', 'x-{day}.csv', 'unknown placeholder {day}. Use {date}'],
   ] as const) {
     const { code, stderr } = await world.run([command, ...range, '-o', name]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(places)]);

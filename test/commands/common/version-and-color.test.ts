@@ -120,7 +120,7 @@ it('--no-input keeps runs prune from asking a terminal', async () => {
   writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\n');
   await world.run(['upload', 'users.csv', '--chunk-size', '1', '--concurrency', '1']);
   const { code, stderr } = await world.run(['runs', 'prune', '--no-input']);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('nobody can be asked here')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('deleted runs cannot be resumed')]);
   expect(stderr).toContain('1 unfinished run would be forgotten');
 });
 

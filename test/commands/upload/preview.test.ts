@@ -57,7 +57,7 @@ describe('upload --preview', () => {
     );
     expect(stdout).toMatch(/^ {2}Name +profileData\.Name +string +67 % +2 to 3$/m);
     expect(stdout).toContain('To be sent: 3 records, 217 B in 1 request\n');
-    expect(stdout).toContain('a guess');
+    expect(stdout).toContain('Estimated time: ');
     expect(readdirSync(world.cwd)).toEqual(['users.csv']);
   });
 

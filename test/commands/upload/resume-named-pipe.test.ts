@@ -63,7 +63,7 @@ describe('a pipe with a name', () => {
     const { sent, run, world } = await stage(7);
     const first = await run(text, 'upload', '-', ...small, ...more);
     expect(first.code).toBe(4);
-    expect(first.stderr).toContain('--resume goes on');
+    expect(first.stderr).toContain('same command with --resume');
     expect(existsSync(world.path('engagectl-upload.rejects.ndjson'))).toBe(false);
     const second = await run(text, 'upload', '-', ...small, ...more, '--resume');
     expect([second.code, second.summary.read], second.stderr).toEqual([0, 300]);

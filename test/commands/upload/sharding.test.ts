@@ -277,7 +277,7 @@ describe('--shard', () => {
     };
     expect(await text({})).toContain('SLURM_ARRAY_TASK_ID');
     expect(await text({ JOB_COMPLETION_INDEX: '2' })).toContain('add --shards');
-    expect(await text({ JOB_COMPLETION_INDEX: 'x' }, '--shards', '4')).toContain('no number');
+    expect(await text({ JOB_COMPLETION_INDEX: 'x' }, '--shards', '4')).toContain('not a number');
     expect(await text({ JOB_COMPLETION_INDEX: '4' }, '--shards', '4')).toContain('out of range');
   });
 });

@@ -26,7 +26,7 @@ describe('a line that tells a spreadsheet the delimiter', () => {
   ])('is no header: %j %j', async (text, flags, fix) => {
     const { code, stderr, service } = await upload('users.csv', text, ...flags);
     expect([code, stderr]).toEqual([8, expect.stringContaining(fix)]);
-    expect(stderr).toContain('is no header');
+    expect(stderr).toContain('not a header');
     expect(service.requests()).toEqual([]);
   });
 });
@@ -71,7 +71,10 @@ describe('JSON under a wrong name', () => {
 
   it('lines that end in a comma are rejected, and the comma is named', async () => {
     const { code, stderr } = await upload('users.ndjson', '{"identity":"u1"},\n[1]\n');
-    expect([code, stderr]).toEqual([3, expect.stringContaining('goes on after its end, with ","')]);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining('continues after its end, with ","'),
+    ]);
   });
 
   it('an object around the records is said to be one', async () => {
