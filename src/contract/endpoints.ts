@@ -11,7 +11,7 @@ export const endpointPaths = {
 } as const;
 
 /**
- * Endpoints that accept records or identities: maximum per request, default and maximum requests in
+ * Endpoints that accept records or identities: maximum per request, initial and maximum requests in
  * flight, whether the response counts records, and whether `dryRun` is documented.
  */
 export const writeEndpoints = {

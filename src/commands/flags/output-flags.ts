@@ -116,7 +116,7 @@ export function profileBatchSize(text: string): number {
   throw new InvalidArgumentError(`${rule}; the nearest is ${nearest}.`);
 }
 
-/** Of whatever sends several requests at once: the most it may, and how many it does. */
+/** The concurrency limit of reads: its maximum and its default. */
 export const concurrencyOption = (most: number, usual = most) =>
   [
     '--concurrency <n>',

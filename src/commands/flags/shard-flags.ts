@@ -10,7 +10,7 @@ import type { GlobalOptions } from '../shared/global-options.js';
 export interface ShardFlags {
   readonly shard?: string;
   readonly shards?: number;
-  readonly concurrency?: number;
+  readonly concurrency?: number | 'auto';
 }
 
 export const shardOptions: OptionTable = [
@@ -49,8 +49,8 @@ interface Scheduler {
 
 interface Sharded {
   readonly shard?: Shard;
-  /** Of all shards together; left to the job where nobody said it. */
-  readonly concurrency?: number | undefined;
+  /** Limit of all shards together; undefined leaves it to the job. */
+  readonly concurrency?: number | 'auto' | undefined;
   /** With the shard in the command line, so that it goes on as this one wherever that is. */
   readonly settings: GlobalOptions;
 }
@@ -64,7 +64,7 @@ export function resolveShard({
 }: Pick<Invocation<ShardFlags>, 'flags' | 'command' | 'runtime' | 'settings'>): Sharded {
   const shard = shardIn(flags, runtime.env);
   if (!shard) return { settings: settings(), concurrency: flags.concurrency };
-  const isSaid = command.getOptionValueSource('concurrency') !== 'default';
+  const isTyped = command.getOptionValueSource('concurrency') !== 'default';
   const { argv, ...others } = settings();
   const named = formatShard(shard);
   const words = argv.map((word, at) => {
@@ -73,7 +73,7 @@ export function resolveShard({
   });
   return {
     shard,
-    concurrency: isSaid ? flags.concurrency : undefined,
+    concurrency: isTyped ? flags.concurrency : undefined,
     settings: { ...others, argv: words },
   };
 }

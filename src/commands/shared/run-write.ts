@@ -68,7 +68,8 @@ export async function runWrite<Flags extends WriteFlags>(
       name,
       flags,
       files,
-      concurrency: flags.concurrency,
+      concurrency:
+        flags.concurrency === 'auto' ? writeEndpoints[name].mostInFlight : flags.concurrency,
       nouns,
       rehearsal,
       again: (file) => suggestCommand(typed, [file], inputFlags),
