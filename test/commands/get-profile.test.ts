@@ -318,7 +318,7 @@ describe('when it goes wrong', () => {
     await serve((received, index) => (index % 2 === 0 ? throttle() : answerTo(received)));
     const { code, stdout, stderr } = await run(['a', 'b', 'c', '--verbose']);
     expect([code, stdout]).toEqual([0, lines('a', 'b', 'c')]);
-    expect(stderr).toContain('HTTP 429: Too many concurrent requests; again in');
+    expect(stderr).toContain('HTTP 429: Too many concurrent requests; retrying in');
     expect(stderr).not.toContain(passcode);
   });
 
