@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cuids } from './cuids.js';
 import { changed } from './changed.js';
+import { concurrency } from './concurrency.js';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
 import { calling, service, stages } from './figures.js';
@@ -21,6 +22,7 @@ import { uploadCsv, uploadNdjson } from './upload.js';
 const benchmarks = [
   uploadCsv,
   uploadNdjson,
+  concurrency,
   ...journals,
   changed,
   cuids,

@@ -1,14 +1,19 @@
 // A service that takes everything: answers each upload as if it had stored it, and counts.
 // While rounds are timed it only counts; asked for a digest it also reads every record.
-// Argument: milliseconds that each answer takes; default 0.
+// Arguments: milliseconds that each answer takes (default 0), and the requests in flight beyond which
+// it answers 429 at once (default: no limit).
 import { createServer } from 'node:http';
 import { Digest } from './digest.js';
 import { serveParent } from './server.js';
 
 const latency = Number(process.argv[2] ?? 0);
+const limit = Number(process.argv[3] ?? Number.POSITIVE_INFINITY);
 const marker = Buffer.from('"type":');
 
 let requests = 0;
+let inFlight = 0;
+let mostInFlight = 0;
+let throttled = 0;
 let records = 0;
 let bytes = 0;
 let digest;
@@ -21,6 +26,14 @@ const server = createServer((request, response) => {
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', () => {
+    if (inFlight >= limit) {
+      throttled += 1;
+      response.statusCode = 429;
+      response.end('{"status":"fail","error":"Too many concurrent requests","code":429}');
+      return;
+    }
+    inFlight += 1;
+    mostInFlight = Math.max(mostInFlight, inFlight);
     const body = Buffer.concat(chunks);
     const processed = countRecords(body);
     requests += 1;
@@ -28,6 +41,7 @@ const server = createServer((request, response) => {
     bytes += body.length;
     if (digest) for (const record of JSON.parse(body).d) digest.add(record);
     const answer = () => {
+      inFlight -= 1;
       lastAt = now();
       response.setHeader('Content-Type', 'application/json');
       response.end(`{"status":"success","processed":${processed},"unprocessed":[]}`);
@@ -50,9 +64,18 @@ function countRecords(body) {
 
 serveParent(server, {
   reset: (how) => {
-    requests = records = bytes = 0;
+    requests = records = bytes = mostInFlight = throttled = 0;
     firstAt = undefined;
     digest = how.digest ? new Digest() : undefined;
   },
-  arrived: () => ({ requests, records, bytes, firstAt, lastAt, ...digest?.value }),
+  arrived: () => ({
+    requests,
+    records,
+    bytes,
+    mostInFlight,
+    throttled,
+    firstAt,
+    lastAt,
+    ...digest?.value,
+  }),
 });

@@ -1,18 +1,19 @@
 /**
  * Adaptive concurrency limit (AIMD) of one process, with a fair queue. A 429 multiplies the limit
  * by 0.7, once per burst: responses to requests sent before the last cut do not cut again. Each
- * success adds a tenth.
+ * success adds half a slot until the first 429, and a tenth from then on.
  */
 export class AimdLimiter implements ConcurrencyLimiter {
   readonly most: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;
   #inFlight = 0;
+  /** Number of cuts so far. */
   #burst = 0;
 
-  constructor(most: number) {
+  constructor(most: number, start = most) {
     this.most = most;
-    this.#limit = most;
+    this.#limit = Math.min(start, most);
   }
 
   get inFlight(): number {
@@ -37,7 +38,7 @@ export class AimdLimiter implements ConcurrencyLimiter {
   }
 
   succeeded(): void {
-    this.#limit = Math.min(this.most, this.#limit + 0.1);
+    this.#limit = Math.min(this.most, this.#limit + (this.#burst === 0 ? 0.5 : 0.1));
     this.#letIn();
   }
 

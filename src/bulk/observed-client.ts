@@ -66,19 +66,39 @@ function notedBody(read: ReadBody, ended: Ended): ReadBody {
 const givenUp: Failure = { kind: 'connection', sent: true, message: 'given up' };
 
 interface Watch {
-  /** Record the history; if false, the client is returned unchanged. */
+  /** Record the history. */
   readonly isWanted: boolean;
   /** Returns the number of successful records so far. */
   readonly records: () => number;
   readonly runtime: Runtime;
 }
 
-/** Wraps the client, if any, to record its requests; `history` returns the figures. */
+interface Watched<C> {
+  readonly client: C | Client;
+  /** Returns the number of requests in flight. */
+  readonly inFlight: () => number;
+  /** Returns the figures of all requests; undefined unless wanted. Call once, after the run. */
+  readonly history: () => HistoryFigures | undefined;
+}
+
+/** Wraps the client, if any, to count its requests in flight and to record their history. */
 export function watched<C extends Client | undefined>(
   client: C,
   { isWanted, records, runtime }: Watch,
-): { readonly client: C | Client; readonly history: () => HistoryFigures | undefined } {
-  if (!isWanted) return { client, history: () => undefined };
-  const history = new RequestHistory(runtime, records);
-  return { client: client && observed(client, history), history: () => history.figures() };
+): Watched<C> {
+  let inFlight = 0;
+  const history = isWanted ? new RequestHistory(runtime, records) : undefined;
+  const began = (): Ended => {
+    inFlight += 1;
+    const ended = history?.began();
+    return (failure) => {
+      inFlight -= 1;
+      ended?.(failure);
+    };
+  };
+  return {
+    client: client && observed(client, { began }),
+    inFlight: () => inFlight,
+    history: () => history?.figures(),
+  };
 }

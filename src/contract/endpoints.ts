@@ -14,7 +14,7 @@ export const endpointPaths = {
 export interface WriteProperties {
   /** Maximum records or identities per request. */
   readonly records: number;
-  /** Default and maximum requests in flight. */
+  /** Initial and maximum requests in flight. */
   readonly inFlight: number;
   readonly mostInFlight: number;
   /** Whether the response counts records. */

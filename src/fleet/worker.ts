@@ -21,6 +21,7 @@ import {
   type ShardResult,
   type SignedRun,
 } from './fleet-run.js';
+import { fsyncFile, fsyncFolder } from '../files/atomic-write.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
 import { untrusted, type FleetKey } from './signature.js';
@@ -386,8 +387,10 @@ function detachFiles(folder: string, token: string): void {
     if (name.startsWith('.own-')) rmSync(file, { force: true }); // left by a worker that was killed here
     if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
     copyFileSync(file, copy, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    fsyncFile(copy); // the journal relies on the content of the file that it replaces
     if (existsSync(file)) renameSync(copy, file);
   }
+  fsyncFolder(folder);
 }
 
 /** A shard whose job, run and location are verified. */

@@ -1,4 +1,5 @@
 import { AimdLimiter } from '../bulk/adaptive-concurrency.js';
+import { watched } from '../bulk/observed-client.js';
 import { PeekableIterator } from '../bulk/peekable-iterator.js';
 import {
   lookUpProfiles as lookUpEach,
@@ -25,6 +26,7 @@ import { unjournaledRun } from './run/open-run.js';
 import { openRecordOutput, type RecordOutput } from './record-output.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { inputOptions } from './input-files.js';
+import type { Client } from '../client/client.js';
 import type { RetryStatus } from '../client/retry.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { FileOptions, LookUpOptions, ReadOptions } from './job-options.js';
@@ -110,10 +112,15 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
   const started = runtime.monotonic();
   const sink = request.into ?? (await openRecordOutput(request.output, request, world));
   const named = 'input' in request.users ? users.first : undefined;
-  hooks.begun?.(() => progressOf(looking), named);
+  const { client, inFlight } = watched(connection.client, {
+    isWanted: false,
+    records: () => tally.counts.read,
+    runtime,
+  });
+  hooks.begun?.(() => ({ ...progressOf(looking), inFlight: inFlight() }), named);
   const work = async () => {
     try {
-      await lookUpAll(looking, sink);
+      await lookUpAll(looking, sink, client);
       await sink.finish();
     } finally {
       await sink.abort();
@@ -143,10 +150,10 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
   return result;
 }
 
-async function lookUpAll(looking: LookingUp, sink: ProfileSink): Promise<void> {
+async function lookUpAll(looking: LookingUp, sink: ProfileSink, client: Client): Promise<void> {
   const { request, world, connection, traffic } = looking;
   const results = lookUpEach(wantedOf(looking), {
-    client: connection.client,
+    client,
     policy: connection.policy,
     runtime: world.runtime,
     budget: new AimdLimiter(request.concurrency ?? limits.othersInFlight),
@@ -225,13 +232,13 @@ function notFound({ tally }: LookingUp): EngagectlError | undefined {
   });
 }
 
-const progressOf = ({ users, tally, waits }: LookingUp): JobProgress => ({
+const progressOf = ({ users, tally, waits }: LookingUp): Omit<JobProgress, 'inFlight'> => ({
   read: tally.counts.read,
   records: tally.counts.read - tally.counts.notSent,
   rejected: tally.counts.rejected,
   bytes: users.bytesRead(tally.counts.read),
   totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
-  inFlight: 0,
+
   waiting: waits.text,
 });
 

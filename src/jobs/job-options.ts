@@ -19,8 +19,8 @@ export interface WriteOptions extends ReadOptions {
   readonly chunkSize?: number;
   /** Bytes per request; default 4 MiB. */
   readonly chunkBytes?: number;
-  /** Maximum requests in flight. */
-  readonly concurrency?: number;
+  /** Maximum requests in flight; `auto` (default) adapts to the service, up to its limit. */
+  readonly concurrency?: number | 'auto';
   /** Send only the records of this shard. `concurrency` is the limit of all shards together. */
   readonly shard?: Shard | undefined;
   /** `key` (default): records of one key arrive in input order. */

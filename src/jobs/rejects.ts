@@ -175,7 +175,7 @@ export async function mergeRejects(
     for (const file of files) inputs.push(openSync(file, 'r'));
     for (const { file, start, end } of places) {
       const line = Buffer.alloc(end - start);
-      readSync(inputs[file]!, line, 0, line.length, start);
+      readAll(inputs[file]!, line, start);
       draft.write(textOf(line));
     }
     if (existsSync(target)) renameSync(target, `${target}.1`);
@@ -187,6 +187,15 @@ export async function mergeRejects(
     for (const one of inputs) closeSync(one);
   }
   return places.length;
+}
+
+/** Fills the buffer. A single read may stop short; at the end of the file, the file was truncated. */
+function readAll(descriptor: number, bytes: Buffer, position: number): void {
+  for (let at = 0; at < bytes.length;) {
+    const read = readSync(descriptor, bytes, at, bytes.length - at, position + at);
+    if (read === 0) throw new Error('a rejects file was truncated while it was read');
+    at += read;
+  }
 }
 
 /** Creates a converter from NDJSON lines to CSV rows. The first row follows the header. */

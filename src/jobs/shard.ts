@@ -1,8 +1,9 @@
 import { parseFileName } from '../contract/file-formats.js';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { AimdLimiter, type ConcurrencyLimiter } from '../bulk/adaptive-concurrency.js';
 import { writeEndpoints, type WriteEndpoint } from '../contract/endpoints.js';
-import type { Shard } from '../mapping/sharding.js';
+import type { Shard, WriteOptions } from './job-options.js';
 import type { Wording, JobContext } from './job-context.js';
 
 /** Formats a shard for file names: `2-of-8`. */
@@ -54,14 +55,18 @@ export function shardConcurrency(
   });
 }
 
-/** Returns the concurrency limit of a write; `concurrency` is that of all shards. Throws E-USAGE. */
-export function writeConcurrency(
+/**
+ * Creates the concurrency limiter of a write; `concurrency` is that of all shards together. With
+ * `auto` it grows up to the limit of the account. Throws E-USAGE.
+ */
+export function writeLimiter(
   name: WriteEndpoint,
-  { concurrency, shard }: { readonly concurrency?: number; readonly shard?: Shard | undefined },
+  { concurrency = 'auto', shard }: Pick<WriteOptions, 'concurrency' | 'shard'>,
   { ports, words }: Pick<JobContext, 'ports' | 'words'>,
-): number {
+): ConcurrencyLimiter {
+  if (ports?.budget) return ports.budget();
   const { inFlight, mostInFlight } = writeEndpoints[name];
-  return ports?.budget
-    ? 1
-    : shardConcurrency(shard, concurrency ?? (shard ? mostInFlight : inFlight), words);
+  const isFixed = concurrency !== 'auto';
+  const most = shardConcurrency(shard, isFixed ? concurrency : mostInFlight, words);
+  return new AimdLimiter(most, isFixed || shard ? most : inFlight);
 }

@@ -27,3 +27,14 @@ it('is cut once per burst, and grows back by what comes through', async () => {
   for (let n = 0; n < 100; n += 1) gate.succeeded();
   expect(gate.limit).toBe(10);
 });
+
+it('grows quickly from its start until the first 429, and slowly after it', async () => {
+  const limiter = new AimdLimiter(15, 8);
+  expect(limiter.limit).toBe(8);
+  for (let n = 0; n < 20; n += 1) limiter.succeeded();
+  expect(limiter.limit).toBe(15);
+  limiter.throttled(await limiter.acquire());
+  expect(limiter.limit).toBe(10);
+  for (let n = 0; n < 20; n += 1) limiter.succeeded();
+  expect(limiter.limit).toBe(12);
+});

@@ -64,6 +64,52 @@ describe('concurrency', () => {
   });
 });
 
+describe('--concurrency', () => {
+  const rows = rowsOf(6000, (n) => `user-${n}`);
+  const small = ['--chunk-size', '100'];
+
+  it('starts at eight and grows to fifteen while nothing is throttled', async () => {
+    let open = 0;
+    let arrived = 0;
+    let wasFull = false;
+    const script: Script = (_, index) => async (exchange) => {
+      open += 1;
+      arrived += 1;
+      // The first eight wait for each other; then all wait until fifteen are in flight.
+      if (index < 8) await until(() => arrived >= 8, { message: 'eight in flight' });
+      else if (index >= 24) {
+        await until(() => (wasFull ||= open === 15), { message: 'fifteen in flight' });
+      }
+      open -= 1;
+      await accept()(exchange);
+    };
+    const { code, summary, server } = await upload(script, { rows, argv: small });
+    expect([code, summary.accepted, server.mostInFlight]).toEqual([0, 6000, 15]);
+  });
+
+  it('auto stays below the limit of the service after 429s, and loses nothing', async () => {
+    await using server = await startFaultServer([accept()], { inFlight: 4 });
+    const world = makeWorld({ env: accountAt(server.url, passcode) });
+    writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
+    const { code, stdout } = await world.run(['upload', 'users.csv', '--json', ...small]);
+    expect([code, (JSON.parse(stdout) as Summary).accepted]).toEqual([0, 6000]);
+    expect(server.executed).toHaveLength(60);
+  });
+
+  it.each([1, 5])('%i is never exceeded', async (limit) => {
+    const argv = [...small, `--concurrency=${limit}`];
+    const { code, server } = await upload([accept()], { rows, argv });
+    expect(code).toBe(0);
+    expect(server.mostInFlight).toBeLessThanOrEqual(limit);
+  });
+
+  it.each(['0', '16', 'automatic'])('refuses %s', async (value) => {
+    const argv = [...small, `--concurrency=${value}`];
+    const { code, stderr } = await makeWorld().run(['upload', 'users.csv', ...argv]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--concurrency')]);
+  });
+});
+
 it('after a 401 nothing more is sent', async () => {
   let arrived = 0;
   let refused = false;

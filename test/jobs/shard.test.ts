@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { AimdLimiter } from '../../src/bulk/adaptive-concurrency.js';
 import { unnamedOption } from '../../src/errors.js';
-import { shardPath, shardConcurrency, writeConcurrency } from '../../src/jobs/shard.js';
+import { shardPath, shardConcurrency, writeLimiter } from '../../src/jobs/shard.js';
 
 // How the requests that an account may have in flight are divided among shards.
 
@@ -22,19 +22,24 @@ it('gives each shard as many requests in flight as all shards together may have,
 });
 
 it.each([
-  ['upload', { shard: { index: 1, count: 2 } }, 7],
-  ['upload', { shard: { index: 2, count: 4 }, concurrency: 11 }, 2],
-  ['upload', { concurrency: 5 }, 5],
-  ['upload', {}, 8],
-  ['demerge', { shard: { index: 2, count: 2 } }, 1],
-] as const)('%s with %o has %i requests in flight', (name, request, expected) => {
-  expect(writeConcurrency(name, request, { words })).toBe(expected);
-});
+  ['upload', { shard: { index: 1, count: 2 } }, 7, 7],
+  ['upload', { shard: { index: 2, count: 4 }, concurrency: 11 }, 2, 2],
+  ['upload', { concurrency: 5 }, 5, 5],
+  ['upload', {}, 8, 15],
+  ['upload', { concurrency: 'auto' }, 8, 15],
+  ['demerge', {}, 1, 3],
+  ['demerge', { shard: { index: 2, count: 2 } }, 1, 1],
+] as const)(
+  '%s with %o starts with %i requests in flight, of at most %i',
+  (name, request, start, most) => {
+    expect(writeLimiter(name, request, { words })).toMatchObject({ limit: start, most });
+  },
+);
 
 it('gives a shard of a fleet one request in flight, however many there are', () => {
   const ports = { budget: () => new AimdLimiter(1) };
   const shard = { index: 1, count: 40 };
-  expect(writeConcurrency('upload', { shard, concurrency: 15 }, { ports, words })).toBe(1);
+  expect(writeLimiter('upload', { shard, concurrency: 15 }, { ports, words }).most).toBe(1);
 });
 
 it.each([

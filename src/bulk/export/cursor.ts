@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { withRetry } from '../../client/retry.js';
+import { toAttempt } from '../../client/failure.js';
+import { isThrottled, withRetry } from '../../client/retry.js';
 import { endpointPaths } from '../../contract/endpoints.js';
 import { EngagectlError, countOf, groupDigits, type OptionName } from '../../errors.js';
 import { readPage, type PageResponse } from './page-response.js';
@@ -133,16 +134,23 @@ function ask(cursor: string, { kind, of, scanner, job }: Asking): Asked {
   return { cursor, scanner, nextCursor, answer };
 }
 
-/** Makes a request within the concurrency limit. Waits between attempts occupy no slot. */
+/**
+ * Makes a request within the concurrency limit, which adapts to its outcome. Waits between attempts
+ * occupy no slot.
+ */
 async function request<T>(
   { policy, runtime, signal, waits, state, budget }: ExportJob,
   what: string,
   attempt: (signal: AbortSignal) => Promise<Attempt<T>>,
 ): Promise<T> {
   const inSlot = async () => {
-    await budget.acquire();
+    const ticket = await budget.acquire();
     try {
-      return await attempt(signal);
+      const made = await toAttempt(() => attempt(signal));
+      const outcome = made.ok ? made.answer : made;
+      if (outcome.ok) budget.succeeded();
+      else if (isThrottled(outcome.failure)) budget.throttled(ticket);
+      return outcome;
     } finally {
       budget.release();
     }

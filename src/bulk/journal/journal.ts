@@ -6,7 +6,6 @@ import {
   fstatSync,
   openSync,
   readFileSync,
-  writeSync,
 } from 'node:fs';
 import { promisify } from 'node:util';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
@@ -232,7 +231,7 @@ export class FsyncMarkFile {
 
   write(mark: FsyncMark): void {
     this.#writes += 1;
-    writeSync(this.#file, placeOf(mark), 0, placeBytes, (this.#writes % 2) * placeBytes);
+    writeAll(this.#file, placeOf(mark), (this.#writes % 2) * placeBytes);
   }
 
   close(): void {

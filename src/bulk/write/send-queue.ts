@@ -67,12 +67,15 @@ export class SendQueue {
 
   /** Submits a batch when there is room for it. Returns false if the run stopped. */
   async submit(batch: Batch): Promise<boolean> {
-    const most = this.#job.budget.most + readyBatches;
-    while (this.#unanswered >= most && !this.#stop.error) await this.nextCompleted();
+    while (this.#isFull && !this.#stop.error) await this.nextCompleted();
     while (this.#isTooMuch(batch) && !this.#stop.error) await this.nextCompleted();
     if (this.#stop.error) return false;
     void this.#complete(batch);
     return true;
+  }
+
+  get #isFull(): boolean {
+    return this.#unanswered >= this.#job.budget.limit + readyBatches;
   }
 
   #isTooMuch(batch: Batch): boolean {

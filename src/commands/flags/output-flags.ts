@@ -116,7 +116,7 @@ export function profileBatchSize(text: string): number {
   throw new InvalidArgumentError(`${rule}; the nearest is ${nearest}.`);
 }
 
-/** Flag of commands with concurrent requests: the maximum and the default. */
+/** The concurrency limit of reads: its maximum and its default. */
 export const concurrencyOption = (most: number, usual = most) =>
   [
     '--concurrency <n>',

@@ -10,7 +10,7 @@ import type { GlobalOptions } from '../shared/global-options.js';
 export interface ShardFlags {
   readonly shard?: string;
   readonly shards?: number;
-  readonly concurrency?: number;
+  readonly concurrency?: number | 'auto';
 }
 
 export const shardOptions: OptionTable = [
@@ -50,7 +50,7 @@ interface Scheduler {
 interface Sharded {
   readonly shard?: Shard;
   /** Limit of all shards together; undefined: default of the job. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: number | 'auto' | undefined;
   /** Settings with the shard added to the command line, so that a resumed run keeps it. */
   readonly settings: GlobalOptions;
 }
@@ -64,7 +64,7 @@ export function resolveShard({
 }: Pick<Invocation<ShardFlags>, 'flags' | 'command' | 'runtime' | 'settings'>): Sharded {
   const shard = shardIn(flags, runtime.env);
   if (!shard) return { settings: settings(), concurrency: flags.concurrency };
-  const isSaid = command.getOptionValueSource('concurrency') !== 'default';
+  const isTyped = command.getOptionValueSource('concurrency') !== 'default';
   const { argv, ...others } = settings();
   const named = formatShard(shard);
   const words = argv.map((word, at) => {
@@ -73,7 +73,7 @@ export function resolveShard({
   });
   return {
     shard,
-    concurrency: isSaid ? flags.concurrency : undefined,
+    concurrency: isTyped ? flags.concurrency : undefined,
     settings: { ...others, argv: words },
   };
 }

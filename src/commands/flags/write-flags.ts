@@ -4,7 +4,7 @@ import {
   type WriteEndpoint,
   type WriteProperties,
 } from '../../contract/endpoints.js';
-import { concurrencyOption, reportOptions, type ReportFlag } from './output-flags.js';
+import { reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
@@ -15,7 +15,7 @@ import type { OptionRow, OptionTable } from './option-table.js';
 /** Flags that upload, subscribe and demerge share. */
 export interface WriteFlags
   extends Omit<WriteRequest, 'files' | 'rehearsal' | 'shard'>, ReportFlag, ShardFlags {
-  readonly concurrency: number;
+  readonly concurrency: number | 'auto';
   readonly check?: boolean;
   readonly dryRun?: boolean;
   readonly strict?: boolean;
@@ -62,8 +62,15 @@ const batchOptions = ({ records, inFlight, mostInFlight }: WriteProperties): Opt
     'bytes per request',
     { parse: byteCount, default: 4 * 1024 * 1024, shown: '4MiB' },
   ],
-  concurrencyOption(mostInFlight, inFlight),
+  [
+    '--concurrency <n>',
+    `maximum requests in flight, 1 to ${mostInFlight}, or auto: adapts, from ${inFlight} up to ${mostInFlight}`,
+    { parse: concurrency(mostInFlight), default: 'auto' },
+  ],
 ];
+
+const concurrency = (most: number) => (text: string) =>
+  text === 'auto' ? text : integer({ min: 1, max: most })(text);
 
 const orderOption: OptionRow = [
   '--order <how>',

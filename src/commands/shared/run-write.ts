@@ -51,7 +51,7 @@ export async function runWrite<Flags extends WriteFlags>(
   call: Pick<Invocation<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
   { name, job, confirm = confirmProduction, ...words }: WriteCommand<Flags>,
 ): Promise<void> {
-  const { verb, noun, does, dryRun } = writeProperties(name);
+  const { verb, noun, does, dryRun, mostInFlight } = writeProperties(name);
   const { operands: files, flags, runtime } = call;
   requireInput(files, call);
   const { settings, ...ours } = resolveShard(call);
@@ -70,7 +70,7 @@ export async function runWrite<Flags extends WriteFlags>(
       name,
       flags,
       files,
-      concurrency: flags.concurrency,
+      concurrency: flags.concurrency === 'auto' ? mostInFlight : flags.concurrency,
       verb,
       nouns: words.nouns ?? noun,
       rehearsal,

@@ -164,7 +164,7 @@ async function perform(
   const state = { ...newExportCounters(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
   const waits = retryStatusOf(connection, world);
-  const { client, history } = watched(connection.client, {
+  const { client, inFlight, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => state.records,
     runtime,
@@ -185,7 +185,7 @@ async function perform(
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
-  hooks.begun?.(() => progressOf(state, waits.text));
+  hooks.begun?.(() => ({ ...progressOf(state, waits.text), inFlight: inFlight() }));
   const failure = withNearestEvent(await catchFailure(exported, runtime.signal), work.files.flat());
   if (failure?.details.namesEvent && !work.resumed) await discardUnpublished(work, state);
   const { minRecords } = work;
@@ -219,13 +219,13 @@ async function perform(
 const progressOf = (
   { records, bytesReceived: bytes, slices, slicesDone, note }: ExportCounters,
   wait: string | undefined,
-): JobProgress => ({
+): Omit<JobProgress, 'inFlight'> => ({
   read: records,
   records,
   rejected: 0,
   bytes,
   totalBytes: undefined,
-  inFlight: 0,
+
   slices: [slicesDone, slices],
   waiting: wait ?? note,
 });

@@ -99,7 +99,8 @@ function startWrite<Options extends WriteOptions>(
 function refuseNumbers(options: WriteOptions): void {
   for (const name of ['chunkSize', 'chunkBytes', 'concurrency', 'maxRecordBytes'] as const) {
     const value = options[name];
-    if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
+    if (value === undefined || (name === 'concurrency' && value === 'auto')) continue;
+    if (Number.isInteger(value) && Number(value) > 0) continue;
     throw new EngagectlError('E-USAGE', `${name} must be a whole number above 0, found ${value}`);
   }
 }

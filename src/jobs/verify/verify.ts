@@ -112,12 +112,16 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const settlement = request.settle ? new UnknownResolution() : undefined;
   const counts = { requests: 0, retries: 0 };
   const waits = retryStatusOf(connection, world);
-  const { client, history } = watched(connection.client, {
+  const { client, inFlight, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => tally.checked,
     runtime,
   });
-  hooks.begun?.(() => progressOf(verifying, { tally, inputs, waits }), inputs.first);
+  const progress = () => ({
+    ...progressOf(verifying, { tally, inputs, waits }),
+    inFlight: inFlight(),
+  });
+  hooks.begun?.(progress, inputs.first);
   const { within = 0, concurrency = limits.othersInFlight, pendingTimeout } = request;
   const readAgain = async () => {
     const again = await openInputs(readingOf(request), runtime);
@@ -163,14 +167,14 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
 function progressOf(
   { sent }: Verifying,
   { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: RetryStatus },
-): JobProgress {
+): Omit<JobProgress, 'inFlight'> {
   return {
     read: sent.read,
     records: tally.checked,
     rejected: tally.differing,
     bytes: inputs.bytesRead(),
     totalBytes: undefined,
-    inFlight: 0,
+
     waiting: waits.text,
   };
 }

@@ -201,9 +201,10 @@ function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: Prev
 function estimateOf(
   { survey, requests }: PreviewSample,
   { isAll, inputs }: Beginning,
-  { concurrency: inFlight = writeEndpoints.upload.inFlight }: PreviewRequest,
+  { concurrency = 'auto' }: PreviewRequest,
 ): Estimate | null {
   if (!isAll && inputs.totalBytes === undefined) return null;
+  const inFlight = concurrency === 'auto' ? writeEndpoints.upload.inFlight : concurrency;
   const factor = isAll ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
   const all = Math.ceil(requests.requests * factor);
   return {

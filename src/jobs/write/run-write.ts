@@ -18,7 +18,7 @@ import { pipeName, refuseFiles, openDuplicateProtection } from './duplicate-prot
 import { openRun, refuseUnfinished, unjournaledRun, type OpenRun } from '../run/open-run.js';
 import { inputOptions } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
-import { formatShard, writeConcurrency } from '../shard.js';
+import { formatShard, writeLimiter } from '../shard.js';
 import { openTally, sendInput, isResumable } from './send-input.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
@@ -39,7 +39,7 @@ export async function runWrite(
 ): Promise<WriteResult> {
   const { rehearsal: asked, runName } = request;
   const rehearsal = asked && !writeEndpoints[kind.name].dryRun ? 'check' : asked;
-  const slots = writeConcurrency(kind.name, request, world);
+  const limiter = writeLimiter(kind.name, request, world);
   const options = inputOptions(request.files, request, kind.listColumn);
   const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
   let connection: Connection | undefined;
@@ -66,7 +66,7 @@ export async function runWrite(
       );
     }
     if (runName !== undefined) refuseFiles(inputs, world);
-    const writing = { kind, request, world, hooks, rehearsal, inputs, connection, slots };
+    const writing = { kind, request, world, hooks, rehearsal, inputs, connection, limiter };
     return await runConnected(writing, mapper);
   } finally {
     await inputs.close();

@@ -22,7 +22,6 @@ import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects, describeRejects } from '../rejects.js';
 import { tooFewRecordsError } from './min-records.js';
 import { watched } from '../../bulk/observed-client.js';
-import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords } from '../../input/row-block.js';
@@ -189,7 +188,7 @@ export async function openTally(
 
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(
-  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: WriteContext,
+  { kind, request, world, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
   { mapper, earlier, tally, ledger, memory }: Parts,
   client: Client | undefined,
 ): WriteJob {
@@ -218,7 +217,7 @@ function jobOf(
     maxRejects,
     rehearsal,
     tally,
-    budget: world.ports?.budget?.() ?? new AimdLimiter(slots),
+    budget: limiter,
     policy: connection?.policy ?? noRetries,
     runtime: world.runtime,
     earlier: earlier && hasCommitted(earlier) ? toldOf(earlier, request) : undefined,

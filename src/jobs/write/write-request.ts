@@ -1,3 +1,4 @@
+import type { ConcurrencyLimiter } from '../../bulk/adaptive-concurrency.js';
 import type { IdentityCount, IdentitySet } from '../../bulk/write/deduplication.js';
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
@@ -75,6 +76,5 @@ export interface WriteContext {
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
   readonly connection: Connection | undefined;
-  /** Maximum requests in flight. */
-  readonly slots: number;
+  readonly limiter: ConcurrencyLimiter;
 }

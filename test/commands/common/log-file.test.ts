@@ -32,7 +32,7 @@ it('has all that -v tells, with its time and kind, though nothing is shown', asy
   expect(told[0]).toMatch(/^begin engagectl \S+, Node .+: engagectl upload users\.csv --types/);
   expect(told).toContainEqual(expect.stringMatching(/^verbose upload .*--chunk-size 1000/));
   const settings =
-    /^verbose account ACC-1 .*at most 8 in flight, timeout 60 s, 8 attempts in 600 s/;
+    /^verbose account ACC-1 .*at most 15 in flight, timeout 60 s, 8 attempts in 600 s/;
   expect(told).toContainEqual(expect.stringMatching(settings));
   const host = '127\\.0\\.0\\.1:\\d+';
   const request = `^verbose POST ${host}/1/upload, users\\.csv:2-4 \\(2 records\\): 200, \\d+ bytes, \\d+ ms$`;

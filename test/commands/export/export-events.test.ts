@@ -248,6 +248,21 @@ describe('engagectl export-events', () => {
     expect(server.mostInFlight).toBeLessThanOrEqual(Number(flag.at(-1)));
   });
 
+  it('sends fewer requests at a time after 429s', async () => {
+    // Every page but the last takes until another request was throttled, or would have been.
+    let waits = 0;
+    const page = (from: number, p: number) => (next?: string) => ({
+      body: recordsPage(`{"d":${from},"p":${p}}`)(next) as string,
+      until: () => server.throttled > 0 && (waits += 1) % 8 === 0,
+    });
+    const many = eachDay(({ from }) => Array.from({ length: 20 }, (_, p) => page(from, p)));
+    await using server = await startPageServer(many, { inFlight: 1 });
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect([code, stdout.split('\n').length]).toEqual([0, 61]);
+    // With a fixed limit of three, more requests are throttled than answered.
+    expect(server.throttled).toBeLessThan(server.asked.length / 2);
+  });
+
   it('writes the other days when one fails, and leaves no spill behind', async () => {
     await using server = await startPageServer((opening) =>
       opening.from === 20240102 ? [() => pendingBody] : daily(opening),

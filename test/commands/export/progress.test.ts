@@ -39,12 +39,12 @@ async function shown(
 }
 
 it('says in a plain line how many slices are done, and what was received', async () => {
-  const line = /^export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B(, \d+s)?$/m;
+  const line = /^export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B, 1 in flight(, \d+s)?$/m;
   expect(await shown((stderr) => line.test(stderr))).toMatch(line);
 });
 
 it('says the same on a terminal, over and over in one line', async () => {
-  const frame = /\S export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B/;
+  const frame = /\S export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B, 1 in flight/;
   const options = { tty: { stderr: true }, columns: 120 };
   const file = ['-o', 'events.ndjson'];
   const stderr = await shown((text) => frame.test(text), options, file);

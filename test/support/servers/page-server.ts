@@ -40,6 +40,8 @@ export interface PageServer extends LoopbackServer {
   readonly asked: readonly string[];
   /** Most requests that were being answered at the same time. */
   readonly mostInFlight: number;
+  /** Requests answered by 429. */
+  readonly throttled: number;
   /** Variables that point the tool at this server. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -48,18 +50,21 @@ interface PageServerOptions {
   readonly nextCursor?: (cursor: string) => string;
   /** An event that the service does not know: its exports are refused. */
   readonly refused?: string;
+  /** Requests beyond this are answered by 429. */
+  readonly inFlight?: number;
 }
 
 /** Serves scripted pages on loopback; `pagesOf` says what an opened cursor leads to. */
 export async function startPageServer(
   pagesOf: (opening: Opening) => readonly Page[],
-  { nextCursor = (cursor) => cursor, refused }: PageServerOptions = {},
+  { nextCursor = (cursor) => cursor, refused, inFlight: limit = Infinity }: PageServerOptions = {},
 ): Promise<PageServer> {
   const openings: Opening[] = [];
   const asked: string[] = [];
   const pages = new Map<string, { readonly replies: readonly PageReply[]; asked: number }>();
   let inFlight = 0;
   let mostInFlight = 0;
+  let throttled = 0;
 
   const open = (opening: Opening): string => {
     const id = openings.push(opening);
@@ -92,6 +97,11 @@ export async function startPageServer(
     return page.replies[Math.min(page.asked, page.replies.length) - 1]!;
   };
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    if (inFlight >= limit) {
+      throttled += 1;
+      request.resume();
+      return send(response, { status: 429, body: tooMany }, asked);
+    }
     inFlight += 1;
     mostInFlight = Math.max(mostInFlight, inFlight);
     await send(response, await answer(request), asked);
@@ -104,6 +114,9 @@ export async function startPageServer(
     asked,
     get mostInFlight() {
       return mostInFlight;
+    },
+    get throttled() {
+      return throttled;
     },
     env: accountAt(server.url, 'test-passcode', 'TEST-ACCOUNT'),
   };
@@ -123,6 +136,8 @@ export const recordsPage =
 
 export const nextMember = (next: string | undefined): string =>
   next === undefined ? '' : `,"next_cursor":${JSON.stringify(next)}`;
+
+const tooMany = '{"status":"fail","error":"Too many concurrent requests","code":429}';
 
 export const pendingBody =
   '{"status":"fail","error":"Request still in progress, please retry later","code":2}';
