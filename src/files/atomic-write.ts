@@ -4,6 +4,7 @@ import {
   constants,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -148,6 +149,17 @@ export function renameToNew(from: string, to: string): void {
   }
   unlinkSync(from);
 }
+
+/** Renames a file to `….1` or the next number that is free. Does nothing if it does not exist. */
+export function setAside(file: string): void {
+  if (!isThere(file)) return;
+  let n = 1;
+  while (isThere(`${file}.${n}`)) n += 1;
+  renameSync(file, `${file}.${n}`);
+}
+
+/** Whether the name is taken, by a dangling link as well. */
+const isThere = (name: string): boolean => lstatSync(name, { throwIfNoEntry: false }) !== undefined;
 
 /**
  * Creates a directory (0700) and its missing parents; returns those created. Node's own `recursive`

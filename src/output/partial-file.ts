@@ -4,7 +4,7 @@ import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
 import { checkWritablePath } from '../files/path-checks.js';
 import { fileWriteError } from '../files/file-errors.js';
 import { isStdout } from './formats.js';
-import { renameToNew, fsyncFolder } from '../files/atomic-write.js';
+import { fsyncFolder, renameToNew, setAside } from '../files/atomic-write.js';
 import { verifyCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
 
 /** Target of `--output`. Symbolic links are resolved. */
@@ -84,7 +84,7 @@ export async function movePartialsAside(target: FileTarget): Promise<void> {
   await removeSpills(target);
   for (const path of [target.partial, spoolPath(target)]) {
     try {
-      await setAside(path);
+      setAside(path);
     } catch (error) {
       throw fileWriteError({ file: path, done: 'set aside', option: target.option }, error);
     }
@@ -103,14 +103,6 @@ export async function removeSpills({ partial }: FileTarget): Promise<void> {
     const isSpill = name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length));
     if (isSpill) await rm(join(dirname(partial), name), { force: true });
   }
-}
-
-/** Renames a file to `….1` or the next number that is free. A missing one is no error. */
-export async function setAside(path: string): Promise<void> {
-  if (!(await exists(path))) return;
-  let n = 1;
-  while (await exists(`${path}.${n}`)) n += 1;
-  await rename(path, `${path}.${n}`);
 }
 
 /** Whether the path exists; true for a dangling link. */

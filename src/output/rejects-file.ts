@@ -1,10 +1,9 @@
 import { existsSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { fsyncFolder } from '../files/atomic-write.js';
+import { fsyncFolder, setAside } from '../files/atomic-write.js';
 import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
 import { escapeCsvCell } from './formats.js';
-import { setAside } from './partial-file.js';
 
 interface RejectsOptions {
   readonly option: OptionName;
@@ -51,7 +50,7 @@ export class RejectsFile {
   }) {
     if (file === undefined) return;
     // What a killed process left there, or the rejects of another run since then.
-    if (mark.bytes === 0) return this.#guard(() => setAside(file));
+    if (mark.bytes === 0) return this.#guard(async () => setAside(file));
     if (file !== this.file) throw otherFile(file, this.#how.option);
     try {
       this.#marked = await CheckpointFile.resume(file, mark, this.#how.option);
