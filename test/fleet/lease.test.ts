@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { unnamedOption } from '../../src/errors.js';
-import { Journal } from '../../src/bulk/journal/journal.js';
+import { createJournal, Journal } from '../../src/bulk/journal/journal.js';
 import { writeEntries, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
 import { JournaledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from '../../src/fleet/lease.js';
@@ -72,6 +72,7 @@ it('stops the run when a request gets its slot after the lease ran out', async (
 function outcomes(lease: Lease) {
   const world = makeWorld();
   const file = world.path('journal.ndjson');
+  createJournal(file);
   const { journal } = Journal.open<WriteEntry>(file, writeEntries);
   const rejectsFile = world.path('rejects.ndjson');
   const log = new JournaledOutcomes({

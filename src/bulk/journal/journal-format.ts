@@ -1,21 +1,21 @@
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../../errors.js';
 
-/** What a line `<checksum> <JSON>` holds. */
+/** Content of a line `<checksum> <JSON>`. */
 interface JournalLine {
-  /** From 1 on. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** Rises with each owner of the journal. */
+  /** Fencing token of the owner that wrote the line; each new owner raises it. */
   readonly epoch: number;
-  /** Bytes of the file that were on the disk when the line was written. */
+  /** Bytes of lines that were on disk when this line was written. */
   readonly synced: number;
   readonly entries: readonly JournalEntry[];
-  /** Of the first line: whose journal it is. */
+  /** Header of the run; only in the first line. */
   readonly about?: unknown;
 }
 
-/** How much of a journal the disk has, and the checksum of the last line of that. */
-export interface FsyncMark {
+/** Lines that are on disk: their length in bytes, and the checksum of the last one. */
+export interface SyncedMark {
   readonly bytes: number;
   readonly checksum: string;
 }
@@ -24,37 +24,73 @@ interface ParseOptions {
   readonly path: string;
   readonly kinds: Readonly<Record<string, unknown>>;
   readonly option: OptionName;
-  readonly mark: FsyncMark;
+  readonly mark: SyncedMark;
 }
 
 export interface ParsedJournal {
   readonly entries: readonly JournalEntry[];
-  /** The good lines at the beginning. */
+  /** Bytes of the valid lines at the beginning. */
   readonly good: Buffer;
-  /** How many they are, and the checksum of the last one. */
+  /** Number of valid lines, and the checksum of the last one. */
   readonly lines: number;
   readonly last: string;
-  /** Of the last owner; 0 before the first. */
+  /** Epoch of the last owner; 0 before the first. */
   readonly epoch: number;
 }
 
-/** What comes before the first line. */
+/** Checksum before the first line. */
 export const noChecksum = '00000000';
 
-/** CRC-32, going on from another one. */
-export const checksum = (json: string | Buffer, before = noChecksum): string =>
+/** Computes a CRC-32 that continues another one. */
+const checksum = (json: string | Buffer, before = noChecksum): string =>
   crc32(json, Number.parseInt(before, 16)).toString(16).padStart(8, '0');
 
-/** A line and its checksum, which covers the checksum of the line before. */
+/** Formats a line; returns it and its checksum, which covers the checksum of the line before. */
 export function formatLine(line: JournalLine, before: string): readonly [string, string] {
   const json = JSON.stringify(line);
   const sum = checksum(json, before);
   return [`${sum} ${json}\n`, sum];
 }
 
+/** Bytes of one of the two slots for the synced mark: at most one sector, so a write is atomic. */
+export const markBytes = 512;
+
 /**
- * The good lines. Throws E-JOURNAL when one is damaged or missing that was on the disk, as the mark
- * or a later line knows, or when one was written by a version that knows more kinds of entries.
+ * Bytes before the first line. A journal starts with two slots for the synced mark, written
+ * alternately, so that a torn write leaves the other one. Mark and lines are one file: a new owner
+ * replaces both by one rename, and a mark of an earlier owner is never read with later lines.
+ */
+export const linesStart = 2 * markBytes;
+
+/** Formats the slot of a synced mark. */
+export function formatMark(mark: SyncedMark): Buffer {
+  const json = JSON.stringify(mark);
+  return Buffer.from(`${checksum(json)} ${json}`.padEnd(markBytes - 1) + '\n');
+}
+
+/** Formats a whole journal whose lines are all on disk. */
+export const formatJournal = (lines: Buffer, lastChecksum: string): Buffer => {
+  const slot = formatMark({ bytes: lines.length, checksum: lastChecksum });
+  return Buffer.concat([slot, slot, lines]);
+};
+
+/** Returns the mark that covers the most lines; undefined if no slot is valid. */
+export function readMark(content: Buffer): SyncedMark | undefined {
+  const marks = [0, markBytes].flatMap((at) => parseMark(content.subarray(at, at + markBytes)));
+  return marks.toSorted((a, b) => b.bytes - a.bytes)[0];
+}
+
+function parseMark(slot: Buffer): SyncedMark[] {
+  const text = slot.toString('latin1');
+  const json = text.slice('01234567 '.length).trimEnd();
+  if (slot.length < markBytes || !text.startsWith(`${checksum(json)} `)) return [];
+  const mark = JSON.parse(json) as Partial<SyncedMark>;
+  return typeof mark.bytes === 'number' ? [mark as SyncedMark] : []; // else a first line of format 1
+}
+
+/**
+ * Parses the valid lines. Throws E-JOURNAL if a line is damaged or missing that was on disk
+ * according to the mark or a later line, or if it contains an entry of an unknown kind.
  */
 export function parseJournal(
   content: Buffer,
@@ -86,13 +122,18 @@ export function parseJournal(
   return { entries, good: content.subarray(0, bytes), lines, last, epoch };
 }
 
-/** Whose journal it is, as its first line says where that is whole. */
+/** Reads the run header from the first line; undefined if that line is damaged. */
 export function readJournalHeader(content: Buffer): unknown {
-  for (const { line } of linesOf(content)) return line?.about;
+  const isFormat1 = !readMark(content) && firstAbout(content) !== undefined;
+  return firstAbout(isFormat1 ? content : content.subarray(linesStart));
+}
+
+function firstAbout(lines: Buffer): unknown {
+  for (const { line } of linesOf(lines)) return line?.about;
   return undefined;
 }
 
-/** The complete lines with their checksums; `line` is undefined where that does not fit. */
+/** Iterates over the complete lines; `line` is undefined if the checksum does not match. */
 function* linesOf(
   content: Buffer,
 ): Generator<{ line: JournalLine | undefined; sum: string; end: number }> {
@@ -113,49 +154,48 @@ export const corruptJournalError = (
 ): EngagectlError => {
   const what = line === undefined ? 'is damaged or missing' : `is damaged in line ${line}`;
   return new EngagectlError('E-JOURNAL', `the journal ${file} ${what}`, {
-    why: 'what the run did and the disk had does not stand there any more, so it cannot tell how far the run came',
-    fix: `nothing was sent; put the file back as it was, or start anew with ${option('fresh')}, which does again all that the run did: events and demerges a second time`,
+    why: 'entries that were on disk are missing, so the progress of the run is not known',
+    fix: `restore the file, or restart with ${option('fresh')}, which resends everything, events and demerges included; nothing was sent now`,
     file,
     ...(line !== undefined && { line }),
   });
 };
 
 const unknownKind = (file: string, line: number, { kind }: JournalEntry): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `line ${line} of the journal ${file} is not known`, {
-    why: `another version of engagectl wrote ${JSON.stringify(kind) ?? 'an entry without a kind'} there`,
-    fix: 'go on with the version that wrote it; nothing was sent, and the journal is as it was',
+  new EngagectlError('E-JOURNAL', `line ${line} of the journal ${file} has an unknown entry`, {
+    why: `another version of engagectl wrote ${JSON.stringify(kind) ?? 'an entry without a kind'}`,
+    fix: 'resume with the version that wrote it; nothing was sent, and the journal is unchanged',
     file,
     line,
   });
 
-/** What a journal says, in the order in which it became true. Its kind is one of a table. */
+/** An entry of a journal. Its kind is a key of a table of reducers. */
 export interface JournalEntry {
   readonly kind: string;
 }
 
 /**
- * The kinds of entries of a journal: a name for each, and what an entry adds to what is known. A
- * new kind is a new line here; an older version that meets one refuses the journal, and loses
- * nothing.
+ * Reducers by kind of entry: each adds an entry to the state. To add a kind, add a line; an older
+ * version that meets one refuses the journal and loses nothing.
  */
-type EntryReducers<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
+type EntryReducers<State> = Readonly<Record<string, (state: State, entry: never) => void>>;
 
-/** Any entry of a table. */
+/** Any entry of a table of reducers. */
 export type EntryOf<Table> = {
-  [Kind in keyof Table & string]: Table[Kind] extends (known: never, entry: infer Entry) => void
+  [Kind in keyof Table & string]: Table[Kind] extends (state: never, entry: infer Entry) => void
     ? { readonly kind: Kind } & Entry
     : never;
 }[keyof Table & string];
 
-/** A table whose entries a journal may hold. */
+/** Kinds of entries that a journal may contain. */
 export type KnownKinds<Entry extends JournalEntry> = Readonly<Record<Entry['kind'], unknown>>;
 
-/** Adds what the entries say to what is known. */
+/** Applies the entries to a state. */
 export function replay<State>(
-  table: EntryReducers<State>,
+  reducers: EntryReducers<State>,
   entries: readonly JournalEntry[],
-  known: State,
+  state: State,
 ): State {
-  for (const entry of entries) table[entry.kind]?.(known, entry as never);
-  return known;
+  for (const entry of entries) reducers[entry.kind]?.(state, entry as never);
+  return state;
 }

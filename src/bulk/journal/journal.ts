@@ -1,53 +1,43 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fdatasync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from 'node:fs';
-import { promisify } from 'node:util';
+import { closeSync, existsSync, fdatasync, fstatSync, readFileSync, rmSync } from 'node:fs';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
-import { createFile, FileDraft, noFollow, writeAll } from '../../files/atomic-write.js';
+import { createFile, FileDraft, writeAll } from '../../files/atomic-write.js';
 import {
   corruptJournalError,
+  formatJournal,
   formatLine,
+  formatMark,
+  linesStart,
+  markBytes,
   noChecksum,
   parseJournal,
-  checksum,
+  readMark,
   type ParsedJournal,
   type JournalEntry,
   type KnownKinds,
-  type FsyncMark,
 } from './journal-format.js';
 
-const syncData = promisify(fdatasync);
-
-/** The entries of a journal that is not open; none when there is no such file. Throws E-JOURNAL. */
+/** Reads the entries of a journal that is not open. Throws E-JOURNAL. */
 export const readJournal = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
 ): readonly Entry[] => readEntries(path, kinds, unnamedOption).entries as readonly Entry[];
 
-/** Makes a journal without entries that says whose it is, and waits until the disk has it. */
+/** Creates a journal that contains only the header of its run, and syncs it. */
 export function createJournal(path: string, about?: unknown): ParsedJournal {
   const first = { line: 1, epoch: 0, synced: 0, entries: [], about };
-  const [text, checksum] = formatLine(first, noChecksum);
+  const [text, last] = formatLine(first, noChecksum);
   const good = Buffer.from(text);
-  FsyncMarkFile.create(path, { bytes: good.length, checksum });
-  createFile(path, good);
-  return { entries: [], good, lines: 1, last: checksum, epoch: 0 };
+  createFile(path, formatJournal(good, last));
+  return { entries: [], good, lines: 1, last, epoch: 0 };
 }
 
 /**
- * An append-only file of lines; see journal-lines. What was written outlives the process, what was
- * synced a power cut as well. It may leave anything of the rest, which is dropped from its first
- * damaged line on when the file is opened. Other damage is refused: E-JOURNAL.
+ * Append-only file of lines (see journal-format). Written lines survive a killed process; synced
+ * lines survive a power cut, too. Opening drops the unsynced rest from its first damaged line on.
+ * Other damage is refused: E-JOURNAL.
  *
- * It has one owner. Who opens it puts a new file in the old one's place, which begins an epoch. An
- * earlier owner that is still at work finds that before it writes or trusts a sync: E-RUN-LOCKED.
+ * A journal has one owner. Opening it replaces the file by a new one with a higher epoch. An earlier
+ * owner that is still running detects that before it writes or trusts a sync: E-RUN-LOCKED.
  */
 export class Journal<Entry extends JournalEntry> {
   readonly path: string;
@@ -55,16 +45,17 @@ export class Journal<Entry extends JournalEntry> {
   readonly #epoch: number;
   readonly #option: OptionName;
   readonly #links: number;
-  readonly #mark: FsyncMarkFile;
   #lines: number;
   #last: string;
+  /** Bytes of all lines, and of those on disk. */
   #length: number;
   #synced: number;
+  #marks = 0;
   #failure: EngagectlError | undefined;
 
   /**
-   * Starts a journal, or goes on behind its last good line. One that was `made` just now is not read:
-   * it may name many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
+   * Continues after the last valid line. Does not read a journal that was just `made`: its header
+   * may list many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
    */
   static open<Entry extends JournalEntry>(
     path: string,
@@ -73,8 +64,7 @@ export class Journal<Entry extends JournalEntry> {
     made?: ParsedJournal,
   ) {
     try {
-      const isThere = existsSync(path) || FsyncMarkFile.isThere(path);
-      const found = made ?? (isThere ? readEntries(path, kinds, option) : createJournal(path));
+      const found = made ?? readEntries(path, kinds, option);
       const journal = new Journal<Entry>(path, found, option);
       return { journal, entries: found.entries as readonly Entry[] };
     } catch (cause) {
@@ -82,10 +72,7 @@ export class Journal<Entry extends JournalEntry> {
     }
   }
 
-  /**
-   * The good lines are written anew: a disk that failed to write them says so once, and nothing
-   * more to who only syncs them a second time.
-   */
+  /** Rewrites the valid lines: a disk reports a failed write only once, so a second sync proves nothing. */
   private constructor(path: string, found: ParsedJournal, option: OptionName) {
     this.path = path;
     this.#epoch = found.epoch + 1;
@@ -93,51 +80,51 @@ export class Journal<Entry extends JournalEntry> {
     this.#lines = found.lines;
     this.#last = found.last;
     this.#synced = found.good.length;
-    const line = this.#line([]);
-    const draft = new FileDraft(path, { append: true });
+    const lines = Buffer.concat([found.good, this.#line([])]);
+    this.#length = lines.length;
+    const draft = new FileDraft(path);
     this.#file = draft.descriptor;
-    draft.write(found.good);
-    draft.write(line);
+    draft.write(formatJournal(lines, this.#last));
     draft.commit({ keepOpen: true });
-    this.#length = found.good.length + line.length;
+    this.#synced = this.#length;
     try {
       this.#links = fstatSync(this.#file).nlink;
-      this.#mark = new FsyncMarkFile(path);
+      rmSync(format1Mark(path), { force: true });
     } catch (error) {
       closeSync(this.#file);
       throw error;
     }
-    this.#synced = this.#length;
   }
 
-  /** Throws E-FILE-WRITE, and again for all that follows: a torn line must stay the last one. */
+  /** Throws E-FILE-WRITE. All later calls fail, too, because a torn line must stay the last one. */
   write(...entries: readonly Entry[]): void {
     if (entries.length === 0) return;
     this.#guard(() => {
       this.#assertOwned();
       const line = this.#line(entries);
-      writeAll(this.#file, line);
+      writeAll(this.#file, line, linesStart + this.#length);
       this.#length += line.length;
     });
   }
 
-  /** Resolves when all that was written is on the disk. One at a time. Throws like `write`. */
+  /** Resolves when all written lines are on disk. Call one at a time. Throws like `write`. */
   async sync(): Promise<void> {
     if (this.#failure) throw this.#failure;
-    const length = this.#length;
-    const checksum = this.#last;
-    if (length === this.#synced) return;
+    const mark = { bytes: this.#length, checksum: this.#last };
+    if (mark.bytes === this.#synced) return;
     await syncData(this.#file).catch((cause: unknown) => {
       throw (this.#failure ??= notWritten(this.path, cause, this.#option));
     });
     this.#guard(() => {
       this.#assertOwned();
-      this.#mark.write({ bytes: length, checksum });
+      // Not synced: an older mark covers fewer lines, and is still true.
+      writeAll(this.#file, formatMark(mark), (this.#marks % 2) * markBytes);
+      this.#marks += 1;
     });
-    this.#synced = length;
+    this.#synced = mark.bytes;
   }
 
-  /** Writes and syncs. Throws E-FILE-WRITE; then nothing more may be done. */
+  /** Writes and syncs. Throws E-FILE-WRITE; all later calls fail, too. */
   async append(...entries: readonly Entry[]): Promise<void> {
     this.write(...entries);
     return this.sync();
@@ -145,20 +132,19 @@ export class Journal<Entry extends JournalEntry> {
 
   close(): void {
     closeSync(this.#file);
-    this.#mark.close();
   }
 
   #line(entries: readonly JournalEntry[]): Buffer {
     this.#lines += 1;
     const line = { line: this.#lines, epoch: this.#epoch, synced: this.#synced, entries };
-    const [text, checksum] = formatLine(line, this.#last);
-    this.#last = checksum;
+    const [text, sum] = formatLine(line, this.#last);
+    this.#last = sum;
     return Buffer.from(text);
   }
 
   #assertOwned(): void {
     const { size, nlink } = fstatSync(this.#file);
-    if (nlink < this.#links || size !== this.#length) throw takenOver(this.path);
+    if (nlink < this.#links || size !== linesStart + this.#length) throw takenOver(this.path);
   }
 
   #guard(work: () => void): void {
@@ -172,19 +158,35 @@ export class Journal<Entry extends JournalEntry> {
   }
 }
 
-const readEntries = <Entry extends JournalEntry>(
+async function syncData(file: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(file, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function readEntries<Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
   option: OptionName,
-): ParsedJournal => {
-  const mark = FsyncMarkFile.read(path);
-  if (!mark || !existsSync(path)) throw corruptJournalError(path, undefined, option);
-  return parseJournal(readFileSync(path), { path, kinds, option, mark });
-};
+): ParsedJournal {
+  if (!existsSync(path)) throw corruptJournalError(path, undefined, option);
+  const content = readFileSync(path);
+  const inFile = readMark(content);
+  const mark = inFile ?? readFormat1Mark(path);
+  if (!mark) throw corruptJournalError(path, undefined, option);
+  const lines = inFile ? content.subarray(linesStart) : content;
+  return parseJournal(lines, { path, kinds, option, mark });
+}
+
+/** Path of the synced mark of a journal of format 1, which was a file of its own. */
+const format1Mark = (journal: string): string => `${journal}.synced`;
+
+const readFormat1Mark = (journal: string) =>
+  existsSync(format1Mark(journal)) ? readMark(readFileSync(format1Mark(journal))) : undefined;
 
 const takenOver = (file: string): EngagectlError =>
-  new EngagectlError('E-RUN-LOCKED', 'another process has gone on with this run', {
-    why: `the journal ${file} is not this process's any more`,
+  new EngagectlError('E-RUN-LOCKED', 'another process has taken over this run', {
+    why: `the journal ${file} belongs to that process now`,
     fix: 'leave the run to that process',
     file,
   });
@@ -192,68 +194,15 @@ const takenOver = (file: string): EngagectlError =>
 const notWritten = (file: string, cause: unknown, option: OptionName): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
     why: cause instanceof Error ? cause.message : String(cause),
-    fix: `free space; the same command with ${option('resume')} goes on`,
+    fix: `free space, then rerun the same command with ${option('resume')}`,
     resumes: true,
     file,
     cause,
   });
 
-/** Bytes of one of the two places; a disk writes as many at once. */
-const placeBytes = 512;
-
 /**
- * A small file beside a journal that says how much of it was synced: a cut of the journal cannot
- * hide what is gone. It is written in two places in turn, so that one of them is always whole, and
- * it is not synced: an older mark says less, and nothing wrong.
- */
-export class FsyncMarkFile {
-  readonly #file: number;
-  #writes = 0;
-
-  static create(journal: string, mark: FsyncMark): void {
-    createFile(fileOf(journal), Buffer.concat([placeOf(mark), placeOf(mark)]));
-  }
-
-  static isThere = (journal: string): boolean => existsSync(fileOf(journal));
-
-  /** What it says; undefined when it is missing, or damaged in both places. */
-  static read(journal: string): FsyncMark | undefined {
-    if (!FsyncMarkFile.isThere(journal)) return undefined;
-    const content = readFileSync(fileOf(journal));
-    const marks = [0, placeBytes].flatMap((at) => parseMark(content, at));
-    return marks.toSorted((a, b) => b.bytes - a.bytes)[0];
-  }
-
-  constructor(journal: string) {
-    this.#file = openSync(fileOf(journal), constants.O_RDWR | noFollow);
-  }
-
-  write(mark: FsyncMark): void {
-    this.#writes += 1;
-    writeSync(this.#file, placeOf(mark), 0, placeBytes, (this.#writes % 2) * placeBytes);
-  }
-
-  close(): void {
-    closeSync(this.#file);
-  }
-}
-
-const fileOf = (journal: string): string => `${journal}.synced`;
-
-function placeOf(mark: FsyncMark): Buffer {
-  const json = JSON.stringify(mark);
-  return Buffer.from(`${checksum(json)} ${json}`.padEnd(placeBytes - 1) + '\n');
-}
-
-function parseMark(content: Buffer, at: number): FsyncMark[] {
-  const text = content.toString('latin1', at, at + placeBytes);
-  const json = text.slice('01234567 '.length).trimEnd();
-  return text.startsWith(`${checksum(json)} `) ? [JSON.parse(json) as FsyncMark] : [];
-}
-
-/**
- * Commits what was noted, one commit after the other. Who asks for one while another is under way
- * shares the next, which holds all that is noted until it begins. After one that failed, all fail.
+ * Group commit: runs one commit at a time. Callers that arrive during a commit share the next one,
+ * which covers everything recorded until it starts. After a failure all later commits fail.
  */
 export class GroupCommit {
   readonly #commit: () => Promise<void>;
@@ -264,7 +213,7 @@ export class GroupCommit {
     this.#commit = commit;
   }
 
-  /** Resolves when all that was noted so far is committed. */
+  /** Resolves when everything recorded so far is committed. */
   async commit(): Promise<void> {
     this.#next ??= this.#after(this.#running);
     return this.#next;
