@@ -29,8 +29,10 @@ interface WorkerSettings {
   readonly slots: number;
   /** Milliseconds. */
   readonly lease: number;
-  /** Is told which leases were renewed. */
-  readonly renewed: (jobs: readonly string[]) => void;
+  readonly monotonic: () => number;
+  /** Called after leases were renewed, with the time on `monotonic` before the store was asked. */
+  readonly renewed: (jobs: readonly string[], askedAt: number) => void;
+  /** Called if leases could not be renewed, because another worker has them. */
   readonly refused: (jobs: readonly string[]) => void;
 }
 
@@ -80,14 +82,16 @@ export async function openQueueStore(
       open.push(queue);
       return queue;
     },
-    worker: (name, work, { name: worker, slots, lease, renewed, refused }) => {
-      const made = new bullmq.Worker(
+    worker: (name, work, settings) => {
+      const LeasingWorker = leasingWorker(bullmq.Worker, settings);
+      const { lease } = settings;
+      const made = new LeasingWorker(
         name,
         async (job, token = '') => work(job, token),
         {
           ...shared,
-          name: worker,
-          concurrency: slots,
+          name: settings.name,
+          concurrency: settings.slots,
           lockDuration: lease,
           stalledInterval: Math.max(500, lease / 10), // one of all workers looks so often
           maxStalledCount: unlimitedStalls,
@@ -96,8 +100,7 @@ export async function openQueueStore(
         },
         factory,
       );
-      made.on('locksRenewed', ({ jobIds }) => renewed(jobIds));
-      made.on('lockRenewalFailed', refused);
+      made.on('lockRenewalFailed', settings.refused);
       made.on('error', away);
       return made;
     },
@@ -109,6 +112,23 @@ export async function openQueueStore(
     },
   };
 }
+
+/** A worker that reports when it asked for the renewal of leases. BullMQ reports only the answer. */
+const leasingWorker = (
+  Base: typeof Worker,
+  { monotonic, renewed }: Pick<WorkerSettings, 'monotonic' | 'renewed'>,
+) =>
+  class extends Base {
+    override async extendJobLocks(jobs: string[], tokens: string[], duration: number) {
+      const askedAt = monotonic();
+      const failed = await super.extendJobLocks(jobs, tokens, duration);
+      renewed(
+        jobs.filter((job) => !failed.includes(job)),
+        askedAt,
+      );
+      return failed;
+    }
+  };
 
 /**
  * BullMQ writes on the console what it doubts about a Redis, for each of its connections: past --quiet,

@@ -3,15 +3,7 @@ import { EngagectlError, interruptionError } from '../errors.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
 import { budgetOf, RunIndex, shardJob, type ShardProgress } from './account-queue.js';
 import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { shardName } from '../jobs/shard.js';
 import {
   WorkDirectory,
@@ -23,6 +15,7 @@ import {
 } from './fleet-run.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
+import type { ShardEpoch } from './shard-folder.js';
 import { untrusted, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
@@ -75,7 +68,7 @@ class AccountWorker {
   readonly #worker: Worker;
 
   constructor(name: string, store: QueueStore, options: WorkOptions) {
-    const { worker, slots, lease } = options;
+    const { worker, slots, lease, runtime } = options;
     this.#options = options;
     this.#store = store;
     this.#queue = store.queue(name);
@@ -84,7 +77,8 @@ class AccountWorker {
       name: worker,
       slots,
       lease,
-      renewed: (jobs) => of(jobs).forEach((shard) => shard.lease.renew()),
+      monotonic: runtime.monotonic,
+      renewed: (jobs, askedAt) => of(jobs).forEach((shard) => shard.lease.renew(askedAt)),
       refused: (jobs) => of(jobs).forEach((shard) => shard.lease.lose()),
     });
   }
@@ -113,7 +107,12 @@ class AccountWorker {
   }
 
   async #process(job: Job, token: string): Promise<unknown> {
-    const shard = new RunningShard(job, this.#options);
+    const { lease, runtime } = this.#options;
+    // The job was fetched with a lease, but nobody knows how long ago: ask for it again.
+    const askedAt = runtime.monotonic();
+    if (!(await job.extendLock(token, lease))) throw new Error('the lease has run out already');
+    const held = new Lease(lease, runtime.monotonic, askedAt);
+    const shard = new RunningShard(job, held, this.#options);
     const id = job.id ?? '';
     this.#running.set(id, shard);
     try {
@@ -267,9 +266,9 @@ class RunningShard {
   #opened: OpenedShard | undefined;
   #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
 
-  constructor(job: Job, world: WorkerContext) {
+  constructor(job: Job, lease: Lease, world: WorkerContext) {
     this.job = job;
-    this.lease = new Lease(world.lease, world.runtime.monotonic);
+    this.lease = lease;
     this.#world = world;
   }
 
@@ -319,20 +318,22 @@ class RunningShard {
     const { shard, signed, account } = opened;
     const known = this.#knownResult(opened);
     if (known) return known;
-    const folder = opened.folder.shard(shard);
-    if (!existsSync(folder)) throw folderGone(folder, shard);
-    detachFiles(folder, this.#world.runtime.token());
+    this.lease.assertHeld(); // a process that was stopped wakes up late
+    const { worker, runtime } = this.#world;
+    const claimed = new Date(runtime.now()).toISOString();
+    const epoch = await opened.folder.shard(shard).takeOver({ worker, claimed });
+    this.lease.fence(epoch.isCurrent);
     this.lease.assertHeld();
     const { done, error } = await account.perform({
       run: signed.run,
       shard,
-      folder,
+      folder: epoch.path,
       ports: this.#ports(shard),
-      signal: AbortSignal.any([this.#world.runtime.signal, this.#asked.signal, this.lease.lost]),
+      signal: AbortSignal.any([runtime.signal, this.#asked.signal, this.lease.lost]),
       begun: (progress) => {
         this.#progress = progress;
       },
-      ended: (outcome) => this.#note(opened, outcome),
+      ended: (outcome) => this.#note(opened, epoch, outcome),
     });
     const result = done ? signed.result(shard) : undefined;
     if (result) return result;
@@ -363,28 +364,17 @@ class RunningShard {
     };
   }
 
-  /** Before the run is closed: what comes after a crash here is a run whose every record is settled. */
-  #note({ signed, shard }: OpenedShard, { done, error: _, ...outcome }: ShardOutcome): void {
+  /** Called before the run is closed: after a crash here, every record of the run has an outcome. */
+  #note(
+    { signed, shard }: OpenedShard,
+    { path: folder }: ShardEpoch,
+    { done, error: _, ...outcome }: ShardOutcome,
+  ): void {
     this.lease.assertHeld();
     const { worker, runtime } = this.#world;
     const ended = runtime.now();
-    if (done) signed.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
-  }
-}
-
-/**
- * Puts copies in the place of the files that an earlier worker may have open. Should that one wake up
- * and write on, it writes into files that have no name any more. The journal does so by itself. A copy has a name
- * that nobody can have foreseen, and is not made where something is.
- */
-function detachFiles(folder: string, token: string): void {
-  const copy = path.join(folder, `.own-${token}`);
-  for (const name of readdirSync(folder)) {
-    const file = path.join(folder, name);
-    if (name.startsWith('.own-')) rmSync(file, { force: true }); // of a worker that was killed here
-    if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
-    copyFileSync(file, copy, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
-    if (existsSync(file)) renameSync(copy, file);
+    const result = { shard: shard.index, worker, ended, ...outcome };
+    if (done) signed.setResult(shard, folder, result);
   }
 }
 
@@ -400,12 +390,4 @@ const notSigned = ({ run, shard }: ShardJob): EngagectlError =>
   untrusted(`the job of shard ${shardName(shard)} is not signed by this account's passcode`, {
     why: 'somebody else put it into the queue or changed it, or the passcode was another one then',
     fix: `engagectl fleet retry ${run}`,
-  });
-
-/** It was there when the run was submitted. What it held may have been sent. */
-const folderGone = (file: string, shard: Shard): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
-    why: 'what was sent was noted there, so nobody can tell what is left to do',
-    fix: 'put it back; or submit to another --work-dir, by --again if need be, which sends all of it',
-    file,
   });

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../../src/testing.js';
+import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
@@ -33,7 +34,7 @@ describe.each(stores)('on $name', ({ start }) => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, shard } = await done(store, service.url);
     expect((await fleet.run('status')).stdout).toBe(`${run}  ${fleet.workDir}\n`);
-    const result = path.join(shard, 'result.json');
+    const result = path.join(new ShardFolder(shard).current!, 'result.json');
     writeFileSync(result, '{"shard":');
     for (const command of ['status', 'collect']) {
       const { code, stderr } = await fleet.run(command, run);
@@ -87,8 +88,8 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     const { code, stderr } = await fleet.run('status', run);
     expect(code).toBe(8);
     expect(stderr).toMatch(/^error E-RUN-VERSION: .*\n.*does not understand .*--newer/m);
-    changeRun(fleet, run, { version: 3 });
-    expect((await fleet.run('status', run)).stderr).toContain('this program knows 2');
+    changeRun(fleet, run, { version: 4 });
+    expect((await fleet.run('status', run)).stderr).toContain('this program knows 3');
   });
 
   it.each([
