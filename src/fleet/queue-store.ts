@@ -84,7 +84,6 @@ export async function openQueueStore(
     },
     worker: (name, work, settings) => {
       const LeasingWorker = leasingWorker(bullmq.Worker, settings);
-      const { lease } = settings;
       const made = new LeasingWorker(
         name,
         async (job, token = '') => work(job, token),
@@ -92,8 +91,8 @@ export async function openQueueStore(
           ...shared,
           name: settings.name,
           concurrency: settings.slots,
-          lockDuration: lease,
-          stalledInterval: Math.max(500, lease / 10), // one of all workers looks so often
+          lockDuration: settings.lease,
+          stalledInterval: Math.max(500, settings.lease / 10), // one of all workers looks so often
           maxStalledCount: unlimitedStalls,
           drainDelay: 1,
           runRetryDelay: 1000,
