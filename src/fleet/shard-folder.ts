@@ -30,9 +30,10 @@ export class ShardFolder {
 
   /** Creates the folder with an epoch 0 without records, so that a missing folder is always a loss. */
   create(): void {
-    makePrivateFolder(this.#epoch(0));
+    const made = makePrivateFolder(this.#epoch(0));
     createFile(path.join(this.#epoch(0), ownerName), '{}\n');
-    for (const folder of [this.#epoch(0), this.path]) fsyncFolder(folder);
+    fsyncFolder(this.#epoch(0));
+    for (const folder of made) fsyncFolder(path.dirname(folder));
   }
 
   /** Folder of the highest complete epoch; undefined if there is none. */
@@ -142,13 +143,13 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Copies and syncs a folder, except for what each owner writes anew. Where possible, files share their blocks. */
+/** Copies and syncs a folder, except for the name of its owner. Where possible, files share their blocks. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 });
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
     if (entry.isDirectory()) await copyFolder(source, target);
-    else if (entry.name !== ownerName && entry.name !== resultName) {
+    else if (entry.name !== ownerName) {
       await copyFile(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
       await syncFile(target);
     }
