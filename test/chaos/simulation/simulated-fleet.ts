@@ -98,9 +98,10 @@ class Schedule {
     for (let step = 0; !this.#isDone || this.#tasks.length > 0; step += 1) {
       if (this.#failure) throw this.#failure;
       if (step === mostSteps) throw new Error('the run does not end');
-      if (step < disturbedSteps) this.#disturb();
+      const isDisturbed = step < disturbedSteps;
+      if (isDisturbed) this.#disturb();
       else this.#calm();
-      await this.#next();
+      await this.#next(isDisturbed);
     }
     this.#verify();
   }
@@ -111,8 +112,10 @@ class Schedule {
     return new Promise((resume) => void this.#tasks.push({ owner, resume }));
   }
 
-  async #next(): Promise<void> {
-    this.#now += this.#random.below(this.#random.chance(0.1) ? 200 : 12);
+  /** Undisturbed, a lease lasts for many steps: the run must end then. */
+  async #next(isDisturbed: boolean): Promise<void> {
+    const longest = !isDisturbed ? 3 : this.#random.chance(0.1) ? 200 : 12;
+    this.#now += this.#random.below(longest);
     const ready = this.#tasks.filter(({ owner }) => !owner || owner.pausedFor === 0);
     for (const owner of this.#owners) owner.pausedFor = Math.max(0, owner.pausedFor - 1);
     if (ready.length === 0) return;
@@ -269,7 +272,7 @@ class Schedule {
   ): Promise<void> {
     const { token, monotonic, renewals } = how;
     for (;;) {
-      for (let wait = 0; wait < 12; wait += 1) await this.#step();
+      for (let wait = 0; wait < 6; wait += 1) await this.#step();
       if (!renewals.goOn) return;
       const askedAt = monotonic();
       const isRenewed = await this.#extend(token);
