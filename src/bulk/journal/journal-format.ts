@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { EngagectlError, type OptionName } from '../../errors.js';
+import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
 
 /** Content of a line `<checksum> <JSON>`. */
 interface JournalLine {
@@ -122,14 +122,49 @@ export function parseJournal(
   return { entries, good: content.subarray(0, bytes), lines, last, epoch };
 }
 
-/** Reads the run header from the first line; undefined if that line is damaged. */
-export function readJournalHeader(content: Buffer): unknown {
-  const isFormat1 = !readMark(content) && firstAbout(content) !== undefined;
-  return firstAbout(isFormat1 ? content : content.subarray(linesStart));
+/**
+ * Parses the lines up to the first damaged one, whatever the mark covers, for a repair. Throws
+ * E-JOURNAL if one contains an entry of an unknown kind.
+ */
+export function salvageLines(
+  content: Buffer,
+  { path, kinds }: Pick<ParseOptions, 'path' | 'kinds'>,
+): ParsedJournal {
+  const lines = linesIn(content);
+  let end = 0;
+  let last = noChecksum;
+  for (const { line, sum, end: lineEnd } of linesOf(lines)) {
+    if (!line) break;
+    [end, last] = [lineEnd, sum];
+  }
+  const mark = { bytes: end, checksum: last };
+  return parseJournal(lines.subarray(0, end), { path, kinds, option: unnamedOption, mark });
 }
 
-function firstAbout(lines: Buffer): unknown {
-  for (const { line } of linesOf(lines)) return line?.about;
+/** Adds a line with these entries behind the valid lines. */
+export function addLine(found: ParsedJournal, entries: readonly JournalEntry[]): ParsedJournal {
+  const { epoch, good } = found;
+  const line = { line: found.lines + 1, epoch, synced: good.length, entries };
+  const [text, last] = formatLine(line, found.last);
+  return {
+    entries: [...found.entries, ...entries],
+    good: Buffer.concat([good, Buffer.from(text)]),
+    lines: line.line,
+    last,
+    epoch,
+  };
+}
+
+/** Returns the part of a file that contains lines; in format 1, all of it. */
+function linesIn(content: Buffer): Buffer {
+  const first = linesOf(content).next();
+  if (!first.done && first.value.line?.line === 1) return content;
+  return content.subarray(linesStart);
+}
+
+/** Reads the run header from the first line; undefined if that line is damaged. */
+export function readJournalHeader(content: Buffer): unknown {
+  for (const { line } of linesOf(linesIn(content))) return line?.about;
   return undefined;
 }
 
@@ -155,7 +190,7 @@ export const corruptJournalError = (
   const what = line === undefined ? 'is damaged or missing' : `is damaged in line ${line}`;
   return new EngagectlError('E-JOURNAL', `the journal ${file} ${what}`, {
     why: 'entries that were on disk are missing, so the progress of the run is not known',
-    fix: `restore the file, or restart with ${option('fresh')}, which resends everything, events and demerges included; nothing was sent now`,
+    fix: `restore the file; or commit what it proves and report the rest as unknown with "engagectl runs repair"; or restart with ${option('fresh')}, which resends everything, events and demerges included`,
     file,
     ...(line !== undefined && { line }),
   });
