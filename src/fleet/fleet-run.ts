@@ -15,11 +15,12 @@ import {
   type Dirent,
 } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
-import { makePrivateFolder, noFollow, replaceFile } from '../files/atomic-write.js';
+import { noFollow, replaceFile } from '../files/atomic-write.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
 import { textStart } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
+import { ShardFolder, resultName } from './shard-folder.js';
 import { canonicalJson, untrusted, type FleetKey } from './signature.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Shard } from '../jobs/job-options.js';
@@ -88,8 +89,8 @@ export interface ShardJob {
   readonly signature: string;
 }
 
-/** Version 2: signed, with file names instead of paths. */
-export const fleetVersion = 2;
+/** Version 3: a folder for each owner of a shard. Version 2: signed, with names of files instead of paths. */
+export const fleetVersion = 3;
 
 /** Maximum size of a run file or result, which are read whole. */
 const maxHeaderBytes = 64 * 1024 * 1024;
@@ -146,9 +147,9 @@ export class WorkDirectory {
     for (const each of [path.dirname(this.path), this.path]) refuseUntrusted(each, runtime);
   }
 
-  /** Directory of one shard, with its journal, rejects and slice. */
-  shard(shard: Shard): string {
-    return path.join(this.path, 'shards', shardName(shard));
+  /** Folder of one shard: its journal, rejects, slice and result. */
+  shard(shard: Shard): ShardFolder {
+    return new ShardFolder(path.join(this.path, 'shards', shardName(shard)));
   }
 
   get exists(): boolean {
@@ -159,9 +160,8 @@ export class WorkDirectory {
   create(run: FleetRun, signature: string): void {
     const isNew = !this.exists;
     this.written(() => {
-      // A missing shard directory of a known run is not recreated: its journal, which recorded what was
-      // sent, is lost.
-      if (isNew) for (const shard of shardsOf(run)) makePrivateFolder(this.shard(shard));
+      // A shard of a known run whose folder is gone is not created again: its journal is lost.
+      if (isNew) for (const shard of shardsOf(run)) this.shard(shard).create();
     });
     for (const shard of shardsOf(run)) this.checkPath(shard);
     this.put(this.#runFile, { ...run, signature });
@@ -177,7 +177,7 @@ export class WorkDirectory {
     const found = readOwn(this.#runFile, fix) as { readonly version?: unknown };
     const run = older ? { workDir: path.dirname(this.path), ...found } : found;
     const { version } = run;
-    if (version !== fleetVersion && !(older && version === 1)) {
+    if (version !== fleetVersion && !(older && (version === 1 || version === 2))) {
       throw new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
         why: `it is of version ${String(version)}, and this program knows ${fleetVersion}`,
         fix: 'use the same version of engagectl for submit, collect and all workers',
@@ -226,7 +226,7 @@ export class WorkDirectory {
 
   /** Refuses a shard with a link in its path below the work directory. Throws E-UNTRUSTED. */
   checkPath(shard: Shard): void {
-    const folder = this.shard(shard);
+    const { path: folder } = this.shard(shard);
     for (const each of [this.path, path.dirname(folder), folder]) this.refuseLink(each);
   }
 
@@ -236,7 +236,7 @@ export class WorkDirectory {
    */
   refuseLinks(shard: Shard): void {
     this.checkPath(shard);
-    const folders = [this.shard(shard)];
+    const folders = [this.shard(shard).path];
     for (let folder; (folder = folders.pop()) !== undefined;) {
       for (const entry of entriesOf(folder)) {
         const name = path.join(folder, entry.name);
@@ -339,8 +339,9 @@ export class SignedRun {
    * it.
    */
   result(shard: Shard): ShardResult | undefined {
-    const file = this.#resultFile(shard);
-    this.folder.checkPath(shard);
+    const epoch = this.#currentFolder(shard);
+    if (epoch === undefined) return undefined;
+    const file = path.join(epoch, resultName);
     if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
     const fix = 'remove it: fleet retry then finds by the journal what is left to do';
     const { signature, ...result } = readOwn(file, fix) as ShardResult & { signature?: unknown };
@@ -367,11 +368,12 @@ export class SignedRun {
     return shardsOf(this.run).flatMap((shard) => this.result(shard) ?? []);
   }
 
-  /** Stores a result; paths are replaced by file names. */
-  setResult(shard: Shard, { rejectsFile, output, ...rest }: ShardResult): ShardResult {
+  /** Writes the result of a shard to the folder of its owner. Keeps the names of files, not their paths. */
+  setResult(shard: Shard, folder: string, outcome: ShardResult): ShardResult {
+    const { rejectsFile, output, ...rest } = outcome;
     const result = { ...rest, rejectsFile: nameOf(rejectsFile), output: nameOf(output) };
     const signature = this.#key.sign('result', { result, of: this.signature, shard });
-    this.folder.put(this.#resultFile(shard), { ...result, signature });
+    this.folder.put(path.join(folder, resultName), { ...result, signature });
     return result;
   }
 
@@ -381,10 +383,9 @@ export class SignedRun {
    */
   fileOf({ shard: index }: ShardResult, name: string): string {
     const shard = { index, count: this.run.shards };
-    const folder = this.folder.shard(shard);
+    const folder = this.#currentFolder(shard) ?? this.folder.shard(shard).path;
     const file = path.join(folder, name);
     if (path.dirname(file) === folder && path.basename(file) === name) {
-      this.folder.checkPath(shard);
       this.folder.refuseLink(file);
       return file;
     }
@@ -394,8 +395,12 @@ export class SignedRun {
     });
   }
 
-  #resultFile(shard: Shard): string {
-    return path.join(this.folder.shard(shard), 'result.json');
+  /** Throws E-UNTRUSTED for a link in its path. */
+  #currentFolder(shard: Shard): string | undefined {
+    this.folder.checkPath(shard);
+    const { current } = this.folder.shard(shard);
+    if (current !== undefined) this.folder.refuseLink(current);
+    return current;
   }
 }
 

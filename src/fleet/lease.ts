@@ -2,41 +2,53 @@ import { EngagectlError } from '../errors.js';
 import { AimdLimiter } from '../bulk/adaptive-concurrency.js';
 import type { OutcomeLog } from '../jobs/job-context.js';
 
-/** Usable share of a lease; the rest allows for clock differences. */
+/** Share of a lease that is used. The rest allows for clocks of different speed. */
 const usable = 0.8;
 
 /**
- * How long a worker may process a shard: a fixed time after the store last confirmed it. A process that
- * was suspended finds by its own clock that the lease has expired before it does anything else.
+ * The right of a worker to work on a shard, for a time after the queue last granted it. Counted from
+ * when the queue was asked, not from its answer: a process may be stopped in between. A process that
+ * was stopped finds by its own clock that the lease is over, before it does anything more. The epoch
+ * of the shard (fencing token) detects what a clock cannot, such as a suspended machine.
  */
 export class Lease {
   readonly #lost = new AbortController();
   readonly #monotonic: () => number;
   readonly #milliseconds: number;
-  #renewedAt: number;
+  #grantedAt: number;
+  #isCurrent = (): boolean => true;
 
-  constructor(milliseconds: number, monotonic: () => number) {
+  /** `askedAt`: the time on `monotonic` before the queue was asked for the lease. */
+  constructor(milliseconds: number, monotonic: () => number, askedAt: number) {
     this.#milliseconds = milliseconds * usable;
     this.#monotonic = monotonic;
-    this.#renewedAt = monotonic();
+    this.#grantedAt = askedAt;
   }
 
-  /** Aborted when the lease is lost for good. */
+  /** Aborted when the lease is lost, which is final. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
 
-  renew(): void {
-    if (this.isHeld()) this.#renewedAt = this.#monotonic();
+  /** From now on, the lease is lost when `isCurrent` returns false: another owner claimed the shard. */
+  fence(isCurrent: () => boolean): void {
+    this.#isCurrent = isCurrent;
+  }
+
+  /** `askedAt`: the time on `monotonic` before the queue was asked for the renewal. */
+  renew(askedAt: number): void {
+    if (this.isHeld()) this.#grantedAt = Math.max(this.#grantedAt, askedAt);
   }
 
   lose(): void {
     this.#lost.abort(leaseLost());
   }
 
-  /** Compares the lease with the clock. */
+  /** Checks the clock and the epoch. */
   isHeld(): boolean {
-    if (this.#monotonic() - this.#renewedAt > this.#milliseconds) this.lose();
+    if (this.#lost.signal.aborted) return false;
+    const isOver = this.#monotonic() - this.#grantedAt > this.#milliseconds;
+    if (isOver || !this.#isCurrent()) this.lose();
     return !this.#lost.signal.aborted;
   }
 
@@ -47,12 +59,15 @@ export class Lease {
 }
 
 const leaseLost = (): EngagectlError =>
-  new EngagectlError('E-RUN-LOCKED', 'the lease of this shard has run out', {
-    why: 'the store could not be told in time that this worker is alive, so another may go on',
+  new EngagectlError('E-RUN-LOCKED', 'this worker has lost the lease of the shard', {
+    why: 'the lease was not renewed in time, or another worker has taken over the shard',
     fix: 'leave the shard to the fleet',
   });
 
-/** Wraps an outcome log so that it rejects writes once the lease is lost. */
+/**
+ * An outcome log that fails once the lease is lost. A commit checks again after the sync: if the lease
+ * is still held then, the next owner claims the shard later, and reads what was committed.
+ */
 export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeLog => ({
   opened: (rows) => log.opened(rows),
   record: (...outcome) => log.record(...outcome),
@@ -62,11 +77,13 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
   },
   intend: async (ordinals, kind) => {
     assertHeld();
-    return log.intend(ordinals, kind);
+    await log.intend(ordinals, kind);
+    assertHeld();
   },
   retractIntent: async (ordinals) => {
     assertHeld();
-    return log.retractIntent(ordinals);
+    await log.retractIntent(ordinals);
+    assertHeld();
   },
   write: () => {
     assertHeld();
@@ -74,14 +91,15 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
   },
   commit: async () => {
     assertHeld();
-    return log.commit();
+    await log.commit();
+    assertHeld();
   },
 });
 
 /**
- * One request in flight per running shard: the number of running shards is the queue's global
- * concurrency, which is the account's limit. When the lease is lost, the run's signal stops it before
- * the request is made.
+ * Concurrency limiter of a shard: one request in flight. The number of running shards is the queue's
+ * global concurrency, which is the budget of the account. If the lease is lost, its signal stops the
+ * run before the request is made.
  */
 export class LeasedConcurrency extends AimdLimiter {
   readonly #lease: Lease;

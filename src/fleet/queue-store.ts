@@ -29,8 +29,10 @@ interface WorkerSettings {
   readonly slots: number;
   /** Milliseconds. */
   readonly lease: number;
-  /** Called with the ids of the jobs whose leases were renewed. */
-  readonly renewed: (jobs: readonly string[]) => void;
+  readonly monotonic: () => number;
+  /** Called after leases were renewed, with the time on `monotonic` before the store was asked. */
+  readonly renewed: (jobs: readonly string[], askedAt: number) => void;
+  /** Called if leases could not be renewed, because another worker has them. */
   readonly refused: (jobs: readonly string[]) => void;
 }
 
@@ -80,24 +82,24 @@ export async function openQueueStore(
       open.push(queue);
       return queue;
     },
-    worker: (name, work, { name: worker, slots, lease, renewed, refused }) => {
-      const made = new bullmq.Worker(
+    worker: (name, work, settings) => {
+      const LeasingWorker = leasingWorker(bullmq.Worker, settings);
+      const made = new LeasingWorker(
         name,
         async (job, token = '') => work(job, token),
         {
           ...shared,
-          name: worker,
-          concurrency: slots,
-          lockDuration: lease,
-          stalledInterval: Math.max(500, lease / 10), // interval of the check for stalled jobs, which one worker performs
+          name: settings.name,
+          concurrency: settings.slots,
+          lockDuration: settings.lease,
+          stalledInterval: Math.max(500, settings.lease / 10), // one of all workers looks so often
           maxStalledCount: unlimitedStalls,
           drainDelay: 1,
           runRetryDelay: 1000,
         },
         factory,
       );
-      made.on('locksRenewed', ({ jobIds }) => renewed(jobIds));
-      made.on('lockRenewalFailed', refused);
+      made.on('lockRenewalFailed', settings.refused);
       made.on('error', away);
       return made;
     },
@@ -109,6 +111,23 @@ export async function openQueueStore(
     },
   };
 }
+
+/** A worker that reports when it asked for the renewal of leases. BullMQ reports only the answer. */
+const leasingWorker = (
+  Base: typeof Worker,
+  { monotonic, renewed }: Pick<WorkerSettings, 'monotonic' | 'renewed'>,
+) =>
+  class extends Base {
+    override async extendJobLocks(jobs: string[], tokens: string[], duration: number) {
+      const askedAt = monotonic();
+      const failed = await super.extendJobLocks(jobs, tokens, duration);
+      renewed(
+        jobs.filter((job) => !failed.includes(job)),
+        askedAt,
+      );
+      return failed;
+    }
+  };
 
 /**
  * BullMQ prints warnings about Redis on the console, one per connection, past --quiet and among the

@@ -3,15 +3,7 @@ import { EngagectlError, interruptionError } from '../errors.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
 import { budgetOf, RunIndex, shardJob, type ShardProgress } from './account-queue.js';
 import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { shardName } from '../jobs/shard.js';
 import {
   WorkDirectory,
@@ -24,6 +16,7 @@ import {
 import { fsyncFile, fsyncFolder } from '../files/atomic-write.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
+import type { ShardEpoch } from './shard-folder.js';
 import { untrusted, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
@@ -76,7 +69,7 @@ class AccountWorker {
   readonly #worker: Worker;
 
   constructor(name: string, store: QueueStore, options: WorkOptions) {
-    const { worker, slots, lease } = options;
+    const { worker, slots, lease, runtime } = options;
     this.#options = options;
     this.#store = store;
     this.#queue = store.queue(name);
@@ -85,7 +78,8 @@ class AccountWorker {
       name: worker,
       slots,
       lease,
-      renewed: (jobs) => of(jobs).forEach((shard) => shard.lease.renew()),
+      monotonic: runtime.monotonic,
+      renewed: (jobs, askedAt) => of(jobs).forEach((shard) => shard.lease.renew(askedAt)),
       refused: (jobs) => of(jobs).forEach((shard) => shard.lease.lose()),
     });
   }
@@ -114,7 +108,12 @@ class AccountWorker {
   }
 
   async #process(job: Job, token: string): Promise<unknown> {
-    const shard = new RunningShard(job, this.#options);
+    const { lease, runtime } = this.#options;
+    // The job was fetched with a lease, but nobody knows how long ago: ask for it again.
+    const askedAt = runtime.monotonic();
+    if (!(await job.extendLock(token, lease))) throw new Error('the lease has run out already');
+    const held = new Lease(lease, runtime.monotonic, askedAt);
+    const shard = new RunningShard(job, held, this.#options);
     const id = job.id ?? '';
     this.#running.set(id, shard);
     try {
@@ -269,9 +268,9 @@ class RunningShard {
   #opened: OpenedShard | undefined;
   #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
 
-  constructor(job: Job, world: WorkerContext) {
+  constructor(job: Job, lease: Lease, world: WorkerContext) {
     this.job = job;
-    this.lease = new Lease(world.lease, world.runtime.monotonic);
+    this.lease = lease;
     this.#world = world;
   }
 
@@ -322,20 +321,24 @@ class RunningShard {
     const { shard, signed, account } = opened;
     const known = this.#knownResult(opened);
     if (known) return known;
-    const folder = opened.folder.shard(shard);
-    if (!existsSync(folder)) throw folderGone(folder, shard);
-    detachFiles(folder, this.#world.runtime.token());
+    this.lease.assertHeld(); // a process that was stopped wakes up late
+    const { worker, runtime } = this.#world;
+    const claimed = new Date(runtime.now()).toISOString();
+    const epoch = await opened.folder.shard(shard).takeOver({ worker, claimed });
+    this.lease.fence(epoch.isCurrent);
     this.lease.assertHeld();
+    const finished = signed.trustedResult(shard); // by the former owner, meanwhile
+    if (finished) return finished;
     const { done, error } = await account.perform({
       run: signed.run,
       shard,
-      folder,
+      folder: epoch.path,
       ports: this.#ports(shard),
-      signal: AbortSignal.any([this.#world.runtime.signal, this.#asked.signal, this.lease.lost]),
+      signal: AbortSignal.any([runtime.signal, this.#asked.signal, this.lease.lost]),
       begun: (progress) => {
         this.#progress = progress;
       },
-      ended: (outcome) => this.#note(opened, outcome),
+      ended: (outcome) => this.#note(opened, epoch, outcome),
     });
     const result = done ? signed.result(shard) : undefined;
     if (result) return result;
@@ -366,29 +369,18 @@ class RunningShard {
     };
   }
 
-  /** Writes the result before the run is closed, so that after a crash the run has only committed records. */
-  #note({ signed, shard }: OpenedShard, { done, error: _, ...outcome }: ShardOutcome): void {
+  /** Called before the run is closed: after a crash here, every record of the run has an outcome. */
+  #note(
+    { signed, shard }: OpenedShard,
+    { path: folder }: ShardEpoch,
+    { done, error: _, ...outcome }: ShardOutcome,
+  ): void {
     this.lease.assertHeld();
     const { worker, runtime } = this.#world;
     const ended = runtime.now();
-    if (done) signed.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
-  }
-}
-
-/**
- * Replaces files that an earlier worker may have open by copies, so that a worker that wakes up writes
- * into files without a name. The journal does so itself. Copies have unpredictable names and never
- * overwrite.
- */
-function detachFiles(folder: string, token: string): void {
-  const copy = path.join(folder, `.own-${token}`);
-  for (const name of readdirSync(folder)) {
-    const file = path.join(folder, name);
-    if (name.startsWith('.own-')) rmSync(file, { force: true }); // left by a worker that was killed here
-    if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
-    copyFileSync(file, copy, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
-    fsyncFile(copy); // the journal relies on the content of the file that it replaces
-    if (existsSync(file)) renameSync(copy, file);
+    const result = { shard: shard.index, worker, ended, ...outcome };
+    if (done) signed.setResult(shard, folder, result);
+    this.lease.assertHeld(); // then the next owner, if there is one, copies this result
   }
   fsyncFolder(folder);
 }
@@ -405,12 +397,4 @@ const notSigned = ({ run, shard }: ShardJob): EngagectlError =>
   untrusted(`the job of shard ${shardName(shard)} is not signed by this account's passcode`, {
     why: 'somebody else put it into the queue or changed it, or the passcode was another one then',
     fix: `engagectl fleet retry ${run}`,
-  });
-
-/** The directory existed at submission. Its records may have been sent. */
-const folderGone = (file: string, shard: Shard): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
-    why: 'it recorded what was sent, so the remaining work is unknown',
-    fix: 'put it back; or submit to another --work-dir, by --again if need be, which sends all of it',
-    file,
   });

@@ -1,7 +1,7 @@
 import {
   appendFileSync,
   closeSync,
-  copyFileSync,
+  existsSync,
   fstatSync,
   openSync,
   readFileSync,
@@ -12,15 +12,16 @@ import {
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Journal, readJournal } from '../../src/bulk/journal/journal.js';
+import { createJournal, Journal, readJournal } from '../../src/bulk/journal/journal.js';
+import { linesStart, markBytes } from '../../src/bulk/journal/journal-format.js';
 import { makeWorld } from '../support/test-environment.js';
 
 const kinds = { numbered: true };
 type Entry = { readonly kind: 'numbered'; readonly n: number; readonly text: string };
 const entry = (n: number): Entry => ({ kind: 'numbered', n, text: `Zürich "${n}" 🏔\n` });
 
-/** What says beside a journal how much of it was synced. */
-const markOf = (path: string): string => `${path}.synced`;
+/** The slots of the synced mark, before the first line. */
+const marksOf = (path: string): Buffer => readFileSync(path).subarray(0, linesStart);
 
 /** Of its entries the disk has the first three for sure, or all. */
 async function written(
@@ -28,6 +29,7 @@ async function written(
   { synced = true }: { readonly synced?: boolean } = {},
 ): Promise<string> {
   const path = world.path('journal');
+  createJournal(path);
   const { journal: file } = Journal.open<Entry>(path, kinds);
   await file.append(entry(1));
   await file.append(entry(2), entry(3));
@@ -37,11 +39,10 @@ async function written(
   return path;
 }
 
-/** A copy of a journal with other content, and what stood beside it. */
+/** Another journal beside one, with this content. */
 function copyOf(path: string, content: Buffer, name: string): string {
   const copy = `${path}-${name}`;
   writeFileSync(copy, content);
-  copyFileSync(markOf(path), markOf(copy));
   return copy;
 }
 
@@ -87,15 +88,13 @@ describe('Journal', () => {
     for (const n of [6, 7, 8]) file.write(entry(n));
     file.close();
     const whole = readFileSync(path);
-    const mark = readFileSync(markOf(path));
     const place = fc.integer({ min: synced, max: whole.length });
     await fc.assert(
       fc.asyncProperty(place, place, place, async (end, hole, holeEnd) => {
         const left = Buffer.from(whole).fill(0, hole, Math.max(hole, holeEnd)).subarray(0, end);
         writeFileSync(path, left);
-        writeFileSync(markOf(path), mark);
         const intact = Math.min(end, hole < holeEnd ? hole : end);
-        const lines = whole.subarray(0, intact).toString().split('\n').length - 1;
+        const lines = whole.subarray(linesStart, intact).toString().split('\n').length - 1;
         const expected = [1, 2, 3, 4, 5, 6, 7, 8].slice(0, lines - 1).map(entry); // 6 lines of 5 entries
         expect(await reopened(path)).toEqual(expected);
         expect(await reopened(path)).toEqual([...expected, entry(9)]);
@@ -106,7 +105,7 @@ describe('Journal', () => {
   it('refuses damage before the last line: E-JOURNAL with the line', async () => {
     const path = await written(makeWorld());
     const bytes = readFileSync(path);
-    const second = bytes.indexOf('\n', bytes.indexOf('\n') + 1);
+    const second = bytes.indexOf('\n', bytes.indexOf('\n', linesStart) + 1);
     bytes[second + 20]! ^= 1;
     writeFileSync(path, bytes);
     expect(() => Journal.open(path, kinds)).toThrow(
@@ -122,6 +121,7 @@ describe('Journal', () => {
 
   it('refuses the entry of a later version, and leaves the file as it is: E-JOURNAL', () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const later = { ...kinds, moved: true };
     const { journal } = Journal.open<Entry | { readonly kind: 'moved' }>(path, later);
     journal.write(entry(1));
@@ -143,14 +143,18 @@ describe('Journal', () => {
 
   it('refuses entries without a kind, as earlier versions wrote them: E-JOURNAL', () => {
     const path = makeWorld().path('journal');
-    const json = '{"synced":0,"entries":[{"intent":[[0,4]]}]}';
+    const json = '{"synced":0,"entries":[{"intent":[[0,4]]}]}'; // a journal before format 1
     writeFileSync(path, `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`);
     expect(() => Journal.open(path, kinds)).toThrow(expect.objectContaining({ id: 'E-JOURNAL' }));
   });
 });
 
 describe('a journal that is damaged', () => {
-  const linesOf = (bytes: Buffer) => bytes.toString().split(/(?<=\n)/);
+  const linesOf = (bytes: Buffer) =>
+    bytes
+      .subarray(linesStart)
+      .toString()
+      .split(/(?<=\n)/);
 
   it('is refused wherever it was cut before what was synced', async () => {
     const path = await written(makeWorld());
@@ -164,14 +168,16 @@ describe('a journal that is damaged', () => {
 
   it('is refused when any line is gone, there twice, or in another place', async () => {
     const path = await written(makeWorld());
-    const lines = linesOf(readFileSync(path));
+    const whole = readFileSync(path);
+    const lines = linesOf(whole);
     for (let at = 0; at < lines.length; at += 1) {
       const [line = '', next = ''] = lines.slice(at);
       const changes = { gone: [], twice: [line, line], swapped: [next, line] };
       for (const [name, change] of Object.entries(changes)) {
         if (name === 'swapped' && next === '') continue;
         const count = name === 'swapped' ? 2 : 1;
-        const content = Buffer.from(lines.toSpliced(at, count, ...change).join(''));
+        const changed = Buffer.from(lines.toSpliced(at, count, ...change).join(''));
+        const content = Buffer.concat([whole.subarray(0, linesStart), changed]);
         const copy = copyOf(path, content, `${name}-${at}`);
         const isTail = name === 'twice' && at === lines.length - 1;
         if (isTail) expect(await reopened(copy)).toEqual([1, 2, 3, 4, 5].map(entry));
@@ -180,32 +186,28 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  it('is refused when it, or what was synced of it, is missing or empty', async () => {
+  it('is refused when it is empty, or both slots of the synced mark are damaged', async () => {
     const path = await written(makeWorld());
     const whole = readFileSync(path);
-    rmSync(path);
-    expect(() => Journal.open(path, kinds)).toThrow(damaged);
-    writeFileSync(path, whole);
-    writeFileSync(markOf(path), '');
-    expect(() => Journal.open(path, kinds)).toThrow(damaged);
-    rmSync(markOf(path));
-    expect(() => Journal.open(path, kinds)).toThrow(damaged);
+    for (const content of [Buffer.alloc(0), Buffer.from(whole).fill(0, 0, linesStart)]) {
+      writeFileSync(path, content);
+      expect(() => Journal.open(path, kinds)).toThrow(damaged);
+    }
   });
 
-  it('goes on when one of the two places is damaged that say what was synced', async () => {
+  it('is resumed when one of the two slots of the synced mark is damaged', async () => {
     const path = await written(makeWorld());
-    const mark = readFileSync(markOf(path));
-    for (const place of [20, 532]) {
-      const copy = copyOf(path, readFileSync(path), `place-${place}`);
-      const flipped = Buffer.from(mark);
-      flipped[place]! ^= 4;
-      writeFileSync(markOf(copy), flipped);
+    for (const at of [20, markBytes + 20]) {
+      const flipped = readFileSync(path);
+      flipped[at]! ^= 4;
+      const copy = copyOf(path, flipped, `slot-${at}`);
       expect(await reopened(copy)).toEqual([1, 2, 3, 4, 5].map(entry));
     }
   });
 
-  it('of two places says in each what one of the last two syncs left', async () => {
+  it('records in each slot one of the last two syncs', async () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
     const synced: number[] = [];
     for (const n of [1, 2, 3, 4, 5]) {
@@ -213,19 +215,54 @@ describe('a journal that is damaged', () => {
       synced.push(statSync(path).size);
     }
     journal.close();
-    const [whole, mark] = [readFileSync(path), readFileSync(markOf(path))];
-    for (const place of [20, 532]) {
-      const copy = copyOf(path, whole.subarray(0, synced.at(-2)! - 1), `place-${place}`);
-      const flipped = Buffer.from(mark);
-      flipped[place]! ^= 4;
-      writeFileSync(markOf(copy), flipped);
+    for (const at of [20, markBytes + 20]) {
+      const flipped = readFileSync(path).subarray(0, synced.at(-2)! - 1);
+      flipped[at]! ^= 4;
+      const copy = copyOf(path, flipped, `slot-${at}`);
       expect(() => Journal.open(copy, kinds)).toThrow(damaged);
     }
   });
 
-  it('is for its owner alone, as is what says how much of it was synced', async () => {
+  it('is readable by its owner alone', async () => {
+    expect(statSync(await written(makeWorld())).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('a journal of format 1, whose synced mark is another file', () => {
+  /** Converts a journal to format 1. */
+  async function format1(): Promise<string> {
     const path = await written(makeWorld());
-    for (const file of [path, markOf(path)]) expect(statSync(file).mode & 0o777).toBe(0o600);
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(linesStart));
+    writeFileSync(`${path}.synced`, whole.subarray(0, linesStart));
+    return path;
+  }
+
+  it('is continued in the present format', async () => {
+    const path = await format1();
+    expect(readJournal(path, kinds)).toEqual([1, 2, 3, 4, 5].map(entry));
+    expect(await reopened(path)).toEqual([1, 2, 3, 4, 5].map(entry));
+    expect(existsSync(`${path}.synced`)).toBe(false);
+    expect(await reopened(path)).toEqual([1, 2, 3, 4, 5, 9].map(entry));
+  });
+
+  it('is refused when it or its mark is missing, or it is cut before the mark: E-JOURNAL', async () => {
+    const [cut, noMark, noJournal] = await Promise.all([format1(), format1(), format1()]);
+    writeFileSync(cut, readFileSync(cut).subarray(0, -1));
+    rmSync(`${noMark}.synced`);
+    rmSync(noJournal);
+    for (const path of [cut, noMark, noJournal]) {
+      expect(() => Journal.open(path, kinds)).toThrow(damaged);
+    }
+  });
+
+  it('leaves its former owner a mark that no later owner reads', async () => {
+    const path = await format1();
+    const { journal } = Journal.open<Entry>(path, kinds);
+    await journal.append(entry(6));
+    writeFileSync(`${path}.synced`, marksOf(path).fill(0, 0, 20)); // the former owner wakes up
+    journal.close();
+    expect(await reopened(path)).toEqual([1, 2, 3, 4, 5, 6].map(entry));
   });
 });
 
@@ -246,7 +283,7 @@ function descriptorsOf(file: string): number[] {
 function openAs(descriptor: number, file: string): void {
   const others: number[] = [];
   for (let opened = -1; opened !== descriptor;) {
-    opened = openSync(file, 'a');
+    opened = openSync(file, 'r+');
     expect(opened).toBeLessThanOrEqual(descriptor);
     if (opened !== descriptor) others.push(opened);
   }
@@ -256,10 +293,11 @@ function openAs(descriptor: number, file: string): void {
 describe('a journal that could not be written', () => {
   it('accepts nothing more after a sync that failed, though the next one would succeed', async () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
     await journal.append(entry(1));
     journal.write(entry(2));
-    const before = readFileSync(markOf(path));
+    const before = marksOf(path);
     const [descriptor] = descriptorsOf(path);
     closeSync(descriptor!);
     const failure: unknown = await journal.sync().catch((error: unknown) => error);
@@ -269,13 +307,14 @@ describe('a journal that could not be written', () => {
     await expect(journal.sync()).rejects.toBe(failure);
     await expect(journal.append(entry(3))).rejects.toBe(failure);
     expect(() => journal.write(entry(4))).toThrow(failure);
-    expect(readFileSync(markOf(path)), 'how much was synced').toEqual(before);
+    expect(marksOf(path), 'the synced mark').toEqual(before);
     journal.close();
     expect(await reopened(path)).toEqual([1, 2].map(entry));
   });
 
   it('commits nothing after a write that failed, though the disk has all that was written before', async () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
     await journal.append(entry(1));
     const [descriptor] = descriptorsOf(path);
@@ -294,6 +333,7 @@ describe('the owner of a journal', () => {
 
   it('is who opened it last: the one before neither writes nor commits any more', async () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const { journal: first } = Journal.open<Entry>(path, kinds);
     await first.append(entry(1));
     first.write(entry(2));
@@ -302,6 +342,7 @@ describe('the owner of a journal', () => {
     await expect(first.sync()).rejects.toThrow(lost);
     expect(() => first.write(entry(3))).toThrow(lost);
     await second.append(entry(4));
+    expect(() => first.write(entry(5))).toThrow(lost);
     second.close();
     first.close();
     expect(await reopened(path)).toEqual([1, 2, 4].map(entry));
@@ -309,6 +350,7 @@ describe('the owner of a journal', () => {
 
   it('finds that the run was removed', () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
     rmSync(path);
     expect(() => journal.write(entry(1))).toThrow(lost);
@@ -317,6 +359,7 @@ describe('the owner of a journal', () => {
 
   it('finds that somebody else wrote to the file', () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
     journal.write(entry(1));
     appendFileSync(path, 'of another process\n');
@@ -326,8 +369,9 @@ describe('the owner of a journal', () => {
 
   it('raises the epoch', () => {
     const path = makeWorld().path('journal');
+    createJournal(path);
     for (let owners = 0; owners < 3; owners += 1) Journal.open(path, kinds).journal.close();
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    const lines = readFileSync(path).subarray(linesStart).toString().trimEnd().split('\n');
     const epochs = lines.map((line) => (JSON.parse(line.slice(9)) as { epoch: number }).epoch);
     expect(epochs).toEqual([0, 1, 2, 3]);
   });

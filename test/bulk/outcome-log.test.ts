@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { unnamedOption } from '../../src/errors.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
-import { Journal } from '../../src/bulk/journal/journal.js';
+import { createJournal, Journal } from '../../src/bulk/journal/journal.js';
 import { JournaledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
 import {
   replayWrite,
@@ -19,6 +19,7 @@ const rows = jsonRows(Array.from({ length: 40 }, (_, n) => `{"n":${n}}`));
 
 /** A journal and a rejects file on the disk, and the tally that writes to both. */
 function begin(files: { readonly journal: string; readonly rejects: string }) {
+  createJournal(files.journal);
   const { journal } = Journal.open<WriteEntry>(files.journal, writeEntries);
   const rejects = new RejectsFile(files.rejects, files.rejects, { option: unnamedOption });
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
+import { linesStart } from '../../src/bulk/journal/journal-format.js';
 import { replayWrite, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
 import type { World } from '../support/test-environment.js';
 import type { InputRecord, Scenario } from './random-upload.js';
@@ -204,7 +205,9 @@ export function checkRejectsMark(world: World): void {
     if (run.startsWith('.')) continue; // being taken apart
     const journal = path.join(world.stateDir, 'runs', run, 'journal.ndjson');
     if (!existsSync(journal)) continue;
-    const entries = readFileSync(journal, 'utf8')
+    const entries = readFileSync(journal)
+      .subarray(linesStart)
+      .toString()
       .split('\n')
       .slice(0, -1) // a torn line
       .map((line) => JSON.parse(line.slice('01234567 '.length)) as { entries: WriteEntry[] })

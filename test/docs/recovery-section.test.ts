@@ -38,7 +38,6 @@ it('what an unfinished run keeps can be read by its owner only', async () => {
     ['runs', '700'],
     [`runs/${run}`, '700'],
     [`runs/${run}/journal.ndjson`, '600'],
-    [`runs/${run}/journal.ndjson.synced`, '600'],
     [`runs/${run}/run.json`, '600'],
   ]);
 });

@@ -495,8 +495,9 @@ async function failShard(queue: QueueStore, { lane }: FoundRun): Promise<void> {
   if ((await queue.queue(lane.name).getFailedCount()) > 0) return;
   const no = () => undefined;
   const settings = { name: 'w', slots: 1, lease: 3000, renewed: no, refused: no };
+  const monotonic = () => performance.now();
   const failing = async () => Promise.reject(queue.failure('E-CREDENTIALS: no'));
-  const worker = queue.worker(lane.name, failing, settings);
+  const worker = queue.worker(lane.name, failing, { ...settings, monotonic });
   await new Promise<void>((resolve) => void worker.once('failed', () => resolve()));
   await worker.close();
 }

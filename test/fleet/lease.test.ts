@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { unnamedOption } from '../../src/errors.js';
-import { Journal } from '../../src/bulk/journal/journal.js';
+import { createJournal, Journal } from '../../src/bulk/journal/journal.js';
 import { writeEntries, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
 import { JournaledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from '../../src/fleet/lease.js';
@@ -13,7 +13,7 @@ import { makeWorld } from '../support/test-environment.js';
 
 function leased(milliseconds: number) {
   const clock = { now: 5000 };
-  return { clock, lease: new Lease(milliseconds, () => clock.now) };
+  return { clock, lease: new Lease(milliseconds, () => clock.now, clock.now) };
 }
 
 const locked = expect.objectContaining({ id: 'E-RUN-LOCKED' }) as Error;
@@ -32,7 +32,7 @@ it('starts the time of a lease again when it is renewed', () => {
   const { clock, lease } = leased(1000);
   for (let renewals = 0; renewals < 5; renewals += 1) {
     clock.now += 800;
-    lease.renew();
+    lease.renew(clock.now);
   }
   clock.now += 800;
   expect(lease.isHeld()).toBe(true);
@@ -40,17 +40,44 @@ it('starts the time of a lease again when it is renewed', () => {
   expect(lease.isHeld()).toBe(false);
 });
 
+it('counts a lease and its renewals from when the queue was asked', () => {
+  const clock = { now: 5000 };
+  const lease = new Lease(1000, () => clock.now, 4500); // the answer came after 500 ms
+  clock.now = 5300;
+  expect(lease.isHeld()).toBe(true);
+  lease.renew(5000); // this answer came after 300 ms
+  clock.now = 5800;
+  lease.renew(4900); // answers may overtake each other
+  expect(lease.isHeld()).toBe(true);
+  clock.now = 5801;
+  expect(lease.isHeld()).toBe(false);
+
+  const late = new Lease(1000, () => clock.now, 5000); // stopped after the queue was asked
+  expect(() => late.assertHeld()).toThrow(locked);
+});
+
+it('is lost when another owner has claimed the shard, whatever the clock says', () => {
+  const { lease } = leased(1000);
+  let isCurrent = true;
+  lease.fence(() => isCurrent);
+  expect(lease.isHeld()).toBe(true);
+  isCurrent = false;
+  expect(() => lease.assertHeld()).toThrow(locked);
+  isCurrent = true;
+  expect([lease.isHeld(), lease.lost.aborted]).toEqual([false, true]);
+});
+
 it('never takes a lost lease back: neither one that ran out nor one that was refused', () => {
   const { clock, lease } = leased(1000);
   clock.now += 801;
-  lease.renew();
+  lease.renew(clock.now);
   expect(lease.isHeld()).toBe(false);
   clock.now -= 801;
   expect(lease.isHeld()).toBe(false);
 
   const refused = leased(1000).lease;
   refused.lose();
-  refused.renew();
+  refused.renew(5000);
   expect([refused.isHeld(), refused.lost.aborted]).toEqual([false, true]);
 });
 
@@ -68,10 +95,26 @@ it('stops the run when a request gets its slot after the lease ran out', async (
   expect(lease.lost.aborted).toBe(true);
 });
 
+it.each<[string, (log: ReturnType<typeof leasedOutcomes>) => Promise<unknown>]>([
+  ['an intent', async (log) => log.intend([1], 'event')],
+  ['an intent that is taken back', async (log) => log.retractIntent([0])],
+  ['a commit', async (log) => log.commit()],
+])('does not act upon %s if the lease is lost while the disk syncs it', async (_what, act) => {
+  const { lease } = leased(1000);
+  const { journal, rows, log } = outcomes(lease);
+  await log.intend([0], 'event');
+  log.record(rows, 0, 'accepted');
+  const acted = act(log);
+  lease.lose();
+  await expect(acted).rejects.toEqual(locked);
+  journal.close();
+});
+
 /** The outcomes of a shard, with a journal and a rejects file on the disk. */
 function outcomes(lease: Lease) {
   const world = makeWorld();
   const file = world.path('journal.ndjson');
+  createJournal(file);
   const { journal } = Journal.open<WriteEntry>(file, writeEntries);
   const rejectsFile = world.path('rejects.ndjson');
   const log = new JournaledOutcomes({

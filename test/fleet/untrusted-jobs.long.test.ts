@@ -15,6 +15,7 @@ import path from 'node:path';
 import { Queue, type Job } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startService, type TestService } from '../../src/testing.js';
+import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { makeFleet, passcode, type Fleet, type Status } from './fleet.js';
@@ -38,6 +39,8 @@ interface Attack {
   readonly folder: string;
   /** Directory of the first shard. */
   readonly shard: string;
+  /** Folder of the last owner of that shard. */
+  readonly epoch: string;
   readonly lane: Queue;
   /** A file that the worker may read and write, and that the run has nothing to do with. */
   readonly secret: string;
@@ -73,6 +76,9 @@ async function submitted(...argv: string[]): Promise<Attack> {
     run,
     folder,
     shard: path.join(folder, 'shards', '1-of-2'),
+    get epoch() {
+      return currentEpoch(folder, '1-of-2');
+    },
     lane,
     secret: world.path('secret.csv'),
     work: async (...more) => fleet.run('work', '--drain', ...more),
@@ -86,6 +92,9 @@ async function submitted(...argv: string[]): Promise<Attack> {
     },
   };
 }
+
+const currentEpoch = (folder: string, shard: string): string =>
+  new ShardFolder(path.join(folder, 'shards', shard)).current!;
 
 const sentTo = (service: TestService): string[] =>
   written(service)
@@ -247,30 +256,30 @@ describe.skipIf(!redis)('a worker refuses', () => {
   it.each<[what: string, plant: (at: Attack) => void]>([
     [
       'a link at the name of a copy',
-      ({ shard, secret }) => {
-        writeFileSync(path.join(shard, 'rejects.ndjson'), 'overwritten');
-        symlinkSync(secret, path.join(shard, 'rejects.ndjson.own'));
+      ({ epoch, secret }) => {
+        writeFileSync(path.join(epoch, 'rejects.ndjson'), 'overwritten');
+        symlinkSync(secret, path.join(epoch, 'rejects.ndjson.own'));
       },
     ],
     [
       'a link at the name of the rejects file',
-      ({ shard, secret }) => symlinkSync(secret, path.join(shard, 'rejects.ndjson')),
+      ({ epoch, secret }) => symlinkSync(secret, path.join(epoch, 'rejects.ndjson')),
     ],
     [
       'a hard link at the name of the rejects file',
-      ({ shard, secret }) => linkSync(secret, path.join(shard, 'rejects.ndjson')),
+      ({ epoch, secret }) => linkSync(secret, path.join(epoch, 'rejects.ndjson')),
     ],
     [
       'a link at the name of the draft of the result',
-      ({ shard, secret }) => symlinkSync(secret, path.join(shard, 'result.json.new')),
+      ({ epoch, secret }) => symlinkSync(secret, path.join(epoch, 'result.json.new')),
     ],
     [
       'a link in place of the result',
-      ({ shard, secret }) => symlinkSync(secret, path.join(shard, 'result.json')),
+      ({ epoch, secret }) => symlinkSync(secret, path.join(epoch, 'result.json')),
     ],
     [
       'a link in place of the state directory',
-      ({ shard, secret }) => symlinkSync(path.dirname(secret), path.join(shard, 'state')),
+      ({ epoch, secret }) => symlinkSync(path.dirname(secret), path.join(epoch, 'state')),
     ],
     [
       'a link in place of the shard',
@@ -393,9 +402,9 @@ describe.skipIf(!redis)('collect', () => {
     ['no signature', () => ({ signature: undefined })],
   ])('refuses a result with %s; retry makes it again by the journal', async (_, change) => {
     await using attack = await submitted('--types', 'Name:integer');
-    const { fleet, run, shard, service, secret } = attack;
+    const { fleet, run, service, secret } = attack;
     await attack.work();
-    const file = path.join(shard, 'result.json');
+    const file = path.join(attack.epoch, 'result.json');
     const result = readJson(file);
     writeJson(file, { ...result, ...change(result, secret) });
     const target = fleet.world.path('collected.ndjson');
@@ -420,7 +429,7 @@ describe.skipIf(!redis)('collect', () => {
     await using attack = await submitted();
     await attack.work();
     const { fleet, run, shard } = attack;
-    cpSync(shard.replace('1-of-2', '2-of-2'), shard, { recursive: true });
+    cpSync(shard.replace('1-of-2', '2-of-2'), shard, { recursive: true }); // both in epoch 1
     const { code, stderr } = await fleet.run('collect', run);
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
   });
@@ -442,7 +451,8 @@ describe.skipIf(!redis)('collect', () => {
     expect(readFileSync(secret, 'utf8')).toBe(secretText);
     expect(readFileSync(target, 'utf8').split('\n')).toHaveLength(3);
     expect(statSync(target).mode & 0o777).toBe(0o600);
-    const rejects = path.join(folder, '..', rejected, 'shards', '1-of-1', 'rejects.1-of-1.ndjson');
+    const rejectedFolder = path.join(folder, '..', rejected);
+    const rejects = path.join(currentEpoch(rejectedFolder, '1-of-1'), 'rejects.1-of-1.ndjson');
     renameSync(rejects, `${rejects}.moved`);
     symlinkSync(secret, rejects);
     const refused = await fleet.run('collect', rejected, '-o', target);
@@ -509,7 +519,7 @@ it.skipIf(!redis)(
   'a passcode that changes in the middle: submit the same, then retry',
   async () => {
     await using attack = await submitted();
-    const { fleet, run, service, shard, lane } = attack;
+    const { fleet, run, service, lane } = attack;
     await (await lane.getJob(`${run}-2`))!.remove();
     await attack.work();
     const before = sentTo(service).length;
@@ -537,6 +547,6 @@ it.skipIf(!redis)(
     expect((await later('status', run)).code).toBe(0);
     expect((await later('collect', run)).code).toBe(0);
     expect(before + sentTo(renewed).length).toBe(4);
-    expect(existsSync(path.join(shard, 'result.json'))).toBe(true);
+    expect(existsSync(path.join(attack.epoch, 'result.json'))).toBe(true);
   },
 );

@@ -1,9 +1,10 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../../src/testing.js';
+import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
@@ -33,7 +34,7 @@ describe.each(stores)('on $name', ({ start }) => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, shard } = await done(store, service.url);
     expect((await fleet.run('status')).stdout).toBe(`${run}  ${fleet.workDir}\n`);
-    const result = path.join(shard, 'result.json');
+    const result = path.join(new ShardFolder(shard).current!, 'result.json');
     writeFileSync(result, '{"shard":');
     for (const command of ['status', 'collect']) {
       const { code, stderr } = await fleet.run(command, run);
@@ -50,6 +51,34 @@ describe.each(stores)('on $name', ({ start }) => {
 });
 
 describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
+  it('a shard whose journal is damaged ends after fleet repair, with unproven events unknown', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const events = ['A', 'B', 'C', 'D'].map(
+      (identity) => `{"type":"event","identity":"${identity}","evtName":"E","ts":1700000000}\n`,
+    );
+    writeFileSync(fleet.world.path('e.ndjson'), events.join(''));
+    const run = await fleet.submit('upload', 'e.ndjson', '--chunk-size', '1', '--shards', '1');
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    await fleet.run('work', '--drain');
+    const shard = new ShardFolder(path.join(fleet.workDir, run, 'shards', '1-of-1'));
+    const journal = path.join(shard.current!, 'state/runs/shard-1-of-1/journal.ndjson');
+    writeFileSync(journal, readFileSync(journal).subarray(0, -30));
+    await fleet.run('retry', run);
+    await fleet.run('work', '--drain');
+    const failed = await fleet.run('status', run);
+    expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('E-JOURNAL')]);
+
+    const { code, stderr } = await fleet.run('repair', run);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('repaired 1 of 1 shards; 1 are')]);
+    await fleet.run('work', '--drain');
+    const { stdout } = await fleet.run('collect', run, '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ read: 4, accepted: 1, unknown: 3, exitCode: 6 });
+    expect(written(service).flat()).toHaveLength(1);
+    expect((await fleet.run('repair', run)).stderr).toContain('repaired 0 of 1');
+  });
+
   it('a run that the store has lost is put back where workers look, with the budget', async () => {
     await using store = await stores[0]!.start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
@@ -87,8 +116,8 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     const { code, stderr } = await fleet.run('status', run);
     expect(code).toBe(8);
     expect(stderr).toMatch(/^error E-RUN-VERSION: .*\n.*does not understand .*--newer/m);
-    changeRun(fleet, run, { version: 3 });
-    expect((await fleet.run('status', run)).stderr).toContain('this program knows 2');
+    changeRun(fleet, run, { version: 4 });
+    expect((await fleet.run('status', run)).stderr).toContain('this program knows 3');
   });
 
   it.each([

@@ -1,21 +1,21 @@
 import { crc32 } from 'node:zlib';
-import { EngagectlError, type OptionName } from '../../errors.js';
+import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
 
-/** The JSON of a line `<checksum> <JSON>`. */
+/** Content of a line `<checksum> <JSON>`. */
 interface JournalLine {
-  /** Line number, 1-based. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** Incremented by each owner of the journal. */
+  /** Fencing token of the owner that wrote the line; each new owner raises it. */
   readonly epoch: number;
-  /** Bytes of the file that were synced when the line was written. */
+  /** Bytes of lines that were on disk when this line was written. */
   readonly synced: number;
   readonly entries: readonly JournalEntry[];
-  /** In the first line: the run that the journal belongs to. */
+  /** Header of the run; only in the first line. */
   readonly about?: unknown;
 }
 
-/** How much of a journal was synced, and the checksum of the last synced line. */
-export interface FsyncMark {
+/** Lines that are on disk: their length in bytes, and the checksum of the last one. */
+export interface SyncedMark {
   readonly bytes: number;
   readonly checksum: string;
 }
@@ -24,14 +24,14 @@ interface ParseOptions {
   readonly path: string;
   readonly kinds: Readonly<Record<string, unknown>>;
   readonly option: OptionName;
-  readonly mark: FsyncMark;
+  readonly mark: SyncedMark;
 }
 
 export interface ParsedJournal {
   readonly entries: readonly JournalEntry[];
-  /** The valid lines at the start. */
+  /** Bytes of the valid lines at the beginning. */
   readonly good: Buffer;
-  /** Their number, and the checksum of the last one. */
+  /** Number of valid lines, and the checksum of the last one. */
   readonly lines: number;
   readonly last: string;
   /** Epoch of the last owner; 0 before the first. */
@@ -41,20 +41,56 @@ export interface ParsedJournal {
 /** Checksum before the first line. */
 export const noChecksum = '00000000';
 
-/** Computes the CRC-32, continuing from a previous one. */
-export const checksum = (json: string | Buffer, before = noChecksum): string =>
+/** Computes a CRC-32 that continues another one. */
+const checksum = (json: string | Buffer, before = noChecksum): string =>
   crc32(json, Number.parseInt(before, 16)).toString(16).padStart(8, '0');
 
-/** Formats a line and its checksum, which also covers the previous line's. */
+/** Formats a line; returns it and its checksum, which covers the checksum of the line before. */
 export function formatLine(line: JournalLine, before: string): readonly [string, string] {
   const json = JSON.stringify(line);
   const sum = checksum(json, before);
   return [`${sum} ${json}\n`, sum];
 }
 
+/** Bytes of one of the two slots for the synced mark: at most one sector, so a write is atomic. */
+export const markBytes = 512;
+
 /**
- * Parses a journal. Throws E-JOURNAL if a line that was synced, according to the mark or a later line,
- * is damaged or missing, or if a newer version wrote an unknown kind of entry.
+ * Bytes before the first line. A journal starts with two slots for the synced mark, written
+ * alternately, so that a torn write leaves the other one. Mark and lines are one file: a new owner
+ * replaces both by one rename, and a mark of an earlier owner is never read with later lines.
+ */
+export const linesStart = 2 * markBytes;
+
+/** Formats the slot of a synced mark. */
+export function formatMark(mark: SyncedMark): Buffer {
+  const json = JSON.stringify(mark);
+  return Buffer.from(`${checksum(json)} ${json}`.padEnd(markBytes - 1) + '\n');
+}
+
+/** Formats a whole journal whose lines are all on disk. */
+export const formatJournal = (lines: Buffer, lastChecksum: string): Buffer => {
+  const slot = formatMark({ bytes: lines.length, checksum: lastChecksum });
+  return Buffer.concat([slot, slot, lines]);
+};
+
+/** Returns the mark that covers the most lines; undefined if no slot is valid. */
+export function readMark(content: Buffer): SyncedMark | undefined {
+  const marks = [0, markBytes].flatMap((at) => parseMark(content.subarray(at, at + markBytes)));
+  return marks.toSorted((a, b) => b.bytes - a.bytes)[0];
+}
+
+function parseMark(slot: Buffer): SyncedMark[] {
+  const text = slot.toString('latin1');
+  const json = text.slice('01234567 '.length).trimEnd();
+  if (slot.length < markBytes || !text.startsWith(`${checksum(json)} `)) return [];
+  const mark = JSON.parse(json) as Partial<SyncedMark>;
+  return typeof mark.bytes === 'number' ? [mark as SyncedMark] : []; // else a first line of format 1
+}
+
+/**
+ * Parses the valid lines. Throws E-JOURNAL if a line is damaged or missing that was on disk
+ * according to the mark or a later line, or if it contains an entry of an unknown kind.
  */
 export function parseJournal(
   content: Buffer,
@@ -86,13 +122,53 @@ export function parseJournal(
   return { entries, good: content.subarray(0, bytes), lines, last, epoch };
 }
 
-/** Returns the owner recorded in the first line, if that is valid. */
+/**
+ * Parses the lines up to the first damaged one, whatever the mark covers, for a repair. Throws
+ * E-JOURNAL if one contains an entry of an unknown kind.
+ */
+export function salvageLines(
+  content: Buffer,
+  { path, kinds }: Pick<ParseOptions, 'path' | 'kinds'>,
+): ParsedJournal {
+  const lines = linesIn(content);
+  let end = 0;
+  let last = noChecksum;
+  for (const { line, sum, end: lineEnd } of linesOf(lines)) {
+    if (!line) break;
+    [end, last] = [lineEnd, sum];
+  }
+  const mark = { bytes: end, checksum: last };
+  return parseJournal(lines.subarray(0, end), { path, kinds, option: unnamedOption, mark });
+}
+
+/** Adds a line with these entries behind the valid lines. */
+export function addLine(found: ParsedJournal, entries: readonly JournalEntry[]): ParsedJournal {
+  const { epoch, good } = found;
+  const line = { line: found.lines + 1, epoch, synced: good.length, entries };
+  const [text, last] = formatLine(line, found.last);
+  return {
+    entries: [...found.entries, ...entries],
+    good: Buffer.concat([good, Buffer.from(text)]),
+    lines: line.line,
+    last,
+    epoch,
+  };
+}
+
+/** Returns the part of a file that contains lines; in format 1, all of it. */
+function linesIn(content: Buffer): Buffer {
+  const first = linesOf(content).next();
+  if (!first.done && first.value.line?.line === 1) return content;
+  return content.subarray(linesStart);
+}
+
+/** Reads the run header from the first line; undefined if that line is damaged. */
 export function readJournalHeader(content: Buffer): unknown {
-  for (const { line } of linesOf(content)) return line?.about;
+  for (const { line } of linesOf(linesIn(content))) return line?.about;
   return undefined;
 }
 
-/** Yields complete lines with their checksums; `line` is undefined if the checksum does not match. */
+/** Iterates over the complete lines; `line` is undefined if the checksum does not match. */
 function* linesOf(
   content: Buffer,
 ): Generator<{ line: JournalLine | undefined; sum: string; end: number }> {
@@ -113,48 +189,48 @@ export const corruptJournalError = (
 ): EngagectlError => {
   const what = line === undefined ? 'is damaged or missing' : `is damaged in line ${line}`;
   return new EngagectlError('E-JOURNAL', `the journal ${file} ${what}`, {
-    why: 'lines that were synced to disk are missing, so the progress of the run is unknown',
-    fix: `nothing was sent now; restore the file, or start from scratch with ${option('fresh')}, which repeats everything the run did: events and demerges are sent a second time`,
+    why: 'entries that were on disk are missing, so the progress of the run is not known',
+    fix: `restore the file; or commit what it proves and report the rest as unknown with "engagectl runs repair"; or restart with ${option('fresh')}, which resends everything, events and demerges included`,
     file,
     ...(line !== undefined && { line }),
   });
 };
 
 const unknownKind = (file: string, line: number, { kind }: JournalEntry): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `line ${line} of the journal ${file} is not known`, {
-    why: `another version of engagectl wrote ${JSON.stringify(kind) ?? 'an entry without a kind'} there`,
+  new EngagectlError('E-JOURNAL', `line ${line} of the journal ${file} has an unknown entry`, {
+    why: `another version of engagectl wrote ${JSON.stringify(kind) ?? 'an entry without a kind'}`,
     fix: 'resume with the version that wrote it; nothing was sent, and the journal is unchanged',
     file,
     line,
   });
 
-/** A journal entry; its kind is a key of a table. */
+/** An entry of a journal. Its kind is a key of a table of reducers. */
 export interface JournalEntry {
   readonly kind: string;
 }
 
 /**
- * Reducers by kind of entry. To add a kind, add a member; an older version refuses a journal that
- * contains it, and loses nothing.
+ * Reducers by kind of entry: each adds an entry to the state. To add a kind, add a line; an older
+ * version that meets one refuses the journal and loses nothing.
  */
-type EntryReducers<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
+type EntryReducers<State> = Readonly<Record<string, (state: State, entry: never) => void>>;
 
-/** Any entry of a table. */
+/** Any entry of a table of reducers. */
 export type EntryOf<Table> = {
-  [Kind in keyof Table & string]: Table[Kind] extends (known: never, entry: infer Entry) => void
+  [Kind in keyof Table & string]: Table[Kind] extends (state: never, entry: infer Entry) => void
     ? { readonly kind: Kind } & Entry
     : never;
 }[keyof Table & string];
 
-/** The known kinds of entries. */
+/** Kinds of entries that a journal may contain. */
 export type KnownKinds<Entry extends JournalEntry> = Readonly<Record<Entry['kind'], unknown>>;
 
-/** Applies entries to a state. */
+/** Applies the entries to a state. */
 export function replay<State>(
-  table: EntryReducers<State>,
+  reducers: EntryReducers<State>,
   entries: readonly JournalEntry[],
-  known: State,
+  state: State,
 ): State {
-  for (const entry of entries) table[entry.kind]?.(known, entry as never);
-  return known;
+  for (const entry of entries) reducers[entry.kind]?.(state, entry as never);
+  return state;
 }

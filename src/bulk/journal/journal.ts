@@ -1,51 +1,43 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fdatasync,
-  fstatSync,
-  openSync,
-  readFileSync,
-} from 'node:fs';
-import { promisify } from 'node:util';
+import { closeSync, existsSync, fdatasync, fstatSync, readFileSync, rmSync } from 'node:fs';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
-import { createFile, FileDraft, noFollow, writeAll } from '../../files/atomic-write.js';
+import { createFile, FileDraft, writeAll } from '../../files/atomic-write.js';
 import {
   corruptJournalError,
+  formatJournal,
   formatLine,
+  formatMark,
+  linesStart,
+  markBytes,
   noChecksum,
   parseJournal,
-  checksum,
+  readMark,
   type ParsedJournal,
   type JournalEntry,
   type KnownKinds,
-  type FsyncMark,
 } from './journal-format.js';
 
-const syncData = promisify(fdatasync);
-
-/** Reads the entries of a closed journal; empty if the file is missing. Throws E-JOURNAL. */
+/** Reads the entries of a journal that is not open. Throws E-JOURNAL. */
 export const readJournal = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
 ): readonly Entry[] => readEntries(path, kinds, unnamedOption).entries as readonly Entry[];
 
-/** Creates and syncs an empty journal that names its owner. */
+/** Creates a journal that contains only the header of its run, and syncs it. */
 export function createJournal(path: string, about?: unknown): ParsedJournal {
   const first = { line: 1, epoch: 0, synced: 0, entries: [], about };
-  const [text, checksum] = formatLine(first, noChecksum);
+  const [text, last] = formatLine(first, noChecksum);
   const good = Buffer.from(text);
-  FsyncMarkFile.create(path, { bytes: good.length, checksum });
-  createFile(path, good);
-  return { entries: [], good, lines: 1, last: checksum, epoch: 0 };
+  createFile(path, formatJournal(good, last));
+  return { entries: [], good, lines: 1, last, epoch: 0 };
 }
 
 /**
- * Append-only file of checksummed lines (see journal-format). Written lines survive the process, synced
- * ones a power cut. Unsynced lines may be lost partly: on opening, everything from the first damaged
- * line is dropped. Other damage is refused: E-JOURNAL. A journal has one owner. Opening replaces the
- * file, which starts a new epoch; an earlier owner that is still running notices before it writes or
- * trusts a sync: E-RUN-LOCKED.
+ * Append-only file of lines (see journal-format). Written lines survive a killed process; synced
+ * lines survive a power cut, too. Opening drops the unsynced rest from its first damaged line on.
+ * Other damage is refused: E-JOURNAL.
+ *
+ * A journal has one owner. Opening it replaces the file by a new one with a higher epoch. An earlier
+ * owner that is still running detects that before it writes or trusts a sync: E-RUN-LOCKED.
  */
 export class Journal<Entry extends JournalEntry> {
   readonly path: string;
@@ -53,16 +45,17 @@ export class Journal<Entry extends JournalEntry> {
   readonly #epoch: number;
   readonly #option: OptionName;
   readonly #links: number;
-  readonly #mark: FsyncMarkFile;
   #lines: number;
   #last: string;
+  /** Bytes of all lines, and of those on disk. */
   #length: number;
   #synced: number;
+  #marks = 0;
   #failure: EngagectlError | undefined;
 
   /**
-   * Opens a journal, or continues after its last valid line. A journal that was just created (`made`) is
-   * not read, since it may name many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
+   * Continues after the last valid line. Does not read a journal that was just `made`: its header
+   * may list many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
    */
   static open<Entry extends JournalEntry>(
     path: string,
@@ -71,8 +64,7 @@ export class Journal<Entry extends JournalEntry> {
     made?: ParsedJournal,
   ) {
     try {
-      const isThere = existsSync(path) || FsyncMarkFile.isThere(path);
-      const found = made ?? (isThere ? readEntries(path, kinds, option) : createJournal(path));
+      const found = made ?? readEntries(path, kinds, option);
       const journal = new Journal<Entry>(path, found, option);
       return { journal, entries: found.entries as readonly Entry[] };
     } catch (cause) {
@@ -80,10 +72,7 @@ export class Journal<Entry extends JournalEntry> {
     }
   }
 
-  /**
-   * The valid lines are rewritten: after a failed write, the disk reports the error once, and a second
-   * sync alone would succeed.
-   */
+  /** Rewrites the valid lines: a disk reports a failed write only once, so a second sync proves nothing. */
   private constructor(path: string, found: ParsedJournal, option: OptionName) {
     this.path = path;
     this.#epoch = found.epoch + 1;
@@ -91,54 +80,51 @@ export class Journal<Entry extends JournalEntry> {
     this.#lines = found.lines;
     this.#last = found.last;
     this.#synced = found.good.length;
-    const line = this.#line([]);
-    const draft = new FileDraft(path, { append: true });
+    const lines = Buffer.concat([found.good, this.#line([])]);
+    this.#length = lines.length;
+    const draft = new FileDraft(path);
     this.#file = draft.descriptor;
-    draft.write(found.good);
-    draft.write(line);
+    draft.write(formatJournal(lines, this.#last));
     draft.commit({ keepOpen: true });
-    this.#length = found.good.length + line.length;
+    this.#synced = this.#length;
     try {
       this.#links = fstatSync(this.#file).nlink;
-      this.#mark = new FsyncMarkFile(path);
+      rmSync(format1Mark(path), { force: true });
     } catch (error) {
       closeSync(this.#file);
       throw error;
     }
-    this.#synced = this.#length;
   }
 
-  /**
-   * Appends entries. Throws E-FILE-WRITE, and again on every later call: a torn line must stay the last
-   * one.
-   */
+  /** Throws E-FILE-WRITE. All later calls fail, too, because a torn line must stay the last one. */
   write(...entries: readonly Entry[]): void {
     if (entries.length === 0) return;
     this.#guard(() => {
       this.#assertOwned();
       const line = this.#line(entries);
-      writeAll(this.#file, line);
+      writeAll(this.#file, line, linesStart + this.#length);
       this.#length += line.length;
     });
   }
 
-  /** Resolves when everything written is synced. Serialized. Throws like `write`. */
+  /** Resolves when all written lines are on disk. Call one at a time. Throws like `write`. */
   async sync(): Promise<void> {
     if (this.#failure) throw this.#failure;
-    const length = this.#length;
-    const checksum = this.#last;
-    if (length === this.#synced) return;
+    const mark = { bytes: this.#length, checksum: this.#last };
+    if (mark.bytes === this.#synced) return;
     await syncData(this.#file).catch((cause: unknown) => {
       throw (this.#failure ??= notWritten(this.path, cause, this.#option));
     });
     this.#guard(() => {
       this.#assertOwned();
-      this.#mark.write({ bytes: length, checksum });
+      // Not synced: an older mark covers fewer lines, and is still true.
+      writeAll(this.#file, formatMark(mark), (this.#marks % 2) * markBytes);
+      this.#marks += 1;
     });
-    this.#synced = length;
+    this.#synced = mark.bytes;
   }
 
-  /** Writes and syncs. Throws E-FILE-WRITE; nothing more may be done then. */
+  /** Writes and syncs. Throws E-FILE-WRITE; all later calls fail, too. */
   async append(...entries: readonly Entry[]): Promise<void> {
     this.write(...entries);
     return this.sync();
@@ -146,20 +132,19 @@ export class Journal<Entry extends JournalEntry> {
 
   close(): void {
     closeSync(this.#file);
-    this.#mark.close();
   }
 
   #line(entries: readonly JournalEntry[]): Buffer {
     this.#lines += 1;
     const line = { line: this.#lines, epoch: this.#epoch, synced: this.#synced, entries };
-    const [text, checksum] = formatLine(line, this.#last);
-    this.#last = checksum;
+    const [text, sum] = formatLine(line, this.#last);
+    this.#last = sum;
     return Buffer.from(text);
   }
 
   #assertOwned(): void {
     const { size, nlink } = fstatSync(this.#file);
-    if (nlink < this.#links || size !== this.#length) throw takenOver(this.path);
+    if (nlink < this.#links || size !== linesStart + this.#length) throw takenOver(this.path);
   }
 
   #guard(work: () => void): void {
@@ -173,19 +158,35 @@ export class Journal<Entry extends JournalEntry> {
   }
 }
 
-const readEntries = <Entry extends JournalEntry>(
+async function syncData(file: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(file, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function readEntries<Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
   option: OptionName,
-): ParsedJournal => {
-  const mark = FsyncMarkFile.read(path);
-  if (!mark || !existsSync(path)) throw corruptJournalError(path, undefined, option);
-  return parseJournal(readFileSync(path), { path, kinds, option, mark });
-};
+): ParsedJournal {
+  if (!existsSync(path)) throw corruptJournalError(path, undefined, option);
+  const content = readFileSync(path);
+  const inFile = readMark(content);
+  const mark = inFile ?? readFormat1Mark(path);
+  if (!mark) throw corruptJournalError(path, undefined, option);
+  const lines = inFile ? content.subarray(linesStart) : content;
+  return parseJournal(lines, { path, kinds, option, mark });
+}
+
+/** Path of the synced mark of a journal of format 1, which was a file of its own. */
+const format1Mark = (journal: string): string => `${journal}.synced`;
+
+const readFormat1Mark = (journal: string) =>
+  existsSync(format1Mark(journal)) ? readMark(readFileSync(format1Mark(journal))) : undefined;
 
 const takenOver = (file: string): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', 'another process has taken over this run', {
-    why: `the journal ${file} is not this process's any more`,
+    why: `the journal ${file} belongs to that process now`,
     fix: 'leave the run to that process',
     file,
   });
@@ -199,62 +200,9 @@ const notWritten = (file: string, cause: unknown, option: OptionName): Engagectl
     cause,
   });
 
-/** Bytes of each of the two slots; a disk writes a sector at once. */
-const placeBytes = 512;
-
 /**
- * A small file beside a journal that records how much of it was synced, so that truncation is detected.
- * It is written to two slots in turn, so that one of them is always intact, and not synced: an older
- * mark records less, and nothing wrong.
- */
-export class FsyncMarkFile {
-  readonly #file: number;
-  #writes = 0;
-
-  static create(journal: string, mark: FsyncMark): void {
-    createFile(fileOf(journal), Buffer.concat([placeOf(mark), placeOf(mark)]));
-  }
-
-  static isThere = (journal: string): boolean => existsSync(fileOf(journal));
-
-  /** Returns the mark; undefined if it is missing, or damaged in both slots. */
-  static read(journal: string): FsyncMark | undefined {
-    if (!FsyncMarkFile.isThere(journal)) return undefined;
-    const content = readFileSync(fileOf(journal));
-    const marks = [0, placeBytes].flatMap((at) => parseMark(content, at));
-    return marks.toSorted((a, b) => b.bytes - a.bytes)[0];
-  }
-
-  constructor(journal: string) {
-    this.#file = openSync(fileOf(journal), constants.O_RDWR | noFollow);
-  }
-
-  write(mark: FsyncMark): void {
-    this.#writes += 1;
-    writeAll(this.#file, placeOf(mark), (this.#writes % 2) * placeBytes);
-  }
-
-  close(): void {
-    closeSync(this.#file);
-  }
-}
-
-const fileOf = (journal: string): string => `${journal}.synced`;
-
-function placeOf(mark: FsyncMark): Buffer {
-  const json = JSON.stringify(mark);
-  return Buffer.from(`${checksum(json)} ${json}`.padEnd(placeBytes - 1) + '\n');
-}
-
-function parseMark(content: Buffer, at: number): FsyncMark[] {
-  const text = content.toString('latin1', at, at + placeBytes);
-  const json = text.slice('01234567 '.length).trimEnd();
-  return text.startsWith(`${checksum(json)} `) ? [JSON.parse(json) as FsyncMark] : [];
-}
-
-/**
- * Group commit: commits what was noted, one commit at a time. Requests during a commit share the next
- * one, which covers everything noted until it starts. After a failed commit, all fail.
+ * Group commit: runs one commit at a time. Callers that arrive during a commit share the next one,
+ * which covers everything recorded until it starts. After a failure all later commits fail.
  */
 export class GroupCommit {
   readonly #commit: () => Promise<void>;
@@ -265,7 +213,7 @@ export class GroupCommit {
     this.#commit = commit;
   }
 
-  /** Resolves when everything noted so far is committed. */
+  /** Resolves when everything recorded so far is committed. */
   async commit(): Promise<void> {
     this.#next ??= this.#after(this.#running);
     return this.#next;

@@ -22,6 +22,7 @@ export const command: CommandSpec = {
     status: async () => (await import('./status.js')).status,
     cancel: async () => (await import('./queue.js')).cancel,
     retry: async () => (await import('./queue.js')).retry,
+    repair: async () => (await import('./queue.js')).repair,
     collect: async () => (await import('./collect.js')).collect,
     budget: async () => (await import('./queue.js')).budget,
   },

@@ -165,6 +165,23 @@ export const retry: CommandSpec<RunFlags> = {
   run: retryRun,
 };
 
+export const repair: CommandSpec<RunFlags> = {
+  needs: 'account',
+  summary: 'repair failed shards with a damaged journal: unproven records become unknown',
+  description:
+    'Keeps the outcomes that the journal of a failed shard proves, and puts the shard back into the queue. ' +
+    'Its other records are not sent: each is reported as unknown. Slices of an export start again.',
+  operands: [['<run>', 'run id']],
+  examples: `
+    # after E-JOURNAL
+    engagectl fleet repair 0123456789ab
+    # a run that the queue has lost
+    engagectl fleet repair 0123456789ab --work-dir /shared/fleet
+  `,
+  options: ['Options:', ...runOptions],
+  run: repairDamagedRun,
+};
+
 const budgetOptions = [
   'Options:',
   [
@@ -226,7 +243,23 @@ async function retryRun(call: Invocation<RunFlags>): Promise<void> {
   });
 }
 
-/** `fleet budget`, for the account that the global options select. */
+/** `fleet repair`. */
+async function repairDamagedRun(call: Invocation<RunFlags>): Promise<void> {
+  await withQueue(call, async (store) => {
+    const [{ repairRun }, { retryRun }] = await Promise.all([
+      import('../../fleet/repair-run.js'),
+      import('../../fleet/submit-run.js'),
+    ]);
+    const known = await findNamedRun(store, call);
+    const repaired = await repairRun(store, known, call.runtime);
+    const retried = await retryRun(store, known);
+    const { run, shards } = known.run;
+    const note = `run ${run}: repaired ${repaired.length} of ${shards} shards; ${retried} are tried again`;
+    printAnswer(call.settings(), call.runtime, { run, repaired, retried }, { note });
+  });
+}
+
+/** `fleet budget`: of the account that the global options name. */
 async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const [text = ''] = operands;

@@ -1,8 +1,8 @@
 import type { CommandSpec } from '../shared/command-spec.js';
 
 export const command: CommandSpec = {
-  summary: 'list, resume and remove unfinished runs',
-  description: 'Lists, shows, resumes and removes unfinished runs.',
+  summary: 'list, resume, repair and remove unfinished runs',
+  description: 'Lists, shows, resumes, repairs and removes unfinished runs.',
   examples: `
     # list unfinished runs
     engagectl runs list
@@ -15,6 +15,7 @@ export const command: CommandSpec = {
     list: async () => (await import('./unfinished-runs.js')).list,
     show: async () => (await import('./unfinished-runs.js')).show,
     resume: async () => (await import('./unfinished-runs.js')).resume,
+    repair: async () => (await import('./unfinished-runs.js')).repair,
     prune: async () => (await import('./unfinished-runs.js')).prune,
   },
 };

@@ -65,6 +65,21 @@ export const resume: CommandSpec = {
   run: resumeRun,
 };
 
+export const repair: CommandSpec = {
+  needs: 'nothing',
+  summary: 'repair a damaged journal: keep what it proves, report all other records as unknown',
+  description:
+    'Keeps the outcomes before the first damaged line of the journal. When the run is resumed, no other ' +
+    'record is sent: each is reported as unknown in the rejects file.',
+  operands: [['<id>', '']],
+  examples: `
+    # repair it, then resume it
+    engagectl runs repair 20261121-044512-7kq2
+    engagectl runs resume 20261121-044512-7kq2
+  `,
+  run: repairNamedRun,
+};
+
 const pruneOptions = [
   'Options:',
   ['--older-than <age>', 'only runs that started longer ago, such as 12h or 30d', { parse: age }],
@@ -290,6 +305,24 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
     'What is forgotten cannot be resumed any more; partial files of exports are removed.\n',
   );
   await confirmByTyping({ word: String(old.length), noun: 'number' }, runtime);
+}
+
+/** `runs repair`. */
+async function repairNamedRun({ operands, settings, runtime }: Invocation): Promise<void> {
+  const run = findRun(operands, runtime, 'unfinished run');
+  const { repairRun } = await import('../../jobs/run/repair-run.js');
+  const proved = await repairRun(runsFolder(runtime), run);
+  const { run: id } = run.header;
+  const resume = withProgramName(cliAdvice.goOn(id), runtime.program);
+  const note = proved
+    ? `repaired run ${id}: ${asText(proved)}; all other records will be reported as unknown: ${resume}`
+    : `the journal of run ${id} is not damaged: ${resume}`;
+  printAnswer(
+    settings(),
+    runtime,
+    { run: id, repaired: !!proved, proved: proved ?? null },
+    { note },
+  );
 }
 
 function findRun([id]: readonly string[], runtime: Runtime, what: string): RunFolder {

@@ -36,10 +36,13 @@ export interface RunQuery extends RunIdentity {
 export function findUnfinishedRun(
   root: string,
   wanted: RunQuery,
-  { words, said, runtime }: Pick<JobContext, 'words' | 'said' | 'runtime'>,
+  { words, said, runtime, ports }: Pick<JobContext, 'words' | 'said' | 'runtime' | 'ports'>,
 ): RunFolder | undefined {
   const runs = listRuns(root, runtime);
-  let found = runs.find(({ header }) => matchesRun(header, wanted));
+  const leased = ports?.leasedRun; // its files are in another folder with each owner
+  let found = runs.find(({ header }) =>
+    leased === undefined ? matchesRun(header, wanted) : header.run === leased,
+  );
   if (found && !wanted.resume && !wanted.exports && isOver(root, found, wanted)) {
     removeRun(found, words);
     found = undefined;

@@ -172,7 +172,9 @@ export async function openTally(
   });
   if (shard) tally.counts.otherShards = 0;
   if (!kept || !earlier) return tally;
-  await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
+  const isMoved = world.ports?.leasedRun !== undefined && earlier.rejectsFile !== undefined;
+  const file = isMoved ? rejects.file : earlier.rejectsFile; // each owner has a folder of its own
+  await rejects.resume({ file, mark: earlier.rejects });
   tally.resume(earlier.counts);
   if (shard && !kind.seen) tally.counts.otherShards = otherShardsBefore(earlier);
   const journalled = new JournaledOutcomes({

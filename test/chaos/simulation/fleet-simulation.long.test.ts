@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { seeds } from '../random.js';
+import { firstFailure } from './run-schedules.js';
+
+// 200,000 schedules take longer than the long suite allows: ENGAGECTL_SIMULATIONS=200000 runs them.
+// ENGAGECTL_SEED sets the first seed. A failure names its seed.
+
+const count = Number(process.env['ENGAGECTL_SIMULATIONS'] ?? 15_000);
+
+it(`keeps its invariants in ${count} schedules`, { timeout: 3_600_000 }, async () => {
+  expect(await firstFailure(seeds(count))).toBeUndefined();
+});
