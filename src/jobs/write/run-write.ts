@@ -53,6 +53,7 @@ export async function runWrite(
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
+      for (const note of mapper.notes?.(header) ?? []) world.said.note(`${which}: ${note}`);
       for (const warning of mapper.warnings?.(header) ?? []) {
         world.said.warn(`${which}: ${warning}`, { file: source, line: 1 });
       }
