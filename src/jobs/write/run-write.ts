@@ -76,7 +76,8 @@ export async function runWrite(
 }
 
 /** Reports a format that was detected from the content, so that a wrong guess is noticed. */
-function sayFormats({ detected }: Inputs, { said, words }: JobContext): void {
+function sayFormats({ detected, notes }: Inputs, { said, words }: JobContext): void {
+  for (const note of notes) said.note(note);
   if (!detected) return;
   const { name, format, others } = detected;
   const more = others > 0 ? ` and ${groupDigits(others)} more` : '';

@@ -97,7 +97,7 @@ describe('a CSV that export-profiles wrote', () => {
       fc.constantFrom('=1', '+x', '@', ',', '"', '\n', 'true story', '007', 'ü'),
     );
     const values = fc.oneof(
-      text.filter((value) => value !== '' && !/^'/.test(value)),
+      text.filter((value) => value !== '' && !value.startsWith("'")),
       fc.integer(),
       fc.boolean(),
       fc.array(text.filter(Boolean), { minLength: 1, maxLength: 3 }),
