@@ -19,6 +19,8 @@ const maxColumns = 16_384;
 
 interface Header {
   readonly names: readonly string[];
+  /** Physical line of the header. */
+  readonly line: number;
   /** Physical line that follows the header. */
   readonly nextLine: number;
 }
@@ -29,6 +31,8 @@ export interface HeaderInput {
   /** File name for messages. */
   readonly name: string;
   readonly maxRecordBytes: number;
+  /** Physical line at the start of the window. */
+  readonly firstLine: number;
 }
 
 /**
@@ -56,21 +60,22 @@ export async function readListHeader(
   markers: CsvDialect,
 ): Promise<Header> {
   const row = await firstRow(input, markers);
-  if (row?.names[0] !== column) return { names: [column], nextLine: 1 };
+  if (row?.names[0] !== column)
+    return { names: [column], line: input.firstLine, nextLine: input.firstLine };
   input.window.drop(row.next);
-  return { names: [column], nextLine: row.nextLine };
+  return { names: [column], line: row.line, nextLine: row.nextLine };
 }
 
 /** Finds the first row that is neither blank nor a comment, and its end; undefined if there is none. */
 async function firstRow(
-  { window, csv, name, maxRecordBytes }: HeaderInput,
+  { window, csv, name, maxRecordBytes, firstLine }: HeaderInput,
   markers: CsvDialect,
-): Promise<(Header & { readonly line: number; readonly next: number }) | undefined> {
+): Promise<(Header & { readonly next: number }) | undefined> {
   const scanner = new CsvScanner(csv, markers);
   const breaks = new Breaks();
   scanner.begin(window.bytes, maxColumns, window.ended);
   let start = 0;
-  for (let line = 1; ; line++) {
+  for (let line = firstLine; ; line++) {
     let record = scanner.scan(start);
     while (record.next === BEYOND || start === window.bytes.length) {
       if (window.ended) return undefined;
@@ -116,7 +121,7 @@ function checkHeader(names: readonly string[], name: string, line: number): void
     throw headerError(name, line, 'E-HEADER-EMPTY', {
       problem: `column ${empty + 1} of ${names.length} has no name`,
       why: 'a column without a name cannot become a key of a record',
-      fix: 'name the column, or remove it (and the delimiter at the end of the line)',
+      fix: 'name the column, or remove it (and the delimiter at the end of the line); if the header is on a later line, add --skip-lines <n>',
     });
   }
   if (new Set(names).size === names.length) return;

@@ -12,7 +12,7 @@ const leastBytes = 4;
 /**
  * Converts an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding` to UTF-8. Removes a mark
  * at the very start only. Passes on UTF-8 unchecked.
- * Throws EngagectlError E-FORMAT for UTF-16 without a mark, for a spreadsheet, and for a web page.
+ * Throws EngagectlError E-FORMAT for a spreadsheet and for a web page.
  */
 export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
@@ -20,10 +20,8 @@ export async function* decodeText(
   encoding: string | undefined,
 ): AsyncGenerator<Buffer> {
   const { head, all } = await peekBytes(chunks, leastBytes);
-  refuseSpreadsheet(head, name);
-  refuseWebPage(head, name);
+  refuseOtherFiles(head, name);
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
-  if (encoding === undefined) refuseUnmarkedUtf16(head, name);
   const used = new TextDecoder(found).encoding;
   if (used === 'utf-8') yield* withoutMark(all);
   else if (used.startsWith('utf-16')) yield* fromUtf16(all, used === 'utf-16be');
@@ -43,7 +41,7 @@ export function checkEncoding(encoding: string | undefined): void {
   }
 }
 
-function markedEncoding(head: Buffer): string | undefined {
+export function markedEncoding(head: Buffer): string | undefined {
   if (head.subarray(0, 3).equals(utf8Bom)) return 'utf-8';
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
@@ -52,6 +50,12 @@ function markedEncoding(head: Buffer): string | undefined {
 
 /** First bytes of spreadsheet files: zip (.xlsx, .ods) and OLE (.xls). */
 const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
+
+/** Throws EngagectlError E-FORMAT for a spreadsheet and for a web page, by their first bytes. */
+export function refuseOtherFiles(head: Buffer, name: string): void {
+  refuseSpreadsheet(head, name);
+  refuseWebPage(head, name);
+}
 
 function refuseSpreadsheet(head: Buffer, name: string): void {
   if (!spreadsheets.some((start) => head.subarray(0, start.length).equals(start))) return;
@@ -73,20 +77,13 @@ function refuseWebPage(head: Buffer, name: string): void {
   });
 }
 
-/** Refuses UTF-16 without a mark: ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side. */
-function refuseUnmarkedUtf16(head: Buffer, name: string): void {
+/** Returns the encoding of UTF-16 without a mark: ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side. */
+export function unmarkedUtf16(head: Buffer): string | undefined {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
-  if (sample.length < leastBytes) return;
+  if (sample.length < leastBytes) return undefined;
   const nulAt = (side: number): boolean =>
     sample.every((byte, i) => (byte === 0) === (i % 2 === side));
-  const encoding = nulAt(1) ? 'utf-16le' : nulAt(0) ? 'utf-16be' : undefined;
-  if (encoding === undefined) return;
-  throw new EngagectlError('E-FORMAT', `${name} looks like UTF-16 without a byte order mark`, {
-    file: name,
-    line: 1,
-    why: 'every second byte at its start is NUL',
-    fix: `add --encoding ${encoding}`,
-  });
+  return nulAt(1) ? 'utf-16le' : nulAt(0) ? 'utf-16be' : undefined;
 }
 
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -1,11 +1,7 @@
 import { EngagectlError } from '../errors.js';
-import { endOfLine } from './record-splitter.js';
-import { quoteForShell } from '../wording.js';
+import { endOfLine, skipLine } from './record-splitter.js';
 import type { InputFormat } from '../contract/file-formats.js';
 import type { TextBuffer } from './text-buffer.js';
-
-/** Delimiters that files use, but that are not detected. */
-const otherDelimiters = [';', '\t', '|', ','];
 
 /** Bytes of the first line that are inspected. */
 const sampleBytes = 64 * 1024;
@@ -60,48 +56,27 @@ export async function expectLines(window: TextBuffer, name: string): Promise<voi
   });
 }
 
-/** Throws EngagectlError E-HEADER for a first line that tells a spreadsheet the delimiter, like `sep=;`. */
-export async function expectHeader(window: TextBuffer, name: string): Promise<void> {
+/** Removes a first line such as `sep=;`, which spreadsheets write and read; returns its delimiter. */
+export async function readSeparatorLine(window: TextBuffer): Promise<string | undefined> {
   const line = (await firstLine(window)).toString('latin1', 0, 10);
-  const delimiter = /^"?sep=(.)"?\r?$/i.exec(line)?.[1];
-  if (delimiter === undefined) return;
-  const flag = delimiter === ',' ? '' : `, and add ${delimiterFlag(delimiter)}`;
-  throw new EngagectlError(
-    'E-HEADER',
-    `${name}: the first line, "sep=${delimiter}", is an Excel separator line, not a header`,
-    {
-      file: name,
-      line: 1,
-      why: 'it tells a spreadsheet what separates the cells',
-      fix: `delete that line${flag}`,
-    },
-  );
+  const found = /^"?sep=(.)"?\r?$/i.exec(line)?.[1];
+  if (found !== undefined) await skipLines(window, 1);
+  return found;
 }
 
-/**
- * Refuses a header of one column that holds another usual delimiter, rather than sending each
- * row as one value. Throws EngagectlError E-HEADER.
- */
-export function expectDelimiter(
-  [only = '', ...others]: readonly string[],
-  { name, line }: { name: string; line: number },
-): void {
-  const delimiter = otherDelimiters.find((delimiter) => only.includes(delimiter));
-  if (others.length > 0 || delimiter === undefined) return;
-  throw new EngagectlError(
-    'E-HEADER',
-    `${name}: the header is one column, ${JSON.stringify(only)}`,
-    {
-      file: name,
-      line,
-      why: `its cells seem to be separated by ${JSON.stringify(delimiter)}`,
-      fix: `add ${delimiterFlag(delimiter)}`,
-    },
-  );
+/** Drops physical lines from the start of the window; returns how many there were. */
+export async function skipLines(window: TextBuffer, count: number): Promise<number> {
+  for (let line = 0; line < count; line += 1) {
+    for (let isDone = false; !isDone;) {
+      const { used, done } = skipLine(window.bytes, 1, window.ended);
+      window.drop(used);
+      isDone = done;
+      if (!isDone) await window.grow();
+      if (window.ended && window.bytes.length === 0) return line;
+    }
+  }
+  return count;
 }
-
-const delimiterFlag = (delimiter: string): string =>
-  `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;
 
 /** Returns the first line that is neither blank nor a comment; empty if there is none within `maxBytesAbove`. */
 async function firstLine(window: TextBuffer, comment = ''): Promise<Buffer> {
@@ -123,12 +98,14 @@ async function firstLine(window: TextBuffer, comment = ''): Promise<Buffer> {
 export interface ReadingOptions {
   /** Default: from the file extension, otherwise from the content. */
   readonly inputFormat?: InputFormat;
-  /** Delimiter of CSV cells; default `,`. */
+  /** Delimiter of CSV cells; by default detected, or a tab for TSV. */
   readonly delimiter?: string;
   /** Quote character of CSV cells; default `"`, empty for none. */
   readonly quote?: string;
   /** Escape before a quote in a quoted cell; default: the quote. */
   readonly escape?: string;
+  /** Physical lines above the header row of a CSV. */
+  readonly skipLines?: number;
   /** Start of comment lines in a CSV. */
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
@@ -137,7 +114,7 @@ export interface ReadingOptions {
   readonly trim?: boolean;
   /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */
   readonly nullValues?: readonly string[];
-  /** Encoding of text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  /** Encoding; by default detected among UTF-8, UTF-16 and windows-1252. */
   readonly encoding?: string;
 }
 
@@ -149,6 +126,8 @@ export interface InputOptions extends ReadingOptions {
   readonly listColumn?: string | undefined;
   /** Compute digests of what is read, so that another process can resume, and another run recognizes the input. */
   readonly digests?: boolean;
+  /** Skip rows of tables in which all cells are empty. */
+  readonly skipsEmptyRows?: boolean;
   /** Maximum length of a record; a longer one is a parse error. */
   readonly maxRecordBytes: number;
 }

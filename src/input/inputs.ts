@@ -1,8 +1,8 @@
-import { type InputFormat } from '../contract/file-formats.js';
+import { defaultDelimiter, type InputFormat } from '../contract/file-formats.js';
 import { CsvProgram, type CsvDialect } from '../text/csv-scanner.js';
 import { splitBlocks } from './record-splitter.js';
 import { checkEncoding } from './encoding.js';
-import { openInput, type OpenInput } from './open-input.js';
+import { openInput, type InputDialect, type OpenInput } from './open-input.js';
 import { inputChangedError, DigestTable } from './text-digest.js';
 import {
   matchKnownText,
@@ -61,6 +61,12 @@ export interface Inputs {
   /** Finds the text that the input equals or starts with. Reads the input, so it must not be a pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
   readonly detected: DetectedFormat | undefined;
+  /** Rows skipped so far because all their cells are empty. */
+  readonly emptyRows: number;
+  /** How the first input is read. */
+  readonly dialect: InputDialect;
+  /** Notes about delimiters, encodings and header rows that were detected. */
+  readonly notes: readonly string[];
   /** Warnings about the files that were read to their end. */
   readonly warnings: readonly string[];
   /** Stops reading at once, even while waiting for standard input. */
@@ -88,6 +94,7 @@ export async function openInputs(
 class SequentialInputs implements Inputs {
   readonly ended: DigestTable;
   readonly warnings: string[] = [];
+  emptyRows = 0;
   readonly #sources: SourceList;
   readonly #checked: CheckedInputs;
   readonly #options: InputOptions;
@@ -126,6 +133,14 @@ class SequentialInputs implements Inputs {
     return this.#sources.totalBytes;
   }
 
+  get dialect(): InputDialect {
+    return this.#checked.dialect;
+  }
+
+  get notes(): readonly string[] {
+    return this.#checked.notes;
+  }
+
   get detected(): DetectedFormat | undefined {
     return this.#checked.detected;
   }
@@ -159,6 +174,7 @@ class SequentialInputs implements Inputs {
         let { start: end } = open;
         for await (const block of splitBlocks(open)) {
           ({ end } = block);
+          this.emptyRows += block.emptyRows ?? 0;
           this.#records = end.ordinal;
           yield block;
         }
@@ -178,7 +194,9 @@ class SequentialInputs implements Inputs {
     const piped = this.#checked.open.get(input);
     if (piped) return resumePipe(piped, this.#pipeStart);
     const { digests = false } = this.#options;
-    return openInput(this.#sources.at(input), this.#options, start, { csv: this.#csv, digests });
+    const encoding = this.#encodingOf(input);
+    const context = { csv: this.#csv, digests, encoding };
+    return openInput(this.#sources.at(input), this.#options, start, context);
   }
 
   takeDigests(): readonly TextDigest[] {
@@ -196,7 +214,8 @@ class SequentialInputs implements Inputs {
   }
 
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
-    return matchKnownText(this.#sources.at(input), texts, this.#options);
+    const encoding = this.#encodingOf(input);
+    return matchKnownText(this.#sources.at(input), texts, { encoding });
   }
 
   async skipPipe(from: Position | undefined, digest: TextDigest): Promise<void> {
@@ -210,8 +229,13 @@ class SequentialInputs implements Inputs {
 
   async verify(digests: Iterable<TextDigest>): Promise<void> {
     for (const digest of digests) {
-      await verifyDigest(this.#sources.at(digest.input), digest, this.#options);
+      const encoding = this.#encodingOf(digest.input);
+      await verifyDigest(this.#sources.at(digest.input), digest, { encoding });
     }
+  }
+
+  #encodingOf(input: number): string {
+    return this.#options.encoding ?? this.#checked.encodings.get(input) ?? 'utf-8';
   }
 
   async close(): Promise<void> {
@@ -248,6 +272,10 @@ interface CheckedInputs {
   readonly open: ReadonlyMap<number, OpenInput>;
   /** First input whose format was detected from its content, and the number of others. */
   readonly detected: DetectedFormat | undefined;
+  readonly dialect: InputDialect;
+  readonly notes: readonly string[];
+  /** Detected encodings other than UTF-8. */
+  readonly encodings: ReadonlyMap<number, string>;
 }
 
 interface DetectedFormat {
@@ -268,11 +296,18 @@ async function checkInputs(
   const formOf = new Uint32Array(sources.names.length);
   let first: Omit<DetectedFormat, 'others'> | undefined;
   let detections = 0;
+  let firstDialect: InputDialect | undefined;
+  const encodings = new Map<number, string>();
+  const notes = new Map<string, string[]>();
   try {
     for (const [input, name] of sources.names.entries()) {
       const source = sources.at(input);
       const opened = await openInput(source, options, startPosition, context);
-      const { cutter, detected: format } = opened;
+      const { cutter, detected: format, dialect } = opened;
+      firstDialect ??= dialect;
+      if (dialect.encoding !== 'utf-8') encodings.set(input, dialect.encoding);
+      const note = noteOf(dialect, options);
+      if (note !== '') notes.set(note, [...(notes.get(note) ?? []), name]);
       const table = tableIn(cutter);
       if (table) {
         const form = JSON.stringify(table);
@@ -285,11 +320,36 @@ async function checkInputs(
       else opened.close();
     }
     const tableOf = (input: number) => tables[formOf[input]!];
-    return { tableOf, open, detected: first && { ...first, others: detections - 1 } };
+    const allNotes = Array.from(notes, ([note, [file, ...more]]) =>
+      more.length === 0 ? `${file}: ${note}` : `${file} and ${more.length} more: ${note}`,
+    );
+    const facts = { dialect: firstDialect!, notes: allNotes, encodings };
+    return { tableOf, open, ...facts, detected: first && { ...first, others: detections - 1 } };
   } catch (error) {
     for (const opened of open.values()) opened.close();
     throw error;
   }
+}
+
+/** Describes what was detected and is not the default, with the flags that override it; empty if there is nothing. */
+function noteOf(
+  { format, delimiter, encoding, headerLine, skippedLines }: InputDialect,
+  options: InputOptions,
+): string {
+  const found: [text: string, flag: string][] = [];
+  if (
+    options.delimiter === undefined &&
+    delimiter !== null &&
+    delimiter !== defaultDelimiter(format)
+  )
+    found.push([`delimiter ${JSON.stringify(delimiter)}`, '--delimiter']);
+  if (options.encoding === undefined && encoding !== 'utf-8')
+    found.push([`encoding ${encoding}`, '--encoding']);
+  if (options.skipLines === undefined && skippedLines > 0)
+    found.push([`header on line ${headerLine}`, '--skip-lines']);
+  if (found.length === 0) return '';
+  const flags = found.map(([, flag]) => flag).join(', ');
+  return `detected ${found.map(([text]) => text).join(', ')} (override with ${flags})`;
 }
 
 const tableIn = ({ header, markers }: OpenInput['cutter']): Table | undefined =>

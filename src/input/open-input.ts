@@ -1,18 +1,20 @@
 import { type InputFormat, inputFormatOfName } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter, dialectOf } from './csv-splitter.js';
-import { decodeText } from './encoding.js';
+import { decodeText, markedEncoding, refuseOtherFiles } from './encoding.js';
+import { detectEncoding, detectFileEncoding } from './encoding-detection.js';
+import { detectTable, sampleBytes } from './table-detection.js';
 import { TextHasher, inputChangedError } from './text-digest.js';
 import {
   expectArray,
-  expectDelimiter,
-  expectHeader,
   expectLines,
+  readSeparatorLine,
+  skipLines,
   detectFormat,
   type InputOptions,
 } from './input-format.js';
 import { cellCleaning } from '../text/cell-cleaning.js';
-import { decompress } from './decompress.js';
+import { decompress, peekBytes } from './decompress.js';
 import { readHeader, readListHeader, type HeaderInput } from './csv-header.js';
 import { JsonArraySplitter } from './json-array-splitter.js';
 import { NdjsonSplitter } from './ndjson-splitter.js';
@@ -28,6 +30,7 @@ export interface OpenInput extends SplitInput {
   readonly text: TextHasher | undefined;
   /** Format, if it was detected from the content. */
   readonly detected: InputFormat | undefined;
+  readonly dialect: InputDialect;
   bytesRead(): number;
   /** Whether the file was replaced or deleted by the time its end was reached. */
   wasReplaced(): boolean;
@@ -39,6 +42,8 @@ interface OpenContext {
   readonly signal?: AbortSignal;
   /** Whether to compute a digest. */
   readonly digests?: boolean;
+  /** Encoding that was detected when the input was opened before. */
+  readonly encoding?: string | undefined;
 }
 
 /**
@@ -50,7 +55,7 @@ export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
-  { csv, signal, digests = false }: OpenContext,
+  { csv, signal, digests = false, encoding: known }: OpenContext,
 ): Promise<OpenInput> {
   const { name } = source;
   // `hashAt` may need the start of a pipe after it was read.
@@ -64,14 +69,25 @@ export async function openInput(
   signal?.addEventListener('abort', leave, { once: true });
   try {
     const inflated = whileOpen(decompress(opened.chunks, name), () => isOpen);
-    const decoded = decodeText(inflated, name, options.encoding);
+    const { head, all } = await peekBytes(inflated, 4);
+    refuseOtherFiles(head, name);
+    const encoding =
+      options.encoding ??
+      known ??
+      (source.size === undefined ? detectEncoding(head, name) : await detectFileEncoding(source));
+    const decoded = decodeText(all, name, encoding);
     const window = new TextBuffer(text ? text.pass(decoded) : decoded);
     await window.grow(); // throws if the source cannot be read at all
-    const known = options.inputFormat ?? inputFormatOfName(name);
-    const format = known ?? (await detectFormat(window, options));
+    const named = options.inputFormat ?? inputFormatOfName(name);
+    const format = named ?? (await detectFormat(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };
-    const { cutter, line } = await splitterFor(format, input, options, from.state);
+    const {
+      cutter,
+      line,
+      headerLine,
+      skippedLines = 0,
+    } = await splitterFor(format, input, options, from.state);
     // A position in the middle is behind the header, and an earlier process read the text before it.
     if (!(await window.skipTo(from.offset)))
       throw inputChangedError(name, 'it is shorter than before');
@@ -84,8 +100,16 @@ export async function openInput(
       cutter,
       start,
       maxRecordBytes,
+      skipsEmptyRows: options.skipsEmptyRows,
       cleaning: cellCleaning(options),
-      detected: known === undefined && window.bytes.length > 0 ? format : undefined,
+      dialect: {
+        format,
+        delimiter: cutter.markers?.delimiter.toString() || null,
+        encoding: markedEncoding(head) ?? encoding,
+        headerLine,
+        skippedLines,
+      },
+      detected: named === undefined && window.bytes.length > 0 ? format : undefined,
       bytesRead: () => opened.bytesRead(),
       wasReplaced: () => opened.wasReplaced?.() ?? false,
       close: leave,
@@ -109,37 +133,78 @@ async function* whileOpen(
   }
 }
 
-/** Returns the splitter of a format and its first line; removes a header from the window. */
+/** How an input is read: what its options set, and what was detected. */
+export interface InputDialect {
+  readonly format: InputFormat;
+  /** Null for JSON formats and lists. */
+  readonly delimiter: string | null;
+  readonly encoding: string;
+  /** Physical line of the header; null if there is none. */
+  readonly headerLine: number | null;
+  /** Title lines above the header that were detected. */
+  readonly skippedLines: number;
+}
+
+/** Returns the splitter of a format and its first line; removes a header, and what is above it, from the window. */
 async function splitterFor(
   format: InputFormat,
-  input: HeaderInput,
+  input: Omit<HeaderInput, 'firstLine'>,
   options: InputOptions,
   state: string | undefined,
-): Promise<{ cutter: RecordSplitter; line: number }> {
+): Promise<{
+  cutter: RecordSplitter;
+  line: number;
+  headerLine: number | null;
+  skippedLines?: number;
+}> {
   if (format === 'ndjson') {
     if (options.inputFormat === undefined) await expectLines(input.window, input.name);
-    return { cutter: new NdjsonSplitter(), line: 1 };
+    return { cutter: new NdjsonSplitter(), line: 1, headerLine: null };
   }
   if (format === 'json') {
     await expectArray(input.window, input.name);
-    return { cutter: new JsonArraySplitter(state), line: 1 };
+    return { cutter: new JsonArraySplitter(state), line: 1, headerLine: null };
   }
-  if (format !== 'list') await expectHeader(input.window, input.name);
-  const markers = dialectOf(format, options);
-  const { names, nextLine } =
-    format === 'list'
-      ? await readListHeader(input, listColumn(options), markers)
-      : await readHeader(input, markers);
-  if (format !== 'list' && options.delimiter === undefined) {
-    expectDelimiter(names, { name: input.name, line: nextLine - 1 });
-  }
-  const recovers = options.recoverQuotes ?? false;
+  const isList = format === 'list';
+  const { delimiter, firstLine, skippedLines } = isList
+    ? { delimiter: undefined, firstLine: 1, skippedLines: 0 }
+    : await skipToHeader(format, input, options);
+  const markers = dialectOf(format, { ...options, ...(delimiter !== undefined && { delimiter }) });
+  const from = { ...input, firstLine };
+  const header = isList
+    ? await readListHeader(from, listColumn(options), markers)
+    : await readHeader(from, markers);
+  const cutter = new CsvSplitter(header.names, input.csv, markers, {
+    recovers: options.recoverQuotes ?? false,
+    maxRecordBytes: input.maxRecordBytes,
+  });
+  return { cutter, line: header.nextLine, headerLine: isList ? null : header.line, skippedLines };
+}
+
+/** Removes lines above the header row from the window; returns the delimiter, if it was detected. */
+async function skipToHeader(
+  format: InputFormat,
+  { window, name }: Omit<HeaderInput, 'firstLine'>,
+  options: InputOptions,
+): Promise<{ delimiter: string | undefined; firstLine: number; skippedLines: number }> {
+  let firstLine = 1 + (await skipLines(window, options.skipLines ?? 0));
+  const separator = await readSeparatorLine(window);
+  if (separator !== undefined) firstLine += 1;
+  const known = options.delimiter ?? separator ?? (format === 'tsv' ? '\t' : undefined);
+  const { quote, comment } = options;
+  const found = detectTable(window.bytes.subarray(0, sampleBytes), {
+    name,
+    delimiter: known === '\\t' ? '\t' : known,
+    ...(quote !== undefined && { quote }),
+    ...(comment !== undefined && { comment }),
+  });
+  const skippedLines = options.skipLines === undefined ? (found?.skippedLines ?? 0) : 0;
+  if (skippedLines > 0) window.drop(found!.skippedBytes);
+  firstLine += skippedLines;
   return {
-    cutter: new CsvSplitter(names, input.csv, markers, {
-      recovers,
-      maxRecordBytes: input.maxRecordBytes,
-    }),
-    line: nextLine,
+    delimiter: options.delimiter ?? separator ?? found?.delimiter,
+    firstLine,
+    skippedLines,
   };
 }
 

@@ -78,6 +78,8 @@ export interface SplitInput {
   /** Position of the start of the window. */
   readonly start: Position;
   readonly maxRecordBytes: number;
+  /** Whether rows in which all cells are empty are skipped. */
+  readonly skipsEmptyRows?: boolean | undefined;
   /** How cells are cleaned, if they are. */
   readonly cleaning?: CellCleaning | undefined;
 }
@@ -91,14 +93,21 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
   const { window, cutter, maxRecordBytes } = input;
   let { line, ordinal } = input.start;
   const breaks = new Breaks();
+  let emptyRows = 0;
   const toBlock = (bytes: Buffer, cut: SplitRecords): RowBlock => {
     const first = ordinal;
     ordinal += cut.count + cut.faults.length;
-    return blockOf(input, bytes, { cut, first, line, ordinal });
+    const block = blockOf(input, bytes, { cut, first, line, ordinal });
+    if (emptyRows === 0) return block;
+    const counted = { ...block, emptyRows };
+    emptyRows = 0;
+    return counted;
   };
   for (;;) {
     const text = window.bytes;
-    const cut = cutter.cut(text, line, window.ended);
+    const all = cutter.cut(text, line, window.ended);
+    const cut = input.skipsEmptyRows ? withoutEmptyRows(all, cutter) : all;
+    emptyRows += all.count - cut.count + all.faults.length - cut.faults.length;
     line = cut.line;
     window.drop(cut.used);
     if (cut.count > 0 || cut.faults.length > 0) {
@@ -115,11 +124,36 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
       line = await skipRecord(input, line);
       yield toBlock(text.subarray(0, 0), { ...noRecords, faults: [fault] });
     } else if (window.ended) {
+      if (emptyRows > 0) yield toBlock(text.subarray(0, 0), noRecords);
       return;
     } else {
       await window.grow();
     }
   }
+}
+
+/** Drops rows in which all cells are empty, such as the last rows of a spreadsheet. */
+function withoutEmptyRows(cut: SplitRecords, { header, markers }: RecordSplitter): SplitRecords {
+  const { cells, count, faults } = cut;
+  if (!cells || !header || !markers || markers.delimiter.length === 0) return cut;
+  const width = 2 * header.length;
+  const isEmpty = (record: number): boolean => {
+    for (let at = width * record; at < width * (record + 1); at += 2) {
+      if (cells[at] !== cells[at + 1]) return false;
+    }
+    return true;
+  };
+  const isBlank = ({ raw }: RowParseError): boolean =>
+    raw.length > 0 &&
+    raw.toString('latin1').replaceAll(markers.delimiter.toString('latin1'), '').trim() === '';
+  const filled = faults.some(isBlank) ? faults.filter((fault) => !isBlank(fault)) : faults;
+  let hasEmpty = false;
+  for (let record = 0; record < count && !hasEmpty; record += 1) {
+    hasEmpty = cells[width * record] === cells[width * record + 1] && isEmpty(record);
+  }
+  if (!hasEmpty) return filled === faults ? cut : { ...cut, faults: filled };
+  const kept = Array.from({ length: count }, (_, record) => record).filter((one) => !isEmpty(one));
+  return { ...pick(cut, kept), faults: filled };
 }
 
 /** Drops the rest of a record; returns the line after it. */

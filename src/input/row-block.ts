@@ -60,6 +60,8 @@ export interface RowBlock {
   readonly cells: Cells | undefined;
   /** Cleaning that was applied to the cells, and that is applied to the strings of JSON rows when they are mapped. */
   readonly cleaning?: CellCleaning | undefined;
+  /** Rows before the end of the block that were skipped because all their cells are empty. */
+  readonly emptyRows?: number;
   /** Ordinal of the block's first record, unreadable ones included; the run's first is 0. */
   readonly first: number;
   /** Start of the next block. */

@@ -20,6 +20,7 @@ export const inputFingerprint = ({
   escape,
   comment,
   encoding,
+  skipLines,
   trim,
   nullValues,
   maxRecordBytes = writeDefaults.maxRecordBytes,
@@ -31,6 +32,7 @@ export const inputFingerprint = ({
   escape,
   comment,
   encoding,
+  skipLines,
   trim,
   nullValues,
   maxRecordBytes,
@@ -42,7 +44,7 @@ export const inputOptions = (
   files: readonly string[],
   { maxRecordBytes = writeDefaults.maxRecordBytes, ...options }: ReadOptions,
   listColumn?: string,
-): InputOptions => ({ ...options, files, maxRecordBytes, listColumn });
+): InputOptions => ({ ...options, files, maxRecordBytes, listColumn, skipsEmptyRows: true });
 
 /**
  * Builds the error for `recoverQuotes` on writes that cannot be undone. Lines after a stray quote

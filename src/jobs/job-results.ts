@@ -36,6 +36,16 @@ export interface WriteResult extends RunResult {
   readonly plan?: ChangeCounts;
   /** Set for a shard: records of other shards, not included in `read`. */
   readonly otherShards?: number;
+  /** Rows in which all cells are empty, skipped by this process and not included in `read`. */
+  readonly emptyRows?: number;
+  /** How the first input was read: detected, or as the options say. `null` for formats without cells. */
+  readonly input: {
+    readonly format: string;
+    readonly delimiter: string | null;
+    readonly encoding: string;
+    /** Physical line of the CSV header. */
+    readonly headerLine: number | null;
+  };
   readonly bytesSent: number;
   /** Null if no record was rejected. */
   readonly rejectsFile: string | null;
@@ -124,7 +134,7 @@ export interface DayCounts {
 /** Users that were not found count as rejected. */
 export interface LookupResult
   extends
-    Omit<WriteResult, 'bytesSent' | 'done' | 'stopped'>,
+    Omit<WriteResult, 'bytesSent' | 'done' | 'stopped' | 'input' | 'emptyRows'>,
     Pick<ExportResult, 'bytes' | 'output'> {}
 
 /** checked = same + different + missing; counts users, addresses and events, not records. */

@@ -47,8 +47,8 @@ export interface RejectedRow {
 
 /** Location of the record key in rows. */
 export interface KeyLocation {
-  /** Returns the key cells of a CSV with this header. */
-  readonly cells: (header: readonly string[]) => KeyCells;
+  /** Returns the key cells of a CSV with this header; undefined if the key depends on the record. */
+  readonly cells: (header: readonly string[]) => KeyCells | undefined;
   /**
    * Member of a JSON object that is the key of the record, whatever its shape, if it is a
    * string that is not empty; undefined if the key depends on the record.
@@ -64,6 +64,8 @@ export interface Mapper {
    * Throws EngagectlError E-COLUMN-MISSING with the missing and the existing columns.
    */
   check(header: readonly string[], source: string): void;
+  /** Returns notes about how a header was understood. */
+  notes?(header: readonly string[]): readonly string[];
   /** Returns warnings about a valid header. */
   warnings?(header: readonly string[]): readonly string[];
   /** Returns columns that options name, but that no row has had so far. */

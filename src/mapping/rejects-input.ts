@@ -2,6 +2,7 @@ import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
+import { cellValue, exportedKind } from './exported-csv.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
@@ -200,15 +201,18 @@ function textEnd(bytes: Buffer, start: number, end: number): number {
 
 /** Returns the row with every column, sent or not. */
 function csvRecord(
-  { bytes }: RowBlock,
+  rows: RowBlock,
   { header, bounds, uncleaned = bounds }: NonNullable<RowBlock['cells']>,
   row: number,
 ): string {
+  const { bytes } = rows;
   const first = 2 * row * header.length;
+  const isExported = exportedKind(header) !== undefined;
   const members = header.map((name, column) => {
     const at = first + 2 * column;
     const cell = text.ofCell(bytes, uncleaned[at]!, uncleaned[at + 1]!).toString();
-    return `${JSON.stringify(name)}:${JSON.stringify(cell)}`;
+    const value = isExported ? cellValue(rows, { bounds: uncleaned }, at) : undefined;
+    return `${JSON.stringify(name)}:${value ?? JSON.stringify(cell)}`;
   });
   return `{${members.join(',')}}`;
 }

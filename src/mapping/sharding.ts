@@ -48,8 +48,9 @@ function shardsOf(
   { cells: keyCells, member }: KeyLocation,
   finder: ShardFinder,
 ): Int32Array {
-  if (cells) return finder.ofCells(bytes, count, cells, keyCells(cells.header)).slice();
-  if (member !== undefined && !cleaning)
+  const key = cells && keyCells(cells.header);
+  if (cells && key) return finder.ofCells(bytes, count, cells, key).slice();
+  if (!cells && member !== undefined && !cleaning)
     return finder.ofTexts(bytes, count, bounds, member).slice();
   return new Int32Array(count); // all unknown
 }

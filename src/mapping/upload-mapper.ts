@@ -7,6 +7,7 @@ import {
   type Column,
 } from './columns.js';
 import { writeExportedEvent, writeExportedProfile, writeTypedRecord } from './api-records.js';
+import { exportedKind, ExportedRecords } from './exported-csv.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
@@ -25,7 +26,7 @@ import { emptyValue, writeString, writeTypedValue } from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
 import { cleanText, type CellCleaning } from '../text/cell-cleaning.js';
 import { quoteForShell } from '../wording.js';
-import type { RowBlock } from '../input/row-block.js';
+import type { Cells, RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 export { type UploadMapping } from './upload-mapping.js';
@@ -35,16 +36,27 @@ export function uploadMapper(options: UploadMapping): Mapper {
   const json = new UploadJson(options);
   let opened: CsvUploadMapper | undefined;
   const csv = (): CsvUploadMapper => (opened ??= new CsvUploadMapper(options));
+  const isExported = (header: readonly string[]) => exportedKind(header, options) !== undefined;
   return {
     keys: keysOf(options),
-    check: (header, source) => csv().useHeader(header, source),
+    check: (header, source) => {
+      if (!isExported(header)) csv().useHeader(header, source);
+    },
+    notes: (header) =>
+      isExported(header)
+        ? [
+            'recognized as a CSV export; cells that look like numbers, booleans or lists are sent as such',
+          ]
+        : [],
     warnings: (header) =>
-      options.kind === 'event'
+      options.kind === 'event' || isExported(header)
         ? []
         : misspelledColumns(header.map((name) => resolveColumn(name, options))),
     unseenColumns: () => json.unseenColumns(),
     map: (rows, picked) =>
-      rows.cells ? csv().build(rows, rows.cells, picked) : json.build(rows, picked),
+      rows.cells && !isExported(rows.cells.header)
+        ? csv().build(rows, rows.cells, picked)
+        : json.build(rows, picked),
   };
 }
 
@@ -53,7 +65,10 @@ function keysOf(options: UploadMapping): KeyLocation {
   const placed = (header: readonly string[], wanted: ColumnRole): number =>
     header.findIndex((name) => resolveColumn(name, options).role === wanted);
   return {
-    cells: (header) => ({ key: [placed(header, 'identity'), placed(header, 'objectId')] }),
+    cells: (header) =>
+      exportedKind(header, options)
+        ? undefined // the objectId is in the cell platformInfo
+        : { key: [placed(header, 'identity'), placed(header, 'objectId')] },
     member: placed(['identity'], 'identity') === 0 ? 'identity' : undefined,
   };
 }
@@ -72,6 +87,9 @@ class UploadJson {
   readonly #row: FlatJsonRow;
   readonly #records = new RecordBuilder();
   readonly #options: UploadMapping;
+  /** Header of the CSV export being read. */
+  #header: readonly string[] | undefined;
+  #exported = new ExportedRecords([]);
 
   constructor(options: UploadMapping) {
     this.#options = options;
@@ -89,12 +107,50 @@ class UploadJson {
   }
 
   #write(rows: RowBlock, row: number): RejectReason | undefined {
-    const fault = readInputRecord(this.#json, rows, row, this.#options.retryUnknown);
-    if (fault) return fault;
+    if (rows.cells) this.#readExported(rows, rows.cells, row);
+    else {
+      const fault = readInputRecord(this.#json, rows, row, this.#options.retryUnknown);
+      if (fault) return fault;
+      // the record of a rejects line, whose input was a CSV export
+      if (this.#json.start !== rows.bounds[2 * row]) this.#nestColumns();
+    }
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
     const error = this.#writeRecord();
     return error === undefined ? undefined : validationError(error);
+  }
+
+  /** Reads a row of a CSV export as the record that was exported. */
+  #readExported(rows: RowBlock, cells: Cells, row: number): void {
+    if (cells.header !== this.#header) {
+      this.#header = cells.header;
+      this.#exported = new ExportedRecords(cells.header);
+    }
+    this.#read(this.#exported.ofCells(rows, cells, row));
+  }
+
+  /** Nests the columns of a CSV export, which are the members of a flat object. */
+  #nestColumns(): void {
+    const json = this.#json;
+    if (json.kind !== jsonToken.openObject) return;
+    const text = json.bytes.toString('utf8', json.start, json.end);
+    if (!/"(?:profileData|event_props|profile|events)\./.test(text)) return;
+    const names = Array.from({ length: json.count }, (_, index) => {
+      const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
+      return JSON.parse(`"${key}"`) as string;
+    });
+    if (exportedKind(names, this.#options) === undefined) return;
+    const values = names.map((_, index) =>
+      json.isEmptyAt(index)
+        ? undefined
+        : json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
+    );
+    this.#read(new ExportedRecords(names).of((index) => values[index]));
+  }
+
+  #read(text: string): void {
+    const bytes = Buffer.from(text);
+    this.#json.read(bytes, 0, bytes.length);
   }
 
   /** Writes the record by its shape (contract §2, upload), which its members determine in this order. */

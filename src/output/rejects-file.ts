@@ -210,9 +210,10 @@ export const rejectHeader = (columns: readonly string[]): string =>
  * so that it can be corrected in place.
  */
 export function rejectRow(reject: Reject, columns: readonly string[]): string {
-  const { line, stage, code, error, record = 'null' } = reject;
+  const { line, stage, code, error, record = 'null', recordBase64 } = reject;
   const kind = code === undefined ? stage : `${stage} ${code}`;
-  const about = rowOf([String(line), `${kind}: ${error}`]);
+  const bytes = recordBase64 === undefined ? '' : `; base64: ${recordBase64}`;
+  const about = rowOf([String(line), `${kind}: ${error}${bytes}`]);
   const read = JSON.parse(record) as unknown;
   if (typeof read === 'string') return `${betweenCommas(read, reject)},${about}`;
   const members = typeof read === 'object' && read !== null ? read : {};

@@ -160,7 +160,7 @@ const bytesBeforeHalf = (text: string): number =>
 describe('a record that is not UTF-8', () => {
   it('is a fault with its bytes, and the others are read', async () => {
     const text = Buffer.from('a,b\nx,1\nGr\xf6\xdfe,2\n"y\n\xff",3\nz,4\n', 'latin1');
-    const { rows, faults } = await readText(text, { inputFormat: 'csv' });
+    const { rows, faults } = await readText(text, { inputFormat: 'csv', encoding: 'utf-8' });
     expect(rows.map(({ line, cells }) => [line, cells])).toEqual([
       [2, ['x', '1']],
       [6, ['z', '4']],
@@ -182,7 +182,7 @@ describe('a record that is not UTF-8', () => {
     const ndjson = Buffer.concat([Buffer.from('{"a":1}\n'), bad, Buffer.from('\n{"a":2}\n')]);
     const json = Buffer.concat([Buffer.from('[{"a":1},\n'), bad, Buffer.from(',\n{"a":2}]')]);
     for (const text of [ndjson, json]) {
-      const { rows, faults } = await readText(text);
+      const { rows, faults } = await readText(text, { encoding: 'utf-8' });
       expect(rows.map(({ line }) => line)).toEqual([1, 3]);
       expect(faults).toMatchObject([{ line: 2, column: 7, raw: bad.toString('latin1') }]);
     }

@@ -19,7 +19,8 @@ export const inputOptions: OptionTable = [
     `${inputFormatNames.join(', ')}; default: by extension, then content`,
     choice(...inputFormatNames),
   ],
-  ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', delimiter],
+  ['--delimiter <text>', 'CSV delimiter (default: detected; tab for TSV)', delimiter],
+  ['--skip-lines <n>', 'lines above the CSV header (default: detected)', integer({ min: 0 })],
   [
     '--quote <char>',
     'quote character (default: "; empty string disables quoting)',
@@ -36,7 +37,7 @@ export const inputOptions: OptionTable = [
     matching(/^[^\r\n]+$/, 'Use one or more characters of one line.'),
   ],
   ['--recover-quotes', 'after an unclosed CSV quote, resume on the next line (default: stop)'],
-  ['--encoding <name>', 'encoding of the input (default: UTF-8, or as its BOM says)'],
+  ['--encoding <name>', 'encoding of the input (default: detected: UTF-8, UTF-16 or windows-1252)'],
   ['--trim', 'remove whitespace and invisible characters around cells'],
   [
     '--null-values <list>',

@@ -4,6 +4,7 @@ import { exitCodes } from '../../errors.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { previewFindings, type PreviewFindings } from '../../mapping/preview/findings.js';
+import { exportedKind } from '../../mapping/exported-csv.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { timeZone } from '../../time-zone.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
@@ -172,7 +173,9 @@ async function readPreview(
   const sample = new PreviewSample(request.count, requestCount(request));
   for await (const block of blocks) sample.add(mapper.map(block));
   const { survey, first, rejects } = sample;
-  const headers = inputs.headers.map(({ header }) => header);
+  const headers = inputs.headers
+    .map(({ header }) => header)
+    .filter((header) => exportedKind(header, mapping) === undefined);
   return {
     source: inputs.first,
     records: survey.records + survey.rejected,

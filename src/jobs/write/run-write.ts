@@ -53,6 +53,7 @@ export async function runWrite(
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
+      for (const note of mapper.notes?.(header) ?? []) world.said.note(`${which}: ${note}`);
       for (const warning of mapper.warnings?.(header) ?? []) {
         world.said.warn(`${which}: ${warning}`, { file: source, line: 1 });
       }
@@ -75,7 +76,8 @@ export async function runWrite(
 }
 
 /** Reports a format that was detected from the content, so that a wrong guess is noticed. */
-function sayFormats({ detected }: Inputs, { said, words }: JobContext): void {
+function sayFormats({ detected, notes }: Inputs, { said, words }: JobContext): void {
+  for (const note of notes) said.note(note);
   if (!detected) return;
   const { name, format, others } = detected;
   const more = others > 0 ? ` and ${groupDigits(others)} more` : '';

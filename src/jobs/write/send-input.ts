@@ -25,6 +25,7 @@ import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords } from '../../input/row-block.js';
+import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
 import { retryStatusOf, type Wording } from '../job-context.js';
 import type { ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
@@ -89,6 +90,8 @@ export async function sendInput(
       run: run.id,
       accountId: connection?.accountId ?? null,
       ...tally.counts,
+      ...(inputs.emptyRows > 0 && { emptyRows: inputs.emptyRows }),
+      input: describeDialect(inputs.dialect),
       ...(memory && { plan: memory.plan }),
       ...traffic,
       seconds: Math.round(runtime.monotonic() - started) / 1000,
@@ -104,6 +107,11 @@ export async function sendInput(
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
 }
+
+/** Returns how the first input was read, for the summary. */
+const describeDialect = ({ format, delimiter, encoding, headerLine }: InputDialect) => {
+  return { format, delimiter, encoding, headerLine };
+};
 
 /** Reports records with an outcome, and the same share of the bytes. */
 function progressOf(

@@ -1,4 +1,5 @@
 import { profileFields } from '../../contract/record-fields.js';
+import { exportedKind } from '../exported-csv.js';
 import { isRejectsColumn } from '../columns.js';
 import { isReachabilityFlag, normalizeName, suggestField } from './field-spelling.js';
 import { inferIdentity, ColumnSample, type SampledRows } from './column-inference.js';
@@ -129,6 +130,7 @@ export function sampleRows(
   header: readonly string[],
   zone: TimeZone,
 ): SampledRows | undefined {
+  if (exportedKind(header)) return undefined;
   const columns = new Map(header.map((name) => [name, new ColumnSample(name, zone)]));
   let rows = 0;
   let isCsv = true;

@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/testing.js';
+import { written } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // Files as spreadsheets and hurried people make them: what is wrong is said where it can be put right.
 
-async function upload(name: string, text: string, ...flags: string[]) {
+async function upload(name: string, text: string | Buffer, ...flags: string[]) {
   const service = await startService();
   onTestFinished(() => service.close());
   const world = makeWorld({ env: service.env });
@@ -13,21 +14,80 @@ async function upload(name: string, text: string, ...flags: string[]) {
   return { ...(await world.run(['upload', name, ...flags])), service };
 }
 
-describe('a line that tells a spreadsheet the delimiter', () => {
-  it.each([
-    ['sep=;\r\nidentity;City\r\nu1;Oslo\r\n', [], "delete that line, and add --delimiter ';'"],
-    ['sep=;\nidentity;City\nu1;Oslo\n', ['--delimiter', ';'], 'delete that line'],
+describe('the dialect of a spreadsheet', () => {
+  const detected = (text: string) => `users.csv: detected ${text}`;
+  const utf16 = Buffer.from('identity\tCity\nu1\tMalmö\n', 'utf16le');
+  it.each<[string, string | Buffer, string, object]>([
+    ['semicolons', 'identity;City\nu1;Malmö\n', detected('delimiter ";"'), { delimiter: ';' }],
+    ['tabs', 'identity\tCity\nu1\tMalmö\n', detected('delimiter "\\t"'), { delimiter: '\t' }],
+    ['bars', 'identity|City\nu1|Malmö\n', detected('delimiter "|"'), { delimiter: '|' }],
+    ['a separator line', 'sep=;\r\nidentity;City\r\nu1;Malmö\r\n', '";"', { headerLine: 2 }],
+    ['a separator line of its own delimiter', 'sep=,\nidentity,City\nu1,Malmö\n', '', {}],
+    ['decimal commas', 'identity;City\nu1;Malmö\nu2;1,5\n', '";"', { delimiter: ';' }],
     [
-      '\uFEFF"sep=\t"\nidentity\tCity\nu1\tOslo\n',
-      [],
-      "delete that line, and add --delimiter '\\t'",
+      'an old encoding',
+      Buffer.from('identity,City\nu1,Malmö\n', 'latin1'),
+      detected('encoding windows-1252 (override with --encoding)'),
+      { encoding: 'windows-1252' },
     ],
-    ['sep=,\nidentity,City\nu1,Oslo\n', [], 'fix: delete that line\n'],
-  ])('is no header: %j %j', async (text, flags, fix) => {
-    const { code, stderr, service } = await upload('users.csv', text, ...flags);
-    expect([code, stderr]).toEqual([8, expect.stringContaining(fix)]);
-    expect(stderr).toContain('not a header');
+    ['UTF-16 without a mark', utf16, 'encoding utf-16le', { encoding: 'utf-16le' }],
+    [
+      'title lines',
+      'Users of 2026\n;;\n"as of\ntoday";;\nidentity;City;Plan\nu1;Malmö;a\nu2;Rome;b\n',
+      'header on line 5',
+      { headerLine: 5, delimiter: ';' },
+    ],
+  ])('is detected and reported: %s', async (_, text, note, input) => {
+    const { code, stdout, stderr, service } = await upload('users.csv', text, '--json');
+    expect([code, stderr]).toEqual([0, expect.stringContaining(JSON.stringify(note).slice(1, -1))]);
+    expect(JSON.parse(stdout)).toMatchObject({ input: { format: 'csv', ...input } });
+    expect(JSON.stringify(written(service).flat()[0])).toContain('"City":"Malmö"');
+  });
+
+  it.each([
+    ['sep=;\nidentity|City;x\nu1|Oslo;y\n', '--delimiter', '|', { 'City;x': 'Oslo;y' }],
+    ['a\nb\nidentity,City\nu1,Oslo\n', '--skip-lines', '2', { City: 'Oslo' }],
+    ['Report,X\nidentity,City\nu1,Oslo\n', '--skip-lines', '1', { City: 'Oslo' }],
+  ])('is what the flags say: %j %s %s', async (text, flag, value, profileData) => {
+    const { code, service } = await upload('users.csv', text, flag, value);
+    expect(code).toBe(0);
+    expect(written(service).flat()).toMatchObject([{ identity: 'u1', profileData }]);
+  });
+
+  it.each<[string, string | Buffer, string]>([
+    [
+      'an ambiguous delimiter',
+      'identity;a,b\nu1;2,3\n',
+      "choose one: --delimiter , or --delimiter ';'",
+    ],
+    [
+      'Cyrillic',
+      Buffer.from([...Buffer.from('identity,City\nu1,'), 0xcc, 0xee, 0xf1, 0xea, 10]),
+      'windows-1251',
+    ],
+    [
+      'UTF-8 with one other byte',
+      Buffer.concat([Buffer.from('identity,City\nu1,Malmö\nu2,'), Buffer.of(0xf6, 10)]),
+      'line 3 is not valid UTF-8',
+    ],
+    [
+      'text that was encoded twice',
+      'identity,City\nu1,MalmÃ¶\n',
+      'probably for "MalmÃ¶"'.replace('MalmÃ¶', 'Malmö'),
+    ],
+    ['a nameless column', 'Report;;\n\nidentity;;x\nu1;Oslo;y\n', '--skip-lines'],
+  ])('stops the run before anything is sent if in doubt: %s', async (_, text, message) => {
+    const { code, stderr, service } = await upload('users.csv', text);
+    expect([code, stderr]).toEqual([8, expect.stringContaining(message)]);
     expect(service.requests()).toEqual([]);
+  });
+
+  it('has empty rows at the end, which are counted and not sent', async () => {
+    const rows = 'identity,City\nu1,Oslo\n,\n"",""\n,,,\nu2,Rome\n,\n';
+    const { code, stdout, service } = await upload('users.csv', rows, '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ read: 2, accepted: 2, rejected: 0, emptyRows: 4 });
+    expect(written(service).flat()).toHaveLength(2);
   });
 });
 

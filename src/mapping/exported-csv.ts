@@ -1,0 +1,142 @@
+import { TextSlice } from '../text/text-slice.js';
+import type { Cells, RowBlock } from '../input/row-block.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+/** Columns of a CSV export, and the kinds of records that have them. */
+const marks = {
+  event: /^(?:event_props|profile)(?:\.|$)/,
+  profile: /^(?:profileData|events|platformInfo|all_identities)(?:\.|$)/,
+} as const;
+
+/**
+ * Returns which records a CSV contains that `export-profiles` or `export-events` wrote, by its header; undefined for
+ * any other CSV, and for one whose columns the user maps.
+ */
+export function exportedKind(
+  header: readonly string[],
+  options?: UploadMapping,
+): keyof typeof marks | undefined {
+  if (options && isMappedByUser(options)) return undefined;
+  if (header.includes('ts') && header.some((name) => marks.event.test(name))) return 'event';
+  return header.some((name) => marks.profile.test(name)) ? 'profile' : undefined;
+}
+
+const isMappedByUser = (options: UploadMapping): boolean =>
+  options.identityGiven ||
+  options.objectId !== undefined ||
+  options.only !== undefined ||
+  options.expected !== undefined ||
+  [options.map, options.drop, options.types].some(({ size }) => size > 0);
+
+/** Columns that are strings, whatever they look like. */
+const textColumns =
+  /^(?:identity|email|name|phone|event_name|profile\.(?:identity|objectId)|profileData\.(?:Name|Email|Phone))$/;
+
+/** Nested members of a record, by name; a name may have a value of its own in some rows, and members in others. */
+interface Place {
+  column: number | undefined;
+  readonly members: Map<string, Place>;
+}
+
+const noPlace = (): Place => ({ column: undefined, members: new Map() });
+
+/** Builds the JSON texts of exported records from columns such as `profileData.City`. */
+export class ExportedRecords {
+  readonly #root = noPlace();
+  readonly #names: readonly string[];
+
+  constructor(columns: readonly string[]) {
+    this.#names = columns;
+    for (const [index, name] of columns.entries()) {
+      let place = this.#root;
+      for (const part of pathOf(name)) {
+        const next = place.members.get(part) ?? noPlace();
+        place.members.set(part, next);
+        place = next;
+      }
+      place.column = index;
+    }
+  }
+
+  /** Returns the record of a row of the CSV. */
+  ofCells(rows: RowBlock, cells: Cells, row: number): string {
+    const first = 2 * row * this.#names.length;
+    return this.of((index) => {
+      const at = first + 2 * index;
+      return cellValue(rows, cells, at, textColumns.test(this.#names[index]!));
+    });
+  }
+
+  /** Returns the record whose values are these JSON texts by column; undefined: none. */
+  of(value: (column: number) => string | undefined): string {
+    const parts = [...this.#root.members].flatMap(([name, place]) => {
+      const isData = name === 'profileData' || name === 'event_props';
+      const text = textOf(place, value) ?? (isData ? '{}' : undefined);
+      return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
+    });
+    return `{${parts.join(',')}}`;
+  }
+}
+
+/** Returns the JSON text of a place; undefined if neither it nor its members have a value. */
+function textOf(
+  { column, members }: Place,
+  value: (column: number) => string | undefined,
+): string | undefined {
+  const own = column === undefined ? undefined : value(column);
+  if (own !== undefined || members.size === 0) return own;
+  const parts: string[] = [];
+  for (const [name, place] of members) {
+    const text = textOf(place, value);
+    if (text !== undefined) parts.push(`${JSON.stringify(name)}:${text}`);
+  }
+  return parts.length > 0 ? `{${parts.join(',')}}` : undefined;
+}
+
+/** Splits a column such as `profileData.a\.b` into its names. */
+function pathOf(column: string): string[] {
+  const names = [''];
+  for (const [part] of column.matchAll(/\\.|./gsu)) {
+    if (part === '.') names.push('');
+    else names.push(names.pop()! + part.replace(/^\\(?=.)/su, ''));
+  }
+  return names;
+}
+
+const slice = new TextSlice();
+/** JSON numbers and booleans; longer numbers are rather ids. */
+const scalar = /^(?:true|false|-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE][-+]?\d+)?)$/;
+
+/**
+ * Returns the JSON text of a cell, whose bounds are at `at`; undefined if it is empty. A CSV has no types, so a string
+ * that looks like a number, a boolean or a list becomes one.
+ */
+export function cellValue(
+  { bytes }: RowBlock,
+  { bounds }: Pick<Cells, 'bounds'>,
+  at: number,
+  isText = false,
+): string | undefined {
+  const [start, end] = [bounds[at]!, bounds[at + 1]!];
+  if (start === end) return undefined;
+  const text = slice.ofCell(bytes, start, end).toString();
+  if (!isText && scalar.test(text)) return text;
+  if (!isText && text.startsWith('[') && isJson(text)) return text;
+  return JSON.stringify(withoutApostrophe(text));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Numbers and phone numbers, which `--csv-formulas escape` exempts, as in `wasm/csv-cell-writer.ts`. */
+const harmless = /^[-+][\d .,()/-]*\d(?:[eE][-+]?\d+)?$/;
+
+/** Removes the apostrophe that `--csv-formulas escape` put before a formula. */
+const withoutApostrophe = (text: string): string =>
+  /^'[=@\t\r\n+-]/.test(text) && !harmless.test(text.slice(1)) ? text.slice(1) : text;

@@ -1,0 +1,167 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { serve, written } from '../../support/serve.js';
+import type { World } from '../../support/test-environment.js';
+
+interface Profile {
+  readonly identity: string;
+  readonly profileData: Record<string, unknown>;
+}
+
+const range = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-02'];
+const lines = (records: readonly object[]) =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join('');
+
+/** Uploads a file, and an event for each user so that exports include them. */
+async function fill(world: World, file: string, users: readonly string[]): Promise<string> {
+  const { code, stderr } = await world.run(['upload', file]);
+  expect([code, stderr]).toEqual([0, expect.any(String)]);
+  const events = users.map((identity) => {
+    return { identity, type: 'event', evtName: 'Charged', ts: 1790848800, evtData: { Amount: 7 } };
+  });
+  writeFileSync(world.path('events.ndjson'), lines(events));
+  expect((await world.run(['upload', 'events.ndjson'])).code).toBe(0);
+  return stderr;
+}
+
+async function exported(world: World, file: string, ...flags: string[]): Promise<string> {
+  const argv = ['export-profiles', ...range, '-o', file, '--overwrite', ...flags];
+  expect((await world.run(argv)).code).toBe(0);
+  return readFileSync(world.path(file), 'utf8');
+}
+
+const profilesOf = (ndjson: string) =>
+  ndjson
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Profile & { name?: string; email?: string })
+    .map(({ identity, name, email, profileData }) => ({ identity, name, email, profileData }));
+
+/** Moves profiles from one account to another by CSV; returns the exports of both, and what the upload printed. */
+async function move(profiles: readonly Profile[], ...flags: string[]) {
+  const [from, to] = [await serve(), await serve()];
+  const users = profiles.map(({ identity }) => identity);
+  writeFileSync(
+    from.world.path('p.ndjson'),
+    lines(profiles.map((profile) => ({ type: 'profile', ...profile }))),
+  );
+  await fill(from.world, 'p.ndjson', users);
+  const csv = await exported(from.world, 'e.csv', ...flags);
+  writeFileSync(to.world.path('e.csv'), csv);
+  const stderr = await fill(to.world, 'e.csv', users);
+  const before = profilesOf(await exported(from.world, 'e.ndjson'));
+  const after = profilesOf(await exported(to.world, 'e.ndjson'));
+  return { before, after, csv, csvAfter: await exported(to.world, 'f.csv', ...flags), stderr };
+}
+
+const ann = {
+  identity: '1001',
+  profileData: {
+    Name: '42',
+    Email: 'ann@x.com',
+    City: 'Oslo, "N"',
+    Age: 41,
+    Points: 1.5,
+    Zip: '00123',
+    Vip: true,
+    'MSG-sms': false,
+    Tags: ['a,b', 'c'],
+    'a.b': 'dot',
+    '😀 "q"': 'line\nbreak',
+    Formula: '=1+1',
+    Born: '$D_315532800',
+  },
+};
+
+describe('a CSV that export-profiles wrote', () => {
+  it.each([[[]], [['--bom', '--csv-formulas', 'escape']]])(
+    'moves profiles with lists, numbers, booleans and flags to another account (%j)',
+    async (flags) => {
+      const bob = { identity: 'bob', profileData: { City: 'Rome', Score: -3 } };
+      const { before, after, stderr } = await move([ann, bob], ...flags);
+      expect(after).toEqual(before);
+      const { Name: name, Email: email, ...profileData } = ann.profileData;
+      expect(after[0]).toMatchObject({ name, email, profileData });
+      expect(stderr).toContain('e.csv: recognized as a CSV export');
+    },
+  );
+
+  it('gives the same export for any names and values', { timeout: 60_000 }, async () => {
+    const names = fc.oneof(
+      fc.constantFrom('__proto__', 'constructor', 'a.b', 'a\\', '"', '😀', 'x y', '=n'),
+      fc.string({ minLength: 1, maxLength: 12 }),
+    );
+    const text = fc.oneof(
+      fc.string({ maxLength: 20 }),
+      fc.constantFrom('=1', '+x', '@', ',', '"', '\n', 'true story', '007', 'ü'),
+    );
+    const values = fc.oneof(
+      text.filter((value) => value !== '' && !value.startsWith("'")),
+      fc.integer(),
+      fc.boolean(),
+      fc.array(text.filter(Boolean), { minLength: 1, maxLength: 3 }),
+    );
+    const profiles = fc.uniqueArray(
+      fc.record({
+        identity: fc.stringMatching(/^[a-z]{3,8}$/),
+        profileData: fc.dictionary(names, values, {
+          minKeys: 1,
+          maxKeys: 6,
+          noNullPrototype: true,
+        }),
+      }),
+      { minLength: 1, maxLength: 4, selector: ({ identity }) => identity },
+    );
+    await fc.assert(
+      fc.asyncProperty(profiles, async (all) => {
+        const { csv, csvAfter } = await move(all, '--csv-formulas', 'escape');
+        expect(csvAfter).toBe(csv);
+      }),
+      { numRuns: 5 },
+    );
+  });
+
+  it('keeps values and types of a rejected row in the rejects file', async () => {
+    const { world, service } = await serve();
+    const header = 'identity,profileData.City,profileData.Age,profileData.a\\.b';
+    writeFileSync(world.path('e.csv'), `${header}\n,Oslo,41,x\n`);
+    expect((await world.run(['upload', 'e.csv'])).code).toBe(3);
+    const rejects = readFileSync(world.path('e.csv.rejects.ndjson'), 'utf8');
+    writeFileSync(world.path('r.ndjson'), rejects.replace('"identity":""', '"identity":"ann"'));
+    expect((await world.run(['upload', 'r.ndjson'])).code).toBe(0);
+    expect(written(service).flat()).toEqual([
+      { identity: 'ann', type: 'profile', profileData: { City: 'Oslo', Age: 41, 'a.b': 'x' } },
+    ]);
+  });
+
+  it('is an ordinary CSV if its columns are mapped', async () => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('e.csv'), 'identity,profileData.City\nann,Oslo\n');
+    await world.run(['upload', 'e.csv', '--map', 'profileData.City=Town']);
+    expect(written(service).flat()).toMatchObject([{ profileData: { Town: 'Oslo' } }]);
+  });
+});
+
+it('uploads a CSV that export-events wrote as events', async () => {
+  const { world, service } = await serve();
+  writeFileSync(
+    world.path('e.csv'),
+    'profile.identity,profile.name,ts,event_props.Amount,event_props.Item,event_name\n' +
+      '1001,Ann,20261001120000,7,"a ""b""",Charged\nbob,,20261001120001,,,Charged\n',
+  );
+  expect((await world.run(['upload', 'e.csv'])).code).toBe(0);
+  const event = { type: 'event', evtName: 'Charged' };
+  expect(written(service).flat()).toEqual([
+    { identity: '1001', ...event, ts: 1790856000, evtData: { Amount: 7, Item: 'a "b"' } },
+    { identity: 'bob', ...event, ts: 1790856001, evtData: {} },
+  ]);
+});
+
+it('keeps the bytes of a line that cannot be decoded in a CSV rejects file', async () => {
+  const { world } = await serve();
+  const line = Buffer.from('bob,Z\xfcrich', 'latin1');
+  writeFileSync(world.path('u.csv'), Buffer.concat([Buffer.from('identity,City\n'), line]));
+  await world.run(['upload', 'u.csv', '--encoding', 'utf-8', '--rejects', 'r.csv']);
+  expect(readFileSync(world.path('r.csv'), 'utf8')).toContain(`base64: ${line.toString('base64')}`);
+});
