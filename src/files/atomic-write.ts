@@ -189,16 +189,6 @@ function isFolder(name: string): boolean {
   }
 }
 
-/** Makes the content of a file survive a power cut. */
-export function fsyncFile(file: string): void {
-  const descriptor = openSync(file, O_RDWR | noFollow);
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 /** Makes created and renamed files of a directory survive a power cut. */
 export function fsyncFolder(folder: string): void {
   const descriptor = openFolder(folder);

@@ -13,7 +13,6 @@ import {
   type ShardResult,
   type SignedRun,
 } from './fleet-run.js';
-import { fsyncFile, fsyncFolder } from '../files/atomic-write.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
 import type { ShardEpoch } from './shard-folder.js';
@@ -382,7 +381,6 @@ class RunningShard {
     if (done) signed.setResult(shard, folder, result);
     this.lease.assertHeld(); // then the next owner, if there is one, copies this result
   }
-  fsyncFolder(folder);
 }
 
 /** A shard whose job, run and location are verified. */
