@@ -1,5 +1,5 @@
-// npm run bench [-- name…] [--size n] [--rounds n] [--against bin] [--save]; see bench/README.md.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// npm run bench [-- name…] [--size n] [--rounds n] [--against bin] [--write]; see bench/README.md.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,11 +16,13 @@ import { guardTable, judged } from './harness/guards.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
 import { twins } from './harness/sides.js';
+import { medians, replaceBetween, saveResults, writeReadmeTable } from './harness/results.js';
 import { startUp } from './start-up.js';
-import { uploadCsv, uploadNdjson } from './upload.js';
+import { uploadCsv, uploadCsvAt100ms, uploadNdjson } from './upload.js';
 
 const benchmarks = [
   uploadCsv,
+  uploadCsvAt100ms,
   uploadNdjson,
   concurrency,
   ...journals,
@@ -43,10 +45,12 @@ const { values, positionals } = parseArgs({
     size: { type: 'string' },
     rounds: { type: 'string' },
     against: { type: 'string' },
-    save: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
   },
 });
 
+/** Medians of the sides of each benchmark that ran, by its name. */
+const results = {};
 /** What each benchmark said of its guards, in the order in which they ran. */
 const guards = [];
 
@@ -74,8 +78,10 @@ async function main() {
     console.log(`\n${sections.at(-1)}`);
     if (!guards.every(({ holds }) => holds)) process.exitCode = 1;
   }
-  if (!values.save) return;
-  await saveToReadme(sections.join('\n\n'));
+  if (!values.write) return;
+  await writeReadmeTable(saveResults(results));
+  if (chosen.length < benchmarks.length) return;
+  await replaceBetween('bench/README.md', 'results', sections.join('\n\n'));
   saveCharts(charts);
 }
 
@@ -115,11 +121,12 @@ async function compare(benchmark, { size, folder }) {
   const bench = await open({ size, folder });
   if (values.against) bench.sides.push(...twins(bench.sides, resolve(values.against)));
   try {
-    const results = await runRounds({ ...bench, rounds, folder, progress: showProgress });
-    if (results.some((result) => differentWork(results[0], result))) process.exitCode = 1;
-    guards.push(...judged(benchmark.guards ?? [], results));
+    const sides = await runRounds({ ...bench, rounds, folder, progress: showProgress });
+    if (sides.some((side) => differentWork(sides[0], side))) process.exitCode = 1;
+    guards.push(...judged(benchmark.guards ?? [], sides));
+    results[benchmark.name] = medians(sides, { records: bench.records, rounds });
     const records = bench.records ? `${bench.records.toLocaleString('en-US')} records, ` : '';
-    return `${records}${rounds} rounds.\n\n${table({ results, ...bench })}`;
+    return `${records}${rounds} rounds.\n\n${table({ results: sides, ...bench })}`;
   } finally {
     await bench[Symbol.asyncDispose]();
   }
@@ -127,16 +134,6 @@ async function compare(benchmark, { size, folder }) {
 
 function showProgress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
-}
-
-async function saveToReadme(text) {
-  const { format, resolveConfig } = await import('prettier');
-  const path = fileURLToPath(new URL('README.md', import.meta.url));
-  const marked = /(<!-- results -->\n)[^]*(\n<!-- end of results -->)/;
-  const readme = readFileSync(path, 'utf8');
-  const changed = readme.replace(marked, (_, start, end) => `${start}\n${text}\n${end}`);
-  const options = await resolveConfig(path);
-  writeFileSync(path, await format(changed, { ...options, parser: 'markdown' }));
 }
 
 function saveCharts(charts) {

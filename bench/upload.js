@@ -1,4 +1,4 @@
-// Question: how fast do user profiles of a file reach the service, with 8 requests in flight?
+// Question: how fast do user profiles of a file reach the service, with up to 15 requests in flight?
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeProfilesCsv, writeProfilesNdjson } from './data.js';
@@ -21,6 +21,20 @@ export const uploadCsv = {
   },
 };
 
+/** The same at a service as far away as most are, where requests in flight limit every client. */
+export const uploadCsvAt100ms = {
+  name: 'upload-csv-100ms',
+  question: 'CSV of 12 columns to a counting sink that takes 100 ms for each answer',
+  size: 1_000_000,
+  async open({ size, folder }) {
+    const input = join(folder, 'profiles.csv');
+    writeProfilesCsv(input, size);
+    const isConcurrent = ({ name }) => !name.startsWith('Python');
+    const peers = (...place) => csvPeers(...place).filter(isConcurrent);
+    return openUpload({ size, folder, input, peers, latencyMs: 100 });
+  },
+};
+
 export const uploadNdjson = {
   name: 'upload-ndjson',
   question: 'NDJSON of upload records to a counting sink in another process',
@@ -37,7 +51,7 @@ export const uploadNdjson = {
 };
 
 const csvPeers = (input, url) => [
-  peer('csv-parse + JSON.stringify + undici, 8 in flight', program('upload-node.js', input, url)),
+  peer('csv-parse + JSON.stringify + undici', program('upload-node.js', input, url)),
   peer('Python: csv.DictReader + json + http.client', program('upload.py', input, url)),
   peer(
     'floor: read, find records, post prepared bodies',
@@ -56,12 +70,13 @@ const ndjsonPeers = (input, url) => [
   ),
 ];
 
-async function openUpload({ size, folder, input, peers }) {
-  const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
+async function openUpload({ size, folder, input, peers, latencyMs = 0 }) {
+  const program = fileURLToPath(new URL('harness/sink.js', import.meta.url));
+  const sink = await startServer(program, latencyMs);
   return {
     records: size,
     sides: [
-      engagectl(['upload', input, '--concurrency', '8', '--json'], { url: sink.url, folder }),
+      engagectl(['upload', input, '--json'], { url: sink.url, folder }),
       ...peers(input, sink.url),
     ],
     async watch({ digest }, run) {

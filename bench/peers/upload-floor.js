@@ -47,7 +47,7 @@ function bodyOf(records) {
 async function launch(body) {
   const sending = send(body).finally(() => inFlight.delete(sending));
   inFlight.add(sending);
-  if (inFlight.size >= 8) await Promise.race(inFlight);
+  if (inFlight.size >= 15) await Promise.race(inFlight);
 }
 
 async function send(body) {
