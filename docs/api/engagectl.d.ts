@@ -101,27 +101,27 @@ type OutputFormat = 'ndjson' | 'csv' | 'json';
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
 type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 
-/** How an input is read. */
+/** Options that describe how inputs are read. */
 interface ReadingOptions {
-  /** Else by the file's extension, else by its content. */
+  /** Default: from the file extension, otherwise from the content. */
   readonly inputFormat?: InputFormat;
-  /** Between the cells of a CSV; default `,`. */
+  /** Delimiter of CSV cells; default `,`. */
   readonly delimiter?: string;
-  /** Around the cells of a CSV; default `"`, empty for none. */
+  /** Quote character of CSV cells; default `"`, empty for none. */
   readonly quote?: string;
-  /** Before a quote in a quoted cell; default: the quote. */
+  /** Escape before a quote in a quoted cell; default: the quote. */
   readonly escape?: string;
-  /** Begins the lines of a CSV that are no records. */
+  /** Start of comment lines in a CSV. */
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
   readonly recoverQuotes?: boolean;
-  /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  /** Encoding of text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
 }
 
 /** One of several processes that share the records of an input. */
 interface Shard {
-  /** From 1 on. */
+  /** Number of the shard, starting at 1. */
   readonly index: number;
   readonly count: number;
 }

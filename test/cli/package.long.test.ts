@@ -37,7 +37,7 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/(index|testing|calling\/node\/index)\.d\.c?ts|dist\/calling\/index\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/(index|testing|calling\/node\/index)\.d\.c?ts|dist\/calling\/index\.d\.ts|dist\/calling\/cjs\/(index\.js|index\.d\.ts|package\.json)|calling\/(node\/)?package\.json|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(4_200_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
