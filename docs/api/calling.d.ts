@@ -512,11 +512,15 @@ interface InitFinding {
 }
 
 interface CallEventResult {
+  /** The same if the event is delivered again, after the process was killed before it was acknowledged. */
+  readonly eventId: string;
   readonly direction: CallDirection;
   readonly callEvent: CallEvent;
   readonly callDetails: CallDetails;
 }
 interface MissedCallActionClickResult {
+  /** The same if the click is delivered again. */
+  readonly eventId: string;
   readonly action: {
     readonly actionId: string;
     readonly actionLabel: string;
