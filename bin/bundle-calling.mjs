@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
 /**
- * The text of `engagectl/calling`, made of the build in this folder: one ES module that wants nothing of Node, so that
- * browsers and React Native take the same file. Anything that it would have to import is an error.
+ * Bundles `engagectl/calling` from the build in this folder: one module without imports, which browsers, React Native
+ * and Node load alike. Returns its text as an ES module and as CommonJS, for Jest and for Metro without package exports.
  */
 export async function bundleCalling(built) {
   const bundled = await rolldown({
@@ -13,6 +13,7 @@ export async function bundleCalling(built) {
       throw new Error(`engagectl/calling: ${message}`);
     },
   });
-  const { output } = await bundled.generate({ format: 'es', comments: false });
-  return output[0].code;
+  const text = async (format) =>
+    (await bundled.generate({ format, comments: false, exports: 'named' })).output[0].code;
+  return { esm: await text('es'), cjs: await text('cjs') };
 }

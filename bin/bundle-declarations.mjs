@@ -6,8 +6,11 @@ import { dts } from 'rollup-plugin-dts';
 /** The modules that the package exports. One bundle for each, because a common bundle would share chunks between them. */
 const entryPoints = ['index', 'testing', 'calling/index', 'calling/node/index'];
 
-/** Entry points that can be required. `engagectl/calling` is an ES module only: browsers and React Native take the same file. */
-const requirable = new Set(['index', 'testing', 'calling/node/index']);
+/** Declaration files of each entry point: for `import` and for `require`. */
+const filesOf = (name) =>
+  name === 'calling/index'
+    ? ['calling/index.d.ts', 'calling/cjs/index.d.ts']
+    : [`${name}.d.ts`, `${name}.d.cts`];
 
 /**
  * Returns the names and texts of the declaration files of all entry points, made of the build in this folder. Each
@@ -17,8 +20,7 @@ export async function bundleDeclarations(built) {
   const files = await Promise.all(
     entryPoints.map(async (name) => {
       const text = await bundleEntryPoint(join(built, `${name}.d.ts`));
-      const extensions = requirable.has(name) ? ['d.ts', 'd.cts'] : ['d.ts'];
-      return extensions.map((extension) => [`${name}.${extension}`, text]);
+      return filesOf(name).map((file) => [file, text]);
     }),
   );
   return files.flat();

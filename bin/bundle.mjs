@@ -201,11 +201,14 @@ function licence(path) {
 }
 
 const output = await bundle();
+const calling = await bundleCalling(built);
 const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, quicker(code)]),
   ['index.js', entry(output, 'library')],
   ['testing.js', entry(output, 'library-testing')],
-  ['calling/index.js', await bundleCalling(built)],
+  ['calling/index.js', calling.esm],
+  ['calling/cjs/index.js', calling.cjs],
+  ['calling/cjs/package.json', '{ "type": "commonjs" }\n'],
   ['calling/node/index.js', entry(output, 'library-calling-node', '../../')],
   ...(await bundleDeclarations(built)),
   ['THIRD-PARTY-LICENSES', licences(output)],

@@ -190,6 +190,35 @@ type ErrorName = keyof typeof errorTable;
 /** Error names, to compare with `errorName`; the codes have different meanings on the two platforms. */
 declare const ErrorName: { readonly [Name in ErrorName]: Name };
 
+/**
+ * Permissions and state of the device. All members are functions, because the answers change while the app runs, and
+ * all may be asynchronous, as native bridges are. A function that throws or rejects is logged, and the SDK continues
+ * with a safe default (docs/calling.md, Device).
+ */
+interface DeviceCapabilities {
+  /** Returns the major version of the platform: 13 on Android 13. */
+  osVersion(): Answer<number>;
+  microphone(): Answer<Permission>;
+  requestMicrophone(): Answer<boolean>;
+  notificationsEnabled(): Answer<boolean>;
+  requestNotificationPermission(): Answer<boolean>;
+  /** Android: state of the permission Read Phone State, without which `pstnBusy` is not considered. */
+  phoneState(): Answer<Permission>;
+  /** Android: requested at the first answer if `promptReceiverReadPhoneStatePermission` is true. */
+  requestPhoneState(): Answer<boolean>;
+  /** Whether a telephone call is active. */
+  pstnBusy(): Answer<boolean>;
+  showMissedCall(missed: MissedCall): unknown;
+}
+type Permission = 'granted' | 'denied' | 'prompt';
+type Answer<Value> = Value | Promise<Value>;
+/** Notification of a missed call, with at most three buttons. */
+interface MissedCall {
+  readonly callId: string;
+  readonly actions: MissedCallActions;
+  readonly callDetails: CallDetails;
+}
+
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 interface SignedCallEnv {
   /**
@@ -235,24 +264,6 @@ interface ClientTimes {
   readonly ping: number;
   /** Factor of the delays before reconnecting; default: 1. */
   readonly reconnectScale: number;
-}
-/** Notification of a missed call, with at most three buttons. */
-interface MissedCall {
-  readonly callId: string;
-  readonly actions: MissedCallActions;
-  readonly callDetails: CallDetails;
-}
-/** Permissions and state of the device. All members are functions, because the answers change while the app runs. */
-interface DeviceCapabilities {
-  /** Returns the major version of the platform: 13 on Android 13. */
-  osVersion(): number;
-  microphone(): 'granted' | 'denied' | 'prompt';
-  requestMicrophone(): Promise<boolean>;
-  notificationsEnabled(): boolean;
-  requestNotificationPermission(): Promise<boolean>;
-  /** Whether a telephone call is active. Android reports it only with the permission Read Phone State. */
-  pstnBusy(): boolean;
-  showMissedCall(missed: MissedCall): void;
 }
 /** Clock and timers, injected by tests and other platforms. */
 interface Clock {

@@ -210,10 +210,15 @@ type ErrorName = keyof typeof errorTable;
 /** Error names, to compare with `errorName`; the codes have different meanings on the two platforms. */
 declare const ErrorName: { readonly [Name in ErrorName]: Name };
 /** Result of `initialize`, `call`, `answer` and `decline`. Operational failures and invalid values resolve. */
-interface SignedCallResponse {
-  readonly isSuccessful: boolean;
-  readonly error: SignedCallError | null;
-}
+type SignedCallResponse =
+  | {
+      readonly isSuccessful: true;
+      readonly error: null;
+    }
+  | {
+      readonly isSuccessful: false;
+      readonly error: SignedCallError;
+    };
 interface SignedCallError {
   /** Code of the platform; the other platform may use it for another error. */
   readonly errorCode: number;
@@ -222,6 +227,104 @@ interface SignedCallError {
   /** The same on both platforms; compare this one. */
   readonly errorName: ErrorName;
 }
+
+/** Log levels: a line is printed if its level is at most the chosen one. */
+declare const LogLevel: {
+  readonly off: -1;
+  readonly info: 0;
+  readonly debug: 2;
+  readonly verbose: 3;
+};
+type LogLevel = (typeof LogLevel)[keyof typeof LogLevel];
+
+/**
+ * Permissions and state of the device. All members are functions, because the answers change while the app runs, and
+ * all may be asynchronous, as native bridges are. A function that throws or rejects is logged, and the SDK continues
+ * with a safe default (docs/calling.md, Device).
+ */
+interface DeviceCapabilities {
+  /** Returns the major version of the platform: 13 on Android 13. */
+  osVersion(): Answer<number>;
+  microphone(): Answer<Permission>;
+  requestMicrophone(): Answer<boolean>;
+  notificationsEnabled(): Answer<boolean>;
+  requestNotificationPermission(): Answer<boolean>;
+  /** Android: state of the permission Read Phone State, without which `pstnBusy` is not considered. */
+  phoneState(): Answer<Permission>;
+  /** Android: requested at the first answer if `promptReceiverReadPhoneStatePermission` is true. */
+  requestPhoneState(): Answer<boolean>;
+  /** Whether a telephone call is active. */
+  pstnBusy(): Answer<boolean>;
+  showMissedCall(missed: MissedCall): unknown;
+}
+type Permission = 'granted' | 'denied' | 'prompt';
+type Answer<Value> = Value | Promise<Value>;
+/** Notification of a missed call, with at most three buttons. */
+interface MissedCall {
+  readonly callId: string;
+  readonly actions: MissedCallActions;
+  readonly callDetails: CallDetails;
+}
+/** Simulated devices for tests. */
+declare const devicePresets: {
+  readonly allowAll: DeviceCapabilities;
+  readonly micDenied: {
+    readonly microphone: () => 'denied';
+    readonly requestMicrophone: () => boolean;
+    readonly osVersion: () => Answer<number>;
+    readonly notificationsEnabled: () => Answer<boolean>;
+    readonly requestNotificationPermission: () => Answer<boolean>;
+    readonly phoneState: () => Answer<Permission>;
+    readonly requestPhoneState: () => Answer<boolean>;
+    readonly pstnBusy: () => Answer<boolean>;
+    readonly showMissedCall: (missed: MissedCall) => unknown;
+  };
+  readonly notificationsOff: {
+    readonly notificationsEnabled: () => false;
+    readonly requestNotificationPermission: () => boolean;
+    readonly osVersion: () => Answer<number>;
+    readonly microphone: () => Answer<Permission>;
+    readonly requestMicrophone: () => Answer<boolean>;
+    readonly phoneState: () => Answer<Permission>;
+    readonly requestPhoneState: () => Answer<boolean>;
+    readonly pstnBusy: () => Answer<boolean>;
+    readonly showMissedCall: (missed: MissedCall) => unknown;
+  };
+  readonly android13Denied: {
+    readonly osVersion: () => number;
+    readonly notificationsEnabled: () => false;
+    readonly requestNotificationPermission: () => boolean;
+    readonly microphone: () => Answer<Permission>;
+    readonly requestMicrophone: () => Answer<boolean>;
+    readonly phoneState: () => Answer<Permission>;
+    readonly requestPhoneState: () => Answer<boolean>;
+    readonly pstnBusy: () => Answer<boolean>;
+    readonly showMissedCall: (missed: MissedCall) => unknown;
+  };
+  readonly pstnBusy: {
+    readonly pstnBusy: () => true;
+    readonly osVersion: () => Answer<number>;
+    readonly microphone: () => Answer<Permission>;
+    readonly requestMicrophone: () => Answer<boolean>;
+    readonly notificationsEnabled: () => Answer<boolean>;
+    readonly requestNotificationPermission: () => Answer<boolean>;
+    readonly phoneState: () => Answer<Permission>;
+    readonly requestPhoneState: () => Answer<boolean>;
+    readonly showMissedCall: (missed: MissedCall) => unknown;
+  };
+  /** On the telephone, and not asked for Read Phone State yet. */
+  readonly pstnBusyUnasked: {
+    readonly phoneState: () => 'prompt';
+    readonly pstnBusy: () => true;
+    readonly osVersion: () => Answer<number>;
+    readonly microphone: () => Answer<Permission>;
+    readonly requestMicrophone: () => Answer<boolean>;
+    readonly notificationsEnabled: () => Answer<boolean>;
+    readonly requestNotificationPermission: () => Answer<boolean>;
+    readonly requestPhoneState: () => Answer<boolean>;
+    readonly showMissedCall: (missed: MissedCall) => unknown;
+  };
+};
 
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 interface SignedCallEnv {
@@ -269,64 +372,6 @@ interface ClientTimes {
   /** Factor of the delays before reconnecting; default: 1. */
   readonly reconnectScale: number;
 }
-/** Notification of a missed call, with at most three buttons. */
-interface MissedCall {
-  readonly callId: string;
-  readonly actions: MissedCallActions;
-  readonly callDetails: CallDetails;
-}
-/** Permissions and state of the device. All members are functions, because the answers change while the app runs. */
-interface DeviceCapabilities {
-  /** Returns the major version of the platform: 13 on Android 13. */
-  osVersion(): number;
-  microphone(): 'granted' | 'denied' | 'prompt';
-  requestMicrophone(): Promise<boolean>;
-  notificationsEnabled(): boolean;
-  requestNotificationPermission(): Promise<boolean>;
-  /** Whether a telephone call is active. Android reports it only with the permission Read Phone State. */
-  pstnBusy(): boolean;
-  showMissedCall(missed: MissedCall): void;
-}
-/** Simulated devices for tests. */
-declare const devicePresets: {
-  readonly allowAll: DeviceCapabilities;
-  readonly micDenied: {
-    readonly microphone: () => 'denied';
-    readonly requestMicrophone: () => Promise<boolean>;
-    readonly osVersion: () => number;
-    readonly notificationsEnabled: () => boolean;
-    readonly requestNotificationPermission: () => Promise<boolean>;
-    readonly pstnBusy: () => boolean;
-    readonly showMissedCall: (missed: MissedCall) => void;
-  };
-  readonly notificationsOff: {
-    readonly notificationsEnabled: () => false;
-    readonly requestNotificationPermission: () => Promise<boolean>;
-    readonly osVersion: () => number;
-    readonly microphone: () => 'granted' | 'denied' | 'prompt';
-    readonly requestMicrophone: () => Promise<boolean>;
-    readonly pstnBusy: () => boolean;
-    readonly showMissedCall: (missed: MissedCall) => void;
-  };
-  readonly android13Denied: {
-    readonly osVersion: () => number;
-    readonly notificationsEnabled: () => false;
-    readonly requestNotificationPermission: () => Promise<boolean>;
-    readonly microphone: () => 'granted' | 'denied' | 'prompt';
-    readonly requestMicrophone: () => Promise<boolean>;
-    readonly pstnBusy: () => boolean;
-    readonly showMissedCall: (missed: MissedCall) => void;
-  };
-  readonly pstnBusy: {
-    readonly pstnBusy: () => true;
-    readonly osVersion: () => number;
-    readonly microphone: () => 'granted' | 'denied' | 'prompt';
-    readonly requestMicrophone: () => Promise<boolean>;
-    readonly notificationsEnabled: () => boolean;
-    readonly requestNotificationPermission: () => Promise<boolean>;
-    readonly showMissedCall: (missed: MissedCall) => void;
-  };
-};
 /** Clock and timers, injected by tests and other platforms. */
 interface Clock {
   /** Milliseconds since 1970. */
@@ -334,14 +379,6 @@ interface Clock {
   /** Runs a function once after a delay; returns a function that cancels it. */
   after(milliseconds: number, run: () => void): () => void;
 }
-/** Log levels: a line is printed if its level is at most the chosen one. */
-declare const LogLevel: {
-  readonly off: -1;
-  readonly info: 0;
-  readonly debug: 2;
-  readonly verbose: 3;
-};
-type LogLevel = (typeof LogLevel)[keyof typeof LogLevel];
 /** Subset of WebSocket that the SDK uses, provided by browsers, React Native, Node 22 and the package `ws`. */
 interface Socket {
   addEventListener(type: 'open', listener: () => void): void;
@@ -379,6 +416,7 @@ declare const noMedia: MediaAdapter;
 
 type CuidRule =
   | 'required'
+  | 'type'
   | 'length'
   | 'first-character'
   | 'alphabet'
@@ -474,11 +512,15 @@ interface InitFinding {
 }
 
 interface CallEventResult {
+  /** The same if the event is delivered again, after the process was killed before it was acknowledged. */
+  readonly eventId: string;
   readonly direction: CallDirection;
   readonly callEvent: CallEvent;
   readonly callDetails: CallDetails;
 }
 interface MissedCallActionClickResult {
+  /** The same if the click is delivered again. */
+  readonly eventId: string;
   readonly action: {
     readonly actionId: string;
     readonly actionLabel: string;
@@ -511,9 +553,9 @@ interface CallProperties {
 type SignedCallState = 'NoCall' | 'OutgoingCall' | 'IncomingCall' | 'OngoingCall';
 
 /**
- * Places and receives calls between users, each identified by a cuid. Operational failures and invalid
- * values resolve with an error; programmer errors (an unknown listener, a callback that is not a function)
- * throw a TypeError. See docs/calling.md.
+ * Places and receives calls between users, each identified by a cuid. Methods that return a promise always resolve,
+ * with an error for failures and invalid values; the others throw a TypeError for programmer errors (an unknown
+ * listener, a callback that is not a function). Methods may be destructured. See docs/calling.md.
  */
 declare class SignedCallClient {
   #private;
@@ -521,47 +563,47 @@ declare class SignedCallClient {
   readonly SignedCallOnMissedCallActionClicked: 'SignedCallOnMissedCallActionClicked';
   constructor(env: SignedCallEnv);
   /** Replaces the environment; it takes effect with the next `initialize`. */
-  use(env: SignedCallEnv): void;
+  readonly use: (env: SignedCallEnv) => void;
   /** Signs a user in and opens the socket. Required again after `logout` and `disconnectSignallingSocket`. */
-  initialize(initProperties: InitProperties): Promise<SignedCallResponse>;
+  readonly initialize: (initProperties: InitProperties) => Promise<SignedCallResponse>;
   /** Places a call. Resolves when it is placed, not when it has ended. */
-  call(
+  readonly call: (
     receiverCuid: string,
     callContext: string,
     callProperties?: CallProperties | null,
-  ): Promise<SignedCallResponse>;
+  ) => Promise<SignedCallResponse>;
   /** Answers a ringing call. Without the microphone the call is declined and this resolves with MIC_DENIED. */
-  answer(callId: string): Promise<SignedCallResponse>;
+  readonly answer: (callId: string) => Promise<SignedCallResponse>;
   /** Declines a ringing call. */
-  decline(callId: string): Promise<SignedCallResponse>;
+  readonly decline: (callId: string) => Promise<SignedCallResponse>;
   /** Cancels, declines or ends the current call, depending on its state. */
-  hangup(): void;
+  readonly hangup: () => void;
   /** Alias of `hangup`. */
-  hangupCall(): void;
+  readonly hangupCall: () => void;
   /** Ends the current call and signs the user out. No calls can be made or received until `initialize`. */
-  logout(): void;
+  readonly logout: () => void;
   /** Closes the socket, at once or when the active call ends. Calls arrive by push only until `initialize`. */
-  disconnectSignallingSocket(): void;
+  readonly disconnectSignallingSocket: () => void;
   /** Sets the callback of a listener, replacing an earlier one. */
-  addListener<Name extends ListenerName>(
+  readonly addListener: <Name extends ListenerName>(
     name: Name,
     callback: (payload: ListenerPayloads[Name]) => unknown,
-  ): void;
+  ) => void;
   /** Removes the callback of a listener. */
-  removeListener(name: ListenerName): void;
+  readonly removeListener: (name: ListenerName) => void;
   /** Sets the callback that shows incoming calls, replacing an earlier one. */
-  onIncomingCall(callback: (call: IncomingCall) => unknown): void;
+  readonly onIncomingCall: (callback: (call: IncomingCall) => unknown) => void;
   /** Returns the state of the current call. */
-  getCallState(): SignedCallState;
+  readonly getCallState: () => SignedCallState;
   /** Sets the log level. Throws TypeError for a value that is not a `LogLevel`. */
-  setDebugLevel(level: LogLevel): void;
+  readonly setDebugLevel: (level: LogLevel) => void;
   /** Resolves when the router has acknowledged the frames of `hangup` and `logout`. */
-  whenIdle(): Promise<void>;
+  readonly whenIdle: () => Promise<void>;
   /**
    * Disconnects at once, which ends the current call. Later events wait at the router until the next
    * `initialize`.
    */
-  close(): void;
+  readonly close: () => void;
 }
 
 interface WebrtcOptions {
@@ -668,6 +710,7 @@ export type {
   MissedCallActionClickResult,
   MissedCallActions,
   PeerConnectionClass,
+  Permission,
   Platform,
   PushPrimer,
   SignedCallEnv,

@@ -1,7 +1,7 @@
 /// <reference types="node" />
 import { Readable } from 'node:stream';
 
-/** What a shell sees. Scripts branch on these, so a number never changes its meaning. */
+/** Exit codes. Scripts branch on them, so a number never changes its meaning. */
 declare const exitCodes: {
   readonly ok: 0;
   readonly defect: 1;
@@ -19,7 +19,7 @@ declare const exitCodes: {
   readonly terminated: 143;
 };
 type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
-/** Stable ids of the errors a user can meet, and the exit code each of them ends with. */
+/** Stable ids of the errors that a user can meet, with their exit codes. */
 declare const errorIds: {
   readonly 'E-DEFECT': 1;
   readonly 'E-USAGE': 2;
@@ -72,23 +72,23 @@ declare const errorIds: {
 };
 type ErrorId = keyof typeof errorIds;
 interface ErrorDetails extends ErrorOptions {
-  /** Why it happened, in one sentence. */
+  /** The cause, in one sentence. */
   readonly why?: string | undefined;
   /** What to type next. */
   readonly fix?: string | undefined;
-  /** `fix` names the command that resumes the run, so that nobody else needs to. */
+  /** Whether `fix` names the command that resumes the run. */
   readonly resumes?: boolean | undefined;
   readonly file?: string | undefined;
   /** Physical line, 1-based. */
   readonly line?: number | undefined;
   /** 1-based, in bytes of the decoded line. */
   readonly column?: number | undefined;
-  /** The service does not know an event that was asked for: the same request never succeeds. */
+  /** The service does not know a requested event, so the same request never succeeds. */
   readonly namesEvent?: true | undefined;
-  /** Identities and addresses in its words, the longest first: who shows it may shorten them. */
+  /** Identities and addresses in the text, longest first, to be masked. */
   readonly personal?: readonly string[] | undefined;
 }
-/** A failure we foresaw: the user gets what, why and how to go on; never a stack trace. */
+/** An expected failure: the user sees what failed, why, and what to do; never a stack trace. */
 declare class EngagectlError extends Error {
   readonly id: ErrorId;
   readonly exitCode: ExitCode;
@@ -101,27 +101,31 @@ type OutputFormat = 'ndjson' | 'csv' | 'json';
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
 type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 
-/** How an input is read. */
+/** Options that describe how inputs are read. */
 interface ReadingOptions {
-  /** Else by the file's extension, else by its content. */
+  /** Default: from the file extension, otherwise from the content. */
   readonly inputFormat?: InputFormat;
-  /** Between the cells of a CSV; default `,`. */
+  /** Delimiter of CSV cells; default `,`. */
   readonly delimiter?: string;
-  /** Around the cells of a CSV; default `"`, empty for none. */
+  /** Quote character of CSV cells; default `"`, empty for none. */
   readonly quote?: string;
-  /** Before a quote in a quoted cell; default: the quote. */
+  /** Escape before a quote in a quoted cell; default: the quote. */
   readonly escape?: string;
-  /** Begins the lines of a CSV that are no records. */
+  /** Start of comment lines in a CSV. */
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
   readonly recoverQuotes?: boolean;
-  /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  /** Remove whitespace and invisible characters around cells. */
+  readonly trim?: boolean;
+  /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */
+  readonly nullValues?: readonly string[];
+  /** Encoding of text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
 }
 
 /** One of several processes that share the records of an input. */
 interface Shard {
-  /** From 1 on. */
+  /** Number of the shard, starting at 1. */
   readonly index: number;
   readonly count: number;
 }
@@ -320,66 +324,65 @@ interface VerifyOptions extends Omit<
   readonly concurrency?: number;
 }
 
-/** A readable standard stream, and whether a person sits at it. */
+/** A readable standard stream; `isTTY` if it is a terminal. */
 type InputStream = NodeJS.ReadableStream & {
   readonly isTTY?: boolean;
 };
-/** A writable standard stream; `columns` and `rows` are set when it is a terminal. */
+/** A writable standard stream; `columns` and `rows` are set for a terminal. */
 type OutputStream = NodeJS.WritableStream & {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
 };
-/** The outside world as one value, so that tests can hand in another. */
+/** The outside world as an object, which tests replace. */
 interface Runtime {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** How this program was called, as a shell takes it: `engagectl`, `npx engagectl`. */
+  /** Program name for suggested commands: `engagectl`, `npx engagectl`. */
   readonly program: string;
   /** Environment variables; an empty one counts as unset and is not in here. */
   readonly env: Readonly<Record<string, string>>;
-  /** Folder against which relative paths are resolved. */
+  /** Directory for relative paths. */
   readonly cwd: string;
   /** Like `linux`, `darwin`, `win32`. */
   readonly platform: NodeJS.Platform;
-  /** Id of the user that the process runs as. Undefined, as on Windows: nobody's files are refused. */
+  /** User id of the process. Undefined, as on Windows: ownership is not checked. */
   readonly uid?: number | undefined;
   /** Like `20.18.1`. */
   readonly nodeVersion: string;
-  /** Wall clock, milliseconds since 1970. For dates only: durations use `monotonic`. */
+  /** Wall clock in epoch milliseconds, for dates only; durations use `monotonic`. */
   readonly now: () => number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonic: () => number;
-  /** In [0, 1). */
+  /** Random number in [0, 1). */
   readonly random: () => number;
-  /** 32 letters, digits, - and _, which nobody can guess and nothing else has: for names and secrets. */
+  /** Returns 32 unguessable and unique letters, digits, - and _, for names and secrets. */
   readonly token: () => string;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the EngagectlError to end with. */
   readonly signal: AbortSignal;
-  /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
+  /** Calls `show` on each status request (SIGUSR1); returns a function that unregisters it. */
   readonly onStatusRequest: (show: () => void) => () => void;
-  /** Takes secrets that were typed out of a text; undefined where none was. */
+  /** Removes typed secrets from a text; undefined if there are none. */
   readonly redact?: (text: string) => string;
-  /** Standard error as it is, for what shows a secret on purpose; undefined where none was typed. */
+  /** Unredacted standard error, for deliberately showing a secret; undefined if no secret was typed. */
   readonly unredactedStderr?: Runtime['stderr'];
-  /** Gets what is told, whether it is shown or not; undefined without `--log-file`. */
+  /** Receives all messages, displayed or not; undefined without `--log-file`. */
   readonly log?: (entry: LogEntry) => void;
 }
-/** What is told at a time. */
+/** A message. */
 interface LogEntry {
   readonly type: string;
-  /** For people; of several lines perhaps. */
+  /** Text for people, possibly several lines. */
   readonly text: string;
-  /** The same as an object; `{ message: text }` by default. */
+  /** The message as an object; default `{ message: text }`. */
   readonly about?: object;
 }
 /**
- * The real world. A standard stream is opened when it is asked for, and the clock is not that of
- * `performance`, which Node loads at its first use: a millisecond each. Its signals come
- * from the shim that owns the process's signal handlers.
+ * The real runtime. Standard streams are opened on first use, and the clock is not that of
+ * `performance`, which Node loads on first use: a millisecond each. The caller owns the signal handlers.
  */
 declare function nodeRuntime(
   signal: AbortSignal,

@@ -180,7 +180,8 @@ export class ActiveCall {
   #fire(direction: CallDirection, callEvent: CallEvent, callDetails: CallDetails): void {
     const { listeners, env } = this.#options;
     env.log.info(`${direction} call ${callDetails.callId}: ${callEvent}`);
-    const result = { direction, callEvent, callDetails };
+    const eventId = `${callDetails.callId}/${callEvent}`;
+    const result = { eventId, direction, callEvent, callDetails };
     listeners.fire('SignedCallOnCallStatusChanged', result);
   }
 
@@ -190,7 +191,8 @@ export class ActiveCall {
 
   #clicked({ actionId, label, details }: RouterFrames['action']): void {
     const { listeners } = this.#options;
-    const result = { action: { actionId, actionLabel: label }, callDetails: details };
+    const eventId = `${details.callId}/action/${actionId}`;
+    const result = { eventId, action: { actionId, actionLabel: label }, callDetails: details };
     listeners.fire('SignedCallOnMissedCallActionClicked', result);
   }
 }

@@ -135,12 +135,7 @@ export class CallPlacement {
     const { env, connection } = this.#options;
     return new Promise((resolve) => {
       const stop = env.clock.after(Math.max(0, deadline - env.clock.now()), resolve);
-      void connection()
-        .whenUp()
-        .then(() => {
-          stop();
-          resolve();
-        });
+      void connection().whenUp().finally(stop).then(resolve);
     });
   }
 

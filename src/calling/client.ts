@@ -39,107 +39,106 @@ export class SignedCallClient {
 
   constructor(env: SignedCallEnv) {
     this.#env = withDefaults(env);
-    bindMethods(this);
   }
 
   /** Replaces the environment; it takes effect with the next `initialize`. */
-  use(env: SignedCallEnv): void {
+  readonly use = (env: SignedCallEnv): void => {
     this.#env = withDefaults(env);
     if (this.#level !== undefined) this.#env.log.level = this.#level;
-  }
+  };
 
   /** Signs a user in and opens the socket. Required again after `logout` and `disconnectSignallingSocket`. */
-  initialize(initProperties: InitProperties): Promise<SignedCallResponse> {
+  readonly initialize = (initProperties: InitProperties): Promise<SignedCallResponse> => {
     const done = this.#queue.then(() => this.#initialize(initProperties));
     this.#queue = done.catch(() => undefined);
     return done;
-  }
+  };
 
   /** Places a call. Resolves when it is placed, not when it has ended. */
-  call(
+  readonly call = (
     receiverCuid: string,
     callContext: string,
     callProperties?: CallProperties | null,
-  ): Promise<SignedCallResponse> {
+  ): Promise<SignedCallResponse> => {
     return this.#respond((session) => session.call(receiverCuid, callContext, callProperties));
-  }
+  };
 
   /** Answers a ringing call. Without the microphone the call is declined and this resolves with MIC_DENIED. */
-  answer(callId: string): Promise<SignedCallResponse> {
+  readonly answer = (callId: string): Promise<SignedCallResponse> => {
     return this.#respond((session) => session.answer(callId));
-  }
+  };
 
   /** Declines a ringing call. */
-  decline(callId: string): Promise<SignedCallResponse> {
+  readonly decline = (callId: string): Promise<SignedCallResponse> => {
     return this.#respond((session) => session.decline(callId));
-  }
+  };
 
   /** Cancels, declines or ends the current call, depending on its state. */
-  hangup(): void {
+  readonly hangup = (): void => {
     this.#session?.hangup();
-  }
+  };
 
   /** Alias of `hangup`. */
-  hangupCall(): void {
+  readonly hangupCall = (): void => {
     this.hangup();
-  }
+  };
 
   /** Ends the current call and signs the user out. No calls can be made or received until `initialize`. */
-  logout(): void {
+  readonly logout = (): void => {
     this.#leave();
     // Also applies to an `initialize` that is still pending.
     void this.#queue.then(() => this.#leave());
-  }
+  };
 
   /** Closes the socket, at once or when the active call ends. Calls arrive by push only until `initialize`. */
-  disconnectSignallingSocket(): void {
+  readonly disconnectSignallingSocket = (): void => {
     this.#session?.disconnect();
-  }
+  };
 
   /** Sets the callback of a listener, replacing an earlier one. */
-  addListener<Name extends ListenerName>(
+  readonly addListener = <Name extends ListenerName>(
     name: Name,
     callback: (payload: ListenerPayloads[Name]) => unknown,
-  ): void {
+  ): void => {
     this.#listeners.add(name, callback);
-  }
+  };
 
   /** Removes the callback of a listener. */
-  removeListener(name: ListenerName): void {
+  readonly removeListener = (name: ListenerName): void => {
     this.#listeners.remove(name);
-  }
+  };
 
   /** Sets the callback that shows incoming calls, replacing an earlier one. */
-  onIncomingCall(callback: (call: IncomingCall) => unknown): void {
+  readonly onIncomingCall = (callback: (call: IncomingCall) => unknown): void => {
     this.#listeners.onIncomingCall(callback);
-  }
+  };
 
   /** Returns the state of the current call. */
-  getCallState(): SignedCallState {
+  readonly getCallState = (): SignedCallState => {
     return (this.#session ?? this.#leaving?.session)?.state ?? 'NoCall';
-  }
+  };
 
   /** Sets the log level. Throws TypeError for a value that is not a `LogLevel`. */
-  setDebugLevel(level: LogLevel): void {
+  readonly setDebugLevel = (level: LogLevel): void => {
     expectLevel(level);
     this.#level = level;
     this.#env.log.level = level;
-  }
+  };
 
   /** Resolves when the router has acknowledged the frames of `hangup` and `logout`. */
-  async whenIdle(): Promise<void> {
+  readonly whenIdle = async (): Promise<void> => {
     await this.#queue;
     await Promise.all([this.#session?.idle(), this.#leaving?.done]);
-  }
+  };
 
   /**
    * Disconnects at once, which ends the current call. Later events wait at the router until the next
    * `initialize`.
    */
-  close(): void {
+  readonly close = (): void => {
     this.#end();
     void this.#queue.then(() => this.#end());
-  }
+  };
 
   async #initialize(properties: InitProperties): Promise<SignedCallResponse> {
     return this.#response('INIT_CONFIG', async () => {
@@ -242,15 +241,5 @@ export class SignedCallClient {
     const response = failed(fault, this.#env.platform);
     this.#env.log.info(`${fault.name}: ${response.error.errorDescription}`);
     return response;
-  }
-}
-
-/** Binds all methods, so that they work when destructured. */
-function bindMethods(client: SignedCallClient): void {
-  const methods = client as unknown as Record<string, unknown>;
-  for (const name of Object.getOwnPropertyNames(SignedCallClient.prototype)) {
-    const method = Object.getOwnPropertyDescriptor(SignedCallClient.prototype, name)
-      ?.value as unknown;
-    if (typeof method === 'function' && name !== 'constructor') methods[name] = method.bind(client);
   }
 }

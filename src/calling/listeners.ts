@@ -2,12 +2,16 @@ import type { CallDirection, CallEvent, CallDetails } from './protocol.js';
 import type { Logger } from './logger.js';
 
 export interface CallEventResult {
+  /** The same if the event is delivered again, after the process was killed before it was acknowledged. */
+  readonly eventId: string;
   readonly direction: CallDirection;
   readonly callEvent: CallEvent;
   readonly callDetails: CallDetails;
 }
 
 export interface MissedCallActionClickResult {
+  /** The same if the click is delivered again. */
+  readonly eventId: string;
   readonly action: { readonly actionId: string; readonly actionLabel: string };
   readonly callDetails: CallDetails;
 }

@@ -55,6 +55,7 @@ it('a call is answered, goes on and is hung up', async () => {
   ann.client.hangup();
   await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
   expect(ann.results[0]).toEqual({
+    eventId: `${callId}/CallIsPlaced`,
     direction: 'Outgoing',
     callEvent: 'CallIsPlaced',
     callDetails: {
@@ -249,6 +250,7 @@ it('a missed call shows its actions; a click is told', async () => {
   await until(() => clicks.length === 1);
   expect(clicks).toEqual([
     {
+      eventId: `${callId}/action/again`,
       action: { actionId: 'again', actionLabel: 'Call back' },
       callDetails: expect.objectContaining({ callId }),
     },
@@ -281,7 +283,7 @@ it('initialize with another cuid cancels a call that rings', async () => {
 it('initialize with equal values in another order, or with other branding, keeps the call', async () => {
   const sides = await inProgress();
   const { ann } = sides;
-  const reversed = Object.fromEntries(Object.entries(annProperties).reverse());
+  const reversed = Object.fromEntries(Object.entries(annProperties).toReversed());
   for (const properties of [
     reversed,
     { ...reversed, overrideDefaultBranding: { bgColor: '#fff' } },

@@ -338,6 +338,18 @@ it('hangup right after call: a request that was not sent is not sent', async () 
   expect(router.heard.map(({ t }) => t)).toEqual(['auth']);
 });
 
+it('an event that a killed app did not acknowledge comes again with the same id', async () => {
+  const { router, ann } = await withScript();
+  tell(router, 'Missed');
+  await until(() => ann.events.length === 1);
+  const restarted = await testClient({ url: router.url });
+  router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
+  await restarted.client.initialize(annProperties);
+  router.resend('event', { callId: 'call-1', direction: 'Outgoing', event: 'Missed', details });
+  await until(() => restarted.events.length === 1);
+  expect(restarted.results[0]?.eventId).toBe(ann.results[0]?.eventId);
+});
+
 it('waits longer each time, up to 5 s, a half more or less', () => {
   const delays = (random: number) =>
     [0, 1, 2, 9].map((failed) => reconnectDelay(failed, () => random));

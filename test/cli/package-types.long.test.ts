@@ -41,7 +41,7 @@ describe('the types', () => {
     [
       'ES modules and CommonJS in Node 16',
       '--module node16',
-      { 'node16.mts': library + calling, 'node16.cts': library },
+      { 'node16.mts': library + calling, 'node16.cts': library + calling },
     ],
     [
       'ES modules and CommonJS in current Node',
@@ -67,12 +67,9 @@ describe('the types', () => {
   });
 
   it('pass the checks of arethetypeswrong', () => {
-    // `engagectl/calling` is an ES module only.
     const attw = path.join(root, 'node_modules/.bin/attw');
-    for (const options of [
-      '--profile node16 --exclude-entrypoints calling',
-      '--profile esm-only --entrypoints calling',
-    ]) {
+    // Of calling also with the resolution of older compilers, for React Native.
+    for (const options of ['--profile node16', '--profile strict --entrypoints calling']) {
       const args = [tarball, '--no-color', ...options.split(' ')];
       const { status, stdout } = spawnSync(attw, args, { encoding: 'utf8' });
       expect(status, stdout).toBe(0);
