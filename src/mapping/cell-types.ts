@@ -1,3 +1,5 @@
+import { EngagectlError } from '../errors.js';
+import { dateFormat, fittingDate, fittingNumber, numberFormat } from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
 import { quoteValue } from './identity.js';
 import { parseTimestamp } from './timestamps.js';
@@ -41,6 +43,74 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return undefined;
   },
 };
+/** Writers of types with a format, by type. */
+const formatted = new Map<string, Write>();
+
+/** Returns the writer of a type with a format. Throws EngagectlError E-USAGE for an invalid format. */
+export function formattedWriter(type: CellType): Write {
+  const known = formatted.get(type);
+  if (known) return known;
+  const [, kind = '', format = ''] = /^(\w+)\((.*)\)$/s.exec(type) ?? [];
+  const writer = compileFormat(kind, format);
+  formatted.set(type, writer);
+  return writer;
+}
+
+function compileFormat(kind: string, format: string): Write {
+  switch (kind) {
+    case 'date': {
+      const { read } = dateFormat(format);
+      return (text, { out }, zone) => {
+        const instant = read(text.toString(), zone);
+        if (instant === undefined)
+          return notFitting(`a date like ${format}`, fittingDate(text.toString()));
+        out.ascii(`"$D_${instant}"`);
+        return undefined;
+      };
+    }
+    case 'boolean': {
+      const [yes, no] = booleanPair(format);
+      return (text, { out }) => {
+        const word = text.toString().toLowerCase();
+        if (word !== yes && word !== no) return `is not "${yes}" or "${no}"`;
+        out.ascii(String(word === yes));
+        return undefined;
+      };
+    }
+    case 'list':
+      return (text, { out }) => {
+        const values = text.toString().split(format === '' ? ',' : format);
+        const filled = values.map((value) => value.trim()).filter((value) => value !== '');
+        out.raw(Buffer.from(JSON.stringify(filled)));
+        return undefined;
+      };
+    default: {
+      const { read } = numberFormat(format, kind === 'integer' ? 'integer' : 'number');
+      return (text, { out }) => {
+        const number = read(text.toString());
+        if (number === undefined)
+          return notFitting(`a number like ${format}`, fittingNumber(text.toString()));
+        out.ascii(number);
+        return undefined;
+      };
+    }
+  }
+}
+
+const notFitting = (wanted: string, fitting: string | undefined): string =>
+  `is not ${wanted}${fitting === undefined ? '' : `; ${fitting} would fit`}`;
+
+/** Returns the words for true and false in lower case. Throws E-USAGE. */
+function booleanPair(format: string): [yes: string, no: string] {
+  const pair = format.toLowerCase().split(',');
+  const [yes = '', no = ''] = pair;
+  if (pair.length === 2 && yes !== no) return [yes, no];
+  throw new EngagectlError('E-USAGE', `the type boolean(${format}) has an unknown format`, {
+    why: 'expected the word for true, a comma, and the word for false',
+    fix: 'for example boolean(ja,nein)',
+  });
+}
+
 /** Returns the reason, with a hint for the decimal comma of spreadsheets in many countries. */
 const noNumber = ({ bytes, start, end }: TextSlice): string =>
   /^[-+]?\d+(?:[. ]\d{3})*,\d+$/.test(bytes.toString('latin1', start, end))
@@ -63,7 +133,7 @@ export function writeTypedValue(
     ? 'has half of a surrogate pair'
     : isPhoneType(type)
       ? writePhone(text, records, type.slice('phone:'.length))
-      : writers[type](text, records, zone);
+      : (writers[type as PlainType] ?? formattedWriter(type))(text, records, zone);
   return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
 }
 
@@ -90,6 +160,8 @@ export function emptyValue(
   type: CellType | undefined,
   { empty }: UploadMapping,
 ): Buffer | undefined {
+  const pair = type?.startsWith('boolean(') ? booleanPair(type.slice(8, -1)) : ['-', '-'];
+  if (pair.includes('')) return Buffer.from(String(pair[0] === ''));
   const isString = type === undefined || type === 'string' || isPhoneType(type);
   return empty === 'string' && !isString ? undefined : emptyValues[empty];
 }

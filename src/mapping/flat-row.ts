@@ -54,7 +54,8 @@ export function writeRecordHead(
 }
 
 /** Writes identity and objectId. At least one is required; the identity determines the order of records. */
-function writeKeys(row: FlatRow, records: RecordBuilder, { identity, objectId }: UploadMapping) {
+function writeKeys(row: FlatRow, records: RecordBuilder, options: UploadMapping) {
+  const { identity, objectId, types } = options;
   const { out } = records;
   const { parts } = row;
   const hasIdentity = parts.identity >= 0 && !row.isEmpty(parts.identity);
@@ -65,28 +66,39 @@ function writeKeys(row: FlatRow, records: RecordBuilder, { identity, objectId }:
   }
   if (hasObjectId) {
     out.raw(openObjectId);
-    const fault = writeKey(row, parts.objectId, 'objectId', records);
+    const fault = writeKey(row, parts.objectId, { part: 'objectId', records, types });
     if (fault !== undefined) return fault;
     if (hasIdentity) out.byte(jsonToken.comma);
   }
   if (!hasIdentity) return undefined;
   out.raw(openIdentity);
-  return writeKey(row, parts.identity, 'identity', records);
+  return writeKey(row, parts.identity, { part: 'identity', records, types });
 }
 
 function writeKey(
   row: FlatRow,
   index: number,
-  part: 'identity' | 'objectId',
-  records: RecordBuilder,
+  {
+    part,
+    records,
+    types,
+  }: {
+    readonly part: 'identity' | 'objectId';
+    readonly records: RecordBuilder;
+    readonly types: UploadMapping['types'];
+  },
 ): string | undefined {
   const text = row.text(index);
-  const fault = row.isString(index) ? setKey(part, text, records) : notStringFault(text);
+  const isNumber = !row.isString(index) && /^[-\d]/.test(text.toString());
+  const isSpelled = isNumber && types.get(row.name(index)) === 'string';
+  const fault =
+    row.isString(index) || isSpelled ? setKey(part, text, records) : notStringFault(text);
   if (fault !== undefined) return columnError(row.name(index), fault);
   const placeholder = row.placeholderFault?.(text);
   if (placeholder !== undefined)
     return columnError(row.name(index), `${quoteValue(text)} ${placeholder}`);
-  row.writeString(index);
+  if (isSpelled) records.out.string(text.toString());
+  else row.writeString(index);
   return undefined;
 }
 

@@ -12,6 +12,8 @@ import {
   type Expectations,
   type UploadMapping,
 } from './upload-mapping.js';
+import { localizedType } from './cell-formats.js';
+import { formattedWriter } from './cell-types.js';
 import type { MappingFile } from './mapping-file-schema.js';
 
 /** Column flags of `upload`, as typed. */
@@ -20,6 +22,8 @@ export interface ColumnFlags {
   readonly objectId?: string;
   readonly map?: readonly string[];
   readonly types?: readonly string[];
+  /** Language tag such as de-DE, for dates, numbers and booleans without a format. */
+  readonly locale?: string;
   readonly drop?: readonly string[];
   readonly only?: readonly string[];
   /** Path of a mapping file, which contains all of the above. */
@@ -55,14 +59,31 @@ export async function loadMapping(
       ...Object.entries(file.map ?? {}),
       ...unambiguous('--map', (flags.map ?? []).map(parseMap)),
     ]),
-    types: new Map([
-      ...Object.entries(file.types ?? {}),
-      ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
-    ]),
+    types: checkedTypes(
+      [
+        ...Object.entries(file.types ?? {}),
+        ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
+      ],
+      flags.locale,
+    ),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
     ...expectationsOf(file),
   };
+}
+
+/** Applies the locale to types without a format, and checks all formats. Throws E-USAGE. */
+function checkedTypes(
+  types: readonly (readonly [column: string, type: CellType])[],
+  locale: string | undefined,
+): Map<string, CellType> {
+  return new Map(
+    types.map(([column, type]) => {
+      const full = locale === undefined ? type : (localizedType(type, locale) as CellType);
+      if (full.endsWith(')')) formattedWriter(full);
+      return [column, full];
+    }),
+  );
 }
 
 /** Returns what the file expects of an input. */

@@ -1,3 +1,4 @@
+import { earliest, fittingDate, latest } from './cell-formats.js';
 import { dayOf, dayToUtc } from '../contract/dates.js';
 import type { TimeZone } from '../time-zone.js';
 import type { TextSlice } from '../text/text-slice.js';
@@ -22,7 +23,11 @@ export function parseTimestamp(cell: TextSlice, zone: TimeZone): Timestamp {
   const [utc, sign] = parts.slice(7, 9);
   const local = secondsOf(parts.slice(1, 7));
   const ahead = timeOf(parts.slice(9, 11));
-  if (local === undefined || ahead === undefined) return 'is neither ISO 8601 nor epoch seconds';
+  if (local === undefined || ahead === undefined) {
+    const fitting = fittingDate(text);
+    const hint = fitting === undefined ? '' : `; ${fitting} would fit`;
+    return `is neither ISO 8601 nor epoch seconds${hint}`;
+  }
   if (utc === undefined && sign === undefined) return zone.toEpoch(local);
   return sign === '-' ? local + ahead : local - ahead;
 }
@@ -33,10 +38,6 @@ export function parseExportedTimestamp(cell: TextSlice, zone: TimeZone): Timesta
   const local = secondsOf(parts.slice(1));
   return local === undefined ? 'is not a time of 14 digits, yyyyMMddHHmmSS' : zone.toEpoch(local);
 }
-
-/** The plausible epoch seconds: 1980-01-01 to the end of 2100. Numbers outside are mostly something else. */
-const earliest = Date.UTC(1980, 0) / 1000;
-const latest = Date.UTC(2101, 0) / 1000 - 1;
 
 function epochOf(text: string): Timestamp {
   if (text.length > epochDigits) {

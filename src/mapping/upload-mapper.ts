@@ -309,7 +309,8 @@ class FlatJsonRow implements FlatRow {
     const isAsDeclared =
       type === undefined ||
       (type === 'string' && kind === jsonToken.quote) ||
-      (type === 'json' && isNested);
+      (type === 'json' && isNested) ||
+      (type.startsWith('list(') && kind === jsonToken.openArray);
     if (isAsDeclared && kind !== jsonToken.quote) return this.#copy(index);
     if (isAsDeclared) return this.#writeText(index);
     if (isNested) return `an object or array cannot be sent as ${type}`;

@@ -5,10 +5,12 @@ export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'jso
 export type PlainType = (typeof cellTypes)[number];
 /** Phone numbers of one country, given by its code. */
 type PhoneType = `phone:+${string}`;
-export type CellType = PlainType | PhoneType;
+/** Values in a format: `date(DD.MM.YYYY)`, `number(1.234,56)`, `boolean(ja,nein)`, `list(;)`. */
+type FormattedType = `${'date' | 'number' | 'integer' | 'boolean' | 'list'}(${string})`;
+export type CellType = PlainType | PhoneType | FormattedType;
 
 /** Regular expression of a type, without anchors. */
-export const typePattern = `${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
+export const typePattern = `(?:date|number|integer|boolean|list)\\([^()]*\\)|${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
 const wholeType = new RegExp(`^(?:${typePattern})$`);
 
 export const isCellType = (word: unknown): word is CellType =>

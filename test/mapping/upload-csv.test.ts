@@ -196,7 +196,7 @@ describe('a column with a type', () => {
     ['date', '2024-06-01T12:30:15+2', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T12:30:15.', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T12:30:15Zulu', 'is neither ISO 8601 nor epoch seconds'],
-    ['date', '01.06.2024', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '01.06.2024', 'is neither ISO 8601 nor epoch seconds; date(DD.MM.YYYY) would fit'],
     ['date', '-', 'is neither ISO 8601 nor epoch seconds'],
     ['json', '{"a":1,"a":2}', 'is not JSON: it repeats the key "a"'],
     ['json', '[1,]', 'is not JSON: it has "]", not a value'],

@@ -96,9 +96,10 @@ export const mappingOptions: OptionTable = [
   ['--only <a,b>', 'send only these columns (repeatable)', { repeatable: true }],
   [
     '--types <column:type,…>',
-    'column types: string (default), integer, number, boolean, date, json, phone:+91 (repeatable)',
+    'column types: string (default), integer, number, boolean, date, json, phone:+91, list(;); with a format: date(DD.MM.YYYY), number(1.234,56), boolean(ja,nein) (repeatable)',
     { repeatable: true },
   ],
+  ['--locale <tag>', 'format of dates, numbers and booleans without one, such as de-DE'],
   ['--mapping <file>', 'JSON file with these options and with expectations'],
   [
     '--empty <how>',

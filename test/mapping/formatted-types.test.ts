@@ -1,0 +1,137 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fittingDate, localizedType, numberFormat } from '../../src/mapping/cell-formats.js';
+import { loadMapping } from '../../src/mapping/mapping-file.js';
+import { mapCells, mapJson } from '../support/builders/upload-mapping.js';
+import { makeWorld } from '../support/test-environment.js';
+import type { CellType } from '../../src/mapping/upload-mapping.js';
+
+/** The value that a cell is sent as, or its error. */
+function sent(type: string, value: string): unknown {
+  const types = new Map([['x', type as CellType]]);
+  const outcome = mapCells({ identity: 'u', x: value }, { types });
+  if (Array.isArray(outcome)) return (outcome as string[])[1];
+  return (outcome as { profileData: { x?: unknown } }).profileData.x;
+}
+const date = (iso: string) => `$D_${Date.parse(iso) / 1000}`;
+
+describe('a type with a format', () => {
+  it.each([
+    ['date(DD.MM.YYYY)', '03.04.2024', date('2024-04-03')],
+    ['date(D.M.YYYY)', '3.4.2024', date('2024-04-03')],
+    ['date(M/D/YYYY H:mm)', '4/3/2024 9:05', date('2024-04-03T09:05Z')],
+    ['date(M/D/YYYY h:mm A)', '4/3/2024 12:05 am', date('2024-04-03T00:05Z')],
+    ['date(YYYY-MM-DDTHH:mm:ss)', '2024-04-03T10:11:12', date('2024-04-03T10:11:12Z')],
+    ['date(YYYYMMDD)', '20240229', date('2024-02-29')],
+    ['date(excel)', '45657', date('2024-12-31')],
+    ['date(excel)', '45657.5', date('2024-12-31T12:00Z')],
+    ['date(epoch)', '1700000000', '$D_1700000000'],
+    ['date(epochMillis)', '1700000000999', '$D_1700000000'],
+    ['number(1.234,56)', '-1.234.567,50', -1234567.5],
+    ['number(1.234,56)', '1234,5', 1234.5],
+    ['number(1,234.56)', '1,234', 1234],
+    ['number($1,234.56)', '$12.00', 12],
+    ['number(1.234,56 €)', '12,5 €', 12.5],
+    ['number(12,5 %)', '99,9%', 99.9],
+    ['number(1 234,5)', '1\u202f234,5', 1234.5],
+    ['integer(1.234)', '1.234.567', 1234567],
+    ['boolean(ja,nein)', 'JA', true],
+    ['boolean(ja,nein)', 'nein', false],
+    ['boolean(x,)', 'x', true],
+    ['boolean(x,)', '', false],
+    ['list(;)', 'a; b;;c', ['a', 'b', 'c']],
+  ])('%s reads %j', (type, value, expected) => {
+    expect(sent(type, value)).toEqual(expected);
+  });
+
+  it.each([
+    ['date(DD.MM.YYYY)', '31.02.2024', 'is not a date like DD.MM.YYYY'],
+    ['date(DD.MM.YYYY)', '4/30/2024', 'is not a date like DD.MM.YYYY; date(M/D/YYYY) would fit'],
+    ['date(excel)', '0', 'is not a date like excel'],
+    ['date(epoch)', '45657', 'is not a date like epoch; date(excel) would fit'],
+    ['date', '30.04.2024', 'is neither ISO 8601 nor epoch seconds; date(DD.MM.YYYY) would fit'],
+    ['number(1.234,56)', '1,234.56', 'is not a number like 1.234,56; number(1,234.56) would fit'],
+    ['number(1.234,56)', '1.23', 'is not a number like 1.234,56; number(1,234.56) would fit'],
+    ['number(1,234.56)', '1,23', 'is not a number like 1,234.56; number(1.234,56) would fit'],
+    ['number(1,234.56)', '$1', 'is not a number like 1,234.56; number($1,234.56) would fit'],
+    ['number(1.234,56)', '007', 'is not a number like 1.234,56'],
+    ['boolean(ja,nein)', 'x', 'is not "ja" or "nein"'],
+  ])('%s rejects %j', (type, value, why) => {
+    expect(sent(type, value)).toBe(`column "x": ${JSON.stringify(value)} ${why}`);
+  });
+
+  it('is in the format of --locale if it has none of its own', async () => {
+    const { types } = await loadMapping(
+      { types: ['a:date,b:number', 'c:boolean,d:integer,e:date(excel)'], locale: 'de-DE' },
+      makeWorld().runtime(),
+    );
+    expect([...types.values()]).toEqual([
+      'date(D.M.YYYY)',
+      'number(1.234,5)',
+      'boolean(ja,nein)',
+      'integer(1.234)',
+      'date(excel)',
+    ]);
+    expect(localizedType('date', 'en-US')).toBe('date(M/D/YYYY)');
+    expect(localizedType('date', 'en-GB')).toBe('date(D/M/YYYY)');
+  });
+
+  it.each([
+    [['x:date(YYYY)'], undefined, 'the type date(YYYY) has an unknown format'],
+    [['x:date(foo)'], undefined, 'unknown format'],
+    [['x:number(1.234)'], undefined, 'unknown format'],
+    [['x:boolean(ja)'], undefined, 'unknown format'],
+    [['x:date'], 'nonsense!', 'unknown locale'],
+  ])('is refused if it is unclear: %j %j', async (types, locale, message) => {
+    const flags = { types, ...(locale !== undefined && { locale }) };
+    await expect(loadMapping(flags, makeWorld().runtime())).rejects.toThrow(message);
+  });
+
+  it('reads what Intl writes in any locale', () => {
+    const tags = fc.constantFrom(
+      'de-DE',
+      'en-US',
+      'en-GB',
+      'fr-FR',
+      'it-IT',
+      'sv-SE',
+      'pt-BR',
+      'pl-PL',
+    );
+    fc.assert(
+      fc.property(
+        tags,
+        fc.integer({ min: -1e9, max: 1e9 }),
+        fc.integer({ min: 0, max: 47_000 }),
+        (tag, cents, day) => {
+          const written = new Intl.NumberFormat(tag, { minimumFractionDigits: 2 }).format(
+            cents / 100,
+          );
+          const [, example = ''] = /\((.*)\)/.exec(localizedType('number', tag)) ?? [];
+          const ascii = written.replace('−', '-');
+          expect(Number(numberFormat(example, 'number').read(ascii))).toBe(cents / 100);
+          const at = new Date(day * 86_400_000);
+          const text = new Intl.DateTimeFormat(tag, { timeZone: 'UTC' }).format(at);
+          expect(sent(localizedType('date', tag), text)).toBe(`$D_${day * 86_400}`);
+        },
+      ),
+    );
+  });
+
+  it('names no format for a text that is no date', () => {
+    expect(['x', '1', '99/99/9999'].map(fittingDate)).toEqual([
+      undefined,
+      'date(excel)',
+      undefined,
+    ]);
+  });
+});
+
+it('sends a JSON number as the identity if its type is string', () => {
+  const types = new Map([['id', 'string']] as const);
+  const options = { identity: 'id', identityGiven: true, types };
+  expect(mapJson('{"id":12345678901234567890,"x":1.50}', options)).toBe(
+    '{"identity":"12345678901234567890","type":"profile","profileData":{"x":1.50}}',
+  );
+  expect(mapJson('{"id":{}}', options)).toEqual(['validate', expect.stringContaining('must be')]);
+});
