@@ -105,12 +105,14 @@ type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 interface ReadingOptions {
   /** Default: from the file extension, otherwise from the content. */
   readonly inputFormat?: InputFormat;
-  /** Delimiter of CSV cells; default `,`. */
+  /** Delimiter of CSV cells; by default detected, or a tab for TSV. */
   readonly delimiter?: string;
   /** Quote character of CSV cells; default `"`, empty for none. */
   readonly quote?: string;
   /** Escape before a quote in a quoted cell; default: the quote. */
   readonly escape?: string;
+  /** Physical lines above the header row of a CSV. */
+  readonly skipLines?: number;
   /** Start of comment lines in a CSV. */
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
@@ -119,7 +121,7 @@ interface ReadingOptions {
   readonly trim?: boolean;
   /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */
   readonly nullValues?: readonly string[];
-  /** Encoding of text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  /** Encoding; by default detected among UTF-8, UTF-16 and windows-1252. */
   readonly encoding?: string;
 }
 
@@ -143,8 +145,8 @@ interface WriteOptions extends ReadOptions {
   readonly chunkSize?: number;
   /** Bytes per request; default 4 MiB. */
   readonly chunkBytes?: number;
-  /** Maximum requests in flight. */
-  readonly concurrency?: number;
+  /** Maximum requests in flight; `auto` (default) adapts to the service, up to its limit. */
+  readonly concurrency?: number | 'auto';
   /** Send only the records of this shard. `concurrency` is the limit of all shards together. */
   readonly shard?: Shard | undefined;
   /** `key` (default): records of one key arrive in input order. */
@@ -422,6 +424,16 @@ interface WriteResult extends RunResult {
   readonly plan?: ChangeCounts;
   /** Set for a shard: records of other shards, not included in `read`. */
   readonly otherShards?: number;
+  /** Rows in which all cells are empty, skipped by this process and not included in `read`. */
+  readonly emptyRows?: number;
+  /** How the first input was read: detected, or as the options say. `null` for formats without cells. */
+  readonly input: {
+    readonly format: string;
+    readonly delimiter: string | null;
+    readonly encoding: string;
+    /** Physical line of the CSV header. */
+    readonly headerLine: number | null;
+  };
   readonly bytesSent: number;
   /** Null if no record was rejected. */
   readonly rejectsFile: string | null;
