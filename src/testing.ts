@@ -9,6 +9,7 @@ import { resetService, validSnapshotName, restoreSnapshot } from './service/cont
 import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
 import type { ServiceOptions } from './service/service.js';
+import type { ServiceSettings, SettingsChanges } from './service/settings.js';
 import type { Variants } from './service/variants.js';
 import type { CallingOptions, PushOffer } from './service/calls/call-options.js';
 import type { FaultRuleInput, ActiveRule } from './service/control/fault-rules.js';
@@ -21,6 +22,8 @@ export type {
   EndpointName,
   FaultRuleInput,
   PushOffer,
+  ServiceSettings,
+  SettingsChanges,
   Variants,
 };
 
@@ -50,6 +53,12 @@ export interface TestServiceOptions {
   readonly lagSeconds?: number;
   /** Polls before a cursor is ready. */
   readonly pendingPolls?: number;
+  /** Fraction of requests answered with 500 or 503, half of them after they were processed; default 0. */
+  readonly failRate?: number;
+  /** Selects the requests that fail: the same seed fails the same requests. Drawn if missing. */
+  readonly failSeed?: number;
+  /** Reject what the specification does not allow but deployments may tolerate; otherwise the request log warns. */
+  readonly strict?: boolean;
   /** Maximum requests in flight; more get 429. Default: 15 uploads, 3 for each other endpoint. */
   readonly maxConcurrent?: { readonly upload: number; readonly other: number };
   /** Behavior in which deployments differ. */
@@ -63,8 +72,11 @@ export interface TestServiceOptions {
   readonly onRequest?: (request: TestRequest) => void | Promise<void>;
 }
 
-/** A request that the service received. `body` is the parsed JSON, or the text if it is not JSON. */
-export type TestRequest = Omit<LoggedRequest, 'body'> & { readonly body: unknown };
+/** A request that the service received. `body` and `answer` are parsed JSON, or the text if it is not JSON. */
+export type TestRequest = Omit<LoggedRequest, 'body' | 'answer'> & {
+  readonly body: unknown;
+  readonly answer: unknown;
+};
 
 export interface TestClock {
   now(): Date;
@@ -90,7 +102,7 @@ export interface TestService {
   readonly env: Readonly<Record<string, string>>;
   /** Returns the latest 1000 API requests, oldest first, after the id `since`. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
-  /** Resets data, calls, faults, the request log and the clock to the seed. Keeps snapshots. */
+  /** Resets data, calls, faults, settings, the request log and the clock to the start. Keeps snapshots. */
   reset(): Promise<void>;
   /** Saves the data under a name of letters, digits, - and _. */
   snapshot(name: string): void;
@@ -103,13 +115,20 @@ export interface TestService {
   fault(rule: FaultRuleInput): Promise<ActiveRule>;
   /** Deletes one rule, or all rules. */
   clearFaults(rule?: ActiveRule): void;
+  /** Changes settings of the running service; rejects with the name and cause of a wrong one. Returns all settings. */
+  settings(changes: SettingsChanges): Promise<ServiceSettings>;
   readonly clock: TestClock;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts the local service in this process. The service is ready when the promise resolves. */
+/**
+ * Starts the local service in this process. The service is ready when the promise resolves. Rejects with TypeError that
+ * names an unknown or wrong option.
+ */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+  const { checkTestOptions, parseSettings } = await import('./service/control/settings-schema.js');
+  checkTestOptions(options);
   const { memory = true, tls = false } = options;
   const folder = memory && !tls ? undefined : mkdtempSync(join(tmpdir(), 'engagectl-testing-'));
   const removeFolder = () => {
@@ -144,6 +163,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       fault: async (rule) => {
         const { parseFaultRule } = await import('./service/control/fault-rule-schema.js');
         return service.faults.add(parseFaultRule(rule));
+      },
+      settings: async (changes) => {
+        service.settings.change(parseSettings(changes));
+        return service.settings.values;
       },
       clearFaults: (rule) => {
         if (rule) service.faults.remove(rule.id);
@@ -183,6 +206,7 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
   const { now, random, token } = nodeRuntime(new AbortController().signal);
   const { accountId = 'TEST', passcode = token(), variants = {} } = options;
   const { latencyMs = 0, lagSeconds = 0, pendingPolls = 0, maxConcurrent, onRequest } = options;
+  const { failRate = 0, failSeed = Math.floor(random() * 1e9), strict = false } = options;
   return {
     dataDir,
     seed,
@@ -195,7 +219,9 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
     lagSeconds,
     calls: options.calls,
     pendingPolls,
-    failRate: 0,
+    failRate,
+    failSeed,
+    strict,
     maxConcurrent: maxConcurrent ?? {
       upload: limits.uploadsInFlight,
       other: limits.othersInFlight,
@@ -217,11 +243,16 @@ const arrivalOf =
     }
   };
 
-function withBody({ body, ...seen }: LoggedRequest): TestRequest {
-  if (body === undefined) return { ...seen, body };
+const withBody = ({ body, answer, ...seen }: LoggedRequest): TestRequest => ({
+  ...seen,
+  body: parsed(body),
+  answer: parsed(answer),
+});
+
+function parsed(text: string | undefined): unknown {
   try {
-    return { ...seen, body: JSON.parse(body) as unknown };
+    return text === undefined ? undefined : JSON.parse(text);
   } catch {
-    return { ...seen, body };
+    return text;
   }
 }

@@ -14,6 +14,8 @@ export interface ApiResponse {
    * read from the store while they are sent. Undefined members are omitted.
    */
   readonly members: Readonly<Record<string, string | Iterable<Buffer> | undefined>>;
+  /** Why records were rejected, for the request log. */
+  readonly reason?: string | undefined;
 }
 
 export const success = (members: ApiResponse['members'] = {}): ApiResponse => ({
@@ -28,12 +30,13 @@ export const success = (members: ApiResponse['members'] = {}): ApiResponse => ({
 export async function sendResponse(
   response: ServerResponse,
   answer: ApiResponse,
-  { options, variants }: ServiceContext,
+  { settings }: ServiceContext,
 ): Promise<void> {
-  if (options.latencyMs > 0) {
+  const { latencyMs, variants } = settings.values;
+  if (latencyMs > 0) {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    await delay(options.latencyMs, undefined, { signal: gone.signal }).catch(() => undefined);
+    await delay(latencyMs, undefined, { signal: gone.signal }).catch(() => undefined);
     if (response.destroyed) return;
   }
   response.statusCode = answer.httpStatus;
@@ -109,10 +112,18 @@ function* spaced(pieces: Iterable<Piece>): Generator<string> {
 export class RequestError extends Error {
   readonly httpStatus: number;
   readonly code: number | string | undefined;
+  /** Explanation for the request log, which is not sent. */
+  readonly reason: string;
 
   /** An undefined `code` is omitted from the body. */
-  constructor(httpStatus: number, text: string, code: number | string | undefined) {
+  constructor(
+    httpStatus: number,
+    text: string,
+    code: number | string | undefined,
+    reason: string = text,
+  ) {
     super(text);
+    this.reason = reason;
     this.name = 'RequestError';
     this.httpStatus = httpStatus;
     this.code = code;
@@ -120,14 +131,15 @@ export class RequestError extends Error {
 }
 
 /** Creates a RequestError whose code is its HTTP status, the usual case. */
-export const requestError = (httpStatus: number, text: string): RequestError =>
-  new RequestError(httpStatus, text, httpStatus);
+export const requestError = (httpStatus: number, text: string, reason?: string): RequestError =>
+  new RequestError(httpStatus, text, httpStatus, reason);
 
-export const malformed = (): RequestError => requestError(400, 'Malformed request');
-export const stillPending = (): RequestError =>
-  new RequestError(200, requestErrorTexts.pending, requestCodes.pending);
-export const incorrectUsage = (): RequestError =>
-  new RequestError(200, requestErrorTexts.incorrectUsage, requestCodes.incorrectUsage);
+export const malformed = (reason: string): RequestError =>
+  requestError(400, 'Malformed request', reason);
+export const stillPending = (reason: string): RequestError =>
+  new RequestError(200, requestErrorTexts.pending, requestCodes.pending, reason);
+export const incorrectUsage = (reason: string): RequestError =>
+  new RequestError(200, requestErrorTexts.incorrectUsage, requestCodes.incorrectUsage, reason);
 
 export function errorResponse({ httpStatus, message, code }: RequestError): ApiResponse {
   const members = { status: '"fail"', error: JSON.stringify(message) };
@@ -146,11 +158,11 @@ export function disconnectSignal(
 }
 
 /** Creates the error for an expired cursor, by variant. */
-export const expiredCursor = ({ expiredCursor }: Variants): RequestError =>
-  expired[expiredCursor]();
+export const expiredCursor = ({ expiredCursor }: Variants, reason: string): RequestError =>
+  expired[expiredCursor](reason);
 
 const expired = {
   code: incorrectUsage,
-  stringCode: () => new RequestError(200, 'Incorrect Usage', '3'),
-  text: () => new RequestError(200, 'invalid cursor', undefined),
+  stringCode: (reason: string) => new RequestError(200, 'Incorrect Usage', '3', reason),
+  text: (reason: string) => new RequestError(200, 'invalid cursor', undefined, reason),
 };

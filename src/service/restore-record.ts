@@ -10,7 +10,12 @@ import {
   stringOf,
   type Members,
 } from './raw-json.js';
-import { parseUploadRecord, saveUpload, type Stores } from './rest/upload-user-profiles.js';
+import {
+  parseUploadRecord,
+  saveUpload,
+  uploadMembers,
+  type Stores,
+} from './rest/upload-user-profiles.js';
 import { addressOf, setBlocked, type AddressFlag } from './store/addresses.js';
 import { restoreEvent, restoreSummary, type EventSummary } from './store/events.js';
 import { updateProfile, type Profile, type ProfileKey } from './store/profiles.js';
@@ -34,12 +39,6 @@ export function restoreRecord(service: Stores, text: string): void {
   else if (isProfile) restoreProfileRecord(service, record);
   else parseUploadRecord(text);
 }
-
-const keyMembers = ['identity', 'objectId', 'FBID', 'GPID'];
-const uploadMembers = {
-  profile: ['type', 'ts', ...keyMembers, 'profileData'],
-  event: ['type', 'ts', ...keyMembers, 'evtName', 'evtData'],
-} as const;
 
 function restoreUpload(service: Stores, text: string, record: Members): void {
   const upload = parseUploadRecord(text);

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { endpointPaths } from '../contract/endpoints.js';
 import { requestErrorTexts } from '../contract/error-codes.js';
 import { endpointOf } from './endpoints.js';
 import { notSupported } from './rest/read-request.js';
@@ -34,9 +35,10 @@ export function router(
 ): RequestHandlers['answer'] {
   return async (request, response) => {
     const url = parseUrl(request);
-    const seen = url.path.startsWith('/1/')
-      ? service.requests.arrived(request, response, endpointOf(url.path, url.cursor !== undefined))
-      : undefined;
+    const isOther = !url.path.startsWith('/1/') && routes.some((route) => fits(route, url.path));
+    const seen = isOther
+      ? undefined
+      : service.requests.arrived(request, response, endpointOf(url.path, url.cursor !== undefined));
     try {
       if (hostsOf(request) > 1) throw requestError(400, 'Two Host headers');
       if (!isAllowedHost(request, service.options)) {
@@ -56,7 +58,10 @@ export function router(
       else for await (const chunk of request) void chunk;
       if (!(error instanceof RequestError)) service.options.onDefect?.(error);
       const refusal =
-        error instanceof RequestError ? error : requestError(500, requestErrorTexts.unknownError);
+        error instanceof RequestError
+          ? error
+          : requestError(500, requestErrorTexts.unknownError, `internal error: ${String(error)}`);
+      if (seen) seen.reason = refusal.reason;
       await sendResponse(response, errorResponse(refusal), service);
     }
   };
@@ -67,9 +72,16 @@ function handlerOf(routes: readonly Route[], method: string | undefined, path: s
   const fitting = routes.filter((route) => fits(route, path));
   const route = fitting.find((one) => one.method === method);
   if (route) return route.answer;
-  if (fitting.length > 0) throw requestError(405, 'Method not allowed');
-  throw path.startsWith('/1/') ? notSupported(`${method} ${path}`) : requestError(404, 'Not found');
+  if (fitting.length > 0) {
+    const allowed = fitting.map((one) => one.method).join(', ');
+    throw requestError(405, 'Method not allowed', `${method} ${path}: use ${allowed}`);
+  }
+  if (path.startsWith('/1/'))
+    throw notSupported(`${method} ${path}`, `unknown path: the API has ${apiPaths.join(', ')}`);
+  throw requestError(404, 'Not found', 'unknown path: paths of the API begin with /1/');
 }
+
+const apiPaths = Object.values(endpointPaths);
 
 const fits = ({ path }: Route, asked: string): boolean =>
   path.endsWith('*') ? asked.startsWith(path.slice(0, -1)) : asked === path;

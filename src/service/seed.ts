@@ -2,7 +2,6 @@ import { compressions, parseFileName } from '../contract/file-formats.js';
 import { createReadStream } from 'node:fs';
 import { yieldToEventLoop } from './mutex.js';
 import { parseElements } from './raw-json.js';
-import { wellFormed } from './rest/read-request.js';
 import { RecordError } from './rest/record-validation.js';
 import { RestoreError, restoreRecord } from './restore-record.js';
 import type { Seed, ServiceContext } from './service.js';
@@ -68,10 +67,11 @@ function storeBatch(batch: readonly SeedRecord[], service: Omit<ServiceContext, 
 
 function jsonOf(seed: SeedRecord): string {
   try {
-    return wellFormed(seed.text);
+    JSON.parse(seed.text);
   } catch {
     throw new SeedError('invalid JSON', seed);
   }
+  return seed.text.trim();
 }
 
 async function* recordsOf(seed: Seed): AsyncGenerator<SeedRecord> {

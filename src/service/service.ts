@@ -7,6 +7,7 @@ import type { RequestLog, LoggedRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
 import type { RequestMutex } from './mutex.js';
+import type { Settings } from './settings.js';
 import type { Variants } from './variants.js';
 
 /**
@@ -43,9 +44,13 @@ export interface ServiceOptions {
   readonly pendingPolls: number;
   /** Fraction of requests answered with 500 or 503, half of them after they were processed. */
   readonly failRate: number;
+  /** Selects the requests that fail; undefined: `random` does. */
+  readonly failSeed?: number | undefined;
   /** Requests in flight, for uploads together and for each other endpoint; 429 beyond. */
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
   readonly variants: Partial<Variants>;
+  /** Reject what the specification does not allow but deployments may tolerate; default false. */
+  readonly strict?: boolean | undefined;
   /** Time limit for the body of a request; default one minute. */
   readonly bodyTimeoutMs?: number;
   /** Undefined: calls are not routed. */
@@ -79,8 +84,8 @@ export interface RunningService {
 export interface ServiceContext {
   readonly store: Database;
   readonly zone: TimeZone;
-  readonly variants: Variants;
   readonly options: ServiceOptions;
+  readonly settings: Settings;
   /** Number of requests in flight, by path. */
   readonly inFlight: Map<string, number>;
   /** The service's clock: the system clock until a test moves it. */

@@ -7,7 +7,7 @@ import { listen } from './http-server.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
 import { loadSeed } from './seed.js';
-import { defaultVariants } from './variants.js';
+import { Settings } from './settings.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
 import { RequestMutex } from './mutex.js';
@@ -71,17 +71,8 @@ async function buildService(
   options: ServiceOptions,
   closing: AbortSignal,
 ): Promise<ServiceContext> {
-  const {
-    headerPrefixes,
-    keptBodyText,
-    onRequest,
-    now,
-    dataDir,
-    calls,
-    random,
-    latencyMs,
-    onDefect,
-  } = options;
+  const { passcode, keptBodyText, onRequest, now, dataDir, calls, random, latencyMs, onDefect } =
+    options;
   const zone = timeZone(options.timezone);
   // Loaded on demand: most services do not route calls.
   const Calls = calls && (await import('./calls/call-system.js')).CallingSystem;
@@ -90,14 +81,14 @@ async function buildService(
   const world = { store, now: () => clock.now(), random, latencyMs, onDefect };
   const service = {
     options,
-    variants: { ...defaultVariants, ...options.variants },
+    settings: new Settings(options),
     zone,
     clock,
     lag: new WriteLag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),
     store,
     inFlight: new Map<string, number>(),
     mutex: new RequestMutex(),
-    requests: new RequestLog({ headerPrefixes, now, clock, mostText: keptBodyText, onRequest }),
+    requests: new RequestLog({ passcode, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
     calls: calls && Calls && new Calls(calls, world),

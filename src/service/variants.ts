@@ -1,19 +1,27 @@
-export const defaultVariants: Variants = {
-  keyStyle: 'verbatim',
-  nextCursor: 'after',
-  status: 'first',
-  expiredCursor: 'code',
-  echo: 'recorded',
-  recordNumber: 'spaced',
-  olderProfile: 'fills',
-  whitespace: 'tight',
-  connection: 'keep',
+/** Values of each variant; the first is the default. */
+export const variantValues: { readonly [Name in keyof Variants]: readonly Variants[Name][] } = {
+  keyStyle: ['verbatim', 'folded'],
+  flags: ['recorded', 'specification'],
+  nextCursor: ['after', 'before'],
+  status: ['first', 'last'],
+  expiredCursor: ['code', 'text', 'stringCode'],
+  echo: ['recorded', 'intact', 'changed'],
+  recordNumber: ['spaced', 'tight'],
+  olderProfile: ['fills', 'overwrites'],
+  whitespace: ['tight', 'spaced'],
+  connection: ['keep', 'close'],
 };
+
+export const defaultVariants = Object.fromEntries(
+  Object.entries(variantValues).map(([name, [value]]) => [name, value]),
+) as unknown as Variants;
 
 /** Behaviors in which deployments differ (service-facts, Open questions). */
 export interface Variants {
   /** Keys of returned profileData: as uploaded, or in lower case without spaces. */
   readonly keyStyle: 'verbatim' | 'folded';
+  /** Spelling of flags: `MSG-whatsapp` and `MSG-dndWhatsApp`, as recorded, or `MSG-Whatsapp` and `MSG-dndWhatsapp`. */
+  readonly flags: 'recorded' | 'specification';
   /** Position of `next_cursor` in a page, relative to `records`. */
   readonly nextCursor: 'before' | 'after';
   /** Position of `status` in every response. */

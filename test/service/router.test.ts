@@ -5,14 +5,23 @@ import { listen, type Upgrade } from '../../src/service/http-server.js';
 import { router, type Route } from '../../src/service/router.js';
 import { sendResponse, success } from '../../src/service/response.js';
 import type { ServiceContext } from '../../src/service/service.js';
-import { defaultVariants } from '../../src/service/variants.js';
+import { Clock } from '../../src/service/clock.js';
+import { RequestLog } from '../../src/service/control/request-log.js';
+import { Settings } from '../../src/service/settings.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 import { until } from '../support/until.js';
 import { headers, run } from './running.js';
 
 const options = { ...serviceDefaults, accountId: 'A', passcode: 'p' };
 /** As much of a service as the table below uses. */
-const service = { options, variants: defaultVariants } as unknown as ServiceContext;
+const service = {
+  options,
+  settings: new Settings(options),
+  requests: new RequestLog({
+    ...{ passcode: options.passcode, now: options.now, clock: new Clock(options.now) },
+    ...{ mostText: undefined, onRequest: undefined },
+  }),
+} as unknown as ServiceContext;
 
 const named = (name: string, method: 'GET' | 'PUT', path: string): Route => ({
   method,

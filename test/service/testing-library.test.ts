@@ -174,3 +174,29 @@ it('takes several header prefixes', async () => {
   expect(service.env['ENGAGECTL_HEADER_PREFIX']).toBe('X-One');
   expect(JSON.stringify(service.requests())).not.toContain(service.passcode);
 });
+
+describe('options of startService', () => {
+  it.each<[object, string]>([
+    [{ typo: 1 }, 'typo: unknown member of options'],
+    [{ variants: { keyStyle: 'x' } }, 'variants.keyStyle: '],
+    [{ pendingPolls: -1 }, 'pendingPolls: '],
+    [{ latencyMs: 'x' }, 'latencyMs: '],
+    [{ seed: 'users.ndjson' }, 'seed: must be an array of records and paths of files'],
+    [{ seed: [1] }, 'seed.0: '],
+    [{ headerPrefix: 'a b' }, 'headerPrefix: '],
+    [{ timezone: 'Mars' }, 'timezone: must be an IANA time zone'],
+    [{ onRequest: 1 }, 'onRequest: must be a function'],
+  ])('are rejected by name: %j', async (options, message) => {
+    const starting = startService(options as TestServiceOptions);
+    await expect(starting).rejects.toThrow(`startService: ${message}`);
+  });
+});
+
+it('changes settings while it runs', async () => {
+  const { service } = await started({ strict: true, failRate: 0, failSeed: 1 });
+  expect(await service.settings({ strict: false, pendingPolls: 2 })).toMatchObject({
+    strict: false,
+    pendingPolls: 2,
+  });
+  await expect(service.settings({ latencyMs: -1 })).rejects.toThrow('latencyMs: ');
+});

@@ -31,6 +31,7 @@ const reachOptions = [
 ] as const satisfies OptionTable;
 
 const simulationOptions = [
+  ['--strict', 'reject what the specification does not allow but deployments may tolerate'],
   ['--latency <ms>', 'delay of every response', { parse: integer({ max: 600_000 }), default: 0 }],
   [
     '--lag <seconds>',
@@ -39,9 +40,9 @@ const simulationOptions = [
   ],
   ['--pending <n>', 'polls before a cursor is ready', { parse: integer({}), default: 0 }],
   [
-    '--fail-rate <share>',
-    'fraction of requests that fail with 500 or 503, 0 to 1',
-    { parse: fraction, default: 0 },
+    '--fail-rate <share[,seed]>',
+    'fraction of requests that fail with 500 or 503, 0 to 1; the same seed fails the same requests',
+    { parse: failRate, default: { failRate: 0 }, shown: '0' },
   ],
   [
     '--max-concurrent <upload,other>',
@@ -53,6 +54,7 @@ const simulationOptions = [
 /** Behaviors that differ between deployments; the first value is the default. */
 const variantOptions = [
   variant('--key-style <style>', 'keys of returned profileData', 'verbatim', 'folded'),
+  variant('--flags <spelling>', 'spelling of MSG-… flags', 'recorded', 'specification'),
   variant(
     '--next-cursor <place>',
     'position of next_cursor relative to records',
@@ -119,6 +121,16 @@ export const serveOptions = [
   ...variantOptions,
 ] as const satisfies OptionTable;
 export type ServeFlags = FlagsOf<typeof serveOptions>;
+
+/** Parses a share, and a seed that selects the requests that fail. */
+function failRate(text: string): { readonly failRate: number; readonly failSeed?: number } {
+  const [share = '', seed, ...others] = text.split(',');
+  const failRate = fraction(share);
+  if (seed === undefined) return { failRate };
+  if (others.length > 0 || !/^\d{1,9}$/.test(seed))
+    throw new InvalidArgumentError('Use a fraction and a whole number, like 0.1,42.');
+  return { failRate, failSeed: Number(seed) };
+}
 
 function concurrency(text: string): { readonly upload: number; readonly other: number } {
   const [, upload, other] = /^([1-9]\d{0,5}),([1-9]\d{0,5})$/.exec(text) ?? [];

@@ -89,7 +89,7 @@ async function optionsOf(
   runtime: Runtime,
 ): Promise<ServiceOptions> {
   const { checkedHeaderPrefix } = await import('../../config/credentials.js');
-  const { latency, lag, pending, failRate, maxConcurrent, ...variants } = flags;
+  const { latency, lag, pending, failRate, maxConcurrent, strict = false, ...variants } = flags;
   const { headerPrefixes: prefixes } = settings;
   return {
     dataDir: memory ? undefined : folder,
@@ -106,8 +106,12 @@ async function optionsOf(
     latencyMs: latency,
     lagSeconds: lag,
     pendingPolls: pending,
-    failRate,
+    ...failRate,
+    ...(failRate.failRate > 0 && failRate.failSeed === undefined
+      ? { failSeed: Math.floor(runtime.random() * 1e9) }
+      : {}),
     maxConcurrent,
+    strict,
     variants,
     random: runtime.random,
     now: runtime.now,
@@ -119,7 +123,7 @@ async function optionsOf(
 
 /** Prints where the data is, who can reach the service, and how to use it. */
 async function announce(
-  { url, isSeeded }: RunningService,
+  { url, isSeeded, service }: RunningService,
   flags: ServeFlags,
   { folder, credentials, passcodeFolder }: Place,
   certificate: string | undefined,
@@ -128,6 +132,11 @@ async function announce(
   const { localSecretFile } = await import('../../config/local-account.js');
   warnAboutExposure(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
+  const { failRate, failSeed } = service.settings.values;
+  if (failRate > 0)
+    told.note(
+      `fail rate ${failRate}; the same requests fail again with --fail-rate ${failRate},${failSeed}`,
+    );
   if (flags.seed && !isSeeded) told.warn('the store already has users: the seed is not loaded');
   const trust = certificate ? `NODE_EXTRA_CA_CERTS=${quoteForShell(certificate)} ` : '';
   if (certificate) told.note(`certificate to trust: ${certificate}`);
@@ -158,7 +167,7 @@ function warnAboutExposure(
 
 /**
  * Returns a function that logs each finished request: a line, or an object with `--log-format json`; with `-vv`
- * including headers. Bodies are never logged.
+ * including headers. The body of the response is logged with `--show-pii` only, that of the request never.
  */
 function requestLogger(
   isShown: boolean,
@@ -166,8 +175,8 @@ function requestLogger(
   { stderr, log }: Pick<Runtime, 'stderr' | 'log'>,
 ): (seen: LoggedRequest) => void {
   const { json, logJson, debug, showPii } = settings;
-  return ({ headers, body: _, ...whole }) => {
-    const seen = showPii ? whole : { ...whole, url: withoutIdentifier(whole.url) };
+  return ({ headers, body: _, answer, ...whole }) => {
+    const seen = showPii ? { ...whole, answer } : { ...whole, url: withoutIdentifier(whole.url) };
     const about = debug ? { ...seen, headers } : seen;
     const text = debug ? `${lineOf(seen)}${headerLines(headers)}` : lineOf(seen);
     log?.({ type: 'request', text, about });
@@ -177,11 +186,18 @@ function requestLogger(
   };
 }
 
-function lineOf(seen: Omit<LoggedRequest, 'headers' | 'body'>): string {
-  const { at, method, url, status, ms, bodyBytes, fault } = seen;
+function lineOf(
+  seen: Omit<LoggedRequest, 'headers' | 'body' | 'answer'> & {
+    readonly answer?: string | undefined;
+  },
+): string {
+  const { at, method, url, status, result, ms, bodyBytes, fault, reason, warnings, answer } = seen;
   const end = status ?? 'no answer';
+  const word = result === null || result === 'success' ? '' : ` ${result}`;
   const rule = fault === null ? '' : `, fault ${fault}`;
-  return `${at} ${method} ${url} ${end}, ${ms} ms, ${bodyBytes} bytes${rule}`;
+  const why = reason === null || fault !== null ? '' : `: ${reason}`;
+  const more = [...warnings.map((text) => `\nwarning: ${text}`), answer ? `\n> ${answer}` : ''];
+  return `${at} ${method} ${url} ${end}${word}, ${ms} ms, ${bodyBytes} bytes${rule}${why}${more.join('')}`;
 }
 
 /** Masks the identifier in the query of endpoint 5. */

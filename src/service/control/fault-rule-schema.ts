@@ -35,8 +35,9 @@ const faultRule: z.ZodType<FaultRule, FaultRuleInput> = z
     if (answer && action) wrong('action', 'cannot be combined with "answer"');
     if (!answer && !action && delayMs === undefined)
       wrong('action', 'is missing: set "action", "answer" or "delayMs"');
-    if (action === 'expire-cursor' && !['profiles', 'events', undefined].includes(endpoint))
-      wrong('action', `expire-cursor needs a cursor, which "${endpoint}" does not accept`);
+    const needsCursor = action === 'expire-cursor' || action === 'pending';
+    if (needsCursor && !['profiles', 'events', undefined].includes(endpoint))
+      wrong('action', `${action} needs a cursor, which "${endpoint}" does not accept`);
     if (action === 'lie-counts' && !['upload', 'subscribe', undefined].includes(endpoint))
       wrong('action', `lie-counts needs counts, which "${endpoint}" does not return`);
   });

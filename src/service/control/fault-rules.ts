@@ -58,8 +58,8 @@ export class FaultRules {
 
 function matches({ endpoint, action, match }: ActiveRule, request: MatchableRequest): boolean {
   if (endpoint !== undefined && endpoint !== request.endpoint) return false;
-  if (action === 'expire-cursor' && !['profiles', 'events'].includes(request.endpoint))
-    return false;
+  const needsCursor = action === 'expire-cursor' || action === 'pending';
+  if (needsCursor && !['profiles', 'events'].includes(request.endpoint)) return false;
   if (action === 'lie-counts' && !['upload', 'subscribe'].includes(request.endpoint)) return false;
   return match === undefined || containsValue(request, match);
 }
@@ -87,6 +87,7 @@ export const faultActions = [
   'html',
   'empty',
   'expire-cursor',
+  'pending',
   'lie-counts',
 ] as const;
 
@@ -117,8 +118,8 @@ export interface FaultRuleInput {
    * `reset-before`: resets the connection without processing the request. `reset-after`: processes the request, then
    * resets the connection. `hang`: never responds. `cut`: ends the connection in the middle of the response. `drip`:
    * sends one byte every `delayMs` (default 100). `html`: status 200 with the HTML of a captive portal. `empty`: status
-   * 200 without a body. `expire-cursor`: the response to an expired cursor. `lie-counts`: reports one processed
-   * record too many.
+   * 200 without a body. `expire-cursor`: the response to an expired cursor. `pending`: code 2, the data of the cursor
+   * is not ready. `lie-counts`: reports one processed record too many.
    */
   readonly action?: (typeof faultActions)[number] | undefined;
   /** Delay before the answer, action or usual response, in milliseconds. */

@@ -1,4 +1,4 @@
-import { headerNames } from '../../contract/endpoints.js';
+import { maskSecrets, maskedHeaders } from './mask-secrets.js';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../clock.js';
 import type { EndpointName } from '../endpoints.js';
@@ -14,7 +14,7 @@ export interface LoggedRequest {
   readonly method: string;
   /** Path and query as sent. */
   readonly url: string;
-  /** Without credentials. */
+  /** Values that look like credentials are masked. */
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** Text of the body; undefined if there was none, or if it was dropped for newer ones. */
   body: string | undefined;
@@ -25,14 +25,25 @@ export interface LoggedRequest {
   ms: number | null;
   /** Id of the fault rule that was applied. */
   fault: number | null;
+  /** Body of the response as sent, cut after 64 KiB; undefined if it was dropped for newer ones. */
+  answer: string | undefined;
+  /** `status` of the response body: `partial` and `fail` come with HTTP status 200, too. */
+  result: 'success' | 'partial' | 'fail' | null;
+  /** Why the request, or some of its records, were rejected. */
+  reason: string | null;
+  /** Deviations from the specification that strict mode rejects. */
+  warnings: readonly string[];
 }
 
 const mostRequests = 1000;
 /** Default limit of all bodies together, in characters. */
 const usualText = 16 * 1024 * 1024;
+/** Maximum bytes of a response to keep. */
+const mostAnswer = 64 * 1024;
 
 interface RequestLogOptions {
-  readonly headerPrefixes: readonly string[];
+  /** Masked wherever it occurs. */
+  readonly passcode: string;
   /** System time in milliseconds since 1970, to measure durations. */
   readonly now: () => number;
   /** The clock of the service, for timestamps. */
@@ -46,15 +57,12 @@ interface RequestLogOptions {
 /** The latest 1000 requests of the API, and their bodies within a limit. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
-  readonly #secret: ReadonlySet<string>;
   #seen: LoggedRequest[] = [];
   #last = 0;
   #text = 0;
 
   constructor(options: RequestLogOptions) {
     this.#options = options;
-    const names = options.headerPrefixes.flatMap((prefix) => Object.values(headerNames(prefix)));
-    this.#secret = new Set([...names, 'authorization', 'cookie'].map((name) => name.toLowerCase()));
   }
 
   /** Adds a request whose head has arrived. */
@@ -63,27 +71,32 @@ export class RequestLog {
     response: ServerResponse,
     endpoint: EndpointName | undefined,
   ): LoggedRequest {
-    const { now, clock, onRequest } = this.#options;
+    const { passcode, now, clock, onRequest, mostText } = this.#options;
     const started = now();
-    const headers = Object.entries(request.headers).filter(([name]) => !this.#secret.has(name));
+    const answer = captureBody(response, mostText === 0 ? 0 : mostAnswer);
     const seen: LoggedRequest = {
       id: ++this.#last,
       at: new Date(clock.now()).toISOString(),
       endpoint: endpoint ?? null,
       method: request.method ?? '',
-      url: request.url ?? '',
-      headers: Object.fromEntries(headers),
+      url: maskSecrets(request.url ?? '', passcode),
+      headers: maskedHeaders(request.headers, passcode),
       body: undefined,
       bodyBytes: 0,
       status: null,
       ms: null,
       fault: null,
+      answer: undefined,
+      result: null,
+      reason: null,
+      warnings: [],
     };
     this.#seen.push(seen);
-    if (this.#seen.length > mostRequests) this.#forgetBody(this.#seen.shift());
+    if (this.#seen.length > mostRequests) this.#forgetTexts(this.#seen.shift());
     response.once('close', () => {
       seen.status = response.headersSent ? response.statusCode : null;
       seen.ms = Math.max(0, now() - started);
+      this.#keepAnswer(seen, answer());
       onRequest?.(seen);
     });
     return seen;
@@ -92,12 +105,25 @@ export class RequestLog {
   keepBody(seen: LoggedRequest, body: string, bytes: number): void {
     const { mostText = usualText } = this.#options;
     seen.bodyBytes = bytes;
+    if (mostText === 0 || !this.#seen.includes(seen)) return;
+    seen.body = maskSecrets(body, this.#options.passcode);
+    this.#addText(seen.body.length);
+  }
+
+  #keepAnswer(seen: LoggedRequest, answer: string): void {
+    const result = /"status"\s*:\s*"(success|partial|fail)"/.exec(answer)?.[1];
+    seen.result = (result as LoggedRequest['result'] | undefined) ?? null;
     if (!this.#seen.includes(seen)) return;
-    seen.body = body;
-    this.#text += body.length;
+    seen.answer = maskSecrets(answer, this.#options.passcode);
+    this.#addText(seen.answer.length);
+  }
+
+  #addText(length: number): void {
+    const { mostText = usualText } = this.#options;
+    this.#text += length;
     for (const older of this.#seen) {
       if (this.#text <= mostText) break;
-      this.#forgetBody(older);
+      this.#forgetTexts(older);
     }
   }
 
@@ -113,8 +139,30 @@ export class RequestLog {
     this.#text = 0;
   }
 
-  #forgetBody(seen: LoggedRequest | undefined): void {
-    this.#text -= seen?.body?.length ?? 0;
-    if (seen) seen.body = undefined;
+  #forgetTexts(seen: LoggedRequest | undefined): void {
+    if (!seen) return;
+    this.#text -= (seen.body?.length ?? 0) + (seen.answer?.length ?? 0);
+    seen.body = undefined;
+    seen.answer = undefined;
   }
+}
+
+/** Records what is written to a response. Returns a function that returns the first bytes as text. */
+function captureBody(response: ServerResponse, most: number): () => string {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const capture = (chunk: unknown): void => {
+    if (length >= most || (typeof chunk !== 'string' && !Buffer.isBuffer(chunk))) return;
+    const bytes = Buffer.from(chunk as string).subarray(0, most - length);
+    chunks.push(bytes);
+    length += bytes.length;
+  };
+  for (const name of ['write', 'end'] as const) {
+    const send = response[name].bind(response) as (...args: unknown[]) => never;
+    response[name] = (...args: unknown[]) => {
+      capture(args[0]);
+      return send(...args);
+    };
+  }
+  return () => Buffer.concat(chunks).toString();
 }

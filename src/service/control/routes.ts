@@ -57,6 +57,16 @@ const addFault: ControlHandler = async ({ body }, { faults }) => {
   return JSON.stringify(faults.add(parseFaultRule(body)));
 };
 
+const showSettings: ControlHandler = (_, { settings }) => JSON.stringify(settings.values);
+
+/** Handles `PUT /_local/settings`: changes the given settings; returns all of them. */
+const changeSettings: ControlHandler = async ({ body }, { settings }) => {
+  // Loaded on demand: zod takes 50 ms.
+  const { parseSettings } = await import('./settings-schema.js');
+  settings.change(parseSettings(body));
+  return JSON.stringify(settings.values);
+};
+
 const listFaults: ControlHandler = (_, { faults }) => JSON.stringify({ faults: faults.list() });
 
 const deleteFaults: ControlHandler = (_, { faults }) => {
@@ -78,7 +88,9 @@ const listRequests: ControlHandler = ({ query }, { requests }) => {
   const limit = integerParameter(query, 'limit', { fallback: 1000, most: 1000 });
   const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
   const isBare = query.get('bodies') === 'no';
-  const shown = all.slice(0, limit).map((seen) => (isBare ? { ...seen, body: undefined } : seen));
+  const shown = all
+    .slice(0, limit)
+    .map((seen) => (isBare ? { ...seen, body: undefined, answer: undefined } : seen));
   return `{"requests":[${shown.map(seenText).join(',')}]}`;
 };
 
@@ -87,12 +99,12 @@ const clearRequests: ControlHandler = (_, { requests }) => {
   return done;
 };
 
-/** Formats a request with its body as sent, to preserve numbers; as a string if it is not JSON. */
-function seenText({ body, ...seen }: LoggedRequest): string {
-  const text = JSON.stringify(seen);
-  return body === undefined
-    ? text
-    : `${text.slice(0, -1)},"body":${isJson(body) ? body : JSON.stringify(body)}}`;
+/** Formats a request with its bodies as sent, to preserve numbers; as strings if they are not JSON. */
+function seenText({ body, answer, ...seen }: LoggedRequest): string {
+  const members = Object.entries({ body, answer }).flatMap(([name, text]) =>
+    text === undefined ? [] : [`,"${name}":${isJson(text) ? text : JSON.stringify(text)}`],
+  );
+  return `${JSON.stringify(seen).slice(0, -1)}${members.join('')}}`;
 }
 
 function isJson(text: string): boolean {
@@ -125,6 +137,8 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('POST', '/_local/faults', addFault),
   controlRoute('DELETE', '/_local/faults', deleteFaults),
   controlRoute('DELETE', '/_local/faults/*', deleteFault),
+  controlRoute('GET', '/_local/settings', showSettings),
+  controlRoute('PUT', '/_local/settings', changeSettings),
   controlRoute('GET', '/_local/clock', showClock),
   controlRoute('PUT', '/_local/clock', moveClock),
   controlRoute('GET', '/_local/profiles', listUsers),

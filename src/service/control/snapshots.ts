@@ -48,11 +48,12 @@ export function validSnapshotName(name: string): string {
   throw badRequest('name', `"${name}" is not 1 to 64 letters, digits, - and _`);
 }
 
-/** Resets data, calls, registrations, faults, the request log and the clock to the seed. Keeps snapshots. */
+/** Resets data, calls, registrations, faults, settings, the request log and the clock to the start. Keeps snapshots. */
 export async function resetService(service: ServiceContext): Promise<string> {
-  const { store, faults, requests, clock, lag, mutex } = service;
+  const { store, faults, settings, requests, clock, lag, mutex } = service;
   faults.clear();
   requests.clear();
+  settings.reset();
   clock.release();
   await mutex.run(() => {
     lag.clear();

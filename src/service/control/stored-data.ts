@@ -7,6 +7,7 @@ import { profileRecordSql, readRecords } from '../store/record-json.js';
 import { channels } from '../../contract/record-fields.js';
 import { yieldToEventLoop } from '../mutex.js';
 import { expiryOf, type Position, type Export } from '../store/exports.js';
+import { defaultVariants } from '../variants.js';
 import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
 
@@ -80,7 +81,7 @@ export const showUser: ControlHandler = ({ rest }, service) => {
 
 /** Formats the record of endpoint 5 with `reachability` and the internal id of the user. */
 function userText(service: ServiceContext, id: number): string {
-  const sql = profileRecordSql({ app: 1, summaries: 1, properties: 1 }, 'verbatim');
+  const sql = profileRecordSql({ app: 1, summaries: 1, properties: 1 }, defaultVariants);
   const text = readRecords(service, sql, 'profiles p WHERE p.id = ?', [id]).toString();
   const reachability = JSON.stringify(reachabilityOf(JSON.parse(text) as object));
   return `${text.slice(0, -1)},"id":${id},"reachability":${reachability}}`;

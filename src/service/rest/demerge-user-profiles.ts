@@ -11,11 +11,12 @@ import {
   type StoredProfile,
 } from '../store/profiles.js';
 import type { Database } from '../store/database.js';
+import type { Deviations } from './deviations.js';
 import type { Endpoint } from './rest-route.js';
 
 /** Handles endpoint 8. Deployments queue a demerge; here it is complete when the response is sent. */
-export const demergeUserProfiles: Endpoint = ({ body }, { store, lag }) => {
-  const identities = identitiesOf(body);
+export const demergeUserProfiles: Endpoint = ({ body, deviations }, { store, lag }) => {
+  const identities = identitiesOf(body, deviations);
   lag.schedule(() =>
     store.transaction(() => {
       for (const value of identities) {
@@ -27,14 +28,19 @@ export const demergeUserProfiles: Endpoint = ({ body }, { store, lag }) => {
   return success();
 };
 
-function identitiesOf(body: string | undefined): string[] {
-  const list = isObject(body) ? (parseMembers(body).get('identities') ?? '[]') : undefined;
-  const elements = isArray(list) ? parseElements(list) : undefined;
-  if (!elements || elements.length > limits.identitiesPerDemerge) throw malformed();
-  return elements.map((element) => {
+function identitiesOf(body: string | undefined, deviations: Deviations): string[] {
+  if (!isObject(body)) throw malformed('the body is not an object');
+  const members = parseMembers(body);
+  deviations.unknownMembers(members, ['identities'], 'd');
+  const list = members.get('identities') ?? '[]';
+  if (!isArray(list)) throw malformed('identities is not an array');
+  const elements = parseElements(list);
+  if (elements.length > limits.identitiesPerDemerge)
+    throw malformed(`${elements.length} identities, at most ${limits.identitiesPerDemerge}`);
+  return elements.map((element, at) => {
     const identity = stringOf(element);
-    if (identity === undefined || !identity.isWellFormed()) throw malformed();
-    return identity;
+    if (identity?.isWellFormed()) return identity;
+    throw malformed(`identity number ${at + 1} is not a valid string`);
   });
 }
 

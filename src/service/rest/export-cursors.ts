@@ -3,7 +3,14 @@ import { decodePercent } from '../router.js';
 import { unexportableEvents } from '../../contract/error-codes.js';
 import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
-import { integerOf, isObject, parseMembers, stringOf } from '../raw-json.js';
+import {
+  integerOf,
+  isNumber,
+  isObject,
+  parseMembers,
+  stringOf,
+  type Members,
+} from '../raw-json.js';
 import {
   malformed,
   requestError,
@@ -16,6 +23,7 @@ import {
 import { findEvent } from '../store/events.js';
 import {
   insertExport,
+  expiryOf,
   isExpired,
   useExport,
   readExportPage,
@@ -24,6 +32,7 @@ import {
 } from '../store/exports.js';
 import { notSupported, wellFormed } from './read-request.js';
 import type { ServiceContext } from '../service.js';
+import type { Deviations } from './deviations.js';
 import type { RestRequest } from './rest-route.js';
 
 /** An export and the record before its next page. */
@@ -61,11 +70,13 @@ function base64Of({ export: exportId, ts, id }: Cursor, secret: Uint8Array): str
 /** Handles endpoints 3 and 6: validates the request and fixes the newest event that the pages include. */
 export function openCursor(
   kind: Export['kind'],
-  { query, body }: RestRequest,
-  { store, zone, clock, options }: ServiceContext,
+  { query, body, deviations }: RestRequest,
+  { store, zone, clock, settings }: ServiceContext,
 ): ApiResponse {
   const inQuery = query.get('query');
-  const { name, from, to } = parseExportQuery(inQuery === null ? body : wellFormed(inQuery));
+  const { name, from, to } = parseExportQuery(
+    inQuery === null ? body : wellFormed(inQuery, 'the parameter query'),
+  );
   if (kind === 'events' && unexportable.has(name)) {
     throw requestError(400, 'Export not allowed for this event');
   }
@@ -77,12 +88,12 @@ export function openCursor(
     event: event.id,
     start: midnight(from),
     stop: midnight(addDays(to, 1)),
-    batch: batchOf(query.get('batch_size')),
+    batch: batchOf(query.get('batch_size'), deviations),
     app: flagOf(query, 'app', 0),
     summaries: flagOf(query, 'events', 1),
     properties: flagOf(query, 'profile', 1),
     newest: event.newest,
-    pending: options.pendingPolls,
+    pending: settings.values.pendingPolls,
     opened_at: time,
     used_at: time,
   });
@@ -112,12 +123,14 @@ function standardEvent(name: string): { readonly id: number; readonly newest: nu
 }
 
 function parseExportQuery(text: string | undefined): { name: string; from: Day; to: Day } {
-  const members = isObject(text) ? parseMembers(text) : undefined;
-  for (const key of members?.keys() ?? []) rejectUnknownFilter(key);
-  const name = stringOf(members?.get('event_name'));
-  const from = dayOfText(members?.get('from'));
-  const to = dayOfText(members?.get('to'));
-  if (!name || from === undefined || to === undefined || from > to) throw malformed();
+  if (!isObject(text))
+    throw malformed(`the body ${text === undefined ? 'is missing' : 'is not an object'}`);
+  const members = parseMembers(text);
+  for (const key of members.keys()) rejectUnknownFilter(key);
+  const name = stringOf(members.get('event_name'));
+  if (!name) throw malformed('event_name is not a non-empty string');
+  const [from, to] = [dayMember(members, 'from'), dayMember(members, 'to')];
+  if (from > to) throw malformed(`from ${from} is after to ${to}`);
   return { name, from, to };
 }
 
@@ -131,9 +144,14 @@ function rejectUnknownFilter(key: string): void {
   if (!['event_name', 'from', 'to'].includes(key)) throw notSupported(`"${key}" in the body`);
 }
 
-function dayOfText(text: string | undefined): Day | undefined {
+function dayMember(members: Members, name: 'from' | 'to'): Day {
+  const text = members.get(name);
+  if (text === undefined) throw malformed(`${name} is missing`);
+  if (!isNumber(text)) throw malformed(`${name} is not a number`);
   const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})$/.exec(String(integerOf(text))) ?? [];
-  return dayOf(Number(year), Number(month), Number(day));
+  const found = dayOf(Number(year), Number(month), Number(day));
+  if (found === undefined) throw malformed(`${name} is not a day, YYYYMMDD`);
+  return found;
 }
 
 /** Parses `true` (1) or `false` (0) in any case; throws RequestError 400 for other values. */
@@ -145,10 +163,22 @@ function flagOf(query: URLSearchParams, name: string, fallback: 0 | 1): number {
 }
 
 /** Returns the page size: rounded down to a multiple of 23; 0 (unlimited) below 23. */
-function batchOf(text: string | null): number {
+function batchOf(text: string | null, deviations: Deviations): number {
   if (text === null) return limits.batchSize;
-  if (!/^\d{1,4}$/.test(text) || Number(text) > limits.batchSizeMaximum) throw malformed();
+  if (!/^\d{1,4}$/.test(text) || Number(text) > limits.batchSizeMaximum)
+    throw malformed(`batch_size is not a whole number from 0 to ${limits.batchSizeMaximum}`);
+  if (Number(text) % limits.batchStep > 0 || Number(text) === 0)
+    deviations.ofRequest(`batch_size ${Number(text)} is not a multiple of ${limits.batchStep}`);
   return Math.floor(Number(text) / limits.batchStep) * limits.batchStep;
+}
+
+/** Explains a cursor that cannot be decoded. */
+function whyInvalid(text: string, secret: Uint8Array): string {
+  const once = decodePercent(text, '');
+  if (decodeCursor(once, secret)) return 'the cursor is percent-encoded twice: use it verbatim';
+  if (decodeCursor(encodeURIComponent(text), secret))
+    return 'the cursor was percent-decoded: use it verbatim';
+  return 'the cursor is corrupt, or of another store';
 }
 
 /** Handles endpoints 4 and 7. A cursor can be read again and returns the same page. */
@@ -157,13 +187,19 @@ export async function readPage(
   text: string,
   service: ServiceContext,
 ): Promise<ApiResponse> {
-  const { store, clock, variants } = service;
+  const { store, clock, settings } = service;
   const time = clock.now();
   const cursor = decodeCursor(text, store.cursorSecret);
   const opened = cursor && useExport(store, cursor.export, time);
-  if (!cursor || opened?.kind !== kind) throw incorrectUsage();
-  if (isExpired(opened, time)) throw expiredCursor(variants);
-  if (opened.pending > 0) throw stillPending();
+  if (!cursor) throw incorrectUsage(whyInvalid(text, store.cursorSecret));
+  if (!opened) throw incorrectUsage('the export of this cursor does not exist');
+  if (opened.kind !== kind) throw incorrectUsage(`this is a cursor of ${opened.kind}`);
+  if (isExpired(opened, time))
+    throw expiredCursor(
+      settings.values.variants,
+      `the cursor expired at ${new Date(expiryOf(opened)).toISOString()}`,
+    );
+  if (opened.pending > 0) throw stillPending(`${opened.pending} more polls until it is ready`);
   const { records, next } = await readExportPage(service, opened, cursor);
   const following = next && encodeCursor({ export: opened.id, ...next }, store.cursorSecret);
   return success({ records, next_cursor: following && JSON.stringify(following) });

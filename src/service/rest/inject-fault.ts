@@ -6,6 +6,7 @@ import {
   disconnectSignal,
   sendResponse,
   responseText,
+  stillPending,
   expiredCursor,
   type ApiResponse,
 } from '../response.js';
@@ -78,13 +79,19 @@ const actions: Readonly<Record<Action, (scene: FaultContext) => Promise<void> | 
     response.destroy();
   },
   cut: async ({ response, service, processRequest }) => {
-    const bytes = head(response, responseText(await processRequest(), service.variants));
+    const bytes = head(
+      response,
+      responseText(await processRequest(), service.settings.values.variants),
+    );
     response.write(bytes.subarray(0, bytes.length / 2));
     await new Promise((resolve) => response.socket?.write('', resolve));
     response.destroy();
   },
   drip: async ({ response, service, processRequest, rule: { delayMs = 100 } }) => {
-    const bytes = head(response, responseText(await processRequest(), service.variants));
+    const bytes = head(
+      response,
+      responseText(await processRequest(), service.settings.values.variants),
+    );
     const gone = disconnectSignal(response, service);
     for (let at = 0; at < bytes.length; at++) {
       if (!(await waited(delayMs, response, gone))) return;
@@ -97,8 +104,11 @@ const actions: Readonly<Record<Action, (scene: FaultContext) => Promise<void> | 
     response.end('<!doctype html><title>Sign in</title><p>Sign in to use this network.</p>');
   },
   empty: ({ response }) => void response.writeHead(200).end(),
-  'expire-cursor': ({ service: { variants } }) => {
-    throw expiredCursor(variants);
+  'expire-cursor': ({ service: { settings }, rule }) => {
+    throw expiredCursor(settings.values.variants, `fault rule ${rule.id}: expire-cursor`);
+  },
+  pending: ({ rule }) => {
+    throw stillPending(`fault rule ${rule.id}: pending`);
   },
   'lie-counts': async ({ response, service, processRequest }) => {
     const { httpStatus, members } = await processRequest();

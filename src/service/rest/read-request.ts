@@ -4,23 +4,55 @@ import { headerNames } from '../../contract/endpoints.js';
 import { requestError, malformed } from '../response.js';
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as delay } from 'node:timers/promises';
+import { jsonErrorPosition } from '../json-error.js';
 import { JsonSize } from '../../text/json-limits.js';
 import { limits } from '../../contract/limits.js';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ServiceOptions } from '../service.js';
 import type { EndpointName } from '../endpoints.js';
 
-/** Compares both credentials in constant time; throws RequestError 401. */
+/** Compares both credentials in constant time; throws RequestError 401, whose reason names headers but no values. */
 export function authenticate(headers: IncomingHttpHeaders, options: ServiceOptions): void {
   const names = options.headerPrefixes.map(headerNames);
   const sent = (which: 'accountId' | 'passcode') =>
     names.map((name) => headers[name[which].toLowerCase()]).find((value) => value !== undefined);
   const isAccount = matches(sent('accountId'), options.accountId);
   const isPasscode = matches(sent('passcode'), options.passcode);
-  if (!isAccount && !isPasscode) throw requestError(401, 'Invalid Credentials');
-  if (!isAccount) throw requestError(401, 'Account ID is not valid');
-  if (!isPasscode) throw requestError(401, 'Passcode Invalid');
+  if (isAccount && isPasscode) return;
+  const reason = [
+    ...(isAccount ? [] : [whyRejected(headers, options, 'accountId')]),
+    ...(isPasscode ? [] : [whyRejected(headers, options, 'passcode')]),
+    ...otherPrefixes(headers, options),
+  ].join('; ');
+  if (!isAccount && !isPasscode) throw requestError(401, 'Invalid Credentials', reason);
+  throw requestError(401, isAccount ? 'Passcode Invalid' : 'Account ID is not valid', reason);
 }
+
+function whyRejected(
+  headers: IncomingHttpHeaders,
+  { headerPrefixes }: ServiceOptions,
+  which: 'accountId' | 'passcode',
+): string {
+  const names = headerPrefixes.map((prefix) => headerNames(prefix)[which]);
+  const sent = names.find((name) => headers[name.toLowerCase()] !== undefined);
+  return sent === undefined ? `no header ${names.join(' or ')}` : `wrong value in ${sent}`;
+}
+
+/** Suggests the prefix of credentials under another one. */
+function otherPrefixes(headers: IncomingHttpHeaders, { headerPrefixes }: ServiceOptions): string[] {
+  const known = new Set(headerPrefixes.map((prefix) => prefix.toLowerCase()));
+  const prefixes = Object.keys(headers).flatMap((name) => {
+    const prefix = /^(.+)-(?:account-id|passcode)$/.exec(name)?.[1];
+    return prefix === undefined || known.has(prefix) ? [] : [capitalized(prefix)];
+  });
+  return [...new Set(prefixes)].map(
+    (prefix) => `headers ${prefix}-… seen: start with --header-prefix ${prefix}`,
+  );
+}
+
+/** Node returns header names in lower case. */
+const capitalized = (name: string): string =>
+  name.replaceAll(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase());
 
 const matches = (sent: string | string[] | undefined, expected: string): boolean =>
   timingSafeEqual(digest(String(sent ?? '')), digest(expected));
@@ -47,10 +79,15 @@ export async function readBody(
   const encoding = request.headers['content-encoding'] ?? compressionOfBytes(body) ?? 'identity';
   if (encoding !== 'identity')
     throw requestError(415, `Content-Encoding ${encoding}: send the body plain`);
-  if (!jsonInUtf8.test(request.headers['content-type'] ?? '')) throw malformed();
-  if (!isUtf8(body)) throw malformed();
-  if (!fitsBody(body)) throw malformed();
-  return wellFormed(text);
+  const { 'content-type': type } = request.headers;
+  if (type === undefined) throw malformed('Content-Type is missing: send application/json');
+  if (!jsonInUtf8.test(type)) throw malformed(`Content-Type is ${type}: send application/json`);
+  if (!isUtf8(body)) throw malformed('the body is not UTF-8');
+  if (!fitsBody(body))
+    throw malformed(
+      `the body is nested deeper than ${mostOfBody.depth} levels or has more than ${mostOfBody.values} values`,
+    );
+  return wellFormed(text, 'the body');
 }
 
 /** More than any valid body has. Parsing deeper or larger values would take seconds and gigabytes. */
@@ -86,13 +123,15 @@ async function inTime<Result>(reading: Promise<Result>, milliseconds: number): P
 
 const jsonInUtf8 = /^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i;
 
-/** Returns the text without surrounding blanks; throws RequestError 400 if it is not JSON. */
-export function wellFormed(text: string): string {
+/** Returns the text without surrounding blanks; throws RequestError 400 if it is not JSON. `what` names the text. */
+export function wellFormed(text: string, what: string): string {
   const trimmed = text.trim();
   try {
     JSON.parse(trimmed);
   } catch {
-    throw malformed();
+    const before = text.slice(0, text.length - text.trimStart().length);
+    const at = before + trimmed.slice(0, jsonErrorPosition(trimmed));
+    throw malformed(`${what} is not JSON: syntax error at byte ${Buffer.byteLength(at)}`);
   }
   return trimmed;
 }
@@ -115,12 +154,15 @@ export const supportedParameters: Readonly<Record<EndpointName, readonly string[
 export function rejectUnsupported(endpoint: EndpointName, query: URLSearchParams): void {
   for (const name of query.keys())
     if (!supportedParameters[endpoint].includes(name))
-      throw notSupported(`the parameter "${name}"`);
+      throw notSupported(
+        `the parameter "${name}"`,
+        `unknown parameter "${name}": ${endpoint} has ${supportedParameters[endpoint].join(', ') || 'none'}`,
+      );
 }
 
 /** Creates the error for a feature that deployments may have and this service does not simulate. */
-export const notSupported = (what: string) =>
-  requestError(501, `The local service does not simulate ${what}`);
+export const notSupported = (what: string, reason?: string) =>
+  requestError(501, `The local service does not simulate ${what}`, reason);
 
 /** Throws RequestError 400 for an ambiguous value. */
 export function isDryRun(query: URLSearchParams): boolean {

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { requestErrorTexts } from '../../contract/error-codes.js';
 import { endpointPaths } from '../../contract/endpoints.js';
-import { endpointOf } from '../endpoints.js';
+import { endpointOf, type EndpointName } from '../endpoints.js';
 import { disconnectSignal, requestError, sendResponse, type ApiResponse } from '../response.js';
 import { authenticate, rejectUnsupported, readBody } from './read-request.js';
 import { injectFault } from './inject-fault.js';
-import type { ServerResponse } from 'node:http';
+import { Deviations } from './deviations.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoggedRequest } from '../control/request-log.js';
 import type { Exchange, Route } from '../router.js';
 import type { ServiceContext } from '../service.js';
@@ -13,6 +14,7 @@ import type { ServiceContext } from '../service.js';
 export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
   /** Well-formed JSON without surrounding blanks; undefined for a request without a body. */
   readonly body: string | undefined;
+  readonly deviations: Deviations;
 }
 
 /** Processes a request, or throws RequestError. */
@@ -42,12 +44,36 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
       const name = endpointOf(path, cursor !== undefined);
       if (name) rejectUnsupported(name, query);
       const rule = name && service.faults.take({ endpoint: name, query, body });
-      const processRequest = () => answerOrFail(endpoint, { query, cursor, body }, service);
+      const deviations = new Deviations(service.settings.values.strict);
+      const processRequest = async () => {
+        try {
+          if (name) checkContentType(name, request, deviations);
+          const rest = { query, cursor, body, deviations };
+          const answer = await answerOrFail(endpoint, rest, service);
+          if (seen && answer.reason !== undefined) seen.reason = answer.reason;
+          return answer;
+        } finally {
+          if (seen) seen.warnings = deviations.warnings;
+        }
+      };
       if (!rule) return sendResponse(response, await processRequest(), service);
-      if (seen) seen.fault = rule.id;
+      if (seen) {
+        seen.fault = rule.id;
+        seen.reason = `fault rule ${rule.id}: ${rule.action ?? (rule.answer ? 'answer' : 'delay')}`;
+      }
       await injectFault(rule, exchange, service, processRequest);
     },
   };
+}
+
+/** Endpoint 7 requires all three headers (specification, Endpoint 7). Requests with a body are checked in readBody. */
+function checkContentType(
+  endpoint: EndpointName,
+  { headers }: IncomingMessage,
+  deviations: Deviations,
+): void {
+  if (endpoint === 'events' && headers['content-type'] === undefined)
+    deviations.ofRequest('Content-Type is missing, which endpoint 7 requires');
 }
 
 /** Awaits `onArrival`. Returns false if the client disconnected or the service closed meanwhile. */
@@ -67,13 +93,17 @@ async function isStillConnected(
 function acquireSlot(
   path: string,
   response: ServerResponse,
-  { inFlight, options }: ServiceContext,
+  { inFlight, settings }: ServiceContext,
 ): void {
   const taken = inFlight.get(path) ?? 0;
-  const { upload, other } = options.maxConcurrent;
-  if (taken >= (path === endpointPaths.upload ? upload : other)) {
-    throw requestError(429, requestErrorTexts.tooManyRequests);
-  }
+  const { upload, other } = settings.values.maxConcurrent;
+  const most = path === endpointPaths.upload ? upload : other;
+  if (taken >= most)
+    throw requestError(
+      429,
+      requestErrorTexts.tooManyRequests,
+      `${taken} requests to ${path} in flight, at most ${most}`,
+    );
   inFlight.set(path, taken + 1);
   response.once('close', () => inFlight.set(path, (inFlight.get(path) ?? 1) - 1));
 }
@@ -84,8 +114,14 @@ async function answerOrFail(
   request: RestRequest,
   service: ServiceContext,
 ): Promise<ApiResponse> {
-  const { random, failRate } = service.options;
-  if (random() >= failRate) return endpoint(request, service);
-  if (random() < 0.5) await endpoint(request, service);
-  throw requestError(random() < 0.5 ? 500 : 503, requestErrorTexts.unknownError);
+  const { settings } = service;
+  const { failRate } = settings.values;
+  if (settings.drawFailure() >= failRate) return endpoint(request, service);
+  const isProcessed = settings.drawFailure() < 0.5;
+  if (isProcessed) await endpoint(request, service);
+  throw requestError(
+    settings.drawFailure() < 0.5 ? 500 : 503,
+    requestErrorTexts.unknownError,
+    `fail rate ${failRate}: failed ${isProcessed ? 'after' : 'before'} processing`,
+  );
 }

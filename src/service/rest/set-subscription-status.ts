@@ -6,17 +6,18 @@ import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store
 import { isDryRun } from './read-request.js';
 import { RecordError } from './record-validation.js';
 import { writeRecords } from './write-records.js';
+import type { Deviations } from './deviations.js';
 import type { Endpoint } from './rest-route.js';
 
 /** Handles endpoint 2. `dryRun=1` returns the same response and changes nothing. */
-export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
+export const setSubscriptionStatus: Endpoint = ({ query, body, deviations }, service) => {
   const write = {
     most: limits.recordsPerSubscribe,
-    check: checkSubscription,
+    check: (text: string) => checkSubscription(text, deviations),
     save: setBlocked,
     isDryRun: isDryRun(query),
   };
-  return writeRecords(body, write, service);
+  return writeRecords(body, write, deviations, service);
 };
 
 const faults = {
@@ -30,13 +31,14 @@ const faults = {
 };
 
 /** Parses an element of `d`; types and statuses match in any case. Throws RecordError. */
-function checkSubscription(text: string): AddressFlag {
+function checkSubscription(text: string, deviations: Deviations): AddressFlag {
   if (!isObject(text)) throw faults.type;
   const record = parseMembers(text);
   const type = addressTypeOf(stringOf(record.get('type')));
   if (type === undefined) throw faults.type;
   const address = addressOf(type, stringOf(record.get('value')));
   if (address === undefined) throw type === 'email' ? faults.email : faults.phone;
+  deviations.unknownMembers(record, ['type', 'value', 'status'], 'record');
   const status = stringOf(record.get('status'))?.toLowerCase() ?? '';
   if (!Object.hasOwn(subscriptionStatuses, status)) throw faults.status;
   return { type, address, isBlocked: status === 'unsubscribe' };

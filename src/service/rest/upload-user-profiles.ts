@@ -25,20 +25,21 @@ import {
 import { channels } from '../../contract/record-fields.js';
 import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
+import type { Deviations } from './deviations.js';
 import type { Endpoint } from './rest-route.js';
 
 /** Handles endpoint 1: profiles and events. `dryRun=1` returns the same response and changes nothing. */
-export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
+export const uploadUserProfiles: Endpoint = ({ query, body, deviations }, service) => {
   const write = {
     most: limits.recordsPerUpload,
-    check: parseUpload,
+    check: (text: string) => parseUploadRecord(text, deviations),
     save: (_: Database, record: UploadRecord) => saveUpload(service, record),
     isDryRun: isDryRun(query),
   };
-  return writeRecords(body, write, service);
+  return writeRecords(body, write, deviations, service);
 };
 
-export type Stores = Pick<ServiceContext, 'store' | 'clock' | 'variants' | 'zone'>;
+export type Stores = Pick<ServiceContext, 'store' | 'clock' | 'settings' | 'zone'>;
 
 /** Stores a validated record, or throws RecordError and stores nothing. */
 export function saveUpload(service: Stores, record: UploadRecord): void {
@@ -58,12 +59,12 @@ const unsubscribingSince: Day = 20200113;
 
 /** Updates a profile. A record older than the profile only fills gaps, unless the variant says otherwise. */
 function saveProfile(
-  { store, variants }: Stores,
+  { store, settings }: Stores,
   { keys, data, ts = Number.MAX_SAFE_INTEGER }: Extract<UploadRecord, { type: 'profile' }>,
   now: number,
 ): void {
   updateProfile(store, keys, (profile) => {
-    const isOlder = ts < profile.ts && variants.olderProfile === 'fills';
+    const isOlder = ts < profile.ts && settings.values.variants.olderProfile === 'fills';
     return {
       ...applyProfileData(profile, data, isOlder),
       ts: Math.max(Math.min(ts, now), profile.ts),
@@ -117,15 +118,27 @@ const faults = {
   ),
 };
 
-/** Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first fault. */
-function parseUpload(text: string): UploadRecord {
-  const record = parseUploadRecord(text);
-  if (record.type === 'event') checkNotReserved(record.name);
-  return record;
+const keyMembers = ['identity', 'objectId', 'FBID', 'GPID'];
+/** Members of an upload record, by type. */
+export const uploadMembers: Readonly<Record<UploadRecord['type'], readonly string[]>> = {
+  profile: ['type', 'ts', ...keyMembers, 'profileData'],
+  event: ['type', 'ts', ...keyMembers, 'evtName', 'evtData'],
+};
+
+/** Reports flags that `setFlag` ignores. */
+function checkFlags(data: Members, deviations: Deviations): void {
+  for (const [key, value] of data) {
+    if (addressFlags.has(key)) deviations.ofRecord(`${key} cannot be set by an upload`);
+    else if (userFlags.has(key) && value !== 'true' && value !== 'false')
+      deviations.ofRecord(`${key} is neither true nor false`);
+  }
 }
 
-/** Like `parseUpload`, but accepts the standard events that only the service may raise. */
-export function parseUploadRecord(text: string): UploadRecord {
+/**
+ * Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first fault. Without
+ * `deviations`, for seeds, accepts events that only the service may raise.
+ */
+export function parseUploadRecord(text: string, deviations?: Deviations): UploadRecord {
   if (!isObject(text)) throw faults.type;
   const record = parseMembers(text);
   const type = stringOf(record.get('type'));
@@ -140,11 +153,15 @@ export function parseUploadRecord(text: string): UploadRecord {
     if (!isObject(profileData)) throw faults.profileData;
     const data = parseMembers(profileData);
     checkProfile(data);
+    if (deviations) checkFlags(data, deviations);
+    deviations?.unknownMembers(record, uploadMembers.profile, 'record');
     return { type, keys, data, ts };
   }
   const name = stringOf(record.get('evtName')) ?? '';
   const props = record.get('evtData') ?? '{}';
+  if (deviations) checkNotReserved(name);
   checkEvent(name, props);
+  deviations?.unknownMembers(record, uploadMembers.event, 'record');
   return { type, keys, name, ts, props };
 }
 

@@ -11,6 +11,7 @@ import {
 import { malformed, success, type ApiResponse } from '../response.js';
 import { yieldToEventLoop } from '../mutex.js';
 import { RecordError } from './record-validation.js';
+import type { Deviations } from './deviations.js';
 import type { ServiceContext } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
@@ -38,11 +39,10 @@ const sliceText = 256 * 1024;
 export async function writeRecords<Checked>(
   body: string | undefined,
   { most, check, save, isDryRun }: Write<Checked>,
-  { store: database, variants, lag, mutex }: ServiceContext,
+  deviations: Deviations,
+  { store: database, settings, lag, mutex }: ServiceContext,
 ): Promise<ApiResponse> {
-  const list = isObject(body) ? parseMembers(body).get('d') : undefined;
-  const records = isArray(list) ? parseElements(list) : undefined;
-  if (records === undefined || records.length > most) throw malformed();
+  const records = recordsOf(body, most, deviations);
   const store = (slice: readonly string[]): (RecordError | undefined)[] =>
     slice.map((text) => recordErrorOf(() => save(database, check(text))));
   const isHeld = isDryRun || lag.isOn;
@@ -58,15 +58,46 @@ export async function writeRecords<Checked>(
     );
   }
   const unprocessed = faults.flatMap((fault, index) =>
-    fault ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants)] : [],
+    fault
+      ? [unprocessedEntry(fault, index + 1, records[index] ?? '', settings.values.variants)]
+      : [],
   );
   const processed = records.length - unprocessed.length;
   const status = unprocessed.length === 0 ? 'success' : processed === 0 ? 'fail' : 'partial';
-  return success({
+  const answer = success({
     status: `"${status}"`,
     processed: String(processed),
     unprocessed: `[${unprocessed.join(',')}]`,
   });
+  return { ...answer, reason: rejectionSummary(faults) };
+}
+
+/** Returns the elements of `d`. Throws RequestError 400. */
+function recordsOf(body: string | undefined, most: number, deviations: Deviations): string[] {
+  if (!isObject(body))
+    throw malformed(`the body ${body === undefined ? 'is missing' : 'is not an object'}`);
+  const members = parseMembers(body);
+  const list = members.get('d');
+  if (list === undefined) throw malformed('d is missing');
+  if (!isArray(list)) throw malformed('d is not an array');
+  const records = parseElements(list);
+  if (records.length > most) throw malformed(`${records.length} records, at most ${most}`);
+  deviations.unknownMembers(members, ['d'], 'd');
+  return records;
+}
+
+/** Such as `2 of 9 records rejected: 515 Profile data is incorrect. Email is not valid. (2)`. */
+function rejectionSummary(faults: readonly (RecordError | undefined)[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const fault of faults) {
+    if (!fault) continue;
+    const text = `${fault.code} ${fault.message}`;
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  if (counts.size === 0) return undefined;
+  const rejected = faults.filter((fault) => fault !== undefined).length;
+  const causes = [...counts].map(([text, count]) => (count > 1 ? `${text} (${count})` : text));
+  return `${rejected} of ${faults.length} records rejected: ${causes.join('; ')}`;
 }
 
 /** Throws if the delayed write rejected a record that was reported as processed. */

@@ -125,7 +125,7 @@ const pages = { events: eventPage, profiles: profilePage } as const;
 
 function eventPage(service: ServiceContext, opened: Export, from: Position): StoredPage {
   const { event, start, stop, newest, batch } = opened;
-  const record = eventRecordSql(opened, service.variants.keyStyle);
+  const record = eventRecordSql(opened, service.settings.values.variants);
   const valuesAfter = ({ ts, id }: Position): number[] =>
     ts < start ? [event, start - 1, newest, stop, newest] : [event, ts, id, stop, newest];
   /** Returns the positions of at most two events after `position`, skipping `skip` events. */
@@ -158,7 +158,7 @@ async function profilePage(
 ): Promise<StoredPage> {
   const most = opened.batch || Infinity;
   const ids = await performersAfter(service.store, opened, from.id, most + 1);
-  const record = profileRecordSql(opened, service.variants.keyStyle);
+  const record = profileRecordSql(opened, service.settings.values.variants);
 
   function* chunks(): Generator<Buffer> {
     for (let at = 0; at < Math.min(ids.length, most); at += chunkRecords) {

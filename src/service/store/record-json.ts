@@ -33,14 +33,17 @@ export function readRecords(
   return fillPlaceholders(store.bytes(`SELECT ${joined} FROM ${from}`, values), zone);
 }
 
+/** Spelling of the keys of profileData. */
+type KeyStyle = Pick<Variants, 'keyStyle' | 'flags'>;
+
 /** SQL of the user profile object of endpoints 4 and 5. */
-export const profileRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
+export const profileRecordSql = (parts: ProfileParts, style: KeyStyle): string =>
   `format('{%s%s%s%s%s"all_identities":%s,%s"platformInfo":[%s]}',
     ${identity}, ${email}, ${name}, ${phone}, ${profileData(parts, style)},
     p.identities, ${summaries(parts)}, ${allDevices(parts)})`;
 
 /** SQL of the event record of endpoint 7; its profile has the current values. */
-export const eventRecordSql = (parts: ProfileParts, style: Variants['keyStyle']): string =>
+export const eventRecordSql = (parts: ProfileParts, style: KeyStyle): string =>
   `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timePlaceholder},"event_props":%s,"session_props":%s}',
     ${eventDevice(parts)}, ${email}, ${profileData(parts, style)}, ${identity},
     coalesce(p.public_id, p.id), ${summaries(parts)}, e.ts, e.props, coalesce(e.session, '${unsetSession}'))`;
@@ -74,14 +77,16 @@ const flag = (name: string, type: string, column: 'email' | 'phone'): string =>
 
 const { sms, whatsapp } = channels;
 /** SQL of the flags of the profile's addresses, each after a comma. */
-const addressFlags = `iif(p.phone IS NULL, '',
-    ${flag(sms.address[0], 'phone', 'phone')} || ${flag(whatsapp.address[0], 'whatsapp', 'phone')})
+const addressFlags = ({ flags }: KeyStyle): string => `iif(p.phone IS NULL, '',
+    ${flag(sms.address[0], 'phone', 'phone')} || ${flag(whatsapp.address[flags === 'specification' ? 1 : 0], 'whatsapp', 'phone')})
   || iif(p.email IS NULL, '', ${flag(channels.email.address[0], 'email', 'email')})`;
 
-function profileData({ properties }: ProfileParts, style: Variants['keyStyle']): string {
+function profileData({ properties }: ProfileParts, style: KeyStyle): string {
   if (!properties) return 'NULL';
-  const members = `ltrim(p.data || ${addressFlags}, ',')`;
-  return `'"profileData":{' || ${style === 'folded' ? placeholder('k', members) : members} || '},'`;
+  const members = `ltrim(p.data || ${addressFlags(style)}, ',')`;
+  const isSpecified = style.flags === 'specification';
+  const kind = style.keyStyle === 'folded' ? 'k' : isSpecified ? 'f' : undefined;
+  return `'"profileData":{' || ${kind ? placeholder(kind, members) : members} || '},'`;
 }
 
 const summaries = (parts: ProfileParts): string =>
@@ -110,6 +115,8 @@ const fillers = {
   P: (lists: string) => platformEntries(lists, true),
   /** Members → members with folded keys. */
   k: foldKeys,
+  /** Members → members with flags as the specification spells them. */
+  f: (members: string) => renameMember(members, whatsapp.user[0], whatsapp.user[1]),
 } as const;
 
 /** SQL of a placeholder with this value; NULL for NULL. */
@@ -182,6 +189,13 @@ function platformEntries(lists: string, hasApp: boolean): string {
     ...seeded.map((entry) => (hasApp ? entry : `{${withoutAppFields(entry.slice(1, -1))}}`)),
     ...others.map((id) => `{${deviceMembers(id, hasApp)}}`),
   ].join(',');
+}
+
+function renameMember(members: string, from: string, to: string): string {
+  const renamed = [...parseMembers(`{${members}}`)].map(
+    ([key, value]) => [key === from ? to : key, value] as const,
+  );
+  return joinMembers(renamed);
 }
 
 function foldKeys(members: string): string {
