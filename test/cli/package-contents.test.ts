@@ -15,7 +15,9 @@ it('the package holds the files of package-files.txt, and no others', async () =
   const files = packed.files.map(({ path }) => path).sort();
   await expect(`${files.join('\n')}\n`).toMatchFileSnapshot('package-files.txt');
   for (const file of files)
-    expect(file).toMatch(/^(?:CHANGELOG|LICENSE|README|package|bin\/|dist\/[\w./-]+$)/);
+    expect(file).toMatch(
+      /^(?:CHANGELOG|LICENSE|README|package|calling\/(?:node\/)?package\.json$|bin\/|dist\/[\w./-]+$)/,
+    );
 });
 
 interface Sbom {
