@@ -69,15 +69,10 @@ export async function openInput(
   signal?.addEventListener('abort', leave, { once: true });
   try {
     const inflated = whileOpen(decompress(opened.chunks, name), () => isOpen);
-    const { head, all } = await peekBytes(inflated, 4);
-    refuseOtherFiles(head, name);
-    const encoding =
-      options.encoding ??
-      known ??
-      (source.size === undefined ? detectEncoding(head, name) : await detectFileEncoding(source));
-    const decoded = decodeText(all, name, encoding);
-    const window = new TextBuffer(text ? text.pass(decoded) : decoded);
-    await window.grow(); // throws if the source cannot be read at all
+    const { window, encoding } = await openText(source, inflated, {
+      text,
+      encoding: options.encoding ?? known,
+    });
     const named = options.inputFormat ?? inputFormatOfName(name);
     const format = named ?? (await detectFormat(window, options));
     const { maxRecordBytes } = options;
@@ -105,7 +100,7 @@ export async function openInput(
       dialect: {
         format,
         delimiter: cutter.markers?.delimiter.toString() || null,
-        encoding: markedEncoding(head) ?? encoding,
+        encoding,
         headerLine,
         skippedLines,
       },
@@ -120,6 +115,29 @@ export async function openInput(
   } finally {
     signal?.removeEventListener('abort', leave);
   }
+}
+
+interface TextOptions {
+  readonly text: TextHasher | undefined;
+  /** Default: detected. */
+  readonly encoding: string | undefined;
+}
+
+/** Decodes the bytes of a source into a window of UTF-8 text. */
+async function openText(
+  source: Source,
+  inflated: AsyncIterable<Buffer>,
+  { text, encoding: given }: TextOptions,
+) {
+  const { name, size } = source;
+  const { head, all } = await peekBytes(inflated, 4);
+  refuseOtherFiles(head, name);
+  const encoding =
+    given ?? (size === undefined ? detectEncoding(head, name) : await detectFileEncoding(source));
+  const decoded = decodeText(all, name, encoding);
+  const window = new TextBuffer(text ? text.pass(decoded) : decoded);
+  await window.grow(); // throws if the source cannot be read at all
+  return { window, encoding: markedEncoding(head) ?? encoding };
 }
 
 /** Stops when the source is closed; the bytes that were already read may inflate to gigabytes. */
