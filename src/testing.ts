@@ -8,6 +8,7 @@ import { parseInstant } from './service/control/clock.js';
 import { resetService, validSnapshotName, restoreSnapshot } from './service/control/snapshots.js';
 import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
+import type { Clock } from './service/clock.js';
 import type { ServiceOptions } from './service/service.js';
 import type { ServiceSettings, SettingsChanges } from './service/settings.js';
 import type { Variants } from './service/variants.js';
@@ -172,15 +173,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         if (rule) service.faults.remove(rule.id);
         else service.faults.clear();
       },
-      clock: {
-        now: () => new Date(service.clock.now()),
-        set: (instant) =>
-          service.clock.stopAt(
-            parseInstant(instant instanceof Date ? instant.toISOString() : instant),
-          ),
-        advance: (seconds) => service.clock.advance(seconds * 1000),
-        release: () => service.clock.release(),
-      },
+      clock: testClock(service.clock),
       close: end,
       [Symbol.asyncDispose]: end,
     };
@@ -189,6 +182,14 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     throw error;
   }
 }
+
+const testClock = (clock: Clock): TestClock => ({
+  now: () => new Date(clock.now()),
+  set: (instant) =>
+    clock.stopAt(parseInstant(instant instanceof Date ? instant.toISOString() : instant)),
+  advance: (seconds) => clock.advance(seconds * 1000),
+  release: () => clock.release(),
+});
 
 const callingAccount = ({ accountId, apiKey }: CallingOptions): Record<string, string> => ({
   ENGAGECTL_CALL_ACCOUNT_ID: accountId,

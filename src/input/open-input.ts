@@ -77,13 +77,9 @@ export async function openInput(
     const format = named ?? (await detectFormat(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };
-    const {
-      cutter,
-      line,
-      headerLine,
-      skippedLines = 0,
-    } = await splitterFor(format, input, options, from.state);
-    // A position in the middle is behind the header, and an earlier process read the text before it.
+    const splitter = await splitterFor(format, input, options, from.state);
+    const { cutter, line, headerLine, skippedLines = 0 } = splitter;
+    // A later position is after the header, and an earlier process read the text before it.
     if (!(await window.skipTo(from.offset)))
       throw inputChangedError(name, 'it is shorter than before');
     const start = from.offset === 0 ? { ...from, line } : from;
