@@ -5,6 +5,8 @@ import { IncomingHttpHeaders } from 'node:http';
 interface Variants {
   /** Keys of returned profileData: as uploaded, or in lower case without spaces. */
   readonly keyStyle: 'verbatim' | 'folded';
+  /** Spelling of flags: `MSG-whatsapp` and `MSG-dndWhatsApp`, as recorded, or `MSG-Whatsapp` and `MSG-dndWhatsapp`. */
+  readonly flags: 'recorded' | 'specification';
   /** Position of `next_cursor` in a page, relative to `records`. */
   readonly nextCursor: 'before' | 'after';
   /** Position of `status` in every response. */
@@ -25,6 +27,33 @@ interface Variants {
   /** Whether connections are kept open after a response. */
   readonly connection: 'keep' | 'close';
 }
+
+/** Settings of the simulation, which a test can change while the service runs (contract §10). */
+interface ServiceSettings {
+  /** Delay of every response after the request was processed. */
+  readonly latencyMs: number;
+  /** Polls answered by code 2 before a new cursor is ready. */
+  readonly pendingPolls: number;
+  /** Fraction of requests answered with 500 or 503, half of them after they were processed. */
+  readonly failRate: number;
+  /** Selects the requests that fail: the same seed fails the same requests again. */
+  readonly failSeed?: number | undefined;
+  /** Maximum requests in flight; more get 429. */
+  readonly maxConcurrent: {
+    readonly upload: number;
+    readonly other: number;
+  };
+  readonly variants: Variants;
+  /** Reject what the specification does not allow but deployments may tolerate. */
+  readonly strict: boolean;
+}
+/** Changes of settings; of `variants` and `maxConcurrent`, only the given members change. */
+type SettingsChanges = Partial<
+  Omit<ServiceSettings, 'variants' | 'maxConcurrent'> & {
+    readonly variants: Partial<Variants>;
+    readonly maxConcurrent: Partial<ServiceSettings['maxConcurrent']>;
+  }
+>;
 
 type Platform = 'android' | 'ios';
 interface CallDetails {
@@ -105,6 +134,7 @@ declare const faultActions: readonly [
   'html',
   'empty',
   'expire-cursor',
+  'pending',
   'lie-counts',
 ];
 /**
@@ -134,8 +164,8 @@ interface FaultRuleInput {
    * `reset-before`: resets the connection without processing the request. `reset-after`: processes the request, then
    * resets the connection. `hang`: never responds. `cut`: ends the connection in the middle of the response. `drip`:
    * sends one byte every `delayMs` (default 100). `html`: status 200 with the HTML of a captive portal. `empty`: status
-   * 200 without a body. `expire-cursor`: the response to an expired cursor. `lie-counts`: reports one processed
-   * record too many.
+   * 200 without a body. `expire-cursor`: the response to an expired cursor. `pending`: code 2, the data of the cursor
+   * is not ready. `lie-counts`: reports one processed record too many.
    */
   readonly action?: (typeof faultActions)[number] | undefined;
   /** Delay before the answer, action or usual response, in milliseconds. */
@@ -164,7 +194,7 @@ interface LoggedRequest {
   readonly method: string;
   /** Path and query as sent. */
   readonly url: string;
-  /** Without credentials. */
+  /** Values that look like credentials are masked. */
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** Text of the body; undefined if there was none, or if it was dropped for newer ones. */
   body: string | undefined;
@@ -175,6 +205,14 @@ interface LoggedRequest {
   ms: number | null;
   /** Id of the fault rule that was applied. */
   fault: number | null;
+  /** Body of the response as sent, cut after 64 KiB; undefined if it was dropped for newer ones. */
+  answer: string | undefined;
+  /** `status` of the response body: `partial` and `fail` come with HTTP status 200, too. */
+  result: 'success' | 'partial' | 'fail' | null;
+  /** Why the request, or some of its records, were rejected. */
+  reason: string | null;
+  /** Deviations from the specification that strict mode rejects. */
+  warnings: readonly string[];
 }
 
 /** Options of the test service. All are optional. Times are in milliseconds. */
@@ -203,6 +241,12 @@ interface TestServiceOptions {
   readonly lagSeconds?: number;
   /** Polls before a cursor is ready. */
   readonly pendingPolls?: number;
+  /** Fraction of requests answered with 500 or 503, half of them after they were processed; default 0. */
+  readonly failRate?: number;
+  /** Selects the requests that fail: the same seed fails the same requests. Drawn if missing. */
+  readonly failSeed?: number;
+  /** Reject what the specification does not allow but deployments may tolerate; otherwise the request log warns. */
+  readonly strict?: boolean;
   /** Maximum requests in flight; more get 429. Default: 15 uploads, 3 for each other endpoint. */
   readonly maxConcurrent?: {
     readonly upload: number;
@@ -218,9 +262,10 @@ interface TestServiceOptions {
    */
   readonly onRequest?: (request: TestRequest) => void | Promise<void>;
 }
-/** A request that the service received. `body` is the parsed JSON, or the text if it is not JSON. */
-type TestRequest = Omit<LoggedRequest, 'body'> & {
+/** A request that the service received. `body` and `answer` are parsed JSON, or the text if it is not JSON. */
+type TestRequest = Omit<LoggedRequest, 'body' | 'answer'> & {
   readonly body: unknown;
+  readonly answer: unknown;
 };
 interface TestClock {
   now(): Date;
@@ -245,7 +290,7 @@ interface TestService {
   readonly env: Readonly<Record<string, string>>;
   /** Returns the latest 1000 API requests, oldest first, after the id `since`. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
-  /** Resets data, calls, faults, the request log and the clock to the seed. Keeps snapshots. */
+  /** Resets data, calls, faults, settings, the request log and the clock to the start. Keeps snapshots. */
   reset(): Promise<void>;
   /** Saves the data under a name of letters, digits, - and _. */
   snapshot(name: string): void;
@@ -258,11 +303,16 @@ interface TestService {
   fault(rule: FaultRuleInput): Promise<ActiveRule>;
   /** Deletes one rule, or all rules. */
   clearFaults(rule?: ActiveRule): void;
+  /** Changes settings of the running service; rejects with the name and cause of a wrong one. Returns all settings. */
+  settings(changes: SettingsChanges): Promise<ServiceSettings>;
   readonly clock: TestClock;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
-/** Starts the local service in this process. The service is ready when the promise resolves. */
+/**
+ * Starts the local service in this process. The service is ready when the promise resolves. Rejects with TypeError that
+ * names an unknown or wrong option.
+ */
 declare function startService(options?: TestServiceOptions): Promise<TestService>;
 
 export { startService };
@@ -272,6 +322,8 @@ export type {
   EndpointName,
   FaultRuleInput,
   PushOffer,
+  ServiceSettings,
+  SettingsChanges,
   TestClock,
   TestRequest,
   TestService,
