@@ -57,7 +57,9 @@ export async function runRowJob<More extends object>(
 ): Promise<RowJobResult & More> {
   const { files, rejects: named } = options;
   const { runtime } = world;
-  const inputs = await openInputs(inputOptions(files, options, kind.columns[0]), runtime);
+  // A job over rows reports or keeps each of them, empty ones included.
+  const input = { ...inputOptions(files, options, kind.columns[0]), skipsEmptyRows: false };
+  const inputs = await openInputs(input, runtime);
   try {
     for (const { header, source } of inputs.headers) checkHeader(kind, header, source);
     const place = { job: kind.name.replace(' ', '-'), named, files, first: inputs.first };

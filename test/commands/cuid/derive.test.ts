@@ -196,3 +196,10 @@ it('what it writes passes cuid check --strict, whatever the values', async () =>
     { numRuns: 10 },
   );
 });
+
+it('rejects a row whose cells are all empty, and does not drop it', async () => {
+  const world = makeWorld();
+  const { code, stdout } = await derive(world, 'id,City\nann,Oslo\n,\n', ['--from', 'id']);
+  expect(code).toBe(3);
+  expect(stdout).toMatch(/^id,City,cuid\nann,Oslo,\w+\n$/);
+});
