@@ -170,7 +170,7 @@ it('the local service shortens whom a request was about', async () => {
   await fetch(`${url}/1/profile.json?identity=${encodeURIComponent(ada.mail)}`);
   await expect
     .poll(() => runtime.output().stderr)
-    .toMatch(/profile\.json\?identity=ada… 401, \d+ ms/);
+    .toMatch(/profile\.json\?identity=ada… 401 fail, \d+ ms/);
   stop.abort();
   await running;
   expect(runtime.output().stderr).not.toContain('lovelace');

@@ -76,6 +76,8 @@ export const repair: CommandSpec = {
     # repair it, then resume it
     engagectl runs repair 20261121-044512-7kq2
     engagectl runs resume 20261121-044512-7kq2
+    # with a JSON summary of the outcomes that it kept
+    engagectl runs repair 20261121-044512-7kq2 --json
   `,
   run: repairNamedRun,
 };

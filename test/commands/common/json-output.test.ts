@@ -49,7 +49,7 @@ const lines: Readonly<Record<string, string>> = {
 
 /** Those that answer with something else, need more than a line, or a queue (test/fleet/examples.long.test.ts). */
 const others =
-  /^(?:help|completion|serve|call listen|call missed click|runs (?:show|resume|prune)|fleet .*)$/;
+  /^(?:help|completion|serve|call listen|call missed click|runs (?:show|resume|prune|repair)|fleet .*)$/;
 
 let service: TestService;
 beforeAll(async () => {
