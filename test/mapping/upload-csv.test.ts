@@ -7,15 +7,12 @@ import {
   mapCells,
   mapRows,
   uploadDefaults,
+  isValidIdentity,
   type Options,
 } from '../support/builders/upload-mapping.js';
 
 const upload = (header: readonly string[], rows: readonly (readonly string[])[]) =>
   mapRows(csvRows(header, rows));
-
-/** Whether an identity has no whitespace around it and is no placeholder; see identity-rules.test.ts. */
-const isValidIdentity = (text: string): boolean =>
-  text === text.trim() && text !== '-' && !/[\p{Cc}\p{Cf}\u00a0\u202f]/u.test(text);
 
 /** Numbers that are not plausible epoch seconds, and the fix that the message names. */
 const implausible = [

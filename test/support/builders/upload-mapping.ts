@@ -39,3 +39,9 @@ function outcome(rows: RowBlock, options: Options): unknown {
   const { records, rejects } = mapRows(rows, options);
   return rejects[0] ? [rejects[0].stage, rejects[0].error] : JSON.parse(records[0]!);
 }
+
+/** Whether an identity has only visible characters and is not a placeholder; see identity-rules.test.ts. */
+export const isValidIdentity = (text: string): boolean =>
+  text === text.trim() &&
+  text !== '-' &&
+  !/[\p{Cc}\p{Cf}\u00a0\u2028\u2029\u202f\u2065\u{e0000}-\u{e007f}]/u.test(text);
