@@ -55,7 +55,13 @@ function restoreUpload(service: Stores, text: string, record: Members): void {
 /** A record of endpoints 4 and 5. */
 function restoreProfileRecord(service: Stores, record: Members): void {
   rejectUnknown(record, [
-    ...['identity', 'email', 'name', 'phone', 'profileData', 'all_identities', 'events'],
+    'identity',
+    'email',
+    'name',
+    'phone',
+    'profileData',
+    'all_identities',
+    'events',
     'platformInfo',
   ]);
   const platforms = elementsOf(record, 'platformInfo');
@@ -82,7 +88,13 @@ const userMembers = new Set(['identity', 'email', 'profileData', 'id']);
 /** A record of endpoint 7 with its `event_name`. */
 function restoreEventRecord(service: Stores, record: Members): void {
   rejectUnknown(record, [
-    ...['profile', 'events', 'ts', 'event_props', 'session_props', 'event_name', 'ts_utc'],
+    'profile',
+    'events',
+    'ts',
+    'event_props',
+    'session_props',
+    'event_name',
+    'ts_utc',
   ]);
   const user = membersOf(record, 'profile');
   const name = textOf(record, 'event_name');
@@ -106,7 +118,10 @@ function restoreEventRecord(service: Stores, record: Members): void {
   );
   membersOf(record, 'session_props');
   restoreEvent(service.store, {
-    ...{ name, profile: id, ts, props: record.get('event_props') ?? '{}' },
+    name,
+    profile: id,
+    ts,
+    props: record.get('event_props') ?? '{}',
     device: joinMembers(device),
     session: record.get('session_props'),
   });
@@ -161,7 +176,7 @@ function restoreFields({ store }: Stores, profile: Profile, data: Members): Prof
     if (!address) fields.set(flag.name, value);
     else if (!isBoolean(value)) throw new RestoreError(`${key}: must be true or false`);
     // Users may share the address: a block of one of them counts.
-    else if (value === 'true') setBlocked(store, { type: flag.type!, address, isBlocked: true });
+    else if (value === 'true') setBlocked(store, { type: flag.type, address, isBlocked: true });
   }
   return { ...profile, email, phone, name, data: joinMembers(fields) };
 }

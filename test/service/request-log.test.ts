@@ -238,10 +238,17 @@ describe('settings', () => {
     expect(
       JSON.parse((await put({ pendingPolls: 0, variants: { status: 'last' } })).text),
     ).toMatchObject({
-      ...{ latencyMs: 0, pendingPolls: 0, failRate: 0, strict: false },
-      ...{
-        maxConcurrent: { upload: 15, other: 3 },
-        variants: { status: 'last', echo: 'recorded' },
+      latencyMs: 0,
+      pendingPolls: 0,
+      failRate: 0,
+      strict: false,
+      maxConcurrent: {
+        upload: 15,
+        other: 3,
+      },
+      variants: {
+        status: 'last',
+        echo: 'recorded',
       },
     });
     const cursor = await service.open('events', 'App Launched', 20231101, 20231130);
@@ -249,7 +256,10 @@ describe('settings', () => {
     await put({ variants: { whitespace: 'spaced', flags: 'specification' }, failRate: 0 });
     await service.upload(profileRecord('a', { Phone: '+4712345678' }));
     expect((await service.profile('identity', 'a'))?.profileData).toEqual({
-      ...{ 'MSG-sms': true, 'MSG-Whatsapp': true, 'MSG-dndPhone': false, 'MSG-dndWhatsapp': false },
+      'MSG-sms': true,
+      'MSG-Whatsapp': true,
+      'MSG-dndPhone': false,
+      'MSG-dndWhatsapp': false,
     });
     await service.call('POST', '/_local/reset');
     const { text } = await service.call('GET', '/_local/settings');

@@ -18,8 +18,11 @@ const service = {
   options,
   settings: new Settings(options),
   requests: new RequestLog({
-    ...{ passcode: options.passcode, now: options.now, clock: new Clock(options.now) },
-    ...{ mostText: undefined, onRequest: undefined },
+    passcode: options.passcode,
+    now: options.now,
+    clock: new Clock(options.now),
+    mostText: undefined,
+    onRequest: undefined,
   }),
 } as unknown as ServiceContext;
 

@@ -187,7 +187,7 @@ describe('options of startService', () => {
     [{ timezone: 'Mars' }, 'timezone: must be an IANA time zone'],
     [{ onRequest: 1 }, 'onRequest: must be a function'],
   ])('are rejected by name: %j', async (options, message) => {
-    const starting = startService(options as TestServiceOptions);
+    const starting = startService(options);
     await expect(starting).rejects.toThrow(`startService: ${message}`);
   });
 });

@@ -36,7 +36,12 @@ export function restoreEvent(
   const { name, profile, ts, props, device, session } = event;
   const { id, newest } = countEvent(store, name);
   store.run('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)', [
-    ...[id, ts, newest, profile, props, device],
+    id,
+    ts,
+    newest,
+    profile,
+    props,
+    device,
     session ?? null,
   ]);
   store.run(`${insertSummary} WHERE given = 0`, [profile, id, ts, ts]);
@@ -65,7 +70,9 @@ export function restoreSummary(
   store.run('INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?, 1)', values);
   for (const ts of [first, last])
     store.run("INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, '{}', NULL, NULL)", [
-      ...[id, ts, -profile],
+      id,
+      ts,
+      -profile,
       profile,
     ]);
 }

@@ -49,7 +49,9 @@ describe('operators', () => {
     'reject %s as an invalid operator',
     async (value) => {
       expect(await uploaded({ k: ['a'] }, `{"k":${value}}`)).toMatchObject({
-        ...{ status: 'fail', code: 512, data: { k: ['a'] } },
+        status: 'fail',
+        code: 512,
+        data: { k: ['a'] },
       });
     },
   );
