@@ -165,10 +165,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         const { parseFaultRule } = await import('./service/control/fault-rule-schema.js');
         return service.faults.add(parseFaultRule(rule));
       },
-      settings: async (changes) => {
-        service.settings.change(parseSettings(changes));
-        return service.settings.values;
-      },
+      settings: async (changes) => service.settings.change(parseSettings(changes)),
       clearFaults: (rule) => {
         if (rule) service.faults.remove(rule.id);
         else service.faults.clear();

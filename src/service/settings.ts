@@ -53,7 +53,8 @@ export class Settings {
     return this.#values;
   }
 
-  change(changes: SettingsChanges): void {
+  /** Changes the given settings; returns all of them. */
+  change(changes: SettingsChanges): ServiceSettings {
     const { variants, maxConcurrent } = this.#values;
     this.#values = {
       ...this.#values,
@@ -62,6 +63,7 @@ export class Settings {
       maxConcurrent: { ...maxConcurrent, ...changes.maxConcurrent },
     };
     if ('failSeed' in changes || 'failRate' in changes) this.#drawFailure = this.#generator();
+    return this.#values;
   }
 
   /** Returns to the settings of the start. */

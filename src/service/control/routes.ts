@@ -63,8 +63,7 @@ const showSettings: ControlHandler = (_, { settings }) => JSON.stringify(setting
 const changeSettings: ControlHandler = async ({ body }, { settings }) => {
   // Loaded on demand: zod takes 50 ms.
   const { parseSettings } = await import('./settings-schema.js');
-  settings.change(parseSettings(body));
-  return JSON.stringify(settings.values);
+  return JSON.stringify(settings.change(parseSettings(body)));
 };
 
 const listFaults: ControlHandler = (_, { faults }) => JSON.stringify({ faults: faults.list() });
