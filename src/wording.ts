@@ -12,7 +12,7 @@ const runnerCommands = /\n(?=\s*::)|#(?=#(?:vso)?\[)/g;
  * Sanitizes text of a file or of the service for terminals and CI logs: control characters become
  * `\u{…}`.
  */
-export function inert(text: string): string {
+export function sanitize(text: string): string {
   return text.replace(active, visible).replace(runnerCommands, visible);
 }
 
@@ -23,7 +23,7 @@ const visible = (character: string): string =>
 const commandsInJson = /#(?=#(?:vso)?\[)|:(?=:)/g;
 
 /** Sanitizes JSON text by JSON's own escapes. */
-export function inertJsonText(json: string): string {
+export function sanitizeJsonText(json: string): string {
   return json.replace(active, inJson).replace(commandsInJson, inJson);
 }
 

@@ -5,7 +5,7 @@ import { inputOptions, requireInput, refuseInputFlags } from './flags/input-flag
 import { concurrencyOption, outputOptions } from './flags/output-flags.js';
 import { choice, nonEmpty } from './flags/value-parsers.js';
 import { isStdout } from '../jobs/output-options.js';
-import { inertJsonText } from '../ui/sanitize.js';
+import { sanitizeJsonText } from '../ui/sanitize.js';
 import type { LookupRequest, ProfileSink, LookupTarget } from '../jobs/get-profiles.js';
 import type { OutputStream, Runtime } from '../runtime.js';
 import type { CommandContext } from './shared/job-context.js';
@@ -138,7 +138,7 @@ function terminalSink(stdout: OutputStream, prettyJson: (json: Buffer) => string
     warnings: [],
     write: (record) => {
       if (record) {
-        const text = `${inertJsonText(prettyJson(record))}\n`;
+        const text = `${sanitizeJsonText(prettyJson(record))}\n`;
         bytes += Buffer.byteLength(text);
         stdout.write(text);
       }

@@ -186,15 +186,15 @@ async function ofRedis(url: string): Promise<string> {
   client.on('error', () => undefined); // the command that fails reports it
   try {
     const info = await client.info();
-    const said = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
-    const policy = said('maxmemory_policy');
+    const messages = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
+    const policy = messages('maxmemory_policy');
     if (policy !== 'noeviction' && policy !== '') {
       throw new EngagectlError('E-CONFIG', evictionWarning(policy), {
         why: 'evicted jobs are lost silently',
         fix: 'set maxmemory-policy noeviction, by redis-cli config set or in its configuration',
       });
     }
-    return said('redis_version');
+    return messages('redis_version');
   } finally {
     client.disconnect();
   }

@@ -209,16 +209,16 @@ export async function loadOptionalPackage<T>(name: string, load: () => Promise<T
 
 /** Reports why a store is unavailable, each reason once until the store answers again. */
 export class Outage {
-  readonly #said: { warn(text: string): void };
+  readonly #messages: { warn(text: string): void };
   readonly #told = new Set<string>();
 
-  constructor(said: { warn(text: string): void }) {
-    this.#said = said;
+  constructor(messages: { warn(text: string): void }) {
+    this.#messages = messages;
   }
 
   readonly tell = (error: Error): void => {
     const why = (error instanceof EngagectlError ? error.details.why : error.message) || error.name;
-    if (!this.#told.has(why)) this.#said.warn(`the queue is waited for: ${why}`);
+    if (!this.#told.has(why)) this.#messages.warn(`the queue is waited for: ${why}`);
     this.#told.add(why);
   };
 

@@ -130,7 +130,9 @@ class AccountWorker {
   async #ended(shard: RunningShard, error: unknown, token: string): Promise<never> {
     if (shard.isCancelled) throw this.#store.failure('cancelled');
     if (!shard.lease.isHeld()) {
-      this.#options.said.warn(`shard ${shard.job.id}: its lease expired, another worker continues`);
+      this.#options.messages.warn(
+        `shard ${shard.job.id}: its lease expired, another worker continues`,
+      );
       throw error;
     }
     if (shard.isGivenBack) {
@@ -142,7 +144,7 @@ class AccountWorker {
     const { message, details } = isForeseen ? error : { message: String(error), details: {} };
     const id = isForeseen ? error.id : 'E-DEFECT';
     const reason = `${id}: ${message}${details.why ? `: ${details.why}` : ''}`;
-    if (!shard.isOpen) this.#options.said.warn(`shard ${shard.job.id} is refused: ${reason}`);
+    if (!shard.isOpen) this.#options.messages.warn(`shard ${shard.job.id} is refused: ${reason}`);
     throw this.#store.failure(reason);
   }
 }
@@ -201,7 +203,7 @@ interface WorkerContext {
   /** Milliseconds. */
   readonly lease: number;
   readonly workDirs: WorkDirs;
-  readonly said: { warn(text: string): void };
+  readonly messages: { warn(text: string): void };
   /** Returns the account of a run as configured on this machine. Throws E-RUN-CHANGED if it differs. */
   readonly accountOf: (run: RunAccount) => Promise<ShardAccount>;
 }
@@ -353,7 +355,9 @@ class RunningShard {
     } catch (error) {
       if (!(error instanceof EngagectlError && error.id === 'E-UNTRUSTED')) throw error;
       const { message, details } = error;
-      this.#world.said.warn(`shard ${this.job.id}: E-UNTRUSTED: ${message}: ${details.why ?? ''}`);
+      this.#world.messages.warn(
+        `shard ${this.job.id}: E-UNTRUSTED: ${message}: ${details.why ?? ''}`,
+      );
       return undefined;
     }
   }

@@ -13,17 +13,17 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const command = commandOf(program, argv);
   const help = argv.find((word) => !word.startsWith('-')) === 'help';
   const [first = '', nearest = ''] = thrown.message.replace(/^error: /, '').split('\n');
-  const said = messageOf(thrown, command, { first, argv });
-  const typed = /^unknown (?:command|option) '([^']+)'/.exec(said)?.[1];
+  const messages = messageOf(thrown, command, { first, argv });
+  const typed = /^unknown (?:command|option) '([^']+)'/.exec(messages)?.[1];
   const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
   const names: string[] =
     typed === undefined ? misspelt(thrown, command, argv) : [...namesLike(typed, known, nearest)];
   const path = pathOf(command, help);
   const id = typed?.toUpperCase() ?? '';
   if (id in errorIds) names.push(`errors ${id}`);
-  const isCommand = said.startsWith('unknown command');
+  const isCommand = messages.startsWith('unknown command');
   const isTopicToo = isCommand && help && command.parent === null;
-  const message = isTopicToo ? said.replace('command', 'command or topic') : said;
+  const message = isTopicToo ? messages.replace('command', 'command or topic') : messages;
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   const isTold = (problem: string) => message.includes(problem.replace(/\.$/, ''));
   const others = problemsOf(program).filter((problem) => !isTold(problem));

@@ -20,7 +20,7 @@ export interface ConnectionOptions extends Omit<
   'env' | 'now' | 'monotonic' | 'onRequest'
 > {
   /** Logs each request. */
-  readonly said: Pick<Reporter, 'verbose' | 'debug'>;
+  readonly messages: Pick<Reporter, 'verbose' | 'debug'>;
   readonly zone: TimeZone;
   readonly policy: RetryPolicy;
   /** Host that runs belong to; default: the host of the base URL. */
@@ -32,7 +32,7 @@ export const loadClient = async () => import('../client/http-client.js');
 
 /** Opens a connection without sending anything. Throws E-CONFIG. */
 export async function openConnection(
-  { zone, policy, host, said, ...options }: ConnectionOptions,
+  { zone, policy, host, messages, ...options }: ConnectionOptions,
   { env, now, monotonic }: Runtime,
 ): Promise<Connection> {
   const { createClient } = await loadClient();
@@ -41,7 +41,7 @@ export async function openConnection(
     env,
     now,
     monotonic,
-    onRequest: requestLogger(said),
+    onRequest: requestLogger(messages),
   });
   const { accountId, baseUrl } = options;
   return {
@@ -56,13 +56,13 @@ export async function openConnection(
 
 /** Logs each request: one line, then the headers that changed. */
 export function requestLogger(
-  said: Pick<Reporter, 'verbose' | 'debug'>,
+  messages: Pick<Reporter, 'verbose' | 'debug'>,
 ): (seen: RequestLogEntry) => void {
   const newHeaders = changedHeaders();
   return (seen) => {
     const { headers: _, ...about } = seen;
-    said.verbose(formatRequest(seen), about);
-    said.debug(() => {
+    messages.verbose(formatRequest(seen), about);
+    messages.debug(() => {
       const headers = newHeaders(seen);
       return headers && [formatHeaders(seen, headers), { ...about, headers }];
     });

@@ -108,7 +108,7 @@ function openTally(
 
 async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupResult> {
   const { request, world, users, connection, tally, traffic } = looking;
-  const { runtime, said } = world;
+  const { runtime, messages } = world;
   const started = runtime.monotonic();
   const sink = request.into ?? (await openRecordOutput(request.output, request, world));
   const named = 'input' in request.users ? users.first : undefined;
@@ -129,7 +129,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
   };
   const failure = await catchFailure(work(), runtime.signal);
   tally.assertBalanced();
-  for (const warning of sink.warnings) said.warn(warning);
+  for (const warning of sink.warnings) messages.warn(warning);
   const error = failure ?? notFound(looking);
   const onStdout = request.into !== undefined || isStdout(request.output);
   const result: LookupResult = {

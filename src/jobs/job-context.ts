@@ -11,7 +11,7 @@ import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';
 export interface JobContext {
   readonly runtime: Runtime;
   readonly words: Wording;
-  readonly said: Reporter;
+  readonly messages: Reporter;
   /** Command line of the job, to show it and to resume it. */
   readonly argv: readonly string[];
   /** Time zone of jobs that need no account. */
@@ -39,10 +39,10 @@ export interface Connection {
 /** Creates the record of what the requests of a job are waiting for. */
 export function retryStatusOf(
   connection: Pick<Connection, 'host' | 'client'> | undefined,
-  { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
+  { runtime, messages }: Pick<JobContext, 'runtime' | 'messages'>,
 ): RetryStatus {
   const { host = 'nobody', client } = connection ?? {};
-  const log = (line: string) => said.verbose(line);
+  const log = (line: string) => messages.verbose(line);
   return new RetryStatus(host, { monotonic: runtime.monotonic, log }, client?.silence);
 }
 
@@ -63,7 +63,7 @@ export interface Wording {
   /** Formats an option, like `--rejects <file>`; `value` follows the name. */
   readonly option: (name: string, value?: string) => string;
   /** How to resume an unfinished run. */
-  readonly goOn: (run: string) => string;
+  readonly resumeRun: (run: string) => string;
   /** How to correct and resend the rejects in `file`. */
   readonly correct: (job: string, file: string) => string;
   /** How to find out which records of unknown outcome in `file` have arrived. */
@@ -75,7 +75,7 @@ export interface Wording {
 /** Wording for programs that use the library. */
 export const libraryWording: Wording = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
-  goOn: () => 'the same call and resume: true',
+  resumeRun: () => 'the same call and resume: true',
   correct: (job, file) => `correct the records in ${file}, then ${job} them again`,
   lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'stateFolder',

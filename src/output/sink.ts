@@ -4,7 +4,7 @@ import { CheckpointFile, writeAll, type FileCheckpoint } from './checkpoint-file
 import { publishFile, partialExists, type FileTarget, type StreamTarget } from './partial-file.js';
 import { EngagectlError, interruptionError, type OptionName } from '../errors.js';
 import { fileWriteError } from '../files/file-errors.js';
-import { inert, inertJsonText } from '../wording.js';
+import { sanitize, sanitizeJsonText } from '../wording.js';
 import type { OutputStream, Runtime } from '../runtime.js';
 
 /** Destination of sequential writes. */
@@ -86,7 +86,7 @@ function sanitizer(isJson: boolean): (bytes: Buffer) => string {
     decoder
       .decode(bytes, { stream: true })
       .split('\r\n') // a line end of CSV
-      .map(isJson ? inertJsonText : inert)
+      .map(isJson ? sanitizeJsonText : sanitize)
       .join('\r\n');
 }
 

@@ -2,7 +2,7 @@ import { withProgramName } from '../wording.js';
 import { errorExplanations } from '../error-explanations.js';
 import { EngagectlError, errorIds, exitCodes, groupDigits } from '../errors.js';
 import type { DisplaySettings } from './display-settings.js';
-import { inert, sanitizedJson } from './sanitize.js';
+import { sanitize, sanitizedJson } from './sanitize.js';
 import { maskError } from './mask.js';
 import type { Runtime } from '../runtime.js';
 
@@ -19,7 +19,7 @@ export function printError(
   const error = maskError(thrown, settings);
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error, program);
-  const stack = error instanceof EngagectlError ? '' : `\n${inert(stackOf(error))}\n`;
+  const stack = error instanceof EngagectlError ? '' : `\n${sanitize(stackOf(error))}\n`;
   log?.({
     type: 'error',
     text: `${asText(shown, program, false).slice('error '.length)}${stack}`,
@@ -70,7 +70,7 @@ function asText(
 ): string {
   const word = color ? '\u001B[31merror\u001B[39m' : 'error';
   const lines = [`${id}: ${message}`, `  why: ${why}`, `  fix: ${fix}`];
-  return `${word} ${inert(lines.join('\n'))}\n  more: ${program} help errors ${id}\n`;
+  return `${word} ${sanitize(lines.join('\n'))}\n  more: ${program} help errors ${id}\n`;
 }
 
 const stackOf = (error: unknown): string => (error instanceof Error && error.stack) || '';

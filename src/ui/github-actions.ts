@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { EngagectlError, argumentsSource, sourceLine } from '../errors.js';
-import { inert } from './sanitize.js';
+import { sanitize } from './sanitize.js';
 import { maskError, rejectText } from './mask.js';
 import type { FirstReject } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
@@ -64,6 +64,6 @@ function write(
 
 /** Escapes data: the runner ends a command at a line end, and text must not start another one. */
 const data = (text: string): string =>
-  inert(text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A'));
+  sanitize(text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A'));
 
 const property = (text: string): string => data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');

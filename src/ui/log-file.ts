@@ -6,7 +6,7 @@ import { refuseOtherOwner, type TrustRuntime } from '../files/ownership.js';
 import { unwritablePathError } from '../files/path-checks.js';
 import { withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
 import { version } from '../version.js';
-import { inert, sanitizedJson } from './sanitize.js';
+import { sanitize, sanitizedJson } from './sanitize.js';
 import { rawFlagValue } from './display-settings.js';
 import type { LogEntry, Runtime } from '../runtime.js';
 
@@ -112,7 +112,7 @@ const jsonLine = ({ type, text, about }: LogEntry, time: string): string =>
 
 /** One line per message, each with its time and type. */
 const textLines = ({ type, text }: LogEntry, time: string): string =>
-  inert(text)
+  sanitize(text)
     .trimEnd()
     .split('\n')
     .map((line) => `${time} ${type.padEnd(8)} ${line}\n`)

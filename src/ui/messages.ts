@@ -1,5 +1,5 @@
 import { withProgramName } from '../wording.js';
-import { inert, sanitizedJson, jsonAnswer } from './sanitize.js';
+import { sanitize, sanitizedJson, jsonAnswer } from './sanitize.js';
 import { maskPersonalData } from './mask.js';
 import type { Reporter } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
@@ -38,7 +38,7 @@ export function messagePrinter(
     const line =
       json || logJson
         ? sanitizedJson({ type, ...(time !== undefined && { time }), message, ...about })
-        : `${clearLine}${prefix}${inert(message)}`;
+        : `${clearLine}${prefix}${sanitize(message)}`;
     stderr.write(`${line}\n`);
   };
   return {
@@ -66,5 +66,5 @@ export function printAnswer(
 ): void {
   if (settings.json) runtime.stdout.write(jsonAnswer(object));
   else if ('note' in words) messagePrinter(settings, runtime).note(words.note);
-  else if (words.text !== '') runtime.stdout.write(inert(words.text));
+  else if (words.text !== '') runtime.stdout.write(sanitize(words.text));
 }

@@ -1,5 +1,5 @@
 import { textTable, formatBytes, count, grouped, formatDuration } from './format.js';
-import { inert, sanitizedJson, inertJsonText, versioned } from './sanitize.js';
+import { sanitize, sanitizedJson, sanitizeJsonText, versioned } from './sanitize.js';
 import type { Preview } from '../jobs/write/preview.js';
 import type { Runtime } from '../runtime.js';
 
@@ -15,14 +15,14 @@ export function printPreview(
   { stdout }: Pick<Runtime, 'stdout'>,
 ): void {
   const width = (stdout.isTTY && stdout.columns) || Number.POSITIVE_INFINITY;
-  stdout.write(json ? asJson(preview) : inert(asText(preview, width)));
+  stdout.write(json ? asJson(preview) : sanitize(asText(preview, width)));
 }
 
 /** Keeps records as written, because parsing could round their numbers. */
 function asJson({ first, ...rest }: Preview): string {
   const records = first.map(
     ({ record, ...place }) =>
-      `${sanitizedJson(place).slice(0, -1)},"record":${inertJsonText(record)}}`,
+      `${sanitizedJson(place).slice(0, -1)},"record":${sanitizeJsonText(record)}}`,
   );
   const head = sanitizedJson(versioned({ command: 'upload', preview: true, ...rest }));
   return `${head.slice(0, -1)},"first":[${records.join(',')}]}\n`;

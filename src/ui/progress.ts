@@ -1,4 +1,4 @@
-import { sanitizedJson, inert } from './sanitize.js';
+import { sanitizedJson, sanitize } from './sanitize.js';
 import { isSwitchOn, type DisplaySettings } from './display-settings.js';
 import { maskPersonalData } from './mask.js';
 import { formatBytes, count, truncate, grouped, formatDuration } from './format.js';
@@ -318,7 +318,7 @@ const withoutHost = (waiting: string): string => waiting.replace(/^waiting for \
 function joined(parts: readonly Part[]): string {
   const label = parts.filter(([, importance]) => importance === labelled).map(([text]) => text);
   const figures = parts.filter(([, importance]) => importance !== labelled).map(([text]) => text);
-  return inert(`${label.join('')}${figures.join(', ')}`).replaceAll('\n', ' ');
+  return sanitize(`${label.join('')}${figures.join(', ')}`).replaceAll('\n', ' ');
 }
 
 const wholeSeconds = (seconds: number): string =>

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { EngagectlError } from '../errors.js';
-import { inert } from './sanitize.js';
+import { sanitize } from './sanitize.js';
 import { isSwitchOn } from './display-settings.js';
 import { grouped } from './format.js';
 import type { ReadLineOptions } from 'node:readline/promises';
@@ -18,7 +18,7 @@ export async function confirmByTyping(
   { stdin, stderr, signal }: AskRuntime,
 ): Promise<void> {
   const from = { input: stdin, output: stderr, terminal: false };
-  const typed = (await ask(`Type ${inert(word)} to go on: `, from, signal)).trim();
+  const typed = (await ask(`Type ${sanitize(word)} to go on: `, from, signal)).trim();
   if (typed === word || (noun === 'number' && typed.replaceAll(',', '') === word)) return;
   throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was done', {
     why: `what was typed is not ${noun === 'number' ? word : `the ${noun}, ${word}`}`,
@@ -46,7 +46,7 @@ export async function askYesNo(
   over: AbortSignal,
 ): Promise<boolean> {
   const from = { input: stdin, output: stderr, terminal: false };
-  const typed = await ask(inert(question), from, AbortSignal.any([signal, over]));
+  const typed = await ask(sanitize(question), from, AbortSignal.any([signal, over]));
   return /^y(es)?$/i.test(typed.trim());
 }
 
@@ -109,11 +109,13 @@ export async function confirmDemerge(
 
 function description(demerge: Demerge): string {
   const { accountId, region, production, files, count, firstIdentities } = demerge;
-  const shown = firstIdentities.map((identity) => `  ${inert(identity).replaceAll('\n', ' ')}\n`);
+  const shown = firstIdentities.map(
+    (identity) => `  ${sanitize(identity).replaceAll('\n', ' ')}\n`,
+  );
   const more = count - firstIdentities.length;
   return (
-    `Demerge ${count === 1 ? '1 identity' : `${grouped(count)} identities`} of ${inert(files.join(', '))} in ` +
-    `${production ? 'PRODUCTION ' : ''}account ${inert(accountId)}, region ${inert(region)}:\n` +
+    `Demerge ${count === 1 ? '1 identity' : `${grouped(count)} identities`} of ${sanitize(files.join(', '))} in ` +
+    `${production ? 'PRODUCTION ' : ''}account ${sanitize(accountId)}, region ${sanitize(region)}:\n` +
     shown.join('') +
     (more > 0 ? `  and ${grouped(more)} more\n` : '') +
     'Merged profiles come apart, and event data of theirs may be lost. ' +
@@ -141,7 +143,9 @@ export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime):
   if (!canPrompt(runtime)) return requireConsent(runtime);
   const { command, does, files, profile, accountId, region, baseUrl } = write;
   const account = `account ${accountId}, region ${region} (${baseUrl}), config profile "${profile}"`;
-  runtime.stderr.write(inert(`PRODUCTION ${account}\n  ${command} ${files.join(' ')}: ${does}\n`));
+  runtime.stderr.write(
+    sanitize(`PRODUCTION ${account}\n  ${command} ${files.join(' ')}: ${does}\n`),
+  );
   await confirmByTyping({ word: region, noun: 'region' }, runtime);
 }
 

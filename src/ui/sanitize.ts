@@ -1,9 +1,9 @@
-import { inertJsonText } from '../wording.js';
+import { sanitizeJsonText } from '../wording.js';
 
-export { inert, inertJsonText } from '../wording.js';
+export { sanitize, sanitizeJsonText } from '../wording.js';
 
 /** Returns a value as one line of sanitized JSON. */
-export const sanitizedJson = (value: unknown): string => inertJsonText(JSON.stringify(value));
+export const sanitizedJson = (value: unknown): string => sanitizeJsonText(JSON.stringify(value));
 
 /** Puts `schemaVersion` first, which identifies the format of the other members. */
 export const versioned = <Answer extends object>(answer: Answer) => ({

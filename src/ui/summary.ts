@@ -2,7 +2,7 @@ import { appendFile, constants } from 'node:fs/promises';
 import { noFollow } from '../files/atomic-write.js';
 import { withProgramName } from '../wording.js';
 import { formatBytes, count, grouped, formatMs, formatDuration } from './format.js';
-import { inert, sanitizedJson, versioned } from './sanitize.js';
+import { sanitize, sanitizedJson, versioned } from './sanitize.js';
 import type {
   DayCounts,
   SettledCounts,
@@ -46,7 +46,7 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
   if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${sanitizedJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);
   else if (!settings.quiet)
-    stderr.write(settings.logJson ? `${line}\n` : inert(asText(summary, world)));
+    stderr.write(settings.logJson ? `${line}\n` : sanitize(asText(summary, world)));
   await appendStepSummary(summary, world);
   return (await isTaken) ?? true;
 }
@@ -258,7 +258,7 @@ const figure = /^\d[\d.,]*[ a-z\d/]*$/i;
  */
 const markdown = (text: string): string => {
   if (figure.test(text)) return text;
-  const parts = inert(text)
+  const parts = sanitize(text)
     .replace(/[\r\n\t]+/g, ' ')
     .split(/([`|\\])/)
     .filter((part) => part !== '');

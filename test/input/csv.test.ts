@@ -342,10 +342,10 @@ function slowlyRead(text: string, columns: number): string[] {
     if (broken) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '' && cells.length !== columns) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '') outcomes.push(outcome({ line, text: record, cells }));
-    const goOn = /\r\n|\r|\n|$/g;
-    goOn.lastIndex = errorAt;
-    goOn.exec(text);
-    start = Math.max(goOn.lastIndex, start + 1);
+    const lineEnd = /\r\n|\r|\n|$/g;
+    lineEnd.lastIndex = errorAt;
+    lineEnd.exec(text);
+    start = Math.max(lineEnd.lastIndex, start + 1);
   }
   return outcomes;
 }

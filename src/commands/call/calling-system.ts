@@ -30,10 +30,10 @@ export async function withCallingSystem<Result>(
     settings,
     runtime,
   }: Pick<Invocation<CallingFlags>, 'flags' | 'settings' | 'runtime'>,
-  work: (calling: CallsAccount, said: Messages) => Promise<Result>,
+  work: (calling: CallsAccount, messages: Messages) => Promise<Result>,
 ): Promise<Result> {
   const set = settings();
-  const said = messagePrinter(set, runtime);
+  const messages = messagePrinter(set, runtime);
   const [{ resolveAccount }, { callingAccount }, { localRegion }] = await Promise.all([
     import('../../config/account.js'),
     import('../../config/credentials.js'),
@@ -43,13 +43,13 @@ export async function withCallingSystem<Result>(
   const how = { headerPrefix: account.headerPrefix, timeoutMs: set.timeoutMs, policy: set };
   if (account.region !== localRegion) {
     refuseUnverifiedTls(account, runtime);
-    return work({ ...account, ...how, url: account.baseUrl }, said);
+    return work({ ...account, ...how, url: account.baseUrl }, messages);
   }
   const { joinLocalRouter } = await import('./local-router.js');
-  const router = await joinLocalRouter(account, runtime, said);
+  const router = await joinLocalRouter(account, runtime, messages);
   try {
     refuseUnverifiedTls({ baseUrl: router.url }, runtime);
-    return await work({ ...router, ...how }, said);
+    return await work({ ...router, ...how }, messages);
   } finally {
     await router.close();
   }

@@ -60,7 +60,7 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
   if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw promptNeedsTerminal();
   const missedCallActions = file === undefined ? undefined : await readMissedActions(file, runtime);
   const lines = new EventStream(runtime);
-  await withCallingSystem(call, async (calling, said) => {
+  await withCallingSystem(call, async (calling, messages) => {
     const voice = await openVoice(flags, { runtime });
     const options: ListenOptions = {
       ...flags,
@@ -68,16 +68,16 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
       ...(missedCallActions && { missedCallActions }),
       ...(voice.media && { media: voice.media }),
     };
-    const world = { runtime: stopWithOutput(runtime, lines), said };
+    const world = { runtime: stopWithOutput(runtime, lines), messages };
     try {
       await listenForCalls(options, calling, world, {
         event: lines.put,
-        ready: () => said.note(`${cuid} is waiting for calls; Ctrl-C hangs up and exits`),
+        ready: () => messages.note(`${cuid} is waiting for calls; Ctrl-C hangs up and exits`),
         rings: ({ callDetails: { callerCuid, callContext } }) =>
-          said.note(`incoming call from ${callerCuid}: ${callContext}`),
+          messages.note(`incoming call from ${callerCuid}: ${callContext}`),
         missed: ({ callId, callDetails: { callerCuid }, actions }) => {
           const buttons = Object.entries(actions).map(([id, label]) => `, ${label} (${id})`);
-          said.note(`missed call ${callId} from ${callerCuid}${buttons.join('')}`);
+          messages.note(`missed call ${callId} from ${callerCuid}${buttons.join('')}`);
         },
         ask: async ({ callDetails: { callerCuid } }, over) =>
           askYesNo(`Answer the call from ${callerCuid}? [y/n] `, runtime, over),

@@ -94,7 +94,7 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
   const output = expandDate(how.output, today);
   await withCallRecords(call, async (account, world) => {
     const records = await logCalls({ ...how, ...(output && { output }), since }, account, world);
-    if (!json) return world.said.note(count(records, 'call'));
+    if (!json) return world.messages.note(count(records, 'call'));
     const { stdout, stderr } = call.runtime;
     const summary = { command: 'call log', records, exitCode: 0 };
     (isStdout(how.output) ? stderr : stdout).write(jsonAnswer(summary));
@@ -113,7 +113,7 @@ async function listMissed(call: Invocation<CallingFlags & { readonly since?: num
     const summary = { command: 'call missed list', missed: listed, exitCode: 0 };
     const text = listed.map((one) => `${sanitizedJson(one)}\n`).join('');
     printAnswer(settings, call.runtime, summary, { text });
-    if (!settings.json) world.said.note(`${count(missed.length, 'missed call')} with buttons`);
+    if (!settings.json) world.messages.note(`${count(missed.length, 'missed call')} with buttons`);
   });
 }
 
@@ -141,6 +141,6 @@ const withCallRecords = async (
   call: Invocation<CallingFlags>,
   work: (account: CallsAccount, world: CallLogContext) => Promise<void>,
 ): Promise<void> =>
-  withCallingSystem(call, (account, said) =>
-    work(account, { runtime: call.runtime, words: cliAdvice, said }),
+  withCallingSystem(call, (account, messages) =>
+    work(account, { runtime: call.runtime, words: cliAdvice, messages }),
   );

@@ -46,8 +46,8 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
   checkCallOptions(flags);
   const { json } = call.settings();
   const lines = new EventStream(runtime);
-  await withCallingSystem(call, async (calling, said) => {
-    const world = { runtime: stopWithOutput(runtime, lines), said };
+  await withCallingSystem(call, async (calling, messages) => {
+    const world = { runtime: stopWithOutput(runtime, lines), messages };
     const voice = await openVoice(flags, world);
     try {
       const heard = json ? undefined : lines.put;
@@ -62,7 +62,7 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
       else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
       await lines.flushed();
       if (error) throw error;
-      said.note(`the call to ${flags.to} was in progress and ended after ${result.seconds} s`);
+      messages.note(`the call to ${flags.to} was in progress and ended after ${result.seconds} s`);
     } finally {
       await voice.close();
     }

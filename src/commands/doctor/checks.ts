@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { withProgramName, shellPath } from '../../wording.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
-import { inert, jsonAnswer } from '../../ui/sanitize.js';
+import { sanitize, jsonAnswer } from '../../ui/sanitize.js';
 import { resolveAccount, type Account } from '../../config/account.js';
 import {
   checkCertificate,
@@ -31,7 +31,7 @@ export async function runDoctor(settings: GlobalOptions, runtime: Runtime): Prom
   for await (const { fix, ...found } of runChecks(settings, runtime)) {
     const finding = { ...found, fix: fix && withProgramName(fix, runtime.program) };
     checks.push(finding);
-    if (!json && !(quiet && finding.status === 'ok')) stdout.write(inert(lineOf(finding)));
+    if (!json && !(quiet && finding.status === 'ok')) stdout.write(sanitize(lineOf(finding)));
   }
   const failed = checks.filter(({ status }) => status === 'failed');
   const exitCode = mostSerious(failed.map(({ id = 'E-CONFIG' }) => errorIds[id]));

@@ -59,9 +59,9 @@ async function collectRun(known: FoundRun, call: Invocation<CollectFlags>): Prom
   const rejectsFile = isExport ? null : await oneRejectsFile(known, results, call);
   const summary = await summaryOf(known, results, { output, rejectsFile });
   const settings = call.settings();
-  const said = messagePrinter(settings, runtime);
-  const unreported = await writeReport?.(summary, results.map(reportedShard), said);
-  const place = { settings, runtime, messages: said, recordsOnStdout: false };
+  const messages = messagePrinter(settings, runtime);
+  const unreported = await writeReport?.(summary, results.map(reportedShard), messages);
+  const place = { settings, runtime, messages, recordsOnStdout: false };
   await showSummary(summary, { ...place, ...wordsOf(run.command) });
   if (unreported) throw unreported;
   if (summary.exitCode === exitCodes.ok) return;
@@ -103,8 +103,8 @@ async function openFleetReport(name: string | undefined, runtime: Invocation['ru
     import('../../ui/report/fleet-page.js'),
   ]);
   const write = await openReportFile(name, [], runtime);
-  return async (summary: Summary, shards: readonly ReportedShard[], said: Messages) =>
-    write(fleetPage(summary, shards), summary.exitCode, said);
+  return async (summary: Summary, shards: readonly ReportedShard[], messages: Messages) =>
+    write(fleetPage(summary, shards), summary.exitCode, messages);
 }
 
 function wordsOf(command: FleetCommand): Pick<SummaryWorld, 'verb' | 'nouns'> {
@@ -178,7 +178,7 @@ async function joinExport(
       return { options: { ...options, overwrite }, slices };
     },
   );
-  await mergeShardOutputs(documents, { runtime, said: messagePrinter(settings(), runtime) });
+  await mergeShardOutputs(documents, { runtime, messages: messagePrinter(settings(), runtime) });
   return template;
 }
 

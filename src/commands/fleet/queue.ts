@@ -271,8 +271,8 @@ async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
     });
   }
   const settings = call.settings();
-  const said = messagePrinter(settings, runtime);
-  const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages: said });
+  const messages = messagePrinter(settings, runtime);
+  const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages });
   const { accountId, host } = connection;
   await closeAfter(connection, Promise.resolve());
   await withQueue(call, async (store) => {

@@ -1,6 +1,6 @@
 import { EngagectlError } from '../../errors.js';
 import { printAnswer, messagePrinter } from '../../ui/messages.js';
-import { jsonAnswer, inert } from '../../ui/sanitize.js';
+import { jsonAnswer, sanitize } from '../../ui/sanitize.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { textTable, truncate, grouped, formatDuration } from '../../ui/format.js';
 import { quoteForShell } from '../../wording.js';
@@ -171,7 +171,7 @@ function headOf(picture: FleetSnapshot): readonly [shards: string, records: stri
   const { run, command, state, shards, counts, workers, budget, parts } = picture;
   const records = parts.reduce((sum, part) => sum + part.records, 0);
   return [
-    inert(
+    sanitize(
       `${command} ${run}: ${state}; ${counts['done'] ?? 0} of ${shards} shards done, ` +
         `${counts['running'] ?? 0} running, ${counts['failed'] ?? 0} failed`,
     ),
@@ -199,7 +199,7 @@ function tableOf(picture: FleetSnapshot, most: number): string {
   const heads = ['SHARD', 'STATE', 'READ', 'RECORDS', 'REJECTED', 'WORKER', 'TIME', ''];
   const more = picture.parts.length - parts.length;
   return (
-    `${headOf(picture).join('\n')}\n${inert(textTable([heads, ...rows]))}` +
+    `${headOf(picture).join('\n')}\n${sanitize(textTable([heads, ...rows]))}` +
     (more > 0 ? `and ${grouped(more)} more\n` : '')
   );
 }

@@ -59,8 +59,8 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const within = await parseNestedCommand(operands, call);
   const settings = call.settings();
-  const said = messagePrinter(settings, runtime);
-  const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages: said });
+  const messages = messagePrinter(settings, runtime);
+  const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages });
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closeAfter(connection, planShards(planned));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
@@ -89,7 +89,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
     });
     await watchRun(call, store, { known, shows: false });
   };
-  await withQueue(call, submitTo, { patiently: false, doubt: (text) => said.warn(text) });
+  await withQueue(call, submitTo, { patiently: false, doubt: (text) => messages.warn(text) });
 }
 
 /** Whether the submitted records are not idempotent. */
@@ -111,8 +111,8 @@ async function enqueueRun(
   const { run: id, shards } = signed.run;
   if (settings.json) return void stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
   const which = isKnown ? 'known already' : 'submitted';
-  const said = messagePrinter(settings, call.runtime);
-  said.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
+  const messages = messagePrinter(settings, call.runtime);
+  messages.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
   stdout.write(`${id}\n`);
 }
 

@@ -61,12 +61,12 @@ export const work: CommandSpec<WorkFlags> = {
 async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { slots, lease, drain = false } = flags;
-  const said = messagePrinter(call.settings(), runtime);
+  const messages = messagePrinter(call.settings(), runtime);
   const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
   const worker = `${hostname().slice(0, 16)}-${some}`;
   const folders = workDirsOf(call);
   const { Outage } = await import('../../fleet/queue-store.js');
-  const outage = new Outage(said);
+  const outage = new Outage(messages);
   const accountOf = shardAccounts(call);
   await withQueue(
     call,
@@ -74,12 +74,12 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
       const { runWorker: takeJobs, WorkDirs } = await import('../../fleet/worker.js');
       const workDirs = new WorkDirs(folders, runtime);
       for (const folder of workDirs.missing())
-        said.note(`the work folder ${folder} is not there yet`);
-      said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
+        messages.note(`the work folder ${folder} is not there yet`);
+      messages.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
       const limits = { slots, lease, drain, workDirs };
-      await takeJobs(store, { worker, ...limits, runtime, accountOf, said, outage });
+      await takeJobs(store, { worker, ...limits, runtime, accountOf, messages, outage });
     },
-    { patiently: true, away: outage.tell, doubt: (text) => said.warn(text) },
+    { patiently: true, away: outage.tell, doubt: (text) => messages.warn(text) },
   );
 }
 
@@ -108,9 +108,9 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       );
       refuseOthers(within, run);
       await refuseChanged(run);
-      const said = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
+      const messages = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
       const world: JobContext = {
-        ...jobContext(settings, runtime, { maxInFlight: 1, messages: said, account }),
+        ...jobContext(settings, runtime, { maxInFlight: 1, messages, account }),
         argv: run.argv,
         ports: part.ports,
         runsFolder: () => path.join(part.folder, 'state', 'runs'),

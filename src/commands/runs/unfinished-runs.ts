@@ -11,7 +11,7 @@ import {
 import { withoutTypedSecrets } from '../../redact.js';
 import { EngagectlError } from '../../errors.js';
 import { printAnswer, messagePrinter } from '../../ui/messages.js';
-import { inert } from '../../ui/sanitize.js';
+import { sanitize } from '../../ui/sanitize.js';
 import { forgetRuns, unfinishedProgress } from '../../jobs/run/forget-runs.js';
 import { confirmByTyping, canPrompt } from '../../ui/prompt.js';
 import { typedFlags, removeFlags } from '../shared/suggested-command.js';
@@ -187,7 +187,7 @@ const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
   host: header.host,
   files: header.files,
   folder: path,
-  resume: withProgramName(cliAdvice.goOn(header.run), program),
+  resume: withProgramName(cliAdvice.resumeRun(header.run), program),
 });
 
 /**
@@ -275,13 +275,13 @@ async function pruneRuns({
   const age = olderThan ?? 0;
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= age);
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
-  const said = messagePrinter(how, runtime);
-  const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
+  const messages = messagePrinter(how, runtime);
+  const busy = (id: string) => messages.warn(`left run ${id}: another process is working on it`);
   const forgotten = await forgetRuns(old, { root, words: cliAdvice, busy });
   if (!how.json) {
-    for (const file of forgotten.removed) said.note(`removed ${file}`);
+    for (const file of forgotten.removed) messages.note(`removed ${file}`);
     for (const file of forgotten.left)
-      said.warn(`left ${file}: it changed since the export wrote it`);
+      messages.warn(`left ${file}: it changed since the export wrote it`);
   }
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;
@@ -302,7 +302,7 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
     );
   }
   const rows = old.map(({ header }) => [header.run, header.started, typedCommand(header)]);
-  stderr.write(inert(textTable(rows)));
+  stderr.write(sanitize(textTable(rows)));
   stderr.write(
     'What is forgotten cannot be resumed any more; partial files of exports are removed.\n',
   );
@@ -315,7 +315,7 @@ async function repairNamedRun({ operands, settings, runtime }: Invocation): Prom
   const { repairRun } = await import('../../jobs/run/repair-run.js');
   const proved = await repairRun(runsFolder(runtime), run);
   const { run: id } = run.header;
-  const resume = withProgramName(cliAdvice.goOn(id), runtime.program);
+  const resume = withProgramName(cliAdvice.resumeRun(id), runtime.program);
   const note = proved
     ? `repaired run ${id}: ${asText(proved)}; all other records will be reported as unknown: ${resume}`
     : `the journal of run ${id} is not damaged: ${resume}`;
@@ -350,8 +350,8 @@ const deduplicated = (lines: readonly LedgerEntry[]): readonly LedgerEntry[] => 
 /** `runs list --finished`. */
 function listFinished(settings: GlobalOptions, runtime: Runtime): void {
   const { lines, damage } = readLedger(runsFolder(runtime));
-  const said = messagePrinter(settings, runtime);
-  if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
+  const messages = messagePrinter(settings, runtime);
+  if (damage !== undefined) messages.warn(`the ledger cannot be read in full: ${damage}`);
   const runs = deduplicated(lines);
   const rows = runs.map(({ run, finished, command, ...line }) => [
     run,

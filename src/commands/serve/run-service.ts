@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { once } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import { jsonAnswer, inert, sanitizedJson } from '../../ui/sanitize.js';
+import { jsonAnswer, sanitize, sanitizedJson } from '../../ui/sanitize.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { callingForServe } from './calls.js';
 import { writeTrustFile, resolveTls, type TrustFile, type Tls } from './tls.js';
@@ -181,7 +181,7 @@ function requestLogger(
     const text = debug ? `${lineOf(seen)}${headerLines(headers)}` : lineOf(seen);
     log?.({ type: 'request', text, about });
     if (!isShown) return;
-    const line = json || logJson ? sanitizedJson({ type: 'request', ...about }) : inert(text);
+    const line = json || logJson ? sanitizedJson({ type: 'request', ...about }) : sanitize(text);
     stderr.write(`${line}\n`);
   };
 }

@@ -43,19 +43,17 @@ export async function connectTo(
   chosen: Account,
   settings: GlobalOptions,
   runtime: Runtime,
-  { messages: said, maxInFlight, ...listeners }: ConnectOptions,
+  { messages, maxInFlight, ...listeners }: ConnectOptions,
 ): Promise<AccountConnection> {
   const zone = accountTimeZone(chosen);
   const { openConnection } = await import('../../jobs/connection.js');
   const isLocal = chosen.region === localRegion;
-  const service = isLocal
-    ? await startLocalService(chosen, { runtime, messages: said })
-    : undefined;
+  const service = isLocal ? await startLocalService(chosen, { runtime, messages }) : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
   try {
     const { baseUrl, accountId, passcode, headerPrefix } = account;
     const { timeoutMs } = settings;
-    tellRequestSettings(account, settings, { maxInFlight, messages: said });
+    tellRequestSettings(account, settings, { maxInFlight, messages });
     const connection = await openConnection(
       {
         baseUrl,
@@ -68,7 +66,7 @@ export async function connectTo(
         policy: settings,
         // Its port differs each time.
         host: isLocal ? localRegion : undefined,
-        said,
+        messages,
         ...listeners,
       },
       runtime,
@@ -100,9 +98,9 @@ export async function checkAccess(
   runtime: Runtime,
   onHeaders?: ConnectOptions['onHeaders'],
 ): Promise<AccountCheck> {
-  const said = messagePrinter(settings, runtime);
+  const messages = messagePrinter(settings, runtime);
   const listeners = onHeaders && { onHeaders };
-  const how = { maxInFlight: 1, messages: said, ...listeners };
+  const how = { maxInFlight: 1, messages, ...listeners };
   const connection = await connectTo(account, settings, runtime, how);
   const { checkAccount } = await import('../../jobs/connection.js');
   const { client, account: connected } = connection;

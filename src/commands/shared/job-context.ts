@@ -14,7 +14,7 @@ export const cliAdvice: Wording = {
     if (value === undefined) return flag;
     return `${flag} ${/^<[a-z.]+>$/.test(value) ? value : quoteForShell(value)}`;
   },
-  goOn: (run) => `engagectl runs resume ${quoteForShell(run)}`,
+  resumeRun: (run) => `engagectl runs resume ${quoteForShell(run)}`,
   correct: (_, file) => `correct ${file}, and give it to the same command`,
   lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'ENGAGECTL_STATE_DIR',
@@ -62,7 +62,7 @@ export function jobContext(
   return {
     runtime,
     words: cliAdviceFor(options),
-    said: options.messages,
+    messages: options.messages,
     argv: settings.argv,
     timezone: settings.timezone ?? 'UTC',
     get connection() {

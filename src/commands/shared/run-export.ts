@@ -43,8 +43,8 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
       reads: true,
       job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
       parts,
-      advise: (error, { unfinished }, said) =>
-        adviseResume({ error, unfinished, output: flags.output }, said),
+      advise: (error, { unfinished }, messages) =>
+        adviseResume({ error, unfinished, output: flags.output }, messages),
     },
     settings,
     runtime,
@@ -69,13 +69,13 @@ const stopped = new Set<number>([exitCodes.interrupted, exitCodes.terminated, ex
 
 function adviseResume(
   ended: { error: EngagectlError; unfinished: boolean; output: string | undefined },
-  said: Messages,
+  messages: Messages,
 ): void {
   const { exitCode } = ended.error;
   if (!passing.has(exitCode) && !stopped.has(exitCode)) return;
   if (ended.unfinished && hasResumeAdvice(ended.error)) return;
-  if (ended.unfinished) said.note(sameCommandResumes);
+  if (ended.unfinished) messages.note(sameCommandResumes);
   else if (isStdout(ended.output)) {
-    said.note('what goes to standard output cannot be resumed; --output <file> can');
+    messages.note('what goes to standard output cannot be resumed; --output <file> can');
   }
 }

@@ -57,7 +57,7 @@ interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   /** Message printed immediately on Ctrl-C. */
   readonly stopping?: string;
   /** Prints how to continue after an error. */
-  readonly advise?: (error: EngagectlError, result: Result, said: Messages) => void;
+  readonly advise?: (error: EngagectlError, result: Result, messages: Messages) => void;
 }
 
 /** Runs a job from its flags to its summary. Throws the error that the command ends with. */
@@ -67,23 +67,23 @@ export async function runJob<Result extends AnyResult>(
   runtime: Runtime,
 ): Promise<void> {
   const { name, flags, files = [], stopping, again, settle } = command;
-  const said = messagePrinter(settings, runtime);
-  tellFlags(name, flags, said);
+  const messages = messagePrinter(settings, runtime);
+  tellFlags(name, flags, messages);
   const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
   const world = jobContext(settings, runtime, {
     maxInFlight: command.concurrency ?? 1,
-    messages: said,
+    messages,
     again,
     settle,
   });
   const recordsOnStdout = command.reads && isStdout(flags.output);
-  const sayStopping = () => stopping !== undefined && said.note(stopping);
+  const sayStopping = () => stopping !== undefined && messages.note(stopping);
   let display: Display | undefined;
   const stopShowing = () => {
     display?.stop();
     runtime.signal.removeEventListener('abort', sayStopping);
   };
-  const saying = { world, said, report, settings, runtime, recordsOnStdout };
+  const saying = { world, messages, report, settings, runtime, recordsOnStdout };
   let error: EngagectlError | undefined;
   try {
     const result = await command.job(world, {
@@ -102,7 +102,7 @@ export async function runJob<Result extends AnyResult>(
         return told.isReported && (command.reads || told.isTaken);
       },
     });
-    if (error) command.advise?.(error, result, said);
+    if (error) command.advise?.(error, result, messages);
   } finally {
     stopShowing();
   }
@@ -119,7 +119,7 @@ function stateOf(
 
 interface JobOutput {
   readonly world: CommandContext;
-  readonly said: Messages;
+  readonly messages: Messages;
   readonly report: WriteReport | undefined;
   readonly settings: GlobalOptions;
   readonly runtime: Runtime;
@@ -130,12 +130,12 @@ interface JobOutput {
 async function reportEnd<Result extends AnyResult>(
   { name, flags, rehearsal, ...command }: JobCommand<Result>,
   { result, told, history, wasResumed }: JobEnding<Result>,
-  { world, said, report, settings, runtime, recordsOnStdout }: JobOutput,
+  { world, messages, report, settings, runtime, recordsOnStdout }: JobOutput,
 ) {
-  if (told) showRejects(told, said, { settings, runtime });
+  if (told) showRejects(told, messages, { settings, runtime });
   const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
   const judged = found && (command.judged?.(found, world) ?? found);
-  if (stopped && judged !== stopped) said.warn(stopped.message);
+  if (stopped && judged !== stopped) messages.warn(stopped.message);
   const summary = {
     command: name,
     ...(rehearsal && { rehearsal }),
@@ -149,16 +149,16 @@ async function reportEnd<Result extends AnyResult>(
       summary,
       error: maskError(judged, settings),
       settings,
-      next: unfinished ? world.words.goOn(run) : undefined,
+      next: unfinished ? world.words.resumeRun(run) : undefined,
       argv: settings.argv,
       resumed: wasResumed,
       history: history!,
       rejectKinds: told?.samples.kinds ?? new Map(),
     },
-    said,
+    messages,
   );
-  const wayOn = unfinished ? resumeAdvice(command.files, run) : undefined;
-  const error = unreported ?? (judged && withResumeAdvice(judged, wayOn));
+  const resumeHint = unfinished ? resumeAdvice(command.files, run) : undefined;
+  const error = unreported ?? (judged && withResumeAdvice(judged, resumeHint));
   const exitCode = error?.exitCode ?? exitCodes.ok;
   // No figures if the reader of stdout has gone, or for a wrong argument.
   const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
@@ -167,7 +167,7 @@ async function reportEnd<Result extends AnyResult>(
   if (isWanted) {
     const { verb, nouns, next } = command;
     const words = { verb, nouns, next };
-    const place = { settings, runtime, messages: said, recordsOnStdout, ...words, unfinished };
+    const place = { settings, runtime, messages, recordsOnStdout, ...words, unfinished };
     isTaken = await showSummary({ ...summary, exitCode }, place);
   }
   return { error, isReported: unreported === undefined, isTaken };
@@ -180,22 +180,22 @@ export const sameCommandResumes = 'rerun the same command with --resume';
  * output.
  */
 export const resumeAdvice = (files: readonly string[] = [], run: string): string =>
-  files.length === 0 || files.includes('-') ? sameCommandResumes : cliAdvice.goOn(run);
+  files.length === 0 || files.includes('-') ? sameCommandResumes : cliAdvice.resumeRun(run);
 
 /** Whether an error itself states how to resume its run. */
 export const hasResumeAdvice = ({ details }: EngagectlError): boolean => details.resumes === true;
 
 /** Adds how to resume to an interruption; it depends on the job. */
-function withResumeAdvice(error: EngagectlError, wayOn: string | undefined): EngagectlError {
+function withResumeAdvice(error: EngagectlError, resumeHint: string | undefined): EngagectlError {
   const { id, message, details, exitCode } = error;
   const longer = patienceFlags[id];
-  if (wayOn !== undefined && longer !== undefined) {
-    const fix = `later, ${wayOn}; ${longer}`;
+  if (resumeHint !== undefined && longer !== undefined) {
+    const fix = `later, ${resumeHint}; ${longer}`;
     return new EngagectlError(id, message, { ...details, fix, resumes: true });
   }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
-  const fix = wayOn ?? 'rerun the same command: there is nothing to resume';
-  return new EngagectlError(id, message, { ...details, fix, resumes: wayOn !== undefined });
+  const fix = resumeHint ?? 'rerun the same command: there is nothing to resume';
+  return new EngagectlError(id, message, { ...details, fix, resumes: resumeHint !== undefined });
 }
 
 /** Flags that allow the service more time, by command. */
@@ -212,7 +212,7 @@ const shownRejects = 5;
 /** Shows the first rejects, then a count by kind. */
 function showRejects(
   { samples: { first, kinds }, rejects }: RejectSummary,
-  said: Messages,
+  messages: Messages,
   world: AnnotationWorld,
 ): void {
   const annotated = annotateRejects(first, world);
@@ -220,7 +220,7 @@ function showRejects(
   if (!annotated) {
     for (const reject of shown) {
       const { source: file, line, kind, code } = reject;
-      said.warn(`${sourceLine(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
+      messages.warn(`${sourceLine(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
         file,
         line,
         code,
@@ -230,10 +230,12 @@ function showRejects(
   const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);
   if (total > shown.length) {
     const each = [...kinds].map(([kind, { count }]) => `${grouped(count)} ${kind}`).join(', ');
-    said.warn(`${grouped(total)} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`);
+    messages.warn(
+      `${grouped(total)} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`,
+    );
   }
   if (rejects.missing > 0) {
-    said.warn(
+    messages.warn(
       `${grouped(rejects.missing)} of them could not be saved: ${rejects.path} is not writable`,
     );
   }

@@ -78,9 +78,9 @@ export async function runWrite<Flags extends WriteFlags>(
       settle: (file) => settleCommand(name, file, typed),
       next: isTypable(files) ? nextCommand({ name, rehearsal, files }, typed) : undefined,
       reads: false,
-      advise: (error, { unfinished, run }, said) => {
+      advise: (error, { unfinished, run }, messages) => {
         if (unfinished && !hasResumeAdvice(error))
-          said.note(`unfinished: ${resumeAdvice(files, run)}`);
+          messages.note(`unfinished: ${resumeAdvice(files, run)}`);
       },
       stopping:
         'stopping: waiting up to 10 s for requests in flight; press Ctrl-C again to quit now',

@@ -16,7 +16,7 @@ export interface CallsAccount extends CallingAccount {
   readonly policy: RetryPolicy;
 }
 
-export type CallLogContext = Pick<JobContext, 'runtime' | 'said' | 'words'>;
+export type CallLogContext = Pick<JobContext, 'runtime' | 'messages' | 'words'>;
 
 /** A call in the history of the calling system. Times are epoch milliseconds. */
 export interface CallRecord {
@@ -35,7 +35,7 @@ export async function listCalls(
   account: CallsAccount,
   world: CallLogContext,
 ): Promise<readonly CallRecord[]> {
-  const { runtime, said } = world;
+  const { runtime, messages } = world;
   const { random, sleep, monotonic, signal } = runtime;
   return withClient(account, world, (client) =>
     withRetry(async (stop) => client.list(since, stop), {
@@ -44,7 +44,7 @@ export async function listCalls(
       signal,
       waits: new RetryStatus(new URL(account.url).host, {
         monotonic,
-        log: (line) => said.verbose(line),
+        log: (line) => messages.verbose(line),
       }),
       counts: { requests: 0, retries: 0 },
       what: 'GET /call/v1/calls',
@@ -66,7 +66,7 @@ export async function logCalls(
   } finally {
     await sink.abort();
   }
-  for (const warning of sink.warnings) world.said.warn(warning);
+  for (const warning of sink.warnings) world.messages.warn(warning);
   return calls.length;
 }
 
@@ -101,7 +101,7 @@ export async function clickMissedCall(
 
 async function withClient<T>(
   { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
-  { runtime: { env, now, monotonic }, said }: CallLogContext,
+  { runtime: { env, now, monotonic }, messages }: CallLogContext,
   work: (client: CallingClient) => Promise<T>,
 ): Promise<T> {
   const client = await createCallingClient({
@@ -114,7 +114,7 @@ async function withClient<T>(
     env,
     now,
     monotonic,
-    onRequest: requestLogger(said),
+    onRequest: requestLogger(messages),
   });
   try {
     return await work(client);

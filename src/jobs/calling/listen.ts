@@ -36,7 +36,7 @@ const longestEnd = 8000;
 export async function listenForCalls(
   options: ListenOptions,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'messages'>,
   hooks: ListenHooks,
 ): Promise<void> {
   const { signal, sleep } = world.runtime;

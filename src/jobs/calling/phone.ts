@@ -59,7 +59,7 @@ export interface PhoneHooks {
 export async function openPhone(
   options: PhoneOptions,
   account: CallingAccount,
-  { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
+  { runtime, messages }: Pick<JobContext, 'runtime' | 'messages'>,
   hooks: PhoneHooks,
 ): Promise<SignedCall> {
   const { cuid, platform = 'android', missedCallActions, deviceIdFile, media } = options;
@@ -71,7 +71,7 @@ export async function openPhone(
     platform,
     device: deviceOf(options, hooks),
     random: runtime.random,
-    log: (line) => said.verbose(line),
+    log: (line) => messages.verbose(line),
     onRefused: (errorName) => hooks.refused?.(errorName),
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),

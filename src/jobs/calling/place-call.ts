@@ -42,7 +42,7 @@ const longestEnd = 20_000;
 export async function placeCall(
   options: PlaceOptions,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'messages'>,
   heard: (event: PhoneEvent) => void = () => undefined,
 ): Promise<PlaceResult> {
   const { runtime } = world;

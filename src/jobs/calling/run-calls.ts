@@ -174,7 +174,7 @@ const longestLag = 2000;
 async function runTestCall(
   row: CallScriptRow,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'messages'>,
 ): Promise<TestCallResult> {
   // A cuid has only one phone, so nobody can answer a call to itself.
   const isAbsent = row.calleeDoes === 'absent' || row.callee === row.caller;
@@ -229,7 +229,7 @@ function differenceOf(
 async function openReceiver(
   { callee: cuid, calleeDoes, answerAfter }: CallScriptRow,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'said'>,
+  world: Pick<JobContext, 'runtime' | 'messages'>,
 ) {
   const { sleep } = world.runtime;
   const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, world.runtime);

@@ -112,11 +112,11 @@ class CuidChecker implements RowConsumer<CheckFigures> {
     }
     let first = 0;
     for (const [row, doubt] of [...this.#doubtsIn(rows)].toSorted(([a], [b]) => a - b)) {
-      const said = this.#checked(doubt, { source, line: rows.lines[row]! });
-      checked.push(said);
-      if (said.severity === 'warning') continue;
+      const messages = this.#checked(doubt, { source, line: rows.lines[row]! });
+      checked.push(messages);
+      if (messages.severity === 'warning') continue;
       const stage = doubt.stage === 'parse' ? 'parse' : 'validate';
-      tally.reject(rows, row, { stage, error: errorOf(said) });
+      tally.reject(rows, row, { stage, error: errorOf(messages) });
       if (row > first) tally.accept(rows, first, row - first);
       first = row + 1;
     }

@@ -21,7 +21,7 @@ const chunkBytes = 1 << 20;
  */
 export async function mergeShardOutputs(
   documents: readonly CollectedDocument[],
-  { runtime, said }: Pick<JobContext, 'runtime' | 'said'>,
+  { runtime, messages }: Pick<JobContext, 'runtime' | 'messages'>,
 ): Promise<void> {
   const options = documents.map((document) => ({ ...document.options, fresh: true }));
   await prepareOutputs(options, runtime, { ownPartials: false });
@@ -33,7 +33,7 @@ export async function mergeShardOutputs(
     } finally {
       await output.abort();
     }
-    for (const warning of output.warnings) said.warn(warning);
+    for (const warning of output.warnings) messages.warn(warning);
   }
 }
 

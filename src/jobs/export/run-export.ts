@@ -108,9 +108,9 @@ async function runConnected(exporting: ExportContext, asked: DateRange) {
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     const work = await prepareExport(exporting, plan.files, run);
     const planned = plannedRequests(work);
-    world.said.note(`${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`, planned);
+    world.messages.note(`${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`, planned);
     const { cursors, requests } = planned;
-    world.said.verbose(
+    world.messages.verbose(
       `plan: ${countOf(cursors, 'cursor')}, at least ${countOf(requests, 'request')}`,
       planned,
     );
@@ -151,7 +151,7 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
     return openRun({ ...wanted, exports: true }, exportEntries, world);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
-  if (resume) world.said.warn(`output to ${name} cannot be resumed; starting from scratch`);
+  if (resume) world.messages.warn(`output to ${name} cannot be resumed; starting from scratch`);
   return unjournaledRun(world);
 }
 
@@ -160,7 +160,7 @@ async function perform(
   run: OpenRun<ExportEntry>,
   work: ExportWork & PlannedExport,
 ): Promise<JobEnding<ExportResult>> {
-  const { runtime, said } = world;
+  const { runtime, messages } = world;
   const state = { ...newExportCounters(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
   const waits = retryStatusOf(connection, world);
@@ -177,8 +177,8 @@ async function perform(
     signal: runtime.signal,
     option: world.words.option,
     waits,
-    verbose: (line) => said.verbose(line),
-    warn: (text) => said.warn(text),
+    verbose: (line) => messages.verbose(line),
+    warn: (text) => messages.warn(text),
     state,
     budget: world.ports?.budget?.() ?? new AimdLimiter(slots),
     scanners: [],

@@ -42,7 +42,7 @@ export class LibraryContext {
     return {
       runtime: input ? (Object.create(runtime, { stdin: { value: input } }) as Runtime) : runtime,
       words: libraryWording,
-      said: {
+      messages: {
         note: (text) => log('note', text),
         warn: (text) => log('warning', text),
         verbose: (text) => log('verbose', text),
@@ -86,7 +86,7 @@ export class LibraryContext {
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
         policy: { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500, ...retry },
-        said: { verbose: (text) => log?.('verbose', text), debug: () => undefined },
+        messages: { verbose: (text) => log?.('verbose', text), debug: () => undefined },
       },
       this.#runtimeOf(new AbortController().signal),
     );

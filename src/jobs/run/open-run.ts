@@ -68,7 +68,7 @@ export async function openRun<Entry extends JournalEntry>(
     return await openKept(wanted, kinds, world);
   } catch (error) {
     if (!wanted.exports || !isNoPlace(error)) throw error;
-    world.said.warn(`${error.message}; this export cannot be resumed`);
+    world.messages.warn(`${error.message}; this export cannot be resumed`);
     return unjournaledRun(world);
   }
 }
@@ -121,7 +121,7 @@ function openFolder<Entry extends JournalEntry>(
         journal.close();
         if (!keep) removeRun(folder, world.words);
       } catch (error) {
-        world.said.warn(notForgotten(folder, error as Error, world));
+        world.messages.warn(notForgotten(folder, error as Error, world));
       } finally {
         lock.release();
       }
@@ -201,5 +201,5 @@ async function inPlace<T>(
  */
 function notForgotten({ header: { run } }: RunPlace, cause: Error, { words }: JobContext): string {
   const why = cause instanceof EngagectlError ? `: ${cause.details.why}` : '';
-  return `${cause.message}${why}; ${words.goOn(run)} finishes what is left, if anything`;
+  return `${cause.message}${why}; ${words.resumeRun(run)} finishes what is left, if anything`;
 }

@@ -36,7 +36,7 @@ export interface RunQuery extends RunIdentity {
 export function findUnfinishedRun(
   root: string,
   wanted: RunQuery,
-  { words, said, runtime, ports }: Pick<JobContext, 'words' | 'said' | 'runtime' | 'ports'>,
+  { words, messages, runtime, ports }: Pick<JobContext, 'words' | 'messages' | 'runtime' | 'ports'>,
 ): RunFolder | undefined {
   const runs = listRuns(root, runtime);
   const leased = ports?.leasedRun; // its files are in another folder with each owner
@@ -55,7 +55,7 @@ export function findUnfinishedRun(
   if (!found) {
     if (!wanted.exports) refuseOtherShards(runs, wanted, words);
     if (wanted.resume && !wanted.exports) refuseOtherAccount(runs, wanted, words);
-    for (const run of listUnreadable(root, runtime)) passOver(run, wanted, { words, said });
+    for (const run of listUnreadable(root, runtime)) passOver(run, wanted, { words, messages });
     return undefined;
   }
   if (!wanted.resume) throw notFinished(found, wanted, words);
@@ -116,7 +116,7 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: RunQuery, words: 
   const [was, is] = [shard, wanted.shard].map((one) => (one ? `shard ${one}` : 'not sharded'));
   throw new EngagectlError('E-RUN-CHANGED', `run ${run} of these files is ${was}; this is ${is}`, {
     why: 'that run is not finished, and its records would be resent',
-    fix: `resume it with ${words.goOn(run)}, or start a new run beside it with ${words.option('fresh')}`,
+    fix: `resume it with ${words.resumeRun(run)}, or start a new run beside it with ${words.option('fresh')}`,
     resumes: true,
     file: other.path,
   });
@@ -125,7 +125,7 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: RunQuery, words: 
 const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
   new EngagectlError('E-RUN-CHANGED', `run ${run} was started with different options`, {
     why: 'some of them change what is sent, so the parts would not match',
-    fix: `resume it with its own options: ${words.goOn(run)}; or restart with ${words.option('fresh')}`,
+    fix: `resume it with its own options: ${words.resumeRun(run)}; or restart with ${words.option('fresh')}`,
     resumes: true,
     file,
   });
@@ -173,7 +173,7 @@ export function changed(
     `${what} was ${before} in run ${run}, and is ${now} now`,
     {
       why: 'the parts of the output would not match',
-      fix: `resume it unchanged: ${words.goOn(run)}; or restart with ${words.option('fresh')}`,
+      fix: `resume it unchanged: ${words.resumeRun(run)}; or restart with ${words.option('fresh')}`,
       resumes: true,
       file,
     },
@@ -198,13 +198,13 @@ function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
 function passOver(
   { path: file, why, header }: UnreadableRun,
   wanted: RunQuery,
-  { words, said }: Pick<JobContext, 'words' | 'said'>,
+  { words, messages }: Pick<JobContext, 'words' | 'messages'>,
 ): void {
   const isOurs = header && mayBeWanted(header, wanted);
   if (isOurs === false) return;
   const message = `the run folder ${file} cannot be read`;
   if (isOurs === undefined && !wanted.resume) {
-    said.warn(`${message}: ${why}; it may contain an unfinished run of this command`);
+    messages.warn(`${message}: ${why}; it may contain an unfinished run of this command`);
     return;
   }
   throw new EngagectlError('E-RUN-VERSION', message, {

@@ -145,8 +145,8 @@ function readRun(folder: string, runtime: TrustRuntime): RunFolder | UnreadableR
   if ('header' in found) return ofItsName(folder, found.header);
   const second = found.isOther ? found : headerIn(() => readJournalHeader(read(journalFile)));
   if ('header' in second) return ofItsName(folder, second.header);
-  const { why, said } = found;
-  return { path: folder, why, ...(said && { header: said }) };
+  const { why, messages } = found;
+  return { path: folder, why, ...(messages && { header: messages }) };
 }
 
 /** Refuses a copied folder: resuming an outdated copy could resend records. */
@@ -163,23 +163,23 @@ type Said = Readonly<Record<string, unknown>>;
 interface NoHeader {
   readonly why: string;
   /** Raw header, if it is an object. */
-  readonly said?: Said;
+  readonly messages?: Said;
   /** The header is intact but of another version. */
   readonly isOther?: true;
 }
 
 /** Reads a header and verifies its checksum and members; otherwise returns the cause. */
 function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeader {
-  let said: Said;
+  let messages: Said;
   try {
     const value = read();
     if (typeof value !== 'object' || value === null) throw new Error('it is not an object');
-    said = value as Said;
+    messages = value as Said;
   } catch (error) {
     if (error instanceof EngagectlError && error.id === 'E-CONFIG-FILE') throw error;
     return { why: `${headerFile} cannot be read: ${(error as Error).message}` };
   }
-  const { checksum, ...header } = said;
+  const { checksum, ...header } = messages;
   const isWhole = checksum === fingerprint(header);
   const known = header['version'];
   if (isWhole && known === version) {
@@ -191,7 +191,7 @@ function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeade
     return { why: `${headerFile} is damaged: its checksum does not match` };
   }
   const why = `it has version ${JSON.stringify(known)}, and this program supports ${version}`;
-  return { why, said, isOther: true };
+  return { why, messages, isOther: true };
 }
 
 /** Validates a header. A checksum does not prove the author, and key and id become file names. */

@@ -166,7 +166,7 @@ const isUnknownEvent = (message: string): boolean => /\bInvalid event\b/i.test(m
 /** Context of an export that keeps the connection open and prints no notes. */
 const quiet = (world: JobContext, connection: Connection): JobContext => ({
   ...world,
-  said: { ...world.said, note: () => undefined },
+  messages: { ...world.messages, note: () => undefined },
   connect: () => Promise.resolve({ ...connection, close: () => Promise.resolve() }),
 });
 

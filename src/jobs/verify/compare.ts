@@ -33,11 +33,11 @@ export function compareUser(user: SentUser, profile: string | undefined): Verdic
   const differences: Difference[] = [];
   let foldedKeys = 0;
   for (const [key, expected] of keys) {
-    const said = compareKey(found, key, expected);
-    if (said === 'same') continue;
-    if (said === 'folded') foldedKeys += 1;
-    else if (typeof said === 'string') untold.push(said);
-    else differences.push({ ...placeOf(expected), identity, key, ...said });
+    const messages = compareKey(found, key, expected);
+    if (messages === 'same') continue;
+    if (messages === 'folded') foldedKeys += 1;
+    else if (typeof messages === 'string') untold.push(messages);
+    else differences.push({ ...placeOf(expected), identity, key, ...messages });
   }
   const verdict = verdictOf(user, { untold, differences, keys: keys.size });
   return { ...about, verdict, differences, untold, foldedKeys };

@@ -140,8 +140,8 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
   };
   const failure = await catchFailure(work(), runtime.signal);
-  for (const line of tally.notes()) world.said.warn(line);
-  if (settlement && sent.read === 0) world.said.warn(`${inputs.first}: ${nothingOpen}`);
+  for (const line of tally.notes()) world.messages.warn(line);
+  if (settlement && sent.read === 0) world.messages.warn(`${inputs.first}: ${nothingOpen}`);
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
     run: newRunId(runtime),

@@ -47,7 +47,7 @@ export async function openChangeTracking(
     for (const each of [root, folder]) refuseUntrusted(each, world.runtime);
     return lockStream(path.join(root, `.${owner.name}.lock`), stream);
   });
-  const { said, runtime } = world;
+  const { messages, runtime } = world;
   const number = () => Math.floor(runtime.random() * 2 ** 32);
   const open = (holdsEvents: boolean) => {
     const what = holdsEvents ? 'event' : kind.name === 'subscribe' ? 'subscription' : 'profile';
@@ -57,10 +57,10 @@ export async function openChangeTracking(
       owner: owner.words,
       seed: [number(), number()],
       full: request.full === true,
-      onDamage: (why) => said.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
+      onDamage: (why) => messages.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
     });
     const all = 'all records of the input count as new';
-    if (!memory.exists) said.note(`stream "${stream}" has no baseline of ${what}s: ${all}`);
+    if (!memory.exists) messages.note(`stream "${stream}" has no baseline of ${what}s: ${all}`);
     return memory;
   };
   const memory = new ChangeTracker(open, { isRehearsal: rehearsal !== undefined });
@@ -77,7 +77,7 @@ export async function openChangeTracking(
         memory.close();
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        said.warn(
+        messages.warn(
           `accepted records are not in the baseline of stream "${stream}" yet: ${why}; the next run adds them`,
         );
       } finally {

@@ -100,7 +100,7 @@ export class DuplicateProtection {
     this.#isDamaged = damage !== undefined;
     if (damage === undefined) return;
     const error = unreadable(ledgerPath(runs), damage, world);
-    world.said.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
+    world.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
     if (!again) this.refused = error;
   }
 
@@ -125,7 +125,7 @@ export class DuplicateProtection {
     }
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
-    this.#place.world.said.note(
+    this.#place.world.messages.note(
       `run ${run} sent the first ${countOf(sent.records, 'record')} on ${when}; sending the rest`,
     );
     return sent;
@@ -163,12 +163,12 @@ export class DuplicateProtection {
   }
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
-    const { said, words } = this.#place.world;
+    const { messages, words } = this.#place.world;
     const what = `run ${run} cannot be recorded in ${ledgerPath(this.#place.runs)}: ${error.message}`;
     const next = mustStay
-      ? `; its folder is kept to prevent duplicates; to record it: ${words.goOn(run)}`
+      ? `; its folder is kept to prevent duplicates; to record it: ${words.resumeRun(run)}`
       : '';
-    said.warn(`${what}${next}`);
+    messages.warn(`${what}${next}`);
     return !mustStay;
   }
 }

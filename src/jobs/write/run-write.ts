@@ -53,9 +53,9 @@ export async function runWrite(
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
-      for (const note of mapper.notes?.(header) ?? []) world.said.note(`${which}: ${note}`);
+      for (const note of mapper.notes?.(header) ?? []) world.messages.note(`${which}: ${note}`);
       for (const warning of mapper.warnings?.(header) ?? []) {
-        world.said.warn(`${which}: ${warning}`, { file: source, line: 1 });
+        world.messages.warn(`${which}: ${warning}`, { file: source, line: 1 });
       }
     }
     const piped = inputs.totalBytes === undefined;
@@ -76,13 +76,13 @@ export async function runWrite(
 }
 
 /** Reports a format that was detected from the content, so that a wrong guess is noticed. */
-function sayFormats({ detected, notes }: Inputs, { said, words }: JobContext): void {
-  for (const note of notes) said.note(note);
+function sayFormats({ detected, notes }: Inputs, { messages, words }: JobContext): void {
+  for (const note of notes) messages.note(note);
   if (!detected) return;
   const { name, format, others } = detected;
   const more = others > 0 ? ` and ${groupDigits(others)} more` : '';
   const other = words.option('inputFormat');
-  said.note(`${name}${more}: detected as ${format} from the content (override with ${other})`);
+  messages.note(`${name}${more}: detected as ${format} from the content (override with ${other})`);
 }
 
 /** Opens the baseline. The module is loaded only if an option needs it. */
@@ -175,7 +175,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
   if (isPiped && request.runName === undefined) {
     const how = world.words.option('runName', '<name>');
     const note = `input from a pipe can be resumed only with ${how}; starting from scratch`;
-    if (request.resume) world.said.note(note);
+    if (request.resume) world.messages.note(note);
     return unjournaledRun(world);
   }
   const wanted = {

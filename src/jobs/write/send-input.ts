@@ -63,7 +63,7 @@ export async function sendInput(
   const headers = inputs.headers.map(({ header }) => header);
   const remarks = kind.remarks?.(headers, rehearsal === 'check');
   const say = (all: readonly InputWarning[] = []) => {
-    for (const { text, personal } of all) world.said.warn(text, {}, personal);
+    for (const { text, personal } of all) world.messages.warn(text, {}, personal);
   };
   const made = jobOf(writing, parts, client);
   const map: WriteJob['map'] = (rows) => {
@@ -129,12 +129,15 @@ function progressOf(
 }
 
 /** Prints warnings about the input; `mapper` is set if all of it was read. */
-function warnOfInput({ inputs, world: { said } }: WriteContext, mapper: Mapper | undefined): void {
-  for (const warning of inputs.warnings) said.warn(warning);
+function warnOfInput(
+  { inputs, world: { messages } }: WriteContext,
+  mapper: Mapper | undefined,
+): void {
+  for (const warning of inputs.warnings) messages.warn(warning);
   const unseen = mapper?.unseenColumns?.() ?? [];
   if (unseen.length === 0) return;
   const names = unseen.map((name) => JSON.stringify(name)).join(', ');
-  said.warn(`no record has the column ${names}`);
+  messages.warn(`no record has the column ${names}`);
 }
 
 /** Builds the error for a pipe with too few records, whose number is known only at the end. */
@@ -236,8 +239,8 @@ function jobOf(
     piped: inputs.totalBytes === undefined,
     option: world.words.option,
     waits: retryStatusOf(connection, world),
-    log: (line) => world.said.verbose(line),
-    warn: (text) => world.said.warn(text),
+    log: (line) => world.messages.verbose(line),
+    warn: (text) => world.messages.warn(text),
   };
 }
 

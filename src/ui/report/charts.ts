@@ -55,10 +55,10 @@ export function chart({ title, words, series, format }: Chart, seconds: number):
 
   /** Tooltip of an interval. */
   function tip(x: number): Html {
-    const said = series.flatMap(({ name, values: { [x]: value } }) =>
+    const messages = series.flatMap(({ name, values: { [x]: value } }) =>
       value === undefined ? [] : [`${name} ${format(value)}`],
     );
-    const text = `${timeText((seconds * x) / count)}: ${said.join(', ') || 'nothing'}`;
+    const text = `${timeText((seconds * x) / count)}: ${messages.join(', ') || 'nothing'}`;
     return html`<rect class="tip" x="${x}" width="1" height="${height}"
       ><title>${text}</title></rect
     >`;

@@ -1,4 +1,4 @@
-import { inert } from '../sanitize.js';
+import { sanitize } from '../sanitize.js';
 import { createHash } from 'node:crypto';
 
 /** The whole style sheet: the page loads no fonts, images or scripts. */
@@ -110,7 +110,7 @@ const entities: Readonly<Record<string, string>> = {
 
 /** Escapes HTML, and makes control and bidi characters visible. */
 const escaped = (text: string): string =>
-  inert(text).replace(/[&<>"']/g, (character) => entities[character] ?? '');
+  sanitize(text).replace(/[&<>"']/g, (character) => entities[character] ?? '');
 
 type Figures = readonly { readonly label: string; readonly value: string }[];
 

@@ -13,7 +13,7 @@ import type { RunReport } from './run-report.js';
  */
 export type WriteReport = (
   run: Omit<RunReport, 'ended' | 'program'>,
-  said: Messages,
+  messages: Messages,
 ) => Promise<EngagectlError | undefined>;
 
 /**
@@ -31,16 +31,16 @@ export async function openReport(
     import('./run-page.js'),
     openReportFile(name, others, runtime),
   ]);
-  return async (run, said) => {
+  return async (run, messages) => {
     const page = runPage({ ...run, ended: runtime.now(), program: runtime.program });
-    return write(page, run.summary.exitCode, said);
+    return write(page, run.summary.exitCode, messages);
   };
 }
 
 type WritePage = (
   page: string,
   exitCode: ExitCode,
-  said: Messages,
+  messages: Messages,
 ) => Promise<EngagectlError | undefined>;
 
 /** Opens the file of any page built with `pageShell`. */
@@ -60,7 +60,7 @@ export async function openReportFile(
   await refuseForeignFile(name, file, generatorTag);
   const place = { name, what: 'the report', option: '--report <file.html>' };
   checkWritablePath(file, place);
-  return async (page, exitCode, said) => {
+  return async (page, exitCode, messages) => {
     try {
       replaceFile(file, runtime.redact?.(page) ?? page);
       return undefined;
@@ -68,7 +68,7 @@ export async function openReportFile(
       const failure = unwritablePathError(file, place, cause);
       const worst = mostSerious([exitCode, failure.exitCode]);
       if (worst === failure.exitCode) return failure;
-      said.warn(failure.message);
+      messages.warn(failure.message);
       return undefined;
     }
   };

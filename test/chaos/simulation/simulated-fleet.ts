@@ -200,7 +200,7 @@ class Schedule {
     if (!(await this.#extend(token))) return this.#lost();
     if (this.#planted.has('counted-late')) askedAt = monotonic();
     const lease = new Lease(leaseMs, monotonic, askedAt);
-    const renewals = { goOn: true };
+    const renewals = { areRunning: true };
     void this.#renew(lease, { token, monotonic, renewals });
     try {
       lease.assertHeld();
@@ -213,7 +213,7 @@ class Schedule {
       replaceFile(path.join(epoch.path, resultName), '{}');
       lease.assertHeld();
     } finally {
-      renewals.goOn = false;
+      renewals.areRunning = false;
     }
   }
 
@@ -268,12 +268,12 @@ class Schedule {
 
   async #renew(
     lease: Lease,
-    how: { token: string; monotonic: () => number; renewals: { goOn: boolean } },
+    how: { token: string; monotonic: () => number; renewals: { areRunning: boolean } },
   ): Promise<void> {
     const { token, monotonic, renewals } = how;
     for (;;) {
       for (let wait = 0; wait < 6; wait += 1) await this.#step();
-      if (!renewals.goOn) return;
+      if (!renewals.areRunning) return;
       const askedAt = monotonic();
       const isRenewed = await this.#extend(token);
       if (!isRenewed) return lease.lose();
