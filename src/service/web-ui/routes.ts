@@ -19,7 +19,9 @@ const sdkRoute: Route = {
     // Resolving the package by name works from its sources, its build and its bundle.
     const entry = createRequire(import.meta.url).resolve('engagectl/calling');
     if (!/^[a-z-]+\.js$/.test(name)) throw requestError(404, 'Not found');
-    sendAsset(response, 'text/javascript', textOf(path.join(path.dirname(entry), name)));
+    // `require` finds the CommonJS entry, calling/cjs/index.js. Browsers need the module in the directory above.
+    const folder = path.join(path.dirname(entry), '..');
+    sendAsset(response, 'text/javascript', textOf(path.join(folder, name)));
     return Promise.resolve();
   },
 };
