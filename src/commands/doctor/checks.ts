@@ -197,7 +197,7 @@ async function checkRunLock(runtime: Runtime): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === 'open')
       return 'not tried: no file can be made';
-    throw new EngagectlError('E-FILE-WRITE', 'a run cannot be locked', {
+    throw new EngagectlError('E-FILE-WRITE', 'file locking does not work', {
       why: (error as Error).message,
       fix: 'keep the state folder where files can be locked (ENGAGECTL_STATE_DIR), or write with --no-journal',
       cause: error,
