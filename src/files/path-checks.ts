@@ -83,6 +83,23 @@ export function refuseDuplicatePaths(names: readonly string[], cwd: string): voi
   });
 }
 
+/**
+ * Refuses an output that would replace an input of the run, however the paths are spelled. `file` is an
+ * absolute path. Throws E-USAGE.
+ */
+export function refuseInputAsOutput(
+  file: string,
+  inputs: readonly string[],
+  { name, what, option, cwd }: Place & { readonly cwd: string },
+): void {
+  const output = placeOf(file, cwd);
+  if (!inputs.some((input) => placeOf(input, cwd) === output)) return;
+  throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
+    why: `${what} would replace it`,
+    fix: `name another file with ${option}`,
+  });
+}
+
 /** Returns the resolved path. */
 function placeOf(name: string, cwd: string): string {
   const path = resolve(cwd, name === '-' ? '/dev/stdin' : name);

@@ -1,7 +1,6 @@
 import { parseFileName } from '../contract/file-formats.js';
 import path from 'node:path';
 import {
-  realpathSync,
   statSync,
   closeSync,
   createReadStream,
@@ -11,7 +10,7 @@ import {
   renameSync,
 } from 'node:fs';
 import { FileDraft } from '../files/atomic-write.js';
-import { checkWritablePath } from '../files/path-checks.js';
+import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
 import {
   rejectColumns,
@@ -57,15 +56,10 @@ export function openRejects(
   const name = named === undefined ? `${ours}.rejects.ndjson` : shardPath(named, shard);
   if (named !== undefined) refuseForeign(named, option);
   const file = path.resolve(cwd, name);
-  const places = new Set([file, `${file}.1`].map(placeOf));
-  if (files.some((input) => places.has(placeOf(path.resolve(cwd, input))))) {
-    throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
-      why: 'the rejects file would replace it',
-      fix: `name another file with ${option}`,
-    });
-  }
+  const place = { name, what: 'the rejects file', option };
+  for (const each of [file, `${file}.1`]) refuseInputAsOutput(each, files, { ...place, cwd });
   // The default path is not checked: a read-only folder does not matter if nothing is rejected.
-  if (named !== undefined) checkWritablePath(file, { name, what: 'the rejects file', option });
+  if (named !== undefined) checkWritablePath(file, place);
   if (isNoFile(file)) {
     throw new EngagectlError('E-USAGE', `${name} is not a regular file`, {
       why: 'an older rejects file is renamed, and a resumed run appends to it',
@@ -110,15 +104,6 @@ function columnsOf(
     why: first ? 'the inputs have different columns' : 'the input is not CSV',
     fix: `name an NDJSON file: ${option}`,
   });
-}
-
-/** Resolves a path including links. */
-function placeOf(file: string): string {
-  try {
-    return realpathSync(file);
-  } catch {
-    return file;
-  }
 }
 
 /** Summarizes rejects by stage: `1 parse error, 2 validation errors, 2 rejected by the service`. */

@@ -233,6 +233,20 @@ describe('upload --changed', () => {
     expect((await run(...upload)).summary.unchanged).toBe(3);
   });
 
+  it.each([['u.csv'], ['./u.csv'], ['m.json']])(
+    '--gone refuses to replace an input of the run: %s',
+    async (name) => {
+      const { world, run, sent } = await stage();
+      writeFileSync(world.path('u.csv'), csv(users(2)));
+      writeFileSync(world.path('m.json'), '{"identity":"identity"}');
+      const before = readFileSync(world.path(name), 'utf8');
+      const { code, stderr } = await run(...upload, '--mapping', 'm.json', '--gone', name);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('is an input of this run')]);
+      expect(readFileSync(world.path(name), 'utf8')).toBe(before);
+      expect(sent()).toEqual([]);
+    },
+  );
+
   it('--check shows the plan and sends nothing; --gone names whom the input does not hold', async () => {
     const { world, run, server } = await stage();
     writeFileSync(

@@ -5,7 +5,11 @@ import { Baseline, ChangeTracker } from '../../bulk/change-tracking/change-track
 import { EngagectlError } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { FileDraft } from '../../files/atomic-write.js';
-import { checkWritablePath, unwritablePathError } from '../../files/path-checks.js';
+import {
+  checkWritablePath,
+  refuseInputAsOutput,
+  unwritablePathError,
+} from '../../files/path-checks.js';
 import { lockRun, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { formatShard } from '../shard.js';
@@ -41,7 +45,7 @@ export async function openChangeTracking(
   const owner = ownerOf(shard ? [...names, formatShard(shard)] : names);
   const root = path.join(path.dirname(world.runsFolder()), 'memory');
   const folder = path.join(root, owner.name);
-  const gone = openGone(request.gone, world);
+  const gone = openGone(request, world);
   const lock = await inPlace(folder, world, async () => {
     makeStateFolder(folder);
     for (const each of [root, folder]) refuseUntrusted(each, world.runtime);
@@ -144,11 +148,16 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
   }
 }
 
-/** Opens the file of missing keys, published when complete. Throws E-FILE-WRITE. */
-function openGone(name: string | undefined, { runtime: { cwd }, words }: JobContext) {
+/** Opens the file of missing keys, published when complete. Throws E-USAGE for an input, E-FILE-WRITE. */
+function openGone(
+  { gone: name, files, mapping }: WriteRequest & { readonly mapping?: string },
+  { runtime: { cwd }, words }: JobContext,
+) {
   if (name === undefined) return undefined;
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the file', option: words.option('gone', '<file>') };
+  const inputs = mapping === undefined ? files : [...files, mapping];
+  refuseInputAsOutput(file, inputs, { ...place, what: 'the list of missing users', cwd });
   checkWritablePath(file, place);
   let draft: FileDraft | undefined;
   return {
