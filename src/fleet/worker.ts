@@ -110,7 +110,7 @@ class AccountWorker {
     const { lease, runtime } = this.#options;
     // The job was fetched with a lease, but nobody knows how long ago: ask for it again.
     const askedAt = runtime.monotonic();
-    if (!(await job.extendLock(token, lease))) throw new Error('the lease has run out already');
+    if (!(await job.extendLock(token, lease))) throw new Error('the lease has expired already');
     const held = new Lease(lease, runtime.monotonic, askedAt);
     const shard = new RunningShard(job, held, this.#options);
     const id = job.id ?? '';

@@ -335,9 +335,10 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     it(
       'exports the same bytes as one process, though a worker is killed',
       async (test) => {
-        const pages = ({ from }: { readonly from: number }) =>
-          Array.from({ length: 12 }, (_, page): Page => (next) => {
-            const body = recordsPage(`{"d":${from},"p":${page}}`)(next) as string;
+        const pages = ({ from, to }: { readonly from: number; readonly to: number }) =>
+          Array.from({ length: 12 * (to - from + 1) }, (_, at): Page => (next) => {
+            const [day, page] = [from + Math.floor(at / 12), at % 12];
+            const body = recordsPage(`{"d":${day},"p":${page}}`)(next) as string;
             return { body, ...(page === 6 && { until: () => isKilled }) };
           });
         let isKilled = false;

@@ -69,8 +69,7 @@ export async function makeFleet(
       workers.push(worker);
       return worker;
     },
-    leasesLost: () =>
-      workers.flatMap(({ stderr }) => stderr.match(/lease has run out/g) ?? []).length,
+    leasesLost: () => workers.flatMap(({ stderr }) => stderr.match(/lease expired/g) ?? []).length,
     until: async (run, done) => {
       let status: Status | undefined;
       const hasComeSoFar = async () => {
