@@ -217,7 +217,7 @@ const places: Readonly<Record<string, Place>> = {
     printed: async (world, name) => {
       writeFileSync(world.path('in.csv'), `City,${cell(`${name} id`)}\nOslo,1\n`);
       const text = await told(world, ['upload', '--check', 'in.csv']);
-      return `show ${between(text, 'fix: add ', ' if that column says')}`;
+      return `show ${between(text, 'fix: add ', ' if that column identifies')}`;
     },
   },
   'the upload behind its check': {

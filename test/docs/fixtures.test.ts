@@ -31,7 +31,7 @@ it('has a recording that ends on success', () => {
   expect(recording).toContain(
     'engagectl upload users.csv --types Points:integer --region local --resume',
   );
-  expect(recording).toMatch(/uploaded 60,000 users, [1-9][\d,]* of them by an earlier part/);
+  expect(recording).toMatch(/uploaded 60,000 users, [1-9][\d,]* of them in an earlier attempt/);
   expect(recording).not.toMatch(/error E-/);
 });
 
