@@ -200,7 +200,9 @@ it.skipIf(!postgres || !withPsql)(
     expect(await bash(nightly)).toMatchObject({ code: 4 });
     here.clearFaults();
     const resumed = await bash(nightly);
-    expect(resumed.stderr).toMatch(/uploaded 12,030 records, [1-9],000 of them in an earlier attempt/);
+    expect(resumed.stderr).toMatch(
+      /uploaded 12,030 records, [1-9],000 of them in an earlier attempt/,
+    );
     expect(resumed.code).toBe(0);
   },
 );
