@@ -96,8 +96,6 @@ describe('a file', () => {
     writeFileSync(world.path('in.csv'), 'identity,n,m\na,1,2\nb,2');
     const { code, stderr } = await world.run(['upload', 'in.csv', '--check']);
     expect(code).toBe(3);
-    expect(stderr).toContain(
-      '2 cells, but the header has 3; the last line does not end in a newline',
-    );
+    expect(stderr).toContain('2 cells, but the header has 3; the last line has no line end');
   });
 });
