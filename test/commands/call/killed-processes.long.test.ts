@@ -61,7 +61,7 @@ it('the receiver is killed while it rings: its next process takes the call', asy
   const { listen, place } = await callingWorld({});
   const listener = await listen('ann_1', '--answer', 'ignore');
   const placed = await place('bob_1', 'ann_1', '--hangup-after', '50ms').says('CallIsPlaced');
-  await listener.says('bob_1 calls');
+  await listener.says('incoming call from bob_1');
   listener.signal('SIGKILL');
   await listener.ended();
   const next = await listen('ann_1', '--once');
