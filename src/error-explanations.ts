@@ -4,10 +4,10 @@ import type { ErrorId } from './errors.js';
 
 /** Explanation of an error id, printed by `engagectl help errors <id>`; its first `next` step is the default fix of an error. */
 export interface ErrorExplanation {
-  /** What happened, as a clause without a final period. */
+  /** The problem, as a clause without a final period. */
   readonly means: string;
   readonly causes: readonly string[];
-  /** What to type or do next, the most likely step first. */
+  /** Commands or actions to try next, the most likely first. */
   readonly next: readonly [string, ...string[]];
 }
 

@@ -73,7 +73,7 @@ export type ErrorId = keyof typeof errorIds;
 export interface ErrorDetails extends ErrorOptions {
   /** The cause, in one sentence. */
   readonly why?: string | undefined;
-  /** What to type next. */
+  /** Command or action to try next. */
   readonly fix?: string | undefined;
   /** Whether `fix` names the command that resumes the run. */
   readonly resumes?: boolean | undefined;

@@ -11,7 +11,7 @@ const lineBreak: i32 = -2;
 
 let depth: i32 = 0;
 let isInString: bool = false;
-/** Where to resume with more text, or the position of the line break. */
+/** Position at which to resume with more text, or position of the line break. */
 export let stoppedAt: i32 = 0;
 
 /** Another element begins. */

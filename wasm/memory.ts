@@ -60,7 +60,7 @@ export function hashOf(name: i32, end: i32): u64 {
   return (rotl(hash, 23) ^ word) * 0x9e3779b97f4a7c15;
 }
 
-/** Of at most 63. */
+/** Returns the lowest bits of a word, at most 63. */
 // @ts-ignore
 @inline export function firstBits(word: u64, bits: u64): u64 {
   return word & ((1 << bits) - 1);

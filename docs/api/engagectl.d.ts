@@ -74,7 +74,7 @@ type ErrorId = keyof typeof errorIds;
 interface ErrorDetails extends ErrorOptions {
   /** The cause, in one sentence. */
   readonly why?: string | undefined;
-  /** What to type next. */
+  /** Command or action to try next. */
   readonly fix?: string | undefined;
   /** Whether `fix` names the command that resumes the run. */
   readonly resumes?: boolean | undefined;
@@ -231,7 +231,7 @@ type RejectLimit =
   | {
       readonly percent: number;
     };
-/** What an export requests from the service. */
+/** Request options of an export. */
 interface ExportOptions {
   /**
    * First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week,
@@ -528,7 +528,7 @@ interface VerifyResult extends RunResult {
   readonly foldedKeys: number;
   /** Seed of the sample, to repeat it. */
   readonly seed: number;
-  /** What the comparison proves, in one sentence. */
+  /** Conclusion of the comparison, in one sentence. */
   readonly proof: string;
   /** Upper bound of the share that differs, with 95 % confidence; null if all were compared. */
   readonly mostDiffer: number | null;

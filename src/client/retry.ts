@@ -37,7 +37,7 @@ type Decision =
   | { readonly action: 'giveUp' }
   /** Some record makes the service refuse the request: halve it to find out which. */
   | { readonly action: 'split' }
-  /** It may have been processed and must not be sent twice. */
+  /** The request may have been processed and must not be sent twice. */
   | { readonly action: 'unknown' }
   /** The service refuses this and all similar requests. */
   | { readonly action: 'stop' };

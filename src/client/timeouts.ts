@@ -8,7 +8,7 @@ const slowest = 100;
 
 /** Abort signal of one request: aborts with the caller's, or on timeout. */
 export class RequestTimeout {
-  /** What timed out; undefined before. */
+  /** The timeout that expired; undefined before. */
   missed: string | undefined;
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
@@ -91,7 +91,7 @@ export class StallTimer {
     this.#since = this.#monotonic();
   }
 
-  /** It arrived, or is not awaited any more. */
+  /** Ends one wait, whether its event arrived or is no longer awaited. */
   ended(): void {
     this.#awaited -= 1;
     this.heard();

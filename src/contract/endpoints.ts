@@ -41,8 +41,11 @@ export interface WriteProperties {
   readonly settles: boolean;
 }
 
-/** The write commands, each with an endpoint of the same name. */
-export const writeEndpoints = {
+/** Names of the write commands, each with an endpoint of the same name. */
+export type WriteEndpoint = 'upload' | 'subscribe' | 'demerge';
+
+/** The write commands. */
+export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = {
   upload: {
     records: limits.recordsPerUpload,
     inFlight: 8,
@@ -90,11 +93,7 @@ export const writeEndpoints = {
     confirms: 'always',
     settles: false,
   },
-} as const satisfies Partial<Record<keyof typeof endpointPaths, WriteProperties>>;
-export type WriteEndpoint = keyof typeof writeEndpoints;
-
-/** Properties of a write command. */
-export const writeProperties = (name: WriteEndpoint): WriteProperties => writeEndpoints[name];
+};
 
 /** Whether a command is a write. */
 export const isWrite = (command: string): command is WriteEndpoint =>

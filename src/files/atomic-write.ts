@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 
-const { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_TRUNC, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_RDWR, O_WRONLY } = constants;
 
 /** Makes opening a symbolic link fail with ELOOP. Windows has no such flag. */
 export const noFollow = constants.O_NOFOLLOW ?? 0;
@@ -207,16 +207,5 @@ function openFolder(folder: string): number | undefined {
   } catch (error) {
     if (['EISDIR', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
-  }
-}
-
-/** Writes a private file in place and syncs it. Fails with ELOOP at a symbolic link. */
-export function writeFileSynced(file: string, content: string | Buffer): void {
-  const descriptor = openSync(file, O_WRONLY | O_CREAT | O_TRUNC | noFollow, 0o600);
-  try {
-    writeAll(descriptor, content);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }

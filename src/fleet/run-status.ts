@@ -63,7 +63,7 @@ export interface FoundRun {
   readonly lane: Queue;
 }
 
-/** Where to look if the store does not know a run, and how to derive its account's key. */
+/** Location of a run that the store does not know, and how to derive its account's key. */
 interface RunPlace {
   readonly workDir: string | undefined;
   readonly runtime: TrustRuntime;

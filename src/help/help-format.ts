@@ -18,7 +18,7 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
   formatHelp: sectionsOf,
 });
 
-/** What a command needs besides its own flags, if not all global ones. */
+/** Needs of a command besides its own flags, if not all global ones. */
 export type AccountNeeds = 'account' | 'nothing';
 
 /** Omits flags about requests or accounts for commands that have none. */

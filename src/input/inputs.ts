@@ -355,7 +355,7 @@ function noteOf(
 const tableIn = ({ header, markers }: OpenInput['cutter']): Table | undefined =>
   header && markers && { header, markers };
 
-export const isSameHeader = (header?: readonly string[], other?: readonly string[]): boolean =>
+const isSameHeader = (header?: readonly string[], other?: readonly string[]): boolean =>
   header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
 
 /** Start of the first input. */

@@ -12,7 +12,7 @@ import type { WasmMemory, WasmNumber } from '../wasm.js';
 /** Records per cut. */
 const mostRecords = 4096;
 
-/** What the splitter expects next; after `broken` the rest of the input is ignored. */
+/** Expected next token; after `broken` the rest of the input is ignored. */
 const states = ['array', 'first', 'value', 'comma', 'nothing', 'broken'] as const;
 type State = (typeof states)[number];
 

@@ -8,7 +8,7 @@ const maxRows = 100;
 const maxTitleLines = 20;
 const delimiters = [',', ';', '\t', '|'];
 
-/** Where the header row of a CSV starts, and the delimiter of its cells. */
+/** Position of the header row of a CSV, and the delimiter of its cells. */
 export interface DetectedTable {
   readonly delimiter: string;
   /** Bytes and physical lines above the header row. */

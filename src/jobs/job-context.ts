@@ -89,7 +89,7 @@ export { AimdLimiter as Gate } from '../bulk/adaptive-concurrency.js';
 export interface EnginePorts {
   /** Limits the requests in flight. */
   readonly budget?: () => ConcurrencyLimiter;
-  /** Where outcomes are committed; receives the journal of the run. */
+  /** Commits outcomes; receives the journal of the run. */
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
   /** Called before a page of an export is written. Throws if this process has lost its lease. */
   readonly fence?: () => void;

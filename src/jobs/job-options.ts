@@ -112,7 +112,7 @@ export const writeDefaults = {
   maxRecordBytes: 1024 * 1024,
 } as const;
 
-/** What an export requests from the service. */
+/** Request options of an export. */
 export interface ExportOptions {
   /**
    * First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week,

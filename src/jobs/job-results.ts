@@ -152,7 +152,7 @@ export interface VerifyResult extends RunResult {
   readonly foldedKeys: number;
   /** Seed of the sample, to repeat it. */
   readonly seed: number;
-  /** What the comparison proves, in one sentence. */
+  /** Conclusion of the comparison, in one sentence. */
   readonly proof: string;
   /** Upper bound of the share that differs, with 95 % confidence; null if all were compared. */
   readonly mostDiffer: number | null;

@@ -49,7 +49,7 @@ export class RejectsFile {
     readonly mark: FileCheckpoint;
   }) {
     if (file === undefined) return;
-    // What a killed process left there, or the rejects of another run since then.
+    // Rejects that a killed process or another run left in the meantime.
     if (mark.bytes === 0) return this.#guard(async () => setAside(file));
     if (file !== this.file) throw otherFile(file, this.#how.option);
     try {

@@ -87,7 +87,7 @@ function isPlain({ bytes, start, end }: TextSlice): boolean {
 }
 
 /** Removes whitespace and invisible characters from the ends of a text. */
-export function trimText(text: TextSlice): TextSlice {
+function trimText(text: TextSlice): TextSlice {
   const { bytes } = text;
   let { start, end } = text;
   while (start < end && bytes[start]! <= 0x20) start += 1;

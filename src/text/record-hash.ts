@@ -1,7 +1,7 @@
 import { instantiateTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory } from '../wasm.js';
 
-/** What `wasm/record-hash.ts` exports. */
+/** Exports of `wasm/record-hash.ts`. */
 interface HashProgram {
   readonly memory: WasmMemory;
   setSeed(low: number, high: number): void;
@@ -9,7 +9,7 @@ interface HashProgram {
   hashKey(start: number, end: number, space: number, out: number): void;
 }
 
-/** What a record is: its key is found otherwise. */
+/** Kind of a record, which determines how its key is found. */
 export const recordKinds = { profile: 0, event: 1, subscription: 2 } as const;
 
 /** Names of keys that are no one's, though they read the same: the first letter of what holds them. */
@@ -63,7 +63,7 @@ export class RecordHasher {
     return new Int32Array(buffer, 0, hashWords * count);
   }
 
-  /** Of one key: the low and the high half. */
+  /** Hashes one key; returns the low and the high half. */
   ofKey(key: string, space: number): readonly [low: number, high: number] {
     const { memory } = this.#program;
     const text = Buffer.from(key);

@@ -233,7 +233,7 @@ async function makeSpinner(
 
 /** Progress of a run. The run updates it; the display reads it periodically. */
 export interface ProgressState extends Omit<JobProgress, 'read' | 'slices'> {
-  /** What is being done, like `upload users.csv`. */
+  /** Current activity, like `upload users.csv`. */
   readonly label: string;
   /** Like `3 of 7 days`. */
   readonly days?: string | undefined;

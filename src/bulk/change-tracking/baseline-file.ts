@@ -29,7 +29,7 @@ export interface BaselineHeader {
   readonly checksum: number;
 }
 
-export function encodeHeader({ seed, owner, count, checksum }: BaselineHeader): Buffer {
+function encodeHeader({ seed, owner, count, checksum }: BaselineHeader): Buffer {
   const words = Uint32Array.of(magic, version, ...seed, ...owner, count, checksum, 0, 0);
   const bytes = Buffer.from(words.buffer);
   words[headWords - 1] = crc32(bytes.subarray(0, headBytes - 4));

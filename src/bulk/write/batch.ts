@@ -3,7 +3,7 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 
 const comma = 0x2c;
 
-/** What surrounds the records of a request body, e.g. `{"d":[` and `]}`. */
+/** Text around the records of a request body, e.g. `{"d":[` and `]}`. */
 export interface BodyFrame {
   readonly open: Buffer;
   readonly close: Buffer;

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import {
-  writeProperties,
+  writeEndpoints,
   type WriteEndpoint,
   type WriteProperties,
 } from '../../contract/endpoints.js';
@@ -24,7 +24,7 @@ export interface WriteFlags
 
 /** Flags of a write, apart from those that describe its records. */
 export function writeOptions(name: WriteEndpoint): OptionTable {
-  const write = writeProperties(name);
+  const write = writeEndpoints[name];
   return [
     // A line after a lost quote may be free text that names a user.
     ...inputOptions.filter(([flags]) => write.idempotent || flags !== '--recover-quotes'),

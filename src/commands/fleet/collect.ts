@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
-import { isWrite, writeProperties } from '../../contract/endpoints.js';
+import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
 import { showSummary, type Summary, type SummaryWorld } from '../../ui/summary.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { parseNestedCommand, type NestedFlags } from './nested-command.js';
@@ -109,7 +109,7 @@ async function openFleetReport(name: string | undefined, runtime: Invocation['ru
 
 function wordsOf(command: FleetCommand): Pick<SummaryWorld, 'verb' | 'nouns'> {
   if (!isWrite(command)) return { verb: 'exported', nouns: 'events' };
-  const { verb, noun } = writeProperties(command);
+  const { verb, noun } = writeEndpoints[command];
   return { verb, nouns: noun };
 }
 

@@ -1,4 +1,4 @@
-import { isWrite, writeProperties } from '../../contract/endpoints.js';
+import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
 import path from 'node:path';
 import { confirmDemerge, confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
@@ -95,9 +95,9 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
 /** Whether the submitted records are not idempotent. */
 const isNotIdempotent = ({ name, flags }: NestedCommand, { files }: FleetRun): boolean =>
   isWrite(name) &&
-  (!writeProperties(name).idempotent ||
+  (!writeEndpoints[name].idempotent ||
     (flags as { readonly type?: string }).type === 'event' ||
-    (writeProperties(name).idempotent === 'mixed' && files.some(({ once }) => once === true)));
+    (writeEndpoints[name].idempotent === 'mixed' && files.some(({ once }) => once === true)));
 
 async function enqueueRun(
   signed: SignedRun,
@@ -123,7 +123,7 @@ async function confirm(
   { runtime }: Invocation<SubmitFlags>,
 ): Promise<void> {
   if (!isWrite(name) || flags.yes) return;
-  const { confirms, does } = writeProperties(name);
+  const { confirms, does } = writeEndpoints[name];
   if (confirms === 'always') {
     // The number of identities is unknown: the workers remove duplicates.
     const about = { ...account, files, count: files.length, firstIdentities: [] };

@@ -1,4 +1,4 @@
-import { writeProperties, type WriteEndpoint } from '../../contract/endpoints.js';
+import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
 import { confirmWrite } from '../../ui/prompt.js';
 import {
   suggestCommand,
@@ -51,7 +51,7 @@ export async function runWrite<Flags extends WriteFlags>(
   call: Pick<Invocation<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
   { name, job, confirm = confirmProduction, ...words }: WriteCommand<Flags>,
 ): Promise<void> {
-  const { verb, noun, does, dryRun, mostInFlight } = writeProperties(name);
+  const { verb, noun, does, dryRun, mostInFlight } = writeEndpoints[name];
   const { operands: files, flags, runtime } = call;
   requireInput(files, call);
   const { settings, ...ours } = resolveShard(call);
@@ -114,7 +114,7 @@ function nextCommand(
   typed: TypedCommand,
 ): string | undefined {
   if (rehearsal) return suggestCommand(typed, files, dryRunFlags);
-  const { verify } = writeProperties(name);
+  const { verify } = writeEndpoints[name];
   return verify && suggestCommand({ ...typed, name: verify }, files, writeOnlyFlags);
 }
 
@@ -124,7 +124,7 @@ const settleCommand = (
   file: string,
   typed: TypedCommand,
 ): string | undefined =>
-  writeProperties(name).settles && file.endsWith('.ndjson')
+  writeEndpoints[name].settles && file.endsWith('.ndjson')
     ? suggestCommand(
         { ...typed, name: 'verify --settle -o open.ndjson' },
         [file],

@@ -86,7 +86,7 @@ function recordsOf(body: string | undefined, most: number, deviations: Deviation
   return records;
 }
 
-/** Such as `2 of 9 records rejected: 515 Profile data is incorrect. Email is not valid. (2)`. */
+/** Formats `2 of 9 records rejected: 515 Profile data is incorrect. Email is not valid. (2)`. */
 function rejectionSummary(faults: readonly (RecordError | undefined)[]): string | undefined {
   const counts = new Map<string, number>();
   for (const fault of faults) {
