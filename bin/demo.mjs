@@ -280,7 +280,7 @@ async function runBeside(line) {
   await new Promise((resolve, reject) => {
     child.stderr.on('data', (message) => {
       process.stdout.write(message);
-      if (message.includes('waits for')) resolve();
+      if (message.includes('is waiting for')) resolve();
     });
     child.on('exit', () => reject(new Error(`${line.join(' ')}: it ended before it was ready`)));
   });
