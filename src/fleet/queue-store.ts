@@ -72,7 +72,7 @@ export async function openQueueStore(
       };
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open: { close(): Promise<void> }[] = [];
-  const console = captureConsole(doubt);
+  captureWarnings(doubt);
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     shown,
@@ -107,7 +107,7 @@ export async function openQueueStore(
     movedBack: () => new bullmq.WaitingError(),
     close: async () => {
       await Promise.allSettled(open.splice(0).map(async (one) => one.close()));
-      console.giveBack();
+      reportWarning = undefined;
     },
   };
 }
@@ -130,19 +130,31 @@ const leasingWorker = (
   };
 
 /**
- * BullMQ prints warnings about Redis on the console, one per connection, past --quiet and among the
- * objects of --json. The console is therefore replaced while a store is open.
+ * BullMQ prints warnings about the store on the console, one per connection, past --quiet and among
+ * the objects of --json; a connection that is closed while it opens prints them after the close.
+ * Its warnings are therefore kept from the console for good, and reported while a store is open.
  */
-function captureConsole(doubt: StoreOptions['doubt']): { giveBack(): void } {
-  const { warn } = console;
-  const told = new Set<string>();
-  const tell = (text: string): void => {
-    if (!told.has(text)) doubt?.(evictionIn(text) ?? `the queue: ${text}`);
-    told.add(text);
+let reportWarning: ((text: string) => void) | undefined;
+let isCaptured = false;
+
+function captureWarnings(doubt: StoreOptions['doubt']): void {
+  const reported = new Set<string>();
+  reportWarning = (text) => {
+    if (!reported.has(text)) doubt?.(evictionIn(text) ?? `the queue: ${text}`);
+    reported.add(text);
   };
-  Object.assign(console, { warn: tell });
-  return { giveBack: () => void Object.assign(console, { warn }) };
+  if (isCaptured) return;
+  isCaptured = true;
+  const { warn } = console;
+  const filtered = (...values: unknown[]): void => {
+    const [text] = values;
+    if (typeof text === 'string' && bullmqWarning.test(text)) reportWarning?.(text);
+    else warn(...values);
+  };
+  Object.assign(console, { warn: filtered });
 }
+
+const bullmqWarning = /^(?:IMPORTANT! Eviction policy|It is highly recommended|BullMQ:)/;
 
 function evictionIn(text: string): string | undefined {
   const [, policy] = /Eviction policy is (\S+)\./.exec(text) ?? [];
