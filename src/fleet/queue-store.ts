@@ -17,8 +17,8 @@ export interface QueueStore {
   worker(name: string, work: Process, options: WorkerSettings): Worker;
   /** Error for `work` to throw: the job has failed and is not retried. */
   failure(why: string): Error;
-  /** Error for `work` to throw: the job was moved back. */
-  movedBack(): Error;
+  /** Error for `work` to throw: the job was moved, to wait or to be delayed. */
+  moved(to: 'wait' | 'delayed'): Error;
   close(): Promise<void>;
 }
 
@@ -104,7 +104,7 @@ export async function openQueueStore(
       return made;
     },
     failure: (why) => new bullmq.UnrecoverableError(why),
-    movedBack: () => new bullmq.WaitingError(),
+    moved: (to) => (to === 'wait' ? new bullmq.WaitingError() : new bullmq.DelayedError()),
     close: async () => {
       await Promise.allSettled(open.splice(0).map(async (one) => one.close()));
       reportWarning = undefined;

@@ -35,7 +35,7 @@ interface ShardStatus {
   readonly share: number | null;
   readonly seconds: number | null;
   readonly exitCode: ExitCode | null;
-  /** Reason of a failure. */
+  /** Reason of a failure, or why a worker left the waiting shard to others. */
   readonly error: string | null;
 }
 
@@ -181,7 +181,7 @@ async function shardStatus(
   if (!job || state === 'completed') return { ...begun, state: 'missing' };
   if (state === 'active') return { ...begun, state: 'running' };
   if (error) return { ...begun, state: 'failed', error, exitCode: errorIds[errorIdIn(error)] };
-  return { ...begun, state: 'waiting', worker: null };
+  return { ...begun, state: 'waiting', worker: null, error: leftReason(job.progress) };
 }
 
 /** Returns the result of a finished shard, or why it is not trusted. Throws E-FILE-READ. */
@@ -206,6 +206,13 @@ function progressOf(
     rejected: countOf(rejected),
     share: isShare ? share : null,
   };
+}
+
+/** Returns why a worker without the account of a shard left it to others. */
+function leftReason(progress: unknown): string | null {
+  const { leftBy, reason } = Object(progress) as Record<string, unknown>;
+  if (typeof leftBy !== 'string' || typeof reason !== 'string') return null;
+  return `left by ${leftBy.slice(0, 100)}: ${reason.slice(0, 2000)}`;
 }
 
 const countOf = (value: unknown): number =>

@@ -23,6 +23,8 @@ import type { Runtime } from '../runtime.js';
 
 /** Milliseconds between checks. */
 const lookEvery = 1000;
+/** Milliseconds until a shard that a worker has no account for is offered again. */
+const offerAgainAfter = 2000;
 
 interface WorkOptions extends WorkerContext {
   /** Maximum concurrent shards per account. */
@@ -32,7 +34,10 @@ interface WorkOptions extends WorkerContext {
   readonly outage: Outage;
 }
 
-/** Runs a worker until its signal is aborted; its shards are then returned to the queue. */
+/**
+ * Runs a worker until its signal is aborted; its shards are then returned to the queue. With `drain`,
+ * throws the error of a shard that is left for a worker with another account.
+ */
 export async function runWorker(store: QueueStore, options: WorkOptions): Promise<void> {
   const lists = new RunIndex(store);
   const lanes = new Map<string, AccountWorker>();
@@ -51,7 +56,7 @@ export async function runWorker(store: QueueStore, options: WorkOptions): Promis
     while (!signal.aborted) {
       await Promise.race([duringOutage(outage, look), stopped]); // an unavailable store may not answer for long
       const isOver = drain && (await isDrained([...lanes.values()], outage));
-      if (isOver) return;
+      if (isOver) return throwIfLeft([...lanes.values()]);
       await runtime.sleep(lookEvery, signal).catch(() => undefined);
     }
   } finally {
@@ -64,6 +69,8 @@ class AccountWorker {
   readonly #queue: Queue;
   readonly #options: WorkOptions;
   readonly #running = new Map<string, RunningShard>();
+  /** Why this worker gave back shards of other accounts, by job id. */
+  readonly #notOurs = new Map<string, EngagectlError>();
   readonly #store: QueueStore;
   readonly #worker: Worker;
 
@@ -96,10 +103,19 @@ class AccountWorker {
     }
   }
 
-  /** Whether no shard is waiting, running or to be retried. */
+  /** Whether no shard is waiting, running or to be retried, except by workers with another account. */
   async isDrained(): Promise<boolean> {
-    const counts = await this.#queue.getJobCounts('waiting', 'active', 'delayed');
-    return Object.values(counts).every((count) => count === 0);
+    const counts = await this.#queue.getJobCounts('waiting', 'active');
+    if (Object.values(counts).some((count) => count > 0)) return false;
+    const delayed = await this.#queue.getDelayed();
+    const ids = new Set(delayed.map(({ id = '' }) => id));
+    for (const id of this.#notOurs.keys()) if (!ids.has(id)) this.#notOurs.delete(id);
+    return ids.size === this.#notOurs.size;
+  }
+
+  /** The errors of shards that this worker gave back, as of the last `isDrained`. */
+  get left(): readonly EngagectlError[] {
+    return [...this.#notOurs.values()];
   }
 
   async close(): Promise<void> {
@@ -137,16 +153,45 @@ class AccountWorker {
     }
     if (shard.isGivenBack) {
       await shard.job.moveToWait(token);
-      throw this.#store.movedBack();
+      throw this.#store.moved('wait');
     }
     const isForeseen = error instanceof EngagectlError;
     if (isForeseen && error.id === 'E-RUN-LOCKED') throw error; // another worker has it
     const { message, details } = isForeseen ? error : { message: String(error), details: {} };
     const id = isForeseen ? error.id : 'E-DEFECT';
     const reason = `${id}: ${message}${details.why ? `: ${details.why}` : ''}`;
+    if (isForeseen && shard.isOfOtherAccount) return this.#leave(shard, { error, reason, token });
     if (!shard.isOpen) this.#options.messages.warn(`shard ${shard.job.id} is refused: ${reason}`);
     throw this.#store.failure(reason);
   }
+
+  /** Leaves a shard to a worker that has its account; `fleet status` shows the reason meanwhile. */
+  async #leave(shard: RunningShard, { error, reason, token }: Refusal): Promise<never> {
+    const { worker, runtime, messages } = this.#options;
+    const { job } = shard;
+    const id = job.id ?? '';
+    if (!this.#notOurs.has(id)) messages.warn(`shard ${id} is left to another worker: ${reason}`);
+    this.#notOurs.set(id, error);
+    await job.updateProgress({ ...Object(job.progress), leftBy: worker, reason });
+    await job.moveToDelayed(runtime.now() + offerAgainAfter, token);
+    throw this.#store.moved('delayed');
+  }
+}
+
+interface Refusal {
+  readonly error: EngagectlError;
+  readonly reason: string;
+  readonly token: string;
+}
+
+function throwIfLeft(lanes: readonly AccountWorker[]): void {
+  const errors = lanes.flatMap(({ left }) => left);
+  const [first] = errors;
+  if (!first) return;
+  throw new EngagectlError(first.id, `${errors.length} shards are left for other workers`, {
+    why: `${first.message}${first.details.why ? `: ${first.details.why}` : ''}`,
+    fix: first.details.fix,
+  });
 }
 
 async function isDrained(lanes: readonly AccountWorker[], outage: Outage): Promise<boolean> {
@@ -267,6 +312,7 @@ class RunningShard {
   readonly #world: WorkerContext;
   readonly #asked = new AbortController();
   #opened: OpenedShard | undefined;
+  #isOfOtherAccount = false;
   #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
 
   constructor(job: Job, lease: Lease, world: WorkerContext) {
@@ -287,7 +333,12 @@ class RunningShard {
     const folder = new WorkDirectory(job.workDir, job.run);
     folder.refuseUntrusted(runtime);
     let account: ShardAccount | undefined;
-    const signed = await folder.read(async (of) => (account = await accountOf(of)).key);
+    const signed = await folder.read(async (of) => {
+      this.#isOfOtherAccount = true;
+      account = await accountOf(of);
+      this.#isOfOtherAccount = false;
+      return account.key;
+    });
     if (!signed.isJob(job)) throw notSigned(job);
     folder.refuseLinks(job.shard);
     this.#opened = { shard: job.shard, folder, signed, account: account! };
@@ -296,6 +347,11 @@ class RunningShard {
   /** Whether the shard was verified. */
   get isOpen(): boolean {
     return this.#opened !== undefined;
+  }
+
+  /** Whether this machine does not have the account of the shard. */
+  get isOfOtherAccount(): boolean {
+    return this.#isOfOtherAccount;
   }
 
   /** Whether the shard is to be returned to the queue. */

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../../src/testing.js';
 import { ShardFolder } from '../../src/fleet/shard-folder.js';
+import { BinProcess } from '../support/processes/bin-process.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
@@ -29,6 +30,30 @@ async function retried(fleet: Fleet, run: string) {
 }
 
 describe.each(stores)('on $name', ({ start }) => {
+  it('a worker with another account leaves a shard to the others, and status shows why', async () => {
+    await using store = await start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
+    const run = await fleet.submit('upload', 'users.csv', '--shards', '1');
+    const argv = ['fleet', 'work', '--drain'];
+    const other = new BinProcess(fleet.world, argv, {
+      ...fleet.env,
+      ENGAGECTL_ACCOUNT_ID: 'OTHER-1',
+    });
+    expect(await other.ended()).toBe(8);
+    expect(other.stderr).toMatch(/^warning: shard .* is left to another worker: E-RUN-CHANGED: /m);
+    expect(other.stderr).toContain('error E-RUN-CHANGED: 1 shards are left for other workers');
+    const { parts, counts } = await fleet.until(run, () => true);
+    expect([counts['waiting'], parts[0]!.state, parts[0]!.error]).toEqual([
+      1,
+      'waiting',
+      expect.stringMatching(/^left by .*: E-RUN-CHANGED: the account here is OTHER-1 at /),
+    ]);
+    expect((await fleet.run('work', '--drain')).code).toBe(0);
+    expect((await fleet.run('status', run)).code).toBe(0);
+  });
+
   it('a shard whose result is damaged or gone is finished by its journal', async () => {
     await using store = await start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
