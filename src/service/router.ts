@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
-import { endpointPaths } from '../contract/endpoints.js';
+import { endpointPaths, endpointOf } from '../contract/endpoints.js';
 import { requestErrorTexts } from '../contract/error-codes.js';
-import { endpointOf } from './endpoints.js';
 import { notSupported } from './rest/read-request.js';
 import { RequestError, errorResponse, requestError, sendResponse } from './response.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';

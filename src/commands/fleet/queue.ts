@@ -247,7 +247,7 @@ async function retryRun(call: Invocation<RunFlags>): Promise<void> {
 async function repairDamagedRun(call: Invocation<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const [{ repairRun }, { retryRun }] = await Promise.all([
-      import('../../fleet/repair-run.js'),
+      import('../../fleet/submit-run.js'),
       import('../../fleet/submit-run.js'),
     ]);
     const known = await findNamedRun(store, call);

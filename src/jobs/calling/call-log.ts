@@ -1,4 +1,4 @@
-import { createCallingClient, type CallingClient } from '../../client/calling-client.js';
+import { createCallingClient, type CallingClient } from '../../client/http-client.js';
 import { requestError } from '../../client/failure.js';
 import { RetryStatus, withRetry, type RetryPolicy } from '../../client/retry.js';
 import { EngagectlError } from '../../errors.js';

@@ -7,10 +7,9 @@ import {
   sendJson,
   type ControlHandler,
 } from './control-route.js';
-import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import { defaultHeaderPrefix, endpointNames, type EndpointName } from '../../contract/endpoints.js';
 import { requestError } from '../response.js';
 import { fitsBody } from '../rest/read-request.js';
-import { endpointNames, type EndpointName } from '../endpoints.js';
 import { moveClock, showClock } from './clock.js';
 import {
   listCursors,

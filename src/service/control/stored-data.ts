@@ -7,7 +7,7 @@ import { profileRecordSql, readRecords } from '../store/record-json.js';
 import { channels } from '../../contract/record-fields.js';
 import { yieldToEventLoop } from '../mutex.js';
 import { expiryOf, type Position, type Export } from '../store/exports.js';
-import { defaultVariants } from '../variants.js';
+import { defaultVariants } from '../settings.js';
 import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
 
