@@ -1,7 +1,7 @@
 import connectorOf from 'undici/lib/core/connect.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import { isLoopback } from '../contract/endpoints.js';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, unverifiedTlsError } from '../errors.js';
 import type { Socket } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 
@@ -82,10 +82,7 @@ const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).pr
 /** Applies to loopback, too: another user of the machine may own the port. */
 function refuseUncheckedCertificates(env: Env): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
-  throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
-    why: 'the passcode could be sent to an impostor',
-    fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
-  });
+  throw unverifiedTlsError('the passcode could be sent to an impostor');
 }
 
 /** Bytes per read. With Node's 64 KB, the cost per read takes a quarter of an export's time. */
