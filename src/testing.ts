@@ -135,10 +135,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
   try {
     const made = tls && folder !== undefined ? await certificateIn(folder) : undefined;
-    const wanted = serviceOptions(options, memory ? undefined : folder);
-    const running = await start({ ...wanted, tls: made?.tls });
+    const startOptions = serviceOptions(options, memory ? undefined : folder);
+    const running = await start({ ...startOptions, tls: made?.tls });
     const { url, service } = running;
-    const { accountId, passcode, headerPrefixes } = wanted;
+    const { accountId, passcode, headerPrefixes } = startOptions;
     const end = () => running.close().then(removeFolder);
     return {
       url,

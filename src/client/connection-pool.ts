@@ -127,13 +127,13 @@ const interim = /^HTTP\/1\.[01] 100[ \r\n][^]*?\r?\n\r?\n/;
  * unasked, and undici would fail the request.
  */
 function dropContinueResponses(socket: () => Socket, push: Push): Push {
-  let asked = 0;
+  let lastWritten = 0;
   /** Start of a response that may still be a `100 Continue`. */
   let held: Buffer | undefined;
   return (bytes) => {
     const { bytesWritten } = socket();
-    if (bytesWritten !== asked) held = Buffer.alloc(0); // a new request: its response is next
-    asked = bytesWritten;
+    if (bytesWritten !== lastWritten) held = Buffer.alloc(0); // a new request: its response is next
+    lastWritten = bytesWritten;
     if (held === undefined) return push(bytes);
     let answer = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
     for (;;) {

@@ -29,7 +29,7 @@ import type { TrustRuntime } from '../files/ownership.js';
  */
 export async function submitRun(
   signed: SignedRun,
-  asked: number | undefined,
+  requestedBudget: number | undefined,
   store: QueueStore,
 ): Promise<{ readonly budget: number; readonly isKnown: boolean }> {
   const { run, folder } = signed;
@@ -40,7 +40,7 @@ export async function submitRun(
     if (!isInPlace) folder.create(run, signed.signature);
     folder.uncancel();
     if (wasThere && !isInPlace) await removeUnfit(store.queue(laneOf(run)), signed);
-    return { budget: await enqueue(store, signed, asked), isKnown };
+    return { budget: await enqueue(store, signed, requestedBudget), isKnown };
   });
 }
 

@@ -82,8 +82,8 @@ function handlerOf(routes: readonly Route[], method: string | undefined, path: s
 
 const apiPaths = Object.values(endpointPaths);
 
-const fits = ({ path }: Route, asked: string): boolean =>
-  path.endsWith('*') ? asked.startsWith(path.slice(0, -1)) : asked === path;
+const fits = ({ path }: Route, requested: string): boolean =>
+  path.endsWith('*') ? requested.startsWith(path.slice(0, -1)) : requested === path;
 
 export function parseUrl({
   url = '',

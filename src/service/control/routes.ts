@@ -86,10 +86,10 @@ const listRequests: ControlHandler = ({ query }, { requests }) => {
   const limit = integerParameter(query, 'limit', { fallback: 1000, most: 1000 });
   const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
   const isBare = query.get('bodies') === 'no';
-  const shown = all
+  const page = all
     .slice(0, limit)
     .map((seen) => (isBare ? { ...seen, body: undefined, answer: undefined } : seen));
-  return `{"requests":[${shown.map(seenText).join(',')}]}`;
+  return `{"requests":[${page.map(seenText).join(',')}]}`;
 };
 
 const clearRequests: ControlHandler = (_, { requests }) => {

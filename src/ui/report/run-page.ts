@@ -57,7 +57,7 @@ function footer({ resumed, summary, settings }: RunReport): Html {
   </footer>`;
 }
 
-const wanted: ReadonlySet<Figure['name']> = new Set([
+const tileNames: ReadonlySet<Figure['name']> = new Set([
   ...(['accepted', 'rejected', 'unknown', 'notSent', 'records', 'pages', 'rate'] as const),
   ...(['checked', 'same', 'different', 'missing'] as const),
 ]);
@@ -67,7 +67,7 @@ function tiles({ summary, history: { throttled, latency } }: RunReport): Html {
   const rate = { label: 'records/s', value: recordRate(summary) ?? '' };
   return figureTiles([
     ...summaryFigures(summary)
-      .filter(({ name, isZero }) => wanted.has(name) && (!isZero || name === 'rejected'))
+      .filter(({ name, isZero }) => tileNames.has(name) && (!isZero || name === 'rejected'))
       .map((figure) => (figure.name === 'rate' ? rate : figure)),
     { label: 'requests', value: grouped(summary.requests) },
     { label: 'answered by 429', value: grouped(throttled) },
@@ -206,7 +206,7 @@ function section(
   { count, samples }: RejectKind,
   { most, settings }: { readonly most: number; readonly settings: PiiSettings },
 ): Html {
-  const shown = samples.map(
+  const items = samples.map(
     ({ source, line, error, record, personal }) =>
       html`<div class="sample">
         <p>
@@ -221,6 +221,6 @@ function section(
     <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
       <rect class="fill warn" width="${(100 * count) / most}" height="1" />
     </svg>
-    ${shown}
+    ${items}
   </section>`;
 }
