@@ -163,3 +163,10 @@ export const sourceLine = (source: string, line: number): string =>
 /** Formats `1 of 1 record was`, `2 of 4,995 records were`; `of` is placed between the numbers. */
 export const fractionOf = (some: number, all: number, nouns: string, of = 'of'): string =>
   `${groupDigits(some)} ${of} ${groupDigits(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;
+
+/** Builds the error for an environment in which Node verifies no certificate. */
+export const unverifiedTlsError = (why: string): EngagectlError =>
+  new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
+    why,
+    fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
+  });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultHeaderPrefix } from './contract/endpoints.js';
+import { defaultHeaderPrefix, type EndpointName } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
 import { parseInstant } from './service/control/clock.js';
@@ -10,12 +10,10 @@ import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
 import type { Clock } from './service/clock.js';
 import type { ServiceOptions } from './service/service.js';
-import type { ServiceSettings, SettingsChanges } from './service/settings.js';
-import type { Variants } from './service/variants.js';
+import type { ServiceSettings, SettingsChanges, Variants } from './service/settings.js';
 import type { CallingOptions, PushOffer } from './service/calls/call-options.js';
 import type { FaultRuleInput, ActiveRule } from './service/control/fault-rules.js';
 import type { LoggedRequest } from './service/control/request-log.js';
-import type { EndpointName } from './service/endpoints.js';
 
 export type {
   ActiveRule,
@@ -137,10 +135,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
   try {
     const made = tls && folder !== undefined ? await certificateIn(folder) : undefined;
-    const wanted = serviceOptions(options, memory ? undefined : folder);
-    const running = await start({ ...wanted, tls: made?.tls });
+    const startOptions = serviceOptions(options, memory ? undefined : folder);
+    const running = await start({ ...startOptions, tls: made?.tls });
     const { url, service } = running;
-    const { accountId, passcode, headerPrefixes } = wanted;
+    const { accountId, passcode, headerPrefixes } = startOptions;
     const end = () => running.close().then(removeFolder);
     return {
       url,

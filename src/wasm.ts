@@ -4,7 +4,7 @@ import { EngagectlError } from './errors.js';
 /** The part of the API used here, which the types of Node omit. */
 declare const WebAssembly: {
   readonly Module: new (code: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
+  readonly Instance: new (module: object) => { readonly exports: unknown };
   readonly Memory: new (size: { readonly initial: number }) => object;
 };
 
@@ -21,20 +21,18 @@ export interface WasmNumber {
 }
 
 const pageBytes = 65_536;
-const modules = new Map<string, object>();
+let program: object | undefined;
 
 /**
- * Returns the exports of a new instance of the program `wasm/<name>.ts`, with its own memory. The
+ * Returns the exports of a new instance of the program `wasm/index.ts`, with its own memory. The
  * program is compiled on first use. Throws E-WEBASSEMBLY if the platform lacks something it needs.
  */
-export function instantiate(name: string, imports: object = {}): unknown {
+export function instantiateTextProgram(): unknown {
   // The build puts the code there, which `src` and `dist` reach by the same relative path.
-  const code = modules.has(name)
-    ? undefined
-    : readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
+  const code = program ? undefined : readFileSync(new URL('../dist/text.wasm', import.meta.url));
   try {
-    if (code !== undefined) modules.set(name, new WebAssembly.Module(code));
-    return new WebAssembly.Instance(modules.get(name)!, imports).exports;
+    if (code) program = new WebAssembly.Module(code);
+    return new WebAssembly.Instance(program!).exports;
   } catch (cause) {
     throw new EngagectlError(
       'E-WEBASSEMBLY',

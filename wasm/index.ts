@@ -1,5 +1,5 @@
 // All that looks at text byte by byte, as one program in AssemblyScript (TypeScript with the types of WebAssembly;
-// https://www.assemblyscript.org). `src/text/wasm-program.ts` makes an instance of it for each use: to find the cells of
+// https://www.assemblyscript.org). `src/wasm.ts` makes an instance of it for each use: to find the cells of
 // CSV, to write records, to read JSON, to read pages, to make cuids. An instance has a memory of its own, laid out by that use.
 
 export {

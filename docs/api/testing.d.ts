@@ -1,32 +1,18 @@
 /// <reference types="node" />
 import { IncomingHttpHeaders } from 'node:http';
 
-/** Behaviors in which deployments differ (service-facts, Open questions). */
-interface Variants {
-  /** Keys of returned profileData: as uploaded, or in lower case without spaces. */
-  readonly keyStyle: 'verbatim' | 'folded';
-  /** Spelling of flags: `MSG-whatsapp` and `MSG-dndWhatsApp`, as recorded, or `MSG-Whatsapp` and `MSG-dndWhatsapp`. */
-  readonly flags: 'recorded' | 'specification';
-  /** Position of `next_cursor` in a page, relative to `records`. */
-  readonly nextCursor: 'before' | 'after';
-  /** Position of `status` in every response. */
-  readonly status: 'first' | 'last';
-  /** Response to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as a string. */
-  readonly expiredCursor: 'code' | 'text' | 'stringCode';
-  /**
-   * The record echoed in `unprocessed`: altered for codes 517 to 520 only, as recorded; always as sent; or
-   * always with phone numbers as numbers and keys in another order.
-   */
-  readonly echo: 'recorded' | 'intact' | 'changed';
-  /** Spelling of the record number: `Skipped record number : 2`, or without the first blank. */
-  readonly recordNumber: 'spaced' | 'tight';
-  /** Effect of a profile record whose `ts` is older than the profile: fills gaps only, or overwrites. */
-  readonly olderProfile: 'fills' | 'overwrites';
-  /** Whitespace around `:` and `,` in every response. */
-  readonly whitespace: 'tight' | 'spaced';
-  /** Whether connections are kept open after a response. */
-  readonly connection: 'keep' | 'close';
-}
+/** Names of the eight endpoints, in the order of the specification. */
+declare const endpointNames: readonly [
+  'upload',
+  'subscribe',
+  'profiles-cursor',
+  'profiles',
+  'profile',
+  'events-cursor',
+  'events',
+  'demerge',
+];
+type EndpointName = (typeof endpointNames)[number];
 
 /** Settings of the simulation, which a test can change while the service runs (contract §10). */
 interface ServiceSettings {
@@ -54,6 +40,32 @@ type SettingsChanges = Partial<
     readonly maxConcurrent: Partial<ServiceSettings['maxConcurrent']>;
   }
 >;
+/** Behaviors in which deployments differ (service-facts, Open questions). */
+interface Variants {
+  /** Keys of returned profileData: as uploaded, or in lower case without spaces. */
+  readonly keyStyle: 'verbatim' | 'folded';
+  /** Spelling of flags: `MSG-whatsapp` and `MSG-dndWhatsApp`, as recorded, or `MSG-Whatsapp` and `MSG-dndWhatsapp`. */
+  readonly flags: 'recorded' | 'specification';
+  /** Position of `next_cursor` in a page, relative to `records`. */
+  readonly nextCursor: 'before' | 'after';
+  /** Position of `status` in every response. */
+  readonly status: 'first' | 'last';
+  /** Response to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as a string. */
+  readonly expiredCursor: 'code' | 'text' | 'stringCode';
+  /**
+   * The record echoed in `unprocessed`: altered for codes 517 to 520 only, as recorded; always as sent; or
+   * always with phone numbers as numbers and keys in another order.
+   */
+  readonly echo: 'recorded' | 'intact' | 'changed';
+  /** Spelling of the record number: `Skipped record number : 2`, or without the first blank. */
+  readonly recordNumber: 'spaced' | 'tight';
+  /** Effect of a profile record whose `ts` is older than the profile: fills gaps only, or overwrites. */
+  readonly olderProfile: 'fills' | 'overwrites';
+  /** Whitespace around `:` and `,` in every response. */
+  readonly whitespace: 'tight' | 'spaced';
+  /** Whether connections are kept open after a response. */
+  readonly connection: 'keep' | 'close';
+}
 
 type Platform = 'android' | 'ios';
 interface CallDetails {
@@ -102,19 +114,6 @@ interface CallingOptions {
   readonly isOff?: boolean;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }
-
-/** Names of the eight endpoints, in the order of the specification. */
-declare const endpointNames: readonly [
-  'upload',
-  'subscribe',
-  'profiles-cursor',
-  'profiles',
-  'profile',
-  'events-cursor',
-  'events',
-  'demerge',
-];
-type EndpointName = (typeof endpointNames)[number];
 
 /** An active rule with its counters. */
 interface ActiveRule extends FaultRule {

@@ -56,17 +56,17 @@ const momentMs = 1000;
 export async function whileIdle<T>(
   input: Promise<T>,
   { sleep }: Pick<Runtime, 'sleep'>,
-  work: (heard: AbortSignal) => Promise<void>,
+  work: (moreInput: AbortSignal) => Promise<void>,
 ): Promise<T> {
-  const heard = new AbortController();
-  const silent = sleep(momentMs, heard.signal).then(
-    async () => work(heard.signal),
+  const moreInput = new AbortController();
+  const silent = sleep(momentMs, moreInput.signal).then(
+    async () => work(moreInput.signal),
     () => undefined, // the input arrived in time
   );
   try {
     return await input;
   } finally {
-    heard.abort();
+    moreInput.abort();
     await silent;
   }
 }

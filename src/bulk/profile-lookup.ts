@@ -36,13 +36,13 @@ export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
  * failure of the input is thrown after everything before it.
  */
 export async function* lookUpProfiles<T>(
-  wanted: AsyncIterable<LookupItem<T>>,
+  items: AsyncIterable<LookupItem<T>>,
   context: LookUpContext,
 ): AsyncGenerator<LookupAnswer<T>> {
   const stop = new AbortController();
   const { signal } = context.runtime;
   const find = finder(context, AbortSignal.any([stop.signal, signal]));
-  const input = new PeekableIterator(wanted);
+  const input = new PeekableIterator(items);
   const most = aheadPerRequest * context.budget.most;
   const open: { readonly one: LookupItem<T>; readonly record: Promise<Buffer | undefined> }[] = [];
   let hasInput = true;

@@ -1,7 +1,7 @@
 import connectorOf from 'undici/lib/core/connect.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import { isLoopback } from '../contract/endpoints.js';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, unverifiedTlsError } from '../errors.js';
 import type { Socket } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 
@@ -82,10 +82,7 @@ const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).pr
 /** Applies to loopback, too: another user of the machine may own the port. */
 function refuseUncheckedCertificates(env: Env): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
-  throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
-    why: 'the passcode could be sent to an impostor',
-    fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
-  });
+  throw unverifiedTlsError('the passcode could be sent to an impostor');
 }
 
 /** Bytes per read. With Node's 64 KB, the cost per read takes a quarter of an export's time. */
@@ -130,13 +127,13 @@ const interim = /^HTTP\/1\.[01] 100[ \r\n][^]*?\r?\n\r?\n/;
  * unasked, and undici would fail the request.
  */
 function dropContinueResponses(socket: () => Socket, push: Push): Push {
-  let asked = 0;
+  let lastWritten = 0;
   /** Start of a response that may still be a `100 Continue`. */
   let held: Buffer | undefined;
   return (bytes) => {
     const { bytesWritten } = socket();
-    if (bytesWritten !== asked) held = Buffer.alloc(0); // a new request: its response is next
-    asked = bytesWritten;
+    if (bytesWritten !== lastWritten) held = Buffer.alloc(0); // a new request: its response is next
+    lastWritten = bytesWritten;
     if (held === undefined) return push(bytes);
     let answer = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
     for (;;) {

@@ -82,8 +82,8 @@ function retryOrGiveUp(situation: Situation): Decision {
 
 /** Returns the delay. Retry-After is never jittered; zero means our own backoff. */
 function waitOf({ failure, attempt, elapsedMs, policy, random }: Situation): number {
-  const asked = failure.kind === 'refused' ? failure.retryAfterMs : undefined;
-  if (asked) return Math.min(asked, longestWaitMs);
+  const requestedMs = failure.kind === 'refused' ? failure.retryAfterMs : undefined;
+  if (requestedMs) return Math.min(requestedMs, longestWaitMs);
   // 429s are not counted; their delays grow with the elapsed time, which doubles as well.
   if (!isThrottled(failure)) return backoffDelay({ attempt, policy, random });
   return random() * Math.min(Math.max(policy.retryBaseMs, elapsedMs), longestWaitMs);

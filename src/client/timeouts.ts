@@ -35,7 +35,7 @@ export class RequestTimeout {
   }
 
   /** Restarts the timeout. Call after received bytes are handled: our own work is not a stall. */
-  heard(bytes = 0): void {
+  received(bytes = 0): void {
     if (this.#limit === 'whole') return;
     this.#bytes += bytes;
     this.#silence.refresh();
@@ -83,18 +83,18 @@ export class StallTimer {
 
   /** A response, or the rest of one, is awaited. */
   began(): void {
-    if (this.#awaited === 0) this.heard();
+    if (this.#awaited === 0) this.received();
     this.#awaited += 1;
   }
 
-  heard(): void {
+  received(): void {
     this.#since = this.#monotonic();
   }
 
   /** Ends one wait, whether its event arrived or is no longer awaited. */
   ended(): void {
     this.#awaited -= 1;
-    this.heard();
+    this.received();
   }
 
   /** Milliseconds; undefined if nothing is awaited. */

@@ -105,7 +105,7 @@ class Sending {
       };
       dispatcher.dispatch(request, this.#arrival);
       const head = await this.#arrival.head;
-      this.#watch.heard();
+      this.#watch.received();
       this.#head = head;
       this.#options.onHeaders?.(head.headers);
       return { ...head, read: (take) => this.#read(take) };
@@ -127,10 +127,10 @@ class Sending {
         isTaking = true;
         take(chunk);
         isTaking = false;
-        this.#watch.heard(chunk.length);
-        silence.heard();
+        this.#watch.received(chunk.length);
+        silence.received();
       });
-      this.#tell();
+      this.#report();
     } catch (error) {
       throw isTaking ? error : this.#failed(error);
     } finally {
@@ -144,7 +144,7 @@ class Sending {
     if (this.#caller.aborted) return this.#caller.reason;
     const failure = this.#failureOf(error);
     if (failure === undefined) return error;
-    this.#tell(failure);
+    this.#report(failure);
     return new RequestFailure(failure, { cause: error });
   }
 
@@ -157,7 +157,7 @@ class Sending {
     return connectionFailure(error, sent, this.#options.redact);
   }
 
-  #tell(failure?: Failure): void {
+  #report(failure?: Failure): void {
     const { onRequest, baseUrl, headers, redact, monotonic } = this.#options;
     const { method, endpoint, of, body } = this.#exchange;
     const { host, pathname } = new URL(baseUrl);

@@ -27,19 +27,19 @@ const defaultProfile = 'default';
 
 /** Finds a saved account; an unknown name is an error that lists the known ones. */
 export async function findSavedAccount(
-  wanted: { readonly profile?: string; readonly region?: string },
+  choice: { readonly profile?: string; readonly region?: string },
   runtime: DirectoryRuntime,
 ): Promise<SavedAccount> {
   const config = await readConfig(runtime);
   const isEmpty = Object.keys(config.profiles).length === 0;
-  if (isEmpty && wanted.region && !wanted.profile)
-    throw new EngagectlError('E-REGION', `there is no region "${wanted.region}"`, {
+  if (isEmpty && choice.region && !choice.profile)
+    throw new EngagectlError('E-REGION', `there is no region "${choice.region}"`, {
       why: `known: ${localRegion}, the built-in one; there is no config profile yet that could name others`,
-      fix: `engagectl config set --region ${quoteForShell(wanted.region)} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
+      fix: `engagectl config set --region ${quoteForShell(choice.region)} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
     });
-  const name = wanted.profile ?? currentProfile(config);
+  const name = choice.profile ?? currentProfile(config);
   const profile = findProfile(config, name);
-  const region = wanted.region ?? profile.region ?? onlyRegion(name, profile);
+  const region = choice.region ?? profile.region ?? onlyRegion(name, profile);
   const source = `config profile "${name}"`;
   const values = region === localRegion ? undefined : findRegion(name, profile, region);
   return { profile: name, region, source, production: profile.production, values };

@@ -13,10 +13,10 @@ export function validateBaseUrl(text: string, source: string): string {
   const problem = problemOf(text);
   if (problem === undefined) return new URL(text).origin;
   // The parts before @, and after ? and #, may be secret.
-  const shown = text.includes('@')
+  const redacted = text.includes('@')
     ? 'the base URL'
     : `base URL "${text.replace(/[?#][^]*/, (rest) => `${rest[0]}…`)}"`;
-  throw new EngagectlError('E-BASE-URL', `${shown} (${source}) cannot be used`, {
+  throw new EngagectlError('E-BASE-URL', `${redacted} (${source}) cannot be used`, {
     why: problem,
     fix: 'give the address of the region, like https://eu1.api.example.com',
   });

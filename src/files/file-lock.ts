@@ -126,9 +126,9 @@ export async function sqliteVersion(): Promise<SqliteVersion> {
     const { version: libsql } = JSON.parse(manifest) as { version: string };
     const { default: Database } = await import('libsql');
     const database = new Database(':memory:');
-    const asked = database.prepare('SELECT sqlite_version() AS sqlite').get();
+    const row = database.prepare('SELECT sqlite_version() AS sqlite').get();
     database.close();
-    return { libsql, sqlite: (asked as { sqlite: string }).sqlite };
+    return { libsql, sqlite: (row as { sqlite: string }).sqlite };
   } catch {
     return { libsql: null, sqlite: null };
   }

@@ -105,9 +105,9 @@ export async function setConcurrencyLimit(
   budget: number | undefined,
 ): Promise<number> {
   const known = await budgetOf(lane);
-  const wanted = budget ?? known ?? usualBudgets[kind];
-  if (wanted !== known) await lane.setGlobalConcurrency(wanted);
-  return wanted;
+  const limit = budget ?? known ?? usualBudgets[kind];
+  if (limit !== known) await lane.setGlobalConcurrency(limit);
+  return limit;
 }
 
 /**

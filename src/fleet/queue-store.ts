@@ -38,13 +38,13 @@ interface WorkerSettings {
 
 export interface StoreOptions {
   /** Whether to wait for an unavailable store. */
-  readonly patiently: boolean;
+  readonly waitForStore: boolean;
   /** Create missing tables. */
   readonly migrate?: boolean;
   /** Called at each attempt with the reason why the store is unavailable. */
-  readonly away?: (error: Error) => void;
+  readonly onUnavailable?: (error: Error) => void;
   /** Called once with a warning about the store. */
-  readonly doubt?: (text: string) => void;
+  readonly onWarning?: (text: string) => void;
 }
 
 /**
@@ -53,7 +53,7 @@ export interface StoreOptions {
  */
 export async function openQueueStore(
   url: string,
-  { patiently, migrate = false, away = () => undefined, doubt }: StoreOptions,
+  { waitForStore, migrate = false, onUnavailable = () => undefined, onWarning }: StoreOptions,
 ): Promise<QueueStore> {
   const { protocol, shown } = addressOf(url);
   const bullmq = await loadOptionalPackage('bullmq', async () => import('bullmq'));
@@ -62,7 +62,7 @@ export async function openQueueStore(
   else await loadOptionalPackage('pg', async () => import('pg'));
   const factory = isRedis ? undefined : (bullmq.createPostgresBackend as never);
   const connection = isRedis
-    ? { url, connectTimeout: answerMs, ...(!patiently && { retryStrategy: giveUp }) }
+    ? { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) }
     : {
         connectionString: url,
         schema: namespace,
@@ -72,13 +72,13 @@ export async function openQueueStore(
       };
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open: { close(): Promise<void> }[] = [];
-  captureWarnings(doubt);
+  captureWarnings(onWarning);
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     shown,
     queue: (name) => {
       const queue = new bullmq.Queue(name, shared, factory);
-      queue.on('error', away); // requests report errors themselves, unless they wait for the store
+      queue.on('error', onUnavailable); // requests report errors themselves, unless they wait for the store
       open.push(queue);
       return queue;
     },
@@ -100,7 +100,7 @@ export async function openQueueStore(
         factory,
       );
       made.on('lockRenewalFailed', settings.refused);
-      made.on('error', away);
+      made.on('error', onUnavailable);
       return made;
     },
     failure: (why) => new bullmq.UnrecoverableError(why),
@@ -137,10 +137,10 @@ const leasingWorker = (
 let reportWarning: ((text: string) => void) | undefined;
 let isCaptured = false;
 
-function captureWarnings(doubt: StoreOptions['doubt']): void {
+function captureWarnings(onWarning: StoreOptions['onWarning']): void {
   const reported = new Set<string>();
   reportWarning = (text) => {
-    if (!reported.has(text)) doubt?.(evictionIn(text) ?? `the queue: ${text}`);
+    if (!reported.has(text)) onWarning?.(evictionIn(text) ?? `the queue: ${text}`);
     reported.add(text);
   };
   if (isCaptured) return;
@@ -222,19 +222,19 @@ export async function loadOptionalPackage<T>(name: string, load: () => Promise<T
 /** Reports why a store is unavailable, each reason once until the store answers again. */
 export class Outage {
   readonly #messages: { warn(text: string): void };
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(messages: { warn(text: string): void }) {
     this.#messages = messages;
   }
 
-  readonly tell = (error: Error): void => {
+  readonly report = (error: Error): void => {
     const why = (error instanceof EngagectlError ? error.details.why : error.message) || error.name;
-    if (!this.#told.has(why)) this.#messages.warn(`the queue is waited for: ${why}`);
-    this.#told.add(why);
+    if (!this.#reported.has(why)) this.#messages.warn(`the queue is waited for: ${why}`);
+    this.#reported.add(why);
   };
 
   over(): void {
-    this.#told.clear();
+    this.#reported.clear();
   }
 }

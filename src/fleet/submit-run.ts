@@ -2,8 +2,8 @@ import path from 'node:path';
 import { readdirSync, statSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
-import { fingerprint } from '../jobs/run/run-folder.js';
-import { isRunId, WorkDirectory, type FleetRun, type SignedRun } from './fleet-run.js';
+import { fingerprint, listRuns } from '../jobs/run/run-folder.js';
+import { isRunId, WorkDirectory, shardsOf, type FleetRun, type SignedRun } from './fleet-run.js';
 import {
   addShards,
   RunIndex,
@@ -17,6 +17,10 @@ import { withinDeadline, type QueueStore } from './queue-store.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
 import type { Job, Queue } from 'bullmq';
+import { rm } from 'node:fs/promises';
+import { shardName } from '../jobs/shard.js';
+import { repairJournal } from '../jobs/run/repair-run.js';
+import type { TrustRuntime } from '../files/ownership.js';
 
 /**
  * Registers a run, first in its work directory, then in the store. Existing parts stay, so that
@@ -25,7 +29,7 @@ import type { Job, Queue } from 'bullmq';
  */
 export async function submitRun(
   signed: SignedRun,
-  asked: number | undefined,
+  requestedBudget: number | undefined,
   store: QueueStore,
 ): Promise<{ readonly budget: number; readonly isKnown: boolean }> {
   const { run, folder } = signed;
@@ -36,7 +40,7 @@ export async function submitRun(
     if (!isInPlace) folder.create(run, signed.signature);
     folder.uncancel();
     if (wasThere && !isInPlace) await removeUnfit(store.queue(laneOf(run)), signed);
-    return { budget: await enqueue(store, signed, asked), isKnown };
+    return { budget: await enqueue(store, signed, requestedBudget), isKnown };
   });
 }
 
@@ -150,3 +154,41 @@ function runsIn(workDir: string) {
 
 const contentOf = ({ command, accountId, host, files }: FleetRun): string =>
   fingerprint([command, accountId, host, files.map((file) => file.digest)]);
+
+/**
+ * Repairs the shards of a run that have no result and that no worker has. A write keeps the outcomes
+ * that its journal proves; all other records of the shard will be reported as unknown. A slice of
+ * an export starts again. Returns the numbers of the repaired shards. Throws E-RUN-LOCKED, E-JOURNAL if
+ * the folder of a shard is gone.
+ */
+export async function repairRun(
+  store: QueueStore,
+  { folder, signed, lane, run }: FoundRun,
+  runtime: TrustRuntime,
+): Promise<number[]> {
+  const repaired: number[] = [];
+  const jobs = await withinDeadline(store, async () => shardJobs(lane, run));
+  for (const shard of shardsOf(run)) {
+    const job = jobs[shard.index - 1]?.job;
+    const state = await withinDeadline(store, async () => job?.getState());
+    if (state !== 'failed' && job) continue;
+    if (signed.trustedResult(shard)) continue;
+    folder.refuseLinks(shard);
+    // The epoch of the repair fences a worker that is still running.
+    const epoch = await folder.shard(shard).takeOver({ repair: shardName(shard) });
+    const isExport = run.command === 'export-events';
+    const runs = path.join(epoch.path, 'state', 'runs');
+    const [found] = listRuns(runs, runtime);
+    if (isExport) await rm(path.join(epoch.path, 'state'), { recursive: true, force: true });
+    const isRepaired = isExport || (found !== undefined && repairJournal(found) !== undefined);
+    if (isRepaired) repaired.push(shard.index);
+    if (!epoch.isCurrent()) throw workerIsRunning(shardName(shard));
+  }
+  return repaired;
+}
+
+const workerIsRunning = (shard: string): EngagectlError =>
+  new EngagectlError('E-RUN-LOCKED', `a worker has taken over shard ${shard} during the repair`, {
+    why: 'the shard was in the queue',
+    fix: 'wait until the worker has finished, then check: engagectl fleet status',
+  });

@@ -209,7 +209,7 @@ async function duringOutage(outage: Outage, ask: () => Promise<void>): Promise<v
     await ask();
     outage.over();
   } catch (error) {
-    outage.tell(error as Error);
+    outage.report(error as Error);
   }
 }
 
@@ -310,7 +310,7 @@ class RunningShard {
   readonly lease: Lease;
   readonly job: Job;
   readonly #world: WorkerContext;
-  readonly #asked = new AbortController();
+  readonly #giveBackController = new AbortController();
   #opened: OpenedShard | undefined;
   #isOfOtherAccount = false;
   #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
@@ -356,7 +356,7 @@ class RunningShard {
 
   /** Whether the shard is to be returned to the queue. */
   get isGivenBack(): boolean {
-    return this.#world.runtime.signal.aborted || this.#asked.signal.aborted;
+    return this.#world.runtime.signal.aborted || this.#giveBackController.signal.aborted;
   }
 
   get isCancelled(): boolean {
@@ -369,7 +369,9 @@ class RunningShard {
 
   /** Lets requests in flight finish, then returns the shard. */
   giveBack(): void {
-    this.#asked.abort(interruptionError(new Error('the shard is given back to the queue')));
+    this.#giveBackController.abort(
+      interruptionError(new Error('the shard is given back to the queue')),
+    );
   }
 
   /** Processes the shard; returns an earlier result immediately. Throws the error that stopped it. */
@@ -391,7 +393,7 @@ class RunningShard {
       shard,
       folder: epoch.path,
       ports: this.#ports(shard),
-      signal: AbortSignal.any([runtime.signal, this.#asked.signal, this.lease.lost]),
+      signal: AbortSignal.any([runtime.signal, this.#giveBackController.signal, this.lease.lost]),
       begun: (progress) => {
         this.#progress = progress;
       },

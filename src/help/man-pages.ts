@@ -90,10 +90,10 @@ const topicSection = (name: TopicName, { parts }: Topic): string[] => [
   ...parts.flatMap(part).slice(typeof parts[0] === 'string' ? 1 : 0), // no .PP after .SH
 ];
 
-const part = (shown: string | Table): string[] =>
-  typeof shown === 'string'
-    ? ['.PP', ...filled(shown)]
-    : [`.SS ${escaped(shown.heading.replace(/:$/, ''))}`, ...tagged(shown.rows)];
+const part = (content: string | Table): string[] =>
+  typeof content === 'string'
+    ? ['.PP', ...filled(content)]
+    : [`.SS ${escaped(content.heading.replace(/:$/, ''))}`, ...tagged(content.rows)];
 
 const tagged = (rows: Table['rows']): string[] =>
   rows.flatMap(([term, text]) => ['.TP', `.B ${escaped(term.trimEnd())}`, ...filled(text)]);

@@ -5,9 +5,8 @@ import {
   type RecordSplitter,
   type Skip,
 } from './record-splitter.js';
-import { instantiateTextProgram } from '../text/wasm-program.js';
+import { instantiateTextProgram, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { RowParseError } from './row-block.js';
-import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** Records per cut. */
 const mostRecords = 4096;

@@ -92,15 +92,18 @@ export const isSingle = (users: LookupTarget): boolean =>
   'values' in users && users.values.length === 1;
 
 function openTally(
-  { users: wanted, rejects: named }: LookupRequest,
+  { users: target, rejects: named }: LookupRequest,
   users: Users,
   { world, hooks }: { readonly world: JobContext; readonly hooks: LookUpHooks },
 ) {
-  const files = 'input' in wanted ? [wanted.input] : [];
+  const files = 'input' in target ? [target.input] : [];
   // Only a file has a folder for the rejects file.
   const first = files.length === 0 ? 'stdin' : users.first;
   return new Tally({
-    rejects: openRejects({ job: 'get-profile', named, files, first, heard: hooks.rejected }, world),
+    rejects: openRejects(
+      { job: 'get-profile', named, files, first, onReject: hooks.rejected },
+      world,
+    ),
     sourceRecord,
     listNotSent: users.totalBytes === undefined,
   });
@@ -145,8 +148,8 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
     error,
     unfinished: false,
   };
-  const told = isSingle(request.users) ? undefined : tally;
-  await hooks.ended?.({ result, told, wasResumed: false });
+  const rejectSummary = isSingle(request.users) ? undefined : tally;
+  await hooks.ended?.({ result, rejectSummary, wasResumed: false });
   return result;
 }
 
@@ -257,14 +260,14 @@ export interface Users extends Pick<
 
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
 async function openIdentifiers(
-  wanted: LookupTarget,
+  target: LookupTarget,
   options: ReadOptions,
   runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
 ): Promise<Users> {
-  const reader = identifierReader(wanted.by);
-  if ('values' in wanted) return { ...valuesAsInput(wanted.values, wanted.by), reader };
-  const listColumn = wanted.by ?? 'identity';
-  const inputs = await openInputs(inputOptions([wanted.input], options, listColumn), runtime);
+  const reader = identifierReader(target.by);
+  if ('values' in target) return { ...valuesAsInput(target.values, target.by), reader };
+  const listColumn = target.by ?? 'identity';
+  const inputs = await openInputs(inputOptions([target.input], options, listColumn), runtime);
   for (const { header, source } of inputs.headers) reader.check(header, source);
   return {
     first: inputs.first,

@@ -55,7 +55,7 @@ export interface Reporter {
   /** One line about a request or a retry. `about` holds the details as an object. */
   verbose(text: string, about?: object): void;
   /** More details about a request; built only if they are logged. */
-  debug(tell: () => readonly [text: string, about: object] | undefined): void;
+  debug(entry: () => readonly [text: string, about: object] | undefined): void;
 }
 
 /** Names of options and commands in errors and notes, which differ for CLI and library. */

@@ -188,7 +188,7 @@ export interface JobHooks<Result> {
 export interface JobEnding<Result> {
   readonly result: Result;
   /** Rejected records; undefined for jobs that have none. */
-  readonly told?: RejectSummary | undefined;
+  readonly rejectSummary?: RejectSummary | undefined;
   readonly history?: HistoryFigures | undefined;
   /** An earlier process did part of the run. */
   readonly wasResumed: boolean;

@@ -31,7 +31,7 @@ interface RejectsPlace {
   readonly named: string | undefined;
   readonly files: readonly string[];
   /** Called for each reject. With this, a file is written only if one was named. */
-  readonly heard?: ((record: Reject) => void) | undefined;
+  readonly onReject?: ((record: Reject) => void) | undefined;
   /** Name of the first input, or `stdin`. */
   readonly first: string;
   /** Headers of the inputs that have one. */
@@ -44,11 +44,11 @@ interface RejectsPlace {
  * run, not a regular file or of an unsupported format, and E-FILE-WRITE if it cannot be written.
  */
 export function openRejects(
-  { job, named, files, first, headers, heard, shard }: RejectsPlace,
+  { job, named, files, first, headers, onReject, shard }: RejectsPlace,
   { runtime: { cwd }, words }: Pick<JobContext, 'runtime' | 'words'>,
 ): RejectsFile {
-  if (heard && named === undefined) {
-    return new RejectsFile('rejects()', undefined, { option: words.option, heard });
+  if (onReject && named === undefined) {
+    return new RejectsFile('rejects()', undefined, { option: words.option, onReject });
   }
   const option = words.option('rejects', '<file>');
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
@@ -69,7 +69,7 @@ export function openRejects(
   const columns = name.toLowerCase().endsWith('.csv')
     ? columnsOf(headers, name, option)
     : undefined;
-  return new RejectsFile(name, file, { option: words.option, columns, heard });
+  return new RejectsFile(name, file, { option: words.option, columns, onReject });
 }
 
 /** Refuses extensions of spreadsheets and archives, since the content would be NDJSON. */

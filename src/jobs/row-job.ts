@@ -63,7 +63,7 @@ export async function runRowJob<More extends object>(
   try {
     for (const { header, source } of inputs.headers) checkHeader(kind, header, source);
     const place = { job: kind.name.replace(' ', '-'), named, files, first: inputs.first };
-    const rejects = openRejects({ ...place, heard: hooks.rejected }, world);
+    const rejects = openRejects({ ...place, onReject: hooks.rejected }, world);
     const tally = new Tally({ rejects, sourceRecord, listNotSent: false });
     const taker = await open(tally, inputs);
     const started = runtime.monotonic();
@@ -92,7 +92,7 @@ export async function runRowJob<More extends object>(
       error,
       unfinished: false,
     };
-    await hooks.ended?.({ result, told: tally, wasResumed: false });
+    await hooks.ended?.({ result, rejectSummary: tally, wasResumed: false });
     return result;
   } finally {
     await inputs.close();
@@ -114,10 +114,10 @@ interface Taking<More> extends Pick<Performing<never>, 'options' | 'world'> {
 async function takeAll<More>({ options, world, inputs, tally, taker }: Taking<More>) {
   const { limit } = options;
   const blocks = inputs.blocks();
-  const wanted = limit === undefined ? blocks : limitRecords(blocks, limit);
+  const limited = limit === undefined ? blocks : limitRecords(blocks, limit);
   const { signal } = world.runtime;
   try {
-    for await (const rows of new PeekableIterator(wanted).until(signal)) {
+    for await (const rows of new PeekableIterator(limited).until(signal)) {
       tally.counts.read += rows.count + rows.faults.length;
       await taker.take(rows);
       await tally.log.commit();

@@ -10,7 +10,7 @@ interface RejectsOptions {
   /** Columns of the input; writes CSV instead of NDJSON. */
   readonly columns?: readonly string[] | undefined;
   /** Called with each rejected record. */
-  readonly heard?: ((reject: Reject) => void) | undefined;
+  readonly onReject?: ((reject: Reject) => void) | undefined;
 }
 
 /**
@@ -88,8 +88,8 @@ export class RejectsFile {
 
   /** Queues a line for `write`. */
   add(reject: Reject): void {
-    const { columns, heard } = this.#how;
-    heard?.(reject);
+    const { columns, onReject } = this.#how;
+    onReject?.(reject);
     if (this.file === '') return;
     // After a failure, lines are only counted.
     const line = this.#failure ? '' : columns ? rejectRow(reject, columns) : lineOf(reject);

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { yieldToEventLoop } from './mutex.js';
 import { requestCodes, requestErrorTexts } from '../contract/error-codes.js';
-import type { Variants } from './variants.js';
+import type { Variants } from './settings.js';
 import type { ServiceContext } from './service.js';
 import type { ServerResponse } from 'node:http';
 

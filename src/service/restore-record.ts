@@ -16,9 +16,15 @@ import {
   uploadMembers,
   type Stores,
 } from './rest/upload-user-profiles.js';
-import { addressOf, setBlocked, type AddressFlag } from './store/addresses.js';
+import {
+  addressOf,
+  setBlocked,
+  updateProfile,
+  type AddressFlag,
+  type Profile,
+  type ProfileKey,
+} from './store/profiles.js';
 import { restoreEvent, restoreSummary, type EventSummary } from './store/events.js';
-import { updateProfile, type Profile, type ProfileKey } from './store/profiles.js';
 import type { TimeZone } from '../time-zone.js';
 
 /** Thrown for a record of a seed that cannot be restored exactly. The message names the member. */

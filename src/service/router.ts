@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
-import { endpointPaths } from '../contract/endpoints.js';
+import { endpointPaths, endpointOf } from '../contract/endpoints.js';
 import { requestErrorTexts } from '../contract/error-codes.js';
-import { endpointOf } from './endpoints.js';
 import { notSupported } from './rest/read-request.js';
 import { RequestError, errorResponse, requestError, sendResponse } from './response.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -83,8 +82,8 @@ function handlerOf(routes: readonly Route[], method: string | undefined, path: s
 
 const apiPaths = Object.values(endpointPaths);
 
-const fits = ({ path }: Route, asked: string): boolean =>
-  path.endsWith('*') ? asked.startsWith(path.slice(0, -1)) : asked === path;
+const fits = ({ path }: Route, requested: string): boolean =>
+  path.endsWith('*') ? requested.startsWith(path.slice(0, -1)) : requested === path;
 
 export function parseUrl({
   url = '',

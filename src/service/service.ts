@@ -7,8 +7,7 @@ import type { RequestLog, LoggedRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
 import type { RequestMutex } from './mutex.js';
-import type { Settings } from './settings.js';
-import type { Variants } from './variants.js';
+import type { Settings, Variants } from './settings.js';
 
 /**
  * Records, or paths of files with records: NDJSON or a JSON array, plain or `.gz`. A record is an upload record

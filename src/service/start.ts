@@ -18,7 +18,7 @@ export { type CallingOptions as CallOptions } from './calls/call-options.js';
 export { type PushOffer } from './calls/call-options.js';
 export { type RunningService } from './service.js';
 export { type ServiceOptions } from './service.js';
-export { type Variants } from './variants.js';
+export { type Variants } from './settings.js';
 
 /**
  * Starts the local service. Throws RangeError for an unknown time zone, the system error if the port is in

@@ -1,6 +1,5 @@
 import { hashWords } from './record-hash.js';
-import { instantiateTextProgram } from './wasm-program.js';
-import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { instantiateTextProgram, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** Exports of `wasm/baseline-table.ts`. */
 interface EntryProgram {

@@ -1,5 +1,4 @@
-import { instantiateTextProgram } from './wasm-program.js';
-import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { instantiateTextProgram, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** Markers of CSV cells as UTF-8 bytes. An empty marker never occurs. */
 export interface CsvDialect {

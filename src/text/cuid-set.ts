@@ -1,5 +1,4 @@
-import { instantiateTextProgram } from './wasm-program.js';
-import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { instantiateTextProgram, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** Exports of `wasm/cuid-set.ts`. */
 interface SetProgram {

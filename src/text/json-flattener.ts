@@ -1,6 +1,5 @@
-import { instantiateTextProgram } from './wasm-program.js';
+import { instantiateTextProgram, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { RecordPage } from './page-scanner.js';
-import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** Exports of `wasm/index.ts`; addresses and columns are numbers. */
 interface Program {

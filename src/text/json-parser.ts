@@ -1,8 +1,7 @@
-import { instantiateTextProgram } from './wasm-program.js';
+import { instantiateTextProgram, type WasmMemory, type WasmNumber } from '../wasm.js';
 import { EngagectlError, type ErrorId } from '../errors.js';
 import { JsonSize } from './json-limits.js';
 import type { TextSlice } from './text-slice.js';
-import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** Indexes of the results of `read` at the start of the memory, as 32-bit numbers. */
 const at = {

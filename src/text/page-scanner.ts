@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { instantiateTextProgram } from './wasm-program.js';
-import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { instantiateTextProgram, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** A body that is not one complete JSON object in UTF-8; the message states position and cause. */
 export class PageSyntaxError extends Error {}

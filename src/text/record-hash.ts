@@ -1,5 +1,4 @@
-import { instantiateTextProgram } from './wasm-program.js';
-import { reserve, type WasmMemory } from '../wasm.js';
+import { instantiateTextProgram, reserve, type WasmMemory } from '../wasm.js';
 
 /** Exports of `wasm/record-hash.ts`. */
 interface HashProgram {

@@ -1,6 +1,5 @@
 import { CsvProgram, type ShardExports } from './csv-scanner.js';
-import { instantiateTextProgram } from './wasm-program.js';
-import { reserve } from '../wasm.js';
+import { instantiateTextProgram, reserve } from '../wasm.js';
 
 /** Columns of a row's key; -1 if there is none. */
 export interface KeyCells {

@@ -18,20 +18,20 @@ export function printError(
   const { json, logJson, verbose, color, forceColor } = settings;
   const error = maskError(thrown, settings);
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
-  const shown = describe(error, program);
+  const described = describe(error, program);
   const stack = error instanceof EngagectlError ? '' : `\n${sanitize(stackOf(error))}\n`;
   log?.({
     type: 'error',
-    text: `${asText(shown, program, false).slice('error '.length)}${stack}`,
-    about: { error: shown },
+    text: `${asText(described, program, false).slice('error '.length)}${stack}`,
+    about: { error: described },
   });
   if (json || logJson) {
     const type = logJson ? { type: 'error' } : {};
-    stderr.write(`${sanitizedJson({ ...type, error: shown })}\n`);
+    stderr.write(`${sanitizedJson({ ...type, error: described })}\n`);
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);
-  stderr.write(`${asText(shown, program, isColored)}${verbose ? stack : ''}`);
+  stderr.write(`${asText(described, program, isColored)}${verbose ? stack : ''}`);
 }
 
 /**

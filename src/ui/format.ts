@@ -79,6 +79,6 @@ export function textTable(
 }
 
 function padded(cell: string, width: number): string {
-  const shown = terminalWidth(cell) > width ? `${truncate(cell, width - 1)}…` : cell;
-  return shown + ' '.repeat(width - terminalWidth(shown));
+  const truncated = terminalWidth(cell) > width ? `${truncate(cell, width - 1)}…` : cell;
+  return truncated + ' '.repeat(width - terminalWidth(truncated));
 }

@@ -74,7 +74,7 @@ function withoutKnown(text: string, values: readonly string[]): string {
   const isKnown = (inner: string) =>
     spellings.has(inner) ||
     (inner.endsWith('…') && values.some((value) => value.startsWith(inner.slice(0, -1))));
-  let shown = text.replace(quoted, (found) => {
+  let masked = text.replace(quoted, (found) => {
     const inner = textIn(found);
     return inner !== undefined && isKnown(inner) ? JSON.stringify(mask(inner)) : found;
   });
@@ -82,9 +82,9 @@ function withoutKnown(text: string, values: readonly string[]): string {
     if (value.length < shortestBare) continue;
     const literal = value.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
     const alone = new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu');
-    shown = shown.replace(alone, mask(value));
+    masked = masked.replace(alone, mask(value));
   }
-  return shown;
+  return masked;
 }
 
 function textIn(quotedText: string): string | undefined {
@@ -113,6 +113,6 @@ export function maskError<Thrown>(error: Thrown, settings: PiiSettings): Thrown 
   const { message, details } = error;
   const { why, personal } = details;
   const brief = (words: string) => maskPersonalData(words, settings, { personal });
-  const shown = { ...details, why: why === undefined ? undefined : brief(why) };
-  return new EngagectlError(error.id, brief(message), shown) as Thrown & EngagectlError;
+  const maskedDetails = { ...details, why: why === undefined ? undefined : brief(why) };
+  return new EngagectlError(error.id, brief(message), maskedDetails) as Thrown & EngagectlError;
 }

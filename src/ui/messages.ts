@@ -5,7 +5,12 @@ import type { Reporter } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
 
-type Tell = (type: MessageType, text: string, about?: object, personal?: readonly string[]) => void;
+type Print = (
+  type: MessageType,
+  text: string,
+  about?: object,
+  personal?: readonly string[],
+) => void;
 type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
 
 /**
@@ -25,7 +30,7 @@ export function messagePrinter(
   // The line may contain a bar or a spinner, which is redrawn on the next line.
   const clearLine = terminal ? '\r\u001B[K' : '';
   const warning = color && (terminal || forceColor) ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
-  const tell: Tell = (type, text, about, personal) => {
+  const print: Print = (type, text, about, personal) => {
     // Our own messages come with an object; the others quote the service.
     const isForeign = type === 'verbose' && about === undefined;
     const called = isForeign ? text : withProgramName(text, program);
@@ -42,14 +47,14 @@ export function messagePrinter(
     stderr.write(`${line}\n`);
   };
   return {
-    note: (text, about) => tell('note', text, about),
-    warn: (text, about, personal) => tell('warning', text, about, personal),
+    note: (text, about) => print('note', text, about),
+    warn: (text, about, personal) => print('warning', text, about, personal),
     verbose: (text, about) => {
-      if (verbose || log) tell('verbose', text, about);
+      if (verbose || log) print('verbose', text, about);
     },
     debug: (made) => {
-      const told = debug ? made() : undefined;
-      if (told) tell('debug', ...told);
+      const entry = debug ? made() : undefined;
+      if (entry) print('debug', ...entry);
     },
   };
 }

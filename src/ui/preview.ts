@@ -98,14 +98,14 @@ function mistakes({ mistakes: all, rejected, source }: Preview): string {
 
 function rejects({ rejects: first, rejectReasons, rejected, source }: Preview): string {
   if (rejected === 0) return '';
-  const shown = first.map(
+  const rows = first.map(
     (reject) => `${place(reject, source)}  ${reject.stage}: ${oneLine(reject.error)}\n`,
   );
   const counts = rejectReasons.map(
     ({ reason, count: rows }) =>
       `${rows === 1 ? 'once' : `${grouped(rows)} times`} ${oneLine(reason)}\n`,
   );
-  const all = rejected > first.length ? [...shown, ...counts] : shown;
+  const all = rejected > first.length ? [...rows, ...counts] : rows;
   return `Rejected, not to be sent: ${grouped(rejected)}\n${indented(all.join(''))}`;
 }
 

@@ -22,7 +22,7 @@ const narrowest = 20;
 const widthForBar = 60;
 
 /** Formats the progress in a number of columns, for the current or a given state. */
-type Say = (columns?: number, state?: ProgressState) => string;
+type FormatProgress = (columns?: number, state?: ProgressState) => string;
 
 interface ProgressSettings extends DisplaySettings {
   /** Records go to standard output, perhaps to the same terminal, so nothing may be drawn. */
@@ -51,25 +51,26 @@ export function startProgress(
   // The rate counts from now: an earlier attempt of the run does not contribute.
   const [since, started] = [{ ...read() }, monotonic()];
   const pace = (): Pace => ({ since, seconds: (monotonic() - started) / 1000 });
-  const told = (): ProgressState => {
+  const readMasked = (): ProgressState => {
     const { waiting, ...state } = read();
-    const shown = waiting && maskPersonalData(waiting, settings, { isForeign: true });
-    return { ...state, waiting: shown };
+    const masked = waiting && maskPersonalData(waiting, settings, { isForeign: true });
+    return { ...state, waiting: masked };
   };
-  const say: Say = (columns, state = told()) => progressText(state, pace(), columns);
+  const format: FormatProgress = (columns, state = readMasked()) =>
+    progressText(state, pace(), columns);
   const isJson = json || logJson;
   const clear = stderr.isTTY === true && !isJson ? '\r\u001B[K' : '';
-  const figures = () => figuresOf(told(), pace());
-  const line = () => `${isJson ? asJson(figures(), runtime.now()) : say()}\n`;
+  const figures = () => figuresOf(readMasked(), pace());
+  const line = () => `${isJson ? asJson(figures(), runtime.now()) : format()}\n`;
   const write = () => void stderr.write(line());
 
   const ignore = runtime.onStatusRequest(() => void stderr.write(`${clear}${line()}`));
-  const logged = () => log?.({ type: 'progress', text: say(), about: figures() });
+  const logged = () => log?.({ type: 'progress', text: format(), about: figures() });
   const endLog = log && repeatEvery(logIntervalMs, logged);
   let end: (() => void) | undefined;
   if (!quiet && (!json || logJson) && progress !== 'never') {
     if (!logJson && !recordsOnStdout && canDraw(runtime)) {
-      end = startDrawing(told, say, settings, stderr);
+      end = startDrawing(readMasked, format, settings, stderr);
     } else {
       if (progress === 'always') write();
       const isAmidRecords = recordsOnStdout && stdout.isTTY === true;
@@ -127,7 +128,7 @@ interface Display {
 
 function startDrawing(
   read: () => ProgressState,
-  say: Say,
+  format: FormatProgress,
   { color }: DisplaySettings,
   stream: Runtime['stderr'],
 ): () => void {
@@ -136,8 +137,8 @@ function startDrawing(
   const start = async () => {
     const isSizeKnown = read().totalBytes !== undefined;
     const display = isSizeKnown
-      ? await makeBar(read, say, stream)
-      : await makeSpinner(say, color, stream);
+      ? await makeBar(read, format, stream)
+      : await makeSpinner(format, color, stream);
     if (stopped) return;
     display.draw();
     const rest = repeatEvery(drawIntervalMs, () => display.draw());
@@ -160,7 +161,7 @@ function startDrawing(
  */
 async function makeBar(
   read: () => ProgressState,
-  say: Say,
+  format: FormatProgress,
   stream: Runtime['stderr'],
 ): Promise<Display> {
   const { default: cliProgress } = await import('cli-progress');
@@ -184,8 +185,8 @@ async function makeBar(
       const drawn = `[${cliProgress.Format.BarFormat(shareOf(state), look)}] `;
       const { waiting = '' } = state;
       const hasRoom = columns >= widthForBar && drawn.length + waiting.length <= columns;
-      if (!hasRoom) return say(columns, state);
-      return `${drawn}${say(columns - drawn.length, state)}`;
+      if (!hasRoom) return format(columns, state);
+      return `${drawn}${format(columns - drawn.length, state)}`;
     },
   });
   let started = false;
@@ -209,7 +210,7 @@ const shareOf = ({ bytes, totalBytes = 0 }: ProgressState): number =>
   Math.min(1, bytes / Math.max(totalBytes, 1));
 
 async function makeSpinner(
-  say: Say,
+  format: FormatProgress,
   color: boolean | undefined,
   stream: Runtime['stderr'],
 ): Promise<Display> {
@@ -224,7 +225,7 @@ async function makeSpinner(
   });
   return {
     draw: () => {
-      spinner.text = say((stream.columns ?? 80) - 3);
+      spinner.text = format((stream.columns ?? 80) - 3);
       if (!spinner.isSpinning) spinner.start();
     },
     clear: () => void spinner.stop(),

@@ -109,14 +109,14 @@ export async function confirmDemerge(
 
 function description(demerge: Demerge): string {
   const { accountId, region, production, files, count, firstIdentities } = demerge;
-  const shown = firstIdentities.map(
+  const lines = firstIdentities.map(
     (identity) => `  ${sanitize(identity).replaceAll('\n', ' ')}\n`,
   );
   const more = count - firstIdentities.length;
   return (
     `Demerge ${count === 1 ? '1 identity' : `${grouped(count)} identities`} of ${sanitize(files.join(', '))} in ` +
     `${production ? 'PRODUCTION ' : ''}account ${sanitize(accountId)}, region ${sanitize(region)}:\n` +
-    shown.join('') +
+    lines.join('') +
     (more > 0 ? `  and ${grouped(more)} more\n` : '') +
     'Merged profiles come apart, and event data of theirs may be lost. ' +
     'This cannot be undone.\n'

@@ -324,7 +324,7 @@ const counted = (count: number, nouns: string): string =>
   `${grouped(count)} ${count === 1 ? nouns.replace(/ies$/, 'y').replace(/(?<=us)es$|s$/, '') : nouns}`;
 
 /** Figures of the headline and of the traffic line. */
-const told: ReadonlySet<Figure['name']> = new Set([
+const headlineFigures: ReadonlySet<Figure['name']> = new Set([
   ...(['read', 'accepted', 'rejected', 'unknown', 'notSent', 'resumed', 'duplicates'] as const),
   ...(['records', 'checked', 'proof', 'pages', 'requests', 'retries'] as const),
   ...(['pendingSeconds', 'bytesSent', 'bytes', 'seconds', 'rate'] as const),
@@ -333,7 +333,7 @@ const told: ReadonlySet<Figure['name']> = new Set([
 /** Whether a figure needs no line of its own. The run id has one if the run can be resumed. */
 export function isInHeadline({ exitCode, rejectsFile }: Summary, figure: Figure['name']): boolean {
   if (figure === 'run') return exitCode === 0 || Boolean(rejectsFile);
-  return told.has(figure);
+  return headlineFigures.has(figure);
 }
 
 /** Formats the outcome in a word or two. */

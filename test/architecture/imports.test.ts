@@ -29,7 +29,7 @@ const mayImport: Readonly<Record<string, string>> = {
   // what the tool does
   jobs: 'redact, bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, calling/node, type runtime',
   bulk: 'redact, client, contract, text, errors, event-loop, files, type input, type mapping, type output, type runtime',
-  input: 'contract, wording, text, type wasm, errors, event-loop, files, type runtime',
+  input: 'contract, wording, text, wasm, errors, event-loop, files, type runtime',
   mapping:
     'contract, did-you-mean, wording, time-zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, wording, did-you-mean, time-zone, text, errors, files, type runtime',

@@ -436,7 +436,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       const fleet = await makeFleet(store, 'http://127.0.0.1:1', test);
       writeFileSync(fleet.world.path('users.csv'), 'identity,n\nu1,1\n');
       const run = await fleet.submit(...upload, '--shards', '1');
-      const queue = await openQueueStore(store.url, { patiently: false });
+      const queue = await openQueueStore(store.url, { waitForStore: false });
       const keyOf = async (of: RunAccount) => new FleetKey({ ...of, passcode });
       const known = await findRun(queue, run, {
         workDir: fleet.workDir,
@@ -482,7 +482,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
 
 /** A run whose id is a number is found: BullMQ takes no such ids. */
 async function expectListedByNumber({ url }: TestStore): Promise<void> {
-  const queue = await openQueueStore(url, { patiently: false });
+  const queue = await openQueueStore(url, { waitForStore: false });
   const lists = new RunIndex(queue);
   const listed = { run: '123456789012', workDir: '/shared/fleet', lane: 'a-upload' };
   await lists.addRun(listed);

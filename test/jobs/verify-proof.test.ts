@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeySample } from '../../src/jobs/verify/sent-input.js';
-import { upperBound, roundUpPercent, proofText } from '../../src/jobs/verify/confidence.js';
+import { upperBound, roundUpPercent, proofText } from '../../src/jobs/verify/verify.js';
 import { keyHash, keySeeds } from '../../src/mapping/identity.js';
 
 describe('what a sample proves', () => {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SipHash } from '../../src/bulk/write/deduplication.js';
 import { CuidSet, type FoundDuplicate } from '../../src/text/cuid-set.js';
-import { instantiate, type WasmMemory } from '../../src/wasm.js';
+import { instantiateTextProgram, type WasmMemory } from '../../src/wasm.js';
 
 // The cuids of a run: which were met before, letter by letter or but for case, and where.
 
@@ -67,7 +67,7 @@ it('tells like maps what was met before, and where', () => {
 });
 
 it('tags a text by HalfSipHash of its lower case', () => {
-  const program = instantiate('text') as {
+  const program = instantiateTextProgram() as {
     readonly memory: WasmMemory;
     beginCuids(slots: number, low: number, high: number, factor: number): void;
     addCuids(...places: readonly number[]): void;

@@ -59,9 +59,9 @@ export async function* followCursor(
   const { scanners, budget, option } = job;
   const seen = new Set([...earlier].map(digestOf));
   const watch = new CursorLoopGuard(option);
-  const askFor = (wanted: string): Asked => {
-    seen.add(digestOf(wanted));
-    return ask(wanted, {
+  const askFor = (cursor: string): Asked => {
+    seen.add(digestOf(cursor));
+    return ask(cursor, {
       kind,
       of: `${of}, page ${seen.size}`,
       scanner: scanners.pop() ?? new PageScanner(),
@@ -69,24 +69,24 @@ export async function* followCursor(
     });
   };
   try {
-    for (let asked = askFor(cursor); ;) {
-      const early = await asked.nextCursor;
+    for (let request = askFor(cursor); ;) {
+      const early = await request.nextCursor;
       const isNew = early !== undefined && !seen.has(digestOf(early));
       // Only if no other slice needs the slot.
       const ahead = isNew && budget.inFlight < budget.limit ? askFor(early) : undefined;
-      const { page, next } = await asked.answer;
+      const { page, next } = await request.answer;
       watch.pass(page);
       yield { page: page.members.records === 'array' ? page : undefined, next };
-      scanners.push(asked.scanner);
+      scanners.push(request.scanner);
       if (next === undefined) return;
       if (ahead?.cursor === next) {
-        asked = ahead;
+        request = ahead;
         continue;
       }
       // A page that was retried may carry another cursor the second time.
       await ahead?.answer.catch(() => undefined);
       if (seen.has(digestOf(next))) throw cursorLoop(seen.size, option);
-      asked = askFor(next);
+      request = askFor(next);
     }
   } finally {
     left.abort(); // the page requested ahead

@@ -1,3 +1,4 @@
+import { Condition } from '../condition.js';
 import { EngagectlError } from '../../errors.js';
 import { Batch } from './batch.js';
 import { checkRejectLimit, type RunStop } from './stop-conditions.js';
@@ -35,7 +36,7 @@ export class SendQueue {
   /** Batches with a record that has no outcome yet. */
   #unanswered = 0;
   /** Callers of `nextCompleted`. */
-  #waiters: (() => void)[] = [];
+  readonly #completed = new Condition();
   /** Completed batches, for reuse. */
   readonly #free: Batch[] = [];
   readonly #spareBodies: Buffer[] = [];
@@ -104,7 +105,7 @@ export class SendQueue {
     if (state?.attempts === 0) this.#free.push(batch);
     this.#open -= 1;
     this.#largeBytes -= largeBytes;
-    this.#wake();
+    this.#completed.notifyAll();
   }
 
   /** Sends a batch; undefined if a defect stopped the run. */
@@ -116,19 +117,13 @@ export class SendQueue {
       this.#checkLimits(batch, state); // before waiting for the disk, because other batches are sent meanwhile
     });
     this.#unanswered -= 1;
-    this.#wake();
+    this.#completed.notifyAll();
     return state;
   }
 
   /** Resolves when the next batch gets its outcomes or completes. */
   async nextCompleted(): Promise<void> {
-    return new Promise<void>((resolve) => {
-      this.#waiters.push(resolve);
-    });
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiters.splice(0)) resolve();
+    return this.#completed.next();
   }
 
   /** Stops a run with too many rejects, or with several consecutive failed batches. */

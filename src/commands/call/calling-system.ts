@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { unverifiedTlsError } from '../../errors.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { nonEmpty, choice } from '../flags/value-parsers.js';
 import { openLineWriter } from '../../jobs/record-output.js';
@@ -61,10 +61,7 @@ function refuseUnverifiedTls(
   { env }: Invocation['runtime'],
 ): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || baseUrl.startsWith('http:')) return;
-  throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
-    why: 'anyone who answers at that address could read calls and credentials',
-    fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
-  });
+  throw unverifiedTlsError('anyone who answers at that address could read calls and credentials');
 }
 
 /** Flags of commands that act as a phone. */

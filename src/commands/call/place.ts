@@ -50,12 +50,12 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
     const world = { runtime: stopWithOutput(runtime, lines), messages };
     const voice = await openVoice(flags, world);
     try {
-      const heard = json ? undefined : lines.put;
+      const onEvent = json ? undefined : lines.put;
       const result = await placeCall(
         { ...flags, ...(voice.media && { media: voice.media }) },
         calling,
         world,
-        heard,
+        onEvent,
       );
       const { error } = result;
       if (json) lines.put(summaryOf(result));

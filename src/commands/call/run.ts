@@ -65,9 +65,9 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       job: async (world, hooks) =>
         withCallingSystem(call, async (calling) => {
           const stopped = { ...world, runtime: stopWithOutput(runtime, lines) };
-          const heard = { ...hooks, ...(outcome && { outcome }) };
+          const allHooks = { ...hooks, ...(outcome && { outcome }) };
           try {
-            return await runCalls({ ...flags, files }, calling, stopped, heard);
+            return await runCalls({ ...flags, files }, calling, stopped, allHooks);
           } finally {
             await lines.flushed();
           }

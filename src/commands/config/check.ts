@@ -30,7 +30,7 @@ export const check: CommandSpec = {
  */
 async function checkCredentials({ settings, runtime }: Invocation): Promise<void> {
   const set = settings();
-  const told = messagePrinter(set, runtime);
+  const messages = messagePrinter(set, runtime);
   const account = await resolveAccount(set, runtime);
   const { status, error, baseUrl } = await checkAccess(account, set, runtime);
   const { profile, region, accountId } = account;
@@ -44,7 +44,7 @@ async function checkCredentials({ settings, runtime }: Invocation): Promise<void
   if (status === 'refused') {
     const tried = await probeRegions(account, set, runtime);
     if (set.json) runtime.stdout.write(jsonAnswer({ ...found, tried }));
-    else sayTried(account, tried, told);
+    else printTried(account, tried, messages);
     throw refused(account, error?.message ?? '', tried);
   }
   if (error) throw error;
@@ -53,12 +53,12 @@ async function checkCredentials({ settings, runtime }: Invocation): Promise<void
 }
 
 /** Prints one line per region. */
-function sayTried(account: Account, tried: readonly RegionProbe[], told: Messages): void {
+function printTried(account: Account, tried: readonly RegionProbe[], messages: Messages): void {
   const { region, baseUrl, accountId } = account;
-  told.note(`${region} (${baseUrl}): account ${accountId}: refused`);
+  messages.note(`${region} (${baseUrl}): account ${accountId}: refused`);
   for (const { region: other, baseUrl: url, accountId: own, ownAnswer, answer } of tried) {
     const credentials = `its own account ${own}: ${ownAnswer}; account ${accountId} of ${region}: ${answer}`;
-    told.note(`${other} (${url}): ${credentials}`);
+    messages.note(`${other} (${url}): ${credentials}`);
   }
 }
 

@@ -106,16 +106,17 @@ async function setRegion({ flags, runtime, ...call }: Invocation<SetFlags>): Pro
     return production === undefined ? changed : withProduction(changed, profile, production);
   });
   const file = configPath(runtime);
-  const told = messagePrinter(settings, runtime);
-  told.note(`saved: profile ${profile}, region ${region}, in ${file}`);
+  const messages = messagePrinter(settings, runtime);
+  messages.note(`saved: profile ${profile}, region ${region}, in ${file}`);
   const isNews = tried.some((name) => ({ ...values, ...secret })[name] !== undefined);
   const check =
     flags.check && isNews
       ? await checkSavedAccount({ profile, region }, settings, runtime)
       : notTried;
   if (settings.json) runtime.stdout.write(jsonAnswer({ file, saved: { profile, region }, check }));
-  else if (check.status === 'accepted') told.note(check.message ?? '');
-  if (check.status === 'refused' || check.status === 'no answer') told.warn(check.message ?? '');
+  else if (check.status === 'accepted') messages.note(check.message ?? '');
+  if (check.status === 'refused' || check.status === 'no answer')
+    messages.warn(check.message ?? '');
 }
 
 /** Settings that the service can check. */

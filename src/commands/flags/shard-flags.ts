@@ -108,16 +108,16 @@ function shardFromScheduler(shards: number | undefined, env: Variables): Shard {
   };
   const first = number(scheduler.first, 0);
   const index = (number(scheduler.index, 0) - first) / number(scheduler.step, 1) + 1;
-  const told = number(scheduler.count, shards ?? 0);
-  if (told === 0) {
+  const count = number(scheduler.count, shards ?? 0);
+  if (count === 0) {
     const why = `${scheduler.index} says which part, and nothing how many there are`;
     throw usage(`--shard auto: ${why}`, 'add --shards <n>');
   }
-  if (shards !== undefined && shards !== told) {
-    const message = `--shards ${shards} contradicts ${scheduler.count}, which is ${told}`;
+  if (shards !== undefined && shards !== count) {
+    const message = `--shards ${shards} contradicts ${scheduler.count}, which is ${count}`;
     throw usage(message, 'leave --shards out');
   }
-  return inRange({ index, count: told }, `${scheduler.index} of ${told} parts`);
+  return inRange({ index, count }, `${scheduler.index} of ${count} parts`);
 }
 
 function inRange(shard: Shard, what: string): Shard {

@@ -159,7 +159,7 @@ async function joinExport(
   const today = { zone: timeZone(run.timezone ?? 'UTC'), now: runtime.now() };
   // The name given now decides the format, then the submitted one.
   const { format: _, ...how } = asked;
-  const [template, wanted] =
+  const [template, fileOptions] =
     flags.output === undefined
       ? [expandDate(asked.output, today) ?? '', asked]
       : [flags.output, how];
@@ -169,12 +169,12 @@ async function joinExport(
       fix: 'name a file: --output <file>',
     });
   }
-  checkOutputFormat(template, wanted, cliAdvice);
+  checkOutputFormat(template, fileOptions, cliAdvice);
   const base = flags.output === undefined ? run.cwd : runtime.cwd;
   const overwrite = flags.overwrite === true || asked.overwrite === true;
   const documents = [...slicesByFile(signed, results, { asked, template, today })].map(
     ([file, slices]) => {
-      const options = outputOptions(path.resolve(base, file), wanted, cliAdvice.option);
+      const options = outputOptions(path.resolve(base, file), fileOptions, cliAdvice.option);
       return { options: { ...options, overwrite }, slices };
     },
   );

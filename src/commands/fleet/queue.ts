@@ -52,7 +52,7 @@ async function openQueue(
 export async function withQueue<T>(
   call: Invocation<QueueFlag>,
   use: (store: QueueStore) => Promise<T>,
-  how: StoreOptions = { patiently: false },
+  how: StoreOptions = { waitForStore: false },
 ): Promise<T> {
   const store = await openQueue(call, how);
   try {
@@ -214,7 +214,7 @@ async function prepareQueue(call: Invocation<QueueFlag>): Promise<void> {
     const { checkStore } = await import('../../fleet/account-queue.js');
     return checkStore(store, flags.queue ?? runtime.env['ENGAGECTL_QUEUE'] ?? '');
   };
-  const found = await withQueue(call, check, { patiently: false, migrate: true });
+  const found = await withQueue(call, check, { waitForStore: false, migrate: true });
   const note = `${found.store}: version ${found.version}, ready`;
   printAnswer(call.settings(), runtime, found, { note });
 }
@@ -247,7 +247,7 @@ async function retryRun(call: Invocation<RunFlags>): Promise<void> {
 async function repairDamagedRun(call: Invocation<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const [{ repairRun }, { retryRun }] = await Promise.all([
-      import('../../fleet/repair-run.js'),
+      import('../../fleet/submit-run.js'),
       import('../../fleet/submit-run.js'),
     ]);
     const known = await findNamedRun(store, call);
@@ -263,8 +263,8 @@ async function repairDamagedRun(call: Invocation<RunFlags>): Promise<void> {
 async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const [text = ''] = operands;
-  const wanted = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;
-  if (wanted === undefined) {
+  const budget = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;
+  if (budget === undefined) {
     throw new EngagectlError('E-USAGE', `"${text}" is not a number of requests`, {
       why: 'it is how many may be in flight at a time: a whole number from 1 to 9999',
       fix: 'engagectl fleet budget 15',
@@ -281,8 +281,8 @@ async function changeBudget(call: Invocation<BudgetFlags>): Promise<void> {
       import('../../fleet/queue-store.js'),
     ]);
     const lane = store.queue(queueName({ accountId, host, kind: flags.lane }));
-    await withinDeadline(store, async () => setConcurrencyLimit(lane, flags.lane, wanted));
-    const note = `account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`;
-    printAnswer(settings, runtime, { accountId, host, lane: flags.lane, budget: wanted }, { note });
+    await withinDeadline(store, async () => setConcurrencyLimit(lane, flags.lane, budget));
+    const note = `account ${accountId}: at most ${budget} requests in flight (${flags.lane})`;
+    printAnswer(settings, runtime, { accountId, host, lane: flags.lane, budget }, { note });
   });
 }

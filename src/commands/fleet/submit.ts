@@ -89,7 +89,10 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
     });
     await watchRun(call, store, { known, shows: false });
   };
-  await withQueue(call, submitTo, { patiently: false, doubt: (text) => messages.warn(text) });
+  await withQueue(call, submitTo, {
+    waitForStore: false,
+    onWarning: (text) => messages.warn(text),
+  });
 }
 
 /** Whether the submitted records are not idempotent. */

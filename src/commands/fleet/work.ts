@@ -79,7 +79,7 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
       const limits = { slots, lease, drain, workDirs };
       await takeJobs(store, { worker, ...limits, runtime, accountOf, messages, outage });
     },
-    { patiently: true, away: outage.tell, doubt: (text) => messages.warn(text) },
+    { waitForStore: true, onUnavailable: outage.report, onWarning: (text) => messages.warn(text) },
   );
 }
 

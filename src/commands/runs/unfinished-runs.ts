@@ -149,8 +149,8 @@ function asText(value: unknown): string {
   if (typeof value === 'number') return grouped(value);
   if (typeof value !== 'object' || value === null) return String(value);
   if (Array.isArray(value)) return value.map(asText).join('; ');
-  const told = Object.entries(value).filter(([, each]) => each !== 0);
-  const parts = told.map(([name, each]) =>
+  const counted = Object.entries(value).filter(([, each]) => each !== 0);
+  const parts = counted.map(([name, each]) =>
     typeof each === 'number' ? `${grouped(each)} ${name}` : asText(each),
   );
   return parts.join(', ') || 'nothing yet';

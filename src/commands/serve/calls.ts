@@ -23,27 +23,27 @@ export async function callingForServe(
   flags: ServeFlags,
   { folder, memory }: { readonly folder: string; readonly memory: boolean },
   runtime: Runtime,
-  told: Messages,
+  messages: Messages,
 ): Promise<ServedCalls> {
   const { announcedRouter, claimRouter } = await import('../../config/call-router-claim.js');
   const claim = memory ? undefined : await claimRouter(folder, runtime);
   if (!memory && !claim) {
     const otherRouter = await announcedRouter(folder);
     const at = otherRouter ? `, at ${otherRouter}` : '';
-    told.warn(`calls of ${folder} are routed by another process${at}`);
+    messages.warn(`calls of ${folder} are routed by another process${at}`);
     return { ...noCalls, otherRouter };
   }
-  const account = await accountOf(folder, runtime, told);
+  const account = await accountOf(folder, runtime, messages);
   if (!account) {
     claim?.release();
     return noCalls;
   }
   const { credentials, how } = account;
   return {
-    options: await optionsOf(flags, credentials, runtime, told),
+    options: await optionsOf(flags, credentials, runtime, messages),
     announce: async (url) => {
       await claim?.announce(url);
-      told.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.accountId} ${how}`);
+      messages.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.accountId} ${how}`);
     },
     release: () => claim?.release(),
   };
@@ -68,7 +68,7 @@ interface CallAccount {
 async function accountOf(
   folder: string,
   runtime: Runtime,
-  told: Messages,
+  messages: Messages,
 ): Promise<CallAccount | undefined> {
   const { callingAccount, environmentCredentials } = await import('../../config/credentials.js');
   const { localCredentials, localSecretFile } = await import('../../config/local-account.js');
@@ -80,7 +80,7 @@ async function accountOf(
     return { credentials, how: `ENGAGECTL_CALL_API_KEY_FILE=${file}` };
   } catch (error) {
     if (!(error instanceof EngagectlError)) throw error;
-    told.warn(
+    messages.warn(
       `calls are not served: ${error.message}${error.details.why ? `: ${error.details.why}` : ''}`,
     );
     return undefined;
@@ -91,7 +91,7 @@ async function optionsOf(
   { calls, callSpeed, callDrops, pushHook }: ServeFlags,
   { accountId, passcode }: Credentials,
   runtime: Runtime,
-  told: Messages,
+  messages: Messages,
 ): Promise<CallOptions> {
   const { callTimers } = await import('../../calling/protocol.js');
   const { ringing, connecting, gone, ping } = callTimers;
@@ -107,7 +107,7 @@ async function optionsOf(
     },
     dropRate: callDrops,
     isOff: calls === 'off',
-    onPush: pushHook === undefined ? undefined : pushHookOf(pushHook, runtime, told),
+    onPush: pushHook === undefined ? undefined : pushHookOf(pushHook, runtime, messages),
   };
 }
 
@@ -119,11 +119,15 @@ const answerMilliseconds = 5000;
  * to a shell command on its standard input, so that a supervisor can start the receiver. A failure is
  * reported, and the call keeps ringing.
  */
-function pushHookOf(hook: string, runtime: Runtime, told: Messages): (offer: PushOffer) => void {
+function pushHookOf(
+  hook: string,
+  runtime: Runtime,
+  messages: Messages,
+): (offer: PushOffer) => void {
   const push = /^https?:\/\//i.test(hook) ? post : run;
   return (offer) =>
     void push(hook, offer, runtime).catch((error: unknown) =>
-      told.warn(`the push hook failed for ${offer.cuid}: ${reasonOf(error)}`),
+      messages.warn(`the push hook failed for ${offer.cuid}: ${reasonOf(error)}`),
     );
 }
 

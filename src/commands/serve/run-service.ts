@@ -30,7 +30,7 @@ export async function serve(
   runtime: Runtime,
 ): Promise<void> {
   const { startServiceOrExplain } = await import('../shared/local-service.js');
-  const told = messagePrinter(settings, runtime);
+  const messages = messagePrinter(settings, runtime);
   const { stderr, unredactedStderr = stderr, env, now, program } = runtime;
   const terminalOnly = messagePrinter(settings, { stderr: unredactedStderr, env, now, program });
   const place = await resolveStore(flags, runtime);
@@ -40,24 +40,25 @@ export async function serve(
     flags,
     { folder, memory: flags.memory === true },
     runtime,
-    told,
+    messages,
   );
   let certificate: TrustFile | undefined;
   try {
     const options = {
       ...(await optionsOf(flags, settings, place, runtime)),
       calls: calls.options,
-      onDefect: (error: unknown) => told.warn(`internal error of the service: ${String(error)}`),
+      onDefect: (error: unknown) =>
+        messages.warn(`internal error of the service: ${String(error)}`),
     };
     const service = await startServiceOrExplain(options, calls.otherRouter);
     try {
       const { url } = service;
       if (place.tls?.isMade) certificate = await writeTrustFile(place.tls, folder, url);
       runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);
-      await announce(service, flags, place, certificate?.file, told);
+      await announce(service, flags, place, certificate?.file, messages);
       // The sign-in link contains the passcode: it is printed on terminals only, never to a file or log.
       if (stderr.isTTY) terminalOnly.note(`web page: ${linkTo(service, place.credentials)}`);
-      else told.note(`web page: ${url}`);
+      else messages.note(`web page: ${url}`);
       await calls.announce(url);
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
@@ -127,24 +128,24 @@ async function announce(
   flags: ServeFlags,
   { folder, credentials, passcodeFolder }: Place,
   certificate: string | undefined,
-  told: Messages,
+  messages: Messages,
 ): Promise<void> {
   const { localSecretFile } = await import('../../config/local-account.js');
-  warnAboutExposure(told, flags);
-  told.note(`data: ${flags.memory ? 'in memory' : folder}`);
+  warnAboutExposure(messages, flags);
+  messages.note(`data: ${flags.memory ? 'in memory' : folder}`);
   const { failRate, failSeed } = service.settings.values;
   if (failRate > 0)
-    told.note(
+    messages.note(
       `fail rate ${failRate}; the same requests fail again with --fail-rate ${failRate},${failSeed}`,
     );
-  if (flags.seed && !isSeeded) told.warn('the store already has users: the seed is not loaded');
+  if (flags.seed && !isSeeded) messages.warn('the store already has users: the seed is not loaded');
   const trust = certificate ? `NODE_EXTRA_CA_CERTS=${quoteForShell(certificate)} ` : '';
-  if (certificate) told.note(`certificate to trust: ${certificate}`);
+  if (certificate) messages.note(`certificate to trust: ${certificate}`);
   const passcode =
     passcodeFolder === undefined
       ? 'and the passcode of this environment'
       : `ENGAGECTL_PASSCODE_FILE=${quoteForShell(localSecretFile(passcodeFolder))}`;
-  told.note(
+  messages.note(
     `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${quoteForShell(credentials.accountId)} ${passcode}`,
   );
 }
@@ -155,14 +156,14 @@ const linkTo = ({ url }: RunningService, { accountId, passcode }: Credentials): 
 
 /** Warns if other machines can reach the service. */
 function warnAboutExposure(
-  told: Messages,
+  messages: Messages,
   { host, allowHost = [], tls, tlsCert }: ServeFlags,
 ): void {
   if (host !== undefined && !/^(127\.|::1$|localhost$)/.test(host)) {
     const plain = tls || tlsCert ? '' : ', and the connection is not encrypted';
-    told.warn(`the service listens on ${host}: other machines can reach it${plain}`);
+    messages.warn(`the service listens on ${host}: other machines can reach it${plain}`);
   }
-  if (allowHost.length > 0) told.note(`accepted host names: ${allowHost.join(', ')}`);
+  if (allowHost.length > 0) messages.note(`accepted host names: ${allowHost.join(', ')}`);
 }
 
 /**

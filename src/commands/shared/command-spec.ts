@@ -119,8 +119,8 @@ async function subcommandsOf(
   if (words === undefined) return [];
   const all = Object.entries(subcommands);
   const named = all.filter(([name]) => name === words[0]);
-  const wanted = named.length > 0 ? named : all;
-  return Promise.all(wanted.map(async ([name, load]) => [name, await load()]));
+  const selected = named.length > 0 ? named : all;
+  return Promise.all(selected.map(async ([name, load]) => [name, await load()]));
 }
 
 /** Shows help if no subcommand is given, as `gh config` does: exit 0, on stdout. */

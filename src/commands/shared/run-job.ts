@@ -96,10 +96,10 @@ export async function runJob<Result extends AnyResult>(
       },
       ended: async (ending) => {
         stopShowing();
-        const told = await reportEnd(command, ending, saying);
-        error = told.error;
+        const reported = await reportEnd(command, ending, saying);
+        error = reported.error;
         // A script that reacts to exit code 9 with --resume must not resend everything.
-        return told.isReported && (command.reads || told.isTaken);
+        return reported.isReported && (command.reads || reported.isTaken);
       },
     });
     if (error) command.advise?.(error, result, messages);
@@ -129,10 +129,10 @@ interface JobOutput {
 /** Prints rejects, report and summary; `error` is the error that the command ends with. */
 async function reportEnd<Result extends AnyResult>(
   { name, flags, rehearsal, ...command }: JobCommand<Result>,
-  { result, told, history, wasResumed }: JobEnding<Result>,
+  { result, rejectSummary, history, wasResumed }: JobEnding<Result>,
   { world, messages, report, settings, runtime, recordsOnStdout }: JobOutput,
 ) {
-  if (told) showRejects(told, messages, { settings, runtime });
+  if (rejectSummary) showRejects(rejectSummary, messages, { settings, runtime });
   const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
   const judged = found && (command.judged?.(found, world) ?? found);
   if (stopped && judged !== stopped) messages.warn(stopped.message);
@@ -153,7 +153,7 @@ async function reportEnd<Result extends AnyResult>(
       argv: settings.argv,
       resumed: wasResumed,
       history: history!,
-      rejectKinds: told?.samples.kinds ?? new Map(),
+      rejectKinds: rejectSummary?.samples.kinds ?? new Map(),
     },
     messages,
   );

@@ -66,13 +66,13 @@ function valuesOf(values: CompletionValues): string {
   if (values === 'text') return '-f';
   const words =
     typeof values === 'string'
-      ? `(engagectl __complete ${asked(values)} 2>/dev/null)`
+      ? `(engagectl __complete ${completeArguments(values)} 2>/dev/null)`
       : values.join(' ');
   return `-f -a ${quoted(words)}`;
 }
 
 /** Columns are those of the file named on the line. */
-const asked = (values: string): string =>
+const completeArguments = (values: string): string =>
   values === 'columns' ? 'columns -- (commandline -o)[2..-1] (commandline -ct)' : values;
 
 const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`;

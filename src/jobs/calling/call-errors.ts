@@ -12,7 +12,7 @@ const ids: Readonly<Partial<Record<SignedCallError['errorName'], ErrorId>>> = {
   BAD_NETWORK: 'E-UNAVAILABLE',
 };
 
-export const checkCallingAccount = 'check the calling account and its key: engagectl config show';
+const checkCallingAccount = 'check the calling account and its key: engagectl config show';
 
 const fixes: Readonly<Partial<Record<SignedCallError['errorName'], string>>> = {
   AUTH_FAILURE: checkCallingAccount,
@@ -35,6 +35,14 @@ export class CallError extends EngagectlError {
     this.answered = answered;
   }
 }
+
+/** Rewrites the error for the calling system, whose accounts have an API key, not a passcode. */
+export const accountRejectedError = (cause: EngagectlError): EngagectlError =>
+  new EngagectlError('E-CREDENTIALS', 'the calling system rejected the account', {
+    why: 'wrong account id or API key',
+    fix: checkCallingAccount,
+    cause,
+  });
 
 /** Throws E-USAGE for a cuid that the SDK would reject. */
 export function checkCuid(cuid: string, option: string): void {

@@ -1,10 +1,10 @@
-import { createCallingClient, type CallingClient } from '../../client/calling-client.js';
+import { createCallingClient, type CallingClient } from '../../client/http-client.js';
 import { requestError } from '../../client/failure.js';
 import { RetryStatus, withRetry, type RetryPolicy } from '../../client/retry.js';
 import { EngagectlError } from '../../errors.js';
 import { openRecordOutput } from '../record-output.js';
 import { requestLogger } from '../connection.js';
-import { checkCallingAccount } from './call-errors.js';
+import { accountRejectedError } from './call-errors.js';
 import type { FileOptions } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
 import type { CallingAccount } from './phone.js';
@@ -119,16 +119,10 @@ async function withClient<T>(
   try {
     return await work(client);
   } catch (error) {
-    throw error instanceof EngagectlError && error.id === 'E-CREDENTIALS' ? notLetIn(error) : error;
+    throw error instanceof EngagectlError && error.id === 'E-CREDENTIALS'
+      ? accountRejectedError(error)
+      : error;
   } finally {
     await client.close();
   }
 }
-
-/** Rewrites the error for the calling system, whose accounts have an API key, not a passcode. */
-const notLetIn = (cause: EngagectlError): EngagectlError =>
-  new EngagectlError('E-CREDENTIALS', 'the calling system rejected the account', {
-    why: 'wrong account id or API key',
-    fix: checkCallingAccount,
-    cause,
-  });

@@ -66,7 +66,7 @@ export async function listenForCalls(
     },
     event: (event) => {
       hooks.event(event);
-      watch(phone.then(async (opened) => answering.heard(opened, event)));
+      watch(phone.then(async (opened) => answering.handleEvent(opened, event)));
       if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
       const isOfHere = rung.has(event.callId) || event.event === declinedUnheard;
       if (over.signal.aborted || signal.aborted) hungUp.abort();

@@ -200,7 +200,7 @@ export class AutoAnswer {
   }
 
   /** Handles an event of a call. */
-  async heard(phone: SignedCall, { event, callId }: PhoneEvent): Promise<void> {
+  async handleEvent(phone: SignedCall, { event, callId }: PhoneEvent): Promise<void> {
     if (event === 'MissedCallActionClicked') return;
     this.#waits.get(callId)?.abort();
     this.#waits.delete(callId);

@@ -43,14 +43,14 @@ export async function placeCall(
   options: PlaceOptions,
   account: CallingAccount,
   world: Pick<JobContext, 'runtime' | 'messages'>,
-  heard: (event: PhoneEvent) => void = () => undefined,
+  onEvent: (event: PhoneEvent) => void = () => undefined,
 ): Promise<PlaceResult> {
   const { runtime } = world;
   const { cuid, to, context: callContext } = options;
   const started = runtime.monotonic();
   const course = new CallTracker(
     { direction: 'Outgoing', calleeCuid: to, callContext, begins: CallEvent.CallIsPlaced },
-    heard,
+    onEvent,
   );
   const phone = await openPhone(options, account, world, course);
   try {
@@ -139,13 +139,13 @@ class CallTracker {
   readonly inProgress: Promise<void>;
   ending: CallEvent | undefined;
   readonly #followed: Followed;
-  readonly #heard: (event: PhoneEvent) => void;
+  readonly #onEvent: (event: PhoneEvent) => void;
   #onOver = (): void => undefined;
   #onProgress = (): void => undefined;
 
-  constructor(followed: Followed, heard: (event: PhoneEvent) => void) {
+  constructor(followed: Followed, onEvent: (event: PhoneEvent) => void) {
     this.#followed = followed;
-    this.#heard = heard;
+    this.#onEvent = onEvent;
     this.over = new Promise((resolve) => (this.#onOver = resolve));
     this.inProgress = new Promise((resolve) => (this.#onProgress = resolve));
   }
@@ -165,7 +165,7 @@ class CallTracker {
   readonly event = (event: PhoneEvent): void => {
     if (event.event === 'MissedCallActionClicked' || !this.#isOfCall(event)) return;
     this.events.push(event);
-    this.#heard(event);
+    this.#onEvent(event);
     if (event.event === CallEvent.CallInProgress) this.#onProgress();
     if (!isTerminal(event.event)) return;
     this.ending ??= event.event;

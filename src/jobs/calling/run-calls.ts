@@ -54,7 +54,7 @@ export async function runCalls(
   return runRowJob(
     kind,
     { options, world, hooks },
-    (tally) => new CallScript({ concurrency, account, world, tally, told: hooks.outcome }),
+    (tally) => new CallScript({ concurrency, account, world, tally, onOutcome: hooks.outcome }),
   );
 }
 
@@ -63,7 +63,7 @@ interface ScriptParts {
   readonly account: CallingAccount;
   readonly world: JobContext;
   readonly tally: Tally;
-  readonly told: RunCallsHooks['outcome'] | undefined;
+  readonly onOutcome: RunCallsHooks['outcome'] | undefined;
 }
 
 class CallScript implements RowConsumer<object> {
@@ -79,10 +79,15 @@ class CallScript implements RowConsumer<object> {
   }
 
   async take(rows: RowBlock): Promise<void> {
-    const { tally, told } = this.#parts;
+    const { tally, onOutcome } = this.#parts;
     for (const fault of rows.faults) {
       tally.parseError(rows, fault);
-      told?.({ source: rows.source, line: fault.line, outcome: 'rejected', error: fault.error });
+      onOutcome?.({
+        source: rows.source,
+        line: fault.line,
+        outcome: 'rejected',
+        error: fault.error,
+      });
     }
     for (let row = 0; row < rows.count; row += 1) {
       const read = this.#reader.read(rows, row);
@@ -125,14 +130,14 @@ class CallScript implements RowConsumer<object> {
   }
 
   async #make(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
-    const { account, world, tally, told } = this.#parts;
+    const { account, world, tally, onOutcome } = this.#parts;
     try {
       const { difference, ...course } = await runTestCall(call, account, world);
       const { caller, callee, expect } = call;
       const named = { caller, callee, expect, ...course };
       if (difference !== undefined) return this.#reject(rows, row, 'service', difference, named);
       tally.accept(rows, row);
-      told?.({ source: rows.source, line: rows.lines[row]!, outcome: 'accepted', ...named });
+      onOutcome?.({ source: rows.source, line: rows.lines[row]!, outcome: 'accepted', ...named });
     } catch (error) {
       this.#failure ??= { error };
     }
@@ -148,7 +153,7 @@ class CallScript implements RowConsumer<object> {
   ): void {
     this.#parts.tally.reject(rows, row, { stage, error });
     const place = { source: rows.source, line: rows.lines[row]! };
-    this.#parts.told?.({ ...place, outcome: 'rejected', ...course, error });
+    this.#parts.onOutcome?.({ ...place, outcome: 'rejected', ...course, error });
   }
 
   #throwFailure(): void {
@@ -191,7 +196,7 @@ async function runTestCall(
     const placed = await placeCall(options, account, world);
     if (placed.error instanceof CallError) throw placed.error;
     if (placed.error && placed.ending === 'NO_NETWORK') throw placed.error;
-    await receiver?.heardEnd(placed.events);
+    await receiver?.waitForEnd(placed.events);
     const callerEvents = placed.events.map(({ event }) => event);
     const calleeEvents = receiver?.eventsOf(placed.callId) ?? [];
     const { ending, seconds, wasInProgress } = placed;
@@ -221,9 +226,9 @@ function differenceOf(
   const { ending, callerEvents, calleeEvents } = course;
   if (ending !== row.expect) return `it ended with ${ending}, not ${row.expect}`;
   if (ending === CallEvent.Ended && !wasInProgress) return 'it ended before it was in progress';
-  const told = ending === CallEvent.ReceiverBusyOnAnotherCall ? [] : callerEvents.slice(1);
-  if (told.join() === calleeEvents.join()) return undefined;
-  return `the receiver got ${calleeEvents.join(', ') || 'no events'}, the caller ${told.join(', ')}`;
+  const callerReports = ending === CallEvent.ReceiverBusyOnAnotherCall ? [] : callerEvents.slice(1);
+  if (callerReports.join() === calleeEvents.join()) return undefined;
+  return `the receiver got ${calleeEvents.join(', ') || 'no events'}, the caller ${callerReports.join(', ')}`;
 }
 
 async function openReceiver(
@@ -247,7 +252,7 @@ async function openReceiver(
       rings: (call) => void phone.then(async (opened) => answering.rings(opened, call)),
       event: (event) => {
         events.push(event);
-        void phone.then(async (opened) => answering.heard(opened, event));
+        void phone.then(async (opened) => answering.handleEvent(opened, event));
         if (event.event !== 'MissedCallActionClicked' && isTerminal(event.event)) lag.abort();
       },
     },
@@ -257,8 +262,8 @@ async function openReceiver(
     eventsOf: (callId: string | null) =>
       events.filter((event) => event.callId === callId).map(({ event }) => event),
     /** Waits for the receiver's last event, which may arrive after the caller's. */
-    heardEnd: async (told: readonly PhoneEvent[]) => {
-      if (told.at(-1)?.event === CallEvent.ReceiverBusyOnAnotherCall) return;
+    waitForEnd: async (callerReports: readonly PhoneEvent[]) => {
+      if (callerReports.at(-1)?.event === CallEvent.ReceiverBusyOnAnotherCall) return;
       await sleep(longestLag, lag.signal).catch(() => undefined);
     },
     close: () => {

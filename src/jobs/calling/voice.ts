@@ -38,7 +38,7 @@ export async function openVoice(
   const recording = record === undefined ? undefined : Recording.open(record, cwd);
   const media = await nodeVoice({
     ...(sound && { play: sound }),
-    ...(recording && { onVoice: (heard) => recording.add(heard) }),
+    ...(recording && { onVoice: (samples) => recording.add(samples) }),
   }).catch(async (cause: unknown) => {
     recording?.discard();
     throw new EngagectlError('E-USAGE', 'voice requires the package @roamhq/wrtc', {

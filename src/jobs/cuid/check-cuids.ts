@@ -70,7 +70,7 @@ interface Finding extends Pick<CuidFinding, 'severity' | 'message'> {
 }
 
 /** Errors and warnings of a row. */
-interface Doubt {
+interface CuidProblem {
   readonly cuid: string | null;
   readonly findings: readonly Finding[];
   readonly first?: Place;
@@ -111,11 +111,11 @@ class CuidChecker implements RowConsumer<CheckFigures> {
       );
     }
     let first = 0;
-    for (const [row, doubt] of [...this.#doubtsIn(rows)].toSorted(([a], [b]) => a - b)) {
-      const messages = this.#checked(doubt, { source, line: rows.lines[row]! });
+    for (const [row, problem] of [...this.#problemsIn(rows)].toSorted(([a], [b]) => a - b)) {
+      const messages = this.#checked(problem, { source, line: rows.lines[row]! });
       checked.push(messages);
       if (messages.severity === 'warning') continue;
-      const stage = doubt.stage === 'parse' ? 'parse' : 'validate';
+      const stage = problem.stage === 'parse' ? 'parse' : 'validate';
       tally.reject(rows, row, { stage, error: errorOf(messages) });
       if (row > first) tally.accept(rows, first, row - first);
       first = row + 1;
@@ -130,26 +130,26 @@ class CuidChecker implements RowConsumer<CheckFigures> {
   }
 
   /** Returns the rows with errors or warnings. */
-  #doubtsIn(rows: RowBlock): ReadonlyMap<number, Doubt> {
+  #problemsIn(rows: RowBlock): ReadonlyMap<number, CuidProblem> {
     const { known } = this.#parts;
-    const doubts = new Map<number, Doubt>();
+    const problems = new Map<number, CuidProblem>();
     const { bytes } = rows;
     known.begin(rows, { bytes, start: 0, end: bytes.length });
     for (let row = 0; row < rows.count; row += 1) {
       const fault = this.#values.moveTo(rows, row) ?? this.#read();
       if (fault) {
-        doubts.set(row, unreadable(fault));
+        problems.set(row, unreadable(fault));
         continue;
       }
       const findings = cuidIssues(this.#text);
-      if (findings.length > 0) doubts.set(row, { cuid: this.#text.toString(), findings });
+      if (findings.length > 0) problems.set(row, { cuid: this.#text.toString(), findings });
       if (!this.#text.isEmpty) known.put(rows, row, this.#text);
     }
     known.meet(({ row, cuid }, met) => {
-      const findings = [...(doubts.get(row)?.findings ?? []), ofMet(met, rows.source)];
-      doubts.set(row, { cuid, findings, first: met.first });
+      const findings = [...(problems.get(row)?.findings ?? []), ofMet(met, rows.source)];
+      problems.set(row, { cuid, findings, first: met.first });
     });
-    return doubts;
+    return problems;
   }
 
   #read(): RejectReason | undefined {
@@ -160,7 +160,7 @@ class CuidChecker implements RowConsumer<CheckFigures> {
   }
 
   /** Builds the result of a row and counts it. */
-  #checked({ cuid, findings, first }: Doubt, place: Place): CheckedCuid {
+  #checked({ cuid, findings, first }: CuidProblem, place: Place): CheckedCuid {
     const { strict = false } = this.#parts;
     const isError = strict || findings.some(({ severity }) => severity === 'error');
     if (!isError) this.#warnings += 1;
@@ -176,7 +176,7 @@ class CuidChecker implements RowConsumer<CheckFigures> {
   }
 }
 
-function unreadable({ error, stage }: Pick<RejectReason, 'error' | 'stage'>): Doubt {
+function unreadable({ error, stage }: Pick<RejectReason, 'error' | 'stage'>): CuidProblem {
   const finding = { rule: 'unreadable', severity: 'error', message: error } as const;
   return { cuid: null, findings: [finding], stage };
 }
@@ -274,10 +274,10 @@ export class DuplicateCuids {
   }
 
   /** Adds the cuids of the block to the set, and reports duplicates in row order. */
-  meet(told: (cuid: PutCuid, met: DuplicateOf) => void): void {
+  meet(report: (cuid: PutCuid, met: DuplicateOf) => void): void {
     this.#set.add((index, { how, place }) => {
       const cuid = { row: this.#rows[index]!, cuid: this.#set.textOf(index) };
-      told(cuid, { how, first: this.#placeOf(place) });
+      report(cuid, { how, first: this.#placeOf(place) });
     });
   }
 

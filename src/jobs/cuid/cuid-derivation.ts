@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { TextSlice } from '../../text/text-slice.js';
-import { instantiateTextProgram } from '../../text/wasm-program.js';
-import { reserve, type WasmMemory, type WasmNumber } from '../../wasm.js';
+import { instantiateTextProgram, reserve, type WasmMemory, type WasmNumber } from '../../wasm.js';
 import { EngagectlError } from '../../errors.js';
 import { readTextFile } from '../../files/read-file.js';
 import { fileErrorReason } from '../../files/file-errors.js';

@@ -4,7 +4,7 @@ import { isStdout, escapeCsvCell, type OutputOptions } from '../../output/format
 import { outputOptions } from '../output-options.js';
 import { JsonWriter } from '../../text/json-writer.js';
 import { TextSlice } from '../../text/text-slice.js';
-import { instantiateTextProgram } from '../../text/wasm-program.js';
+import { instantiateTextProgram } from '../../wasm.js';
 import { reserve, type WasmMemory } from '../../wasm.js';
 import type { Inputs, TableHeader } from '../../input/inputs.js';
 import type { RowValues } from '../../mapping/row-values.js';

@@ -6,7 +6,7 @@ import type { DateRange } from '../date-range.js';
 import { runExport, type ExportHooks } from './run-export.js';
 import { checkDayOptions } from './missing-days.js';
 import { spaceEnd } from '../../text/raw-json.js';
-import { tsText } from '../../bulk/export/slice-division.js';
+import { tsText } from '../../bulk/export/slice.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { ExportKind, ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';

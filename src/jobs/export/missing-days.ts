@@ -18,28 +18,32 @@ export function checkDayOptions(
   { option }: Wording,
 ): void {
   const { missing, refresh, minRecords, overwrite } = options;
-  const asked =
+  const requested =
     (missing && option('missing')) ||
     (refresh !== undefined && option('refresh')) ||
     (minRecords !== undefined && option('minRecords'));
-  if (!asked) return;
+  if (!requested) return;
   if (!output?.includes('{day}')) {
-    throw new EngagectlError('E-USAGE', `${asked} requires one file per day`, {
+    throw new EngagectlError('E-USAGE', `${requested} requires one file per day`, {
       why: 'existing files show which days are complete',
       fix: `put {day} in the output name: ${option('output', 'charged/{day}.ndjson.gz')}`,
     });
   }
   if (refresh !== undefined && !missing) {
-    throw new EngagectlError('E-USAGE', `${asked} requires ${option('missing')}`, {
+    throw new EngagectlError('E-USAGE', `${requested} requires ${option('missing')}`, {
       why: `without ${option('missing')}, all days are fetched`,
       fix: `add ${option('missing')}, or replace all days with ${option('overwrite')}`,
     });
   }
   if (missing && overwrite) {
-    throw new EngagectlError('E-USAGE', `${asked} cannot be combined with ${option('overwrite')}`, {
-      why: `${asked} keeps existing files`,
-      fix: `choose the days to replace: ${option('refresh', '3d')}`,
-    });
+    throw new EngagectlError(
+      'E-USAGE',
+      `${requested} cannot be combined with ${option('overwrite')}`,
+      {
+        why: `${requested} keeps existing files`,
+        fix: `choose the days to replace: ${option('refresh', '3d')}`,
+      },
+    );
   }
 }
 
@@ -60,15 +64,15 @@ export async function missingFiles(
   world: JobContext,
 ): Promise<FileSlices[]> {
   const refreshed = addDays(to, -refresh);
-  const wanted: FileSlices[] = [];
+  const toFetch: FileSlices[] = [];
   for (const slices of files) {
     const bytes = await outputSize(slices[0]!.file, world.runtime, world.words.option);
     const isOld = slices[0]!.from <= refreshed;
-    if (bytes === undefined) wanted.push(slices);
+    if (bytes === undefined) toFetch.push(slices);
     // An empty file may be the remains of a copy to a full disk, so it is fetched again.
-    else if (bytes === 0 || !isOld) wanted.push(slices.map(replacing));
+    else if (bytes === 0 || !isOld) toFetch.push(slices.map(replacing));
   }
-  return wanted;
+  return toFetch;
 }
 
 const replacing = (slice: FileSlice): FileSlice => ({ ...slice, replaces: true });
@@ -111,11 +115,11 @@ export function shortDaysError(
 ): EngagectlError | undefined {
   if (short.size === 0) return undefined;
   const names = [...short].map((index) => files[index]![0]!.file!);
-  const shown = names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
+  const listed = names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
   const what = short.size === 1 ? 'file has' : 'files have';
   return new EngagectlError(
     'E-SHORT',
-    `${groupDigits(short.size)} ${what} fewer than ${groupDigits(minRecords)} records: ${shown}`,
+    `${groupDigits(short.size)} ${what} fewer than ${groupDigits(minRecords)} records: ${listed}`,
     {
       why: 'the service may not have all data of these days yet, or the event was not sent',
       fix: `fetch them again later, or lower ${words.option('minRecords')}`,

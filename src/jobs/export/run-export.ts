@@ -98,13 +98,13 @@ function refuseManyFiles(
   });
 }
 
-async function runConnected(exporting: ExportContext, asked: DateRange) {
+async function runConnected(exporting: ExportContext, requestedRange: DateRange) {
   const { kind, world, hooks } = exporting;
   const { zone } = exporting.connection;
   const run = await openRunOf(exporting);
   let keep = run.kept?.resumed === true;
   try {
-    const plan = await planExport(run, exporting, asked);
+    const plan = await planExport(run, exporting, requestedRange);
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     const work = await prepareExport(exporting, plan.files, run);
     const planned = plannedRequests(work);
@@ -147,8 +147,8 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
     const files = [path.resolve(world.runtime.cwd, output)];
     const options = fingerprint(exportFingerprint(exporting));
     const shard = request.shard && formatShard(request.shard);
-    const wanted = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
-    return openRun({ ...wanted, exports: true }, exportEntries, world);
+    const query = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
+    return openRun({ ...query, exports: true }, exportEntries, world);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
   if (resume) world.messages.warn(`output to ${name} cannot be resumed; starting from scratch`);
@@ -263,12 +263,12 @@ const common = ['Charged', ...reservedEventNames].filter((name) => !unexportable
  */
 function withNearestEvent(
   error: EngagectlError | undefined,
-  asked: readonly { readonly eventName: string }[],
+  requested: readonly { readonly eventName: string }[],
 ): EngagectlError | undefined {
   if (!error) return undefined;
   const { id, message, details } = error;
   if (!details.namesEvent) return error;
-  const wrong = asked.find(({ eventName }) => message.includes(eventName))?.eventName ?? '';
+  const wrong = requested.find(({ eventName }) => message.includes(eventName))?.eventName ?? '';
   return new EngagectlError(id, `${message}${didYouMean(wrong, common)}`, details);
 }
 
@@ -287,13 +287,13 @@ interface PlannedExport extends DateRange {
 async function planExport(
   run: OpenRun<ExportEntry>,
   exporting: ExportContext,
-  asked: DateRange,
+  requestedRange: DateRange,
 ): Promise<PlannedExport> {
   const { kind, request, world } = exporting;
   const options = exportFingerprint(exporting);
   const plans = plansOf(run);
   if (plans[0]) refuseOtherOptions(run, { was: plans[0].options, is: options }, world);
-  const range = request.missing ? asked : (plans[0] ?? asked);
+  const range = request.missing ? requestedRange : (plans[0] ?? requestedRange);
   const ranges = plans[0] ? rangesOfRun(run, kind, range) : newRanges(exporting, range);
   const all = filesOf(slicesOf(kind, request, ranges));
   const wanted = new Set(all.map(fileOf));

@@ -1,4 +1,5 @@
 import { EngagectlError } from '../../errors.js';
+import { Condition } from '../../bulk/condition.js';
 import type { Run } from './api.js';
 import type { RejectedRecord } from '../job-results.js';
 
@@ -7,20 +8,20 @@ export class AsyncChannel<T> {
   #item: { readonly value: T } | undefined;
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
-  readonly #waiting: (() => void)[] = [];
+  readonly #changed = new Condition();
 
   /** Resolves when the reader has processed the item, or has left. */
   async put(value: T): Promise<void> {
     this.#item = { value };
-    this.#wake();
-    while (this.#item && !this.#isOver) await this.#change();
+    this.#changed.notifyAll();
+    while (this.#item && !this.#isOver) await this.#changed.next();
   }
 
   /** Closes the channel. The reader throws `failure`. */
   end(failure?: { readonly error: unknown }): void {
     this.#failure ??= failure;
     this.#isOver = true;
-    this.#wake();
+    this.#changed.notifyAll();
   }
 
   async *read(): AsyncGenerator<T> {
@@ -28,22 +29,14 @@ export class AsyncChannel<T> {
       if (this.#item) {
         yield this.#item.value;
         this.#item = undefined;
-        this.#wake();
+        this.#changed.notifyAll();
       } else if (this.#isOver) {
         if (this.#failure) throw this.#failure.error;
         return;
       } else {
-        await this.#change();
+        await this.#changed.next();
       }
     }
-  }
-
-  async #change(): Promise<void> {
-    return new Promise((resolve) => void this.#waiting.push(resolve));
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
 
@@ -78,23 +71,24 @@ export class BoundedQueue<T = RejectedRecord> {
   #reader: 'none' | 'reading' | 'gone' = 'none';
   #isLost = false;
   #isEnded = false;
-  #wake: (() => void)[] = [];
+  readonly #changed = new Condition();
 
   add(record: T): void {
     if (this.#reader === 'none' && this.#waiting.length >= mostWaiting) this.#isLost = true;
     if (this.#reader === 'gone' || this.#isLost) this.#waiting = [];
     else this.#waiting.push(record);
-    this.#changed();
+    this.#changed.notifyAll();
   }
 
   /** Resolves when the queue has room for the rejects of another block. */
   async ready(): Promise<void> {
-    while (this.#reader === 'reading' && this.#waiting.length >= mostWaiting) await this.#change();
+    while (this.#reader === 'reading' && this.#waiting.length >= mostWaiting)
+      await this.#changed.next();
   }
 
   end(): void {
     this.#isEnded = true;
-    this.#changed();
+    this.#changed.notifyAll();
   }
 
   async *#read(): AsyncGenerator<T> {
@@ -105,15 +99,15 @@ export class BoundedQueue<T = RejectedRecord> {
       for (;;) {
         const some = this.#waiting;
         this.#waiting = [];
-        this.#changed();
+        this.#changed.notifyAll();
         yield* some;
         if (this.#waiting.length > 0) continue;
         if (this.#isEnded) return;
-        await this.#change();
+        await this.#changed.next();
       }
     } finally {
       this.#reader = 'gone';
-      this.#changed();
+      this.#changed.notifyAll();
     }
   }
 
@@ -127,14 +121,6 @@ export class BoundedQueue<T = RejectedRecord> {
     result.catch(() => undefined); // thrown here as well
     yield* this.#read();
     await result;
-  }
-
-  async #change(): Promise<void> {
-    return new Promise((resolve) => void this.#wake.push(resolve));
-  }
-
-  #changed(): void {
-    for (const wake of this.#wake.splice(0)) wake();
   }
 }
 

@@ -60,21 +60,21 @@ export const unjournaledRun = ({ runtime }: Pick<JobContext, 'runtime'>): OpenRu
  * E-RUN-VERSION, E-JOURNAL, E-FILE-WRITE.
  */
 export async function openRun<Entry extends JournalEntry>(
-  wanted: RunQuery,
+  query: RunQuery,
   kinds: KnownKinds<Entry>,
   world: JobContext,
 ): Promise<OpenRun<Entry>> {
   try {
-    return await openKept(wanted, kinds, world);
+    return await openKept(query, kinds, world);
   } catch (error) {
-    if (!wanted.exports || !isNoPlace(error)) throw error;
+    if (!query.exports || !isNoPlace(error)) throw error;
     world.messages.warn(`${error.message}; this export cannot be resumed`);
     return unjournaledRun(world);
   }
 }
 
 async function openKept<Entry extends JournalEntry>(
-  wanted: RunQuery,
+  query: RunQuery,
   kinds: KnownKinds<Entry>,
   world: JobContext,
 ): Promise<OpenRun<Entry>> {
@@ -84,12 +84,12 @@ async function openKept<Entry extends JournalEntry>(
   const make = { what: `create the run folder ${folder}`, file: folder, world };
   await inPlace(make, () => makeStateFolder(root));
   trustedFolder(root, world.runtime); // another user may have created it first
-  const lock = await lockOn(root, wanted, world);
+  const lock = await lockOn(root, query, world);
   try {
-    const found = findUnfinishedRun(root, wanted, world);
+    const found = findUnfinishedRun(root, query, world);
     const made = found
       ? undefined
-      : await inPlace(make, () => createRun(root, header(id, wanted, world)));
+      : await inPlace(make, () => createRun(root, header(id, query, world)));
     const {
       path: place,
       header: { run, key },
@@ -133,32 +133,32 @@ function openFolder<Entry extends JournalEntry>(
  * Refuses a run without a journal if the same job has an unfinished run, whose work it would repeat.
  * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-VERSION, E-FILE-WRITE.
  */
-export async function refuseUnfinished(wanted: RunQuery, world: JobContext): Promise<void> {
+export async function refuseUnfinished(query: RunQuery, world: JobContext): Promise<void> {
   const root = runsFolder(world);
   if (root === undefined) return;
   // Lock only if there is a run: the disk may not support locks.
-  const isThere = listRuns(root, world.runtime).some(({ header }) => matchesRun(header, wanted));
-  const lock = isThere ? await lockOn(root, wanted, world) : undefined;
+  const isThere = listRuns(root, world.runtime).some(({ header }) => matchesRun(header, query));
+  const lock = isThere ? await lockOn(root, query, world) : undefined;
   try {
-    findUnfinishedRun(root, wanted, world);
+    findUnfinishedRun(root, query, world);
   } finally {
     lock?.release();
   }
 }
 
-const header = (run: string, wanted: RunQuery, { argv, runtime }: JobContext) => ({
+const header = (run: string, query: RunQuery, { argv, runtime }: JobContext) => ({
   version: 2 as const,
   run,
-  key: runKey(wanted),
-  command: wanted.command,
-  accountId: wanted.accountId,
-  host: wanted.host,
-  files: wanted.files,
+  key: runKey(query),
+  command: query.command,
+  accountId: query.accountId,
+  host: query.host,
+  files: query.files,
   argv,
   cwd: runtime.cwd,
   started: new Date(runtime.now()).toISOString(),
-  options: wanted.options,
-  ...(wanted.shard !== undefined && { shard: wanted.shard }),
+  options: query.options,
+  ...(query.shard !== undefined && { shard: query.shard }),
 });
 
 /** Run state cannot be kept: no home, permission, space or lock support. */
@@ -167,9 +167,9 @@ class NoPlace extends EngagectlError {}
 const isNoPlace = (error: unknown): error is EngagectlError =>
   error instanceof NoPlace || (error instanceof EngagectlError && error.id === 'E-CONFIG');
 
-async function lockOn(root: string, wanted: RunQuery, world: JobContext): Promise<FileLock> {
+async function lockOn(root: string, query: RunQuery, world: JobContext): Promise<FileLock> {
   if (world.ports?.leasedRun !== undefined) return { release: () => undefined };
-  const file = lockPath(root, runKey(wanted));
+  const file = lockPath(root, runKey(query));
   return inPlace({ what: `lock the run with ${file}`, file, world }, () => lockRun(file));
 }
 

@@ -35,32 +35,32 @@ export interface RunQuery extends RunIdentity {
  */
 export function findUnfinishedRun(
   root: string,
-  wanted: RunQuery,
+  query: RunQuery,
   { words, messages, runtime, ports }: Pick<JobContext, 'words' | 'messages' | 'runtime' | 'ports'>,
 ): RunFolder | undefined {
   const runs = listRuns(root, runtime);
   const leased = ports?.leasedRun; // its files are in another folder with each owner
   let found = runs.find(({ header }) =>
-    leased === undefined ? matchesRun(header, wanted) : header.run === leased,
+    leased === undefined ? matchesRun(header, query) : header.run === leased,
   );
-  if (found && !wanted.resume && !wanted.exports && isOver(root, found, wanted)) {
+  if (found && !query.resume && !query.exports && isOver(root, found, query)) {
     removeRun(found, words);
     found = undefined;
   }
-  if (wanted.run !== undefined && found?.header.run !== wanted.run) {
-    throw otherRun(wanted.run, runs);
+  if (query.run !== undefined && found?.header.run !== query.run) {
+    throw otherRun(query.run, runs);
   }
-  if (found && wanted.fresh) removeRun(found, words);
-  if (wanted.fresh) return undefined;
+  if (found && query.fresh) removeRun(found, words);
+  if (query.fresh) return undefined;
   if (!found) {
-    if (!wanted.exports) refuseOtherShards(runs, wanted, words);
-    if (wanted.resume && !wanted.exports) refuseOtherAccount(runs, wanted, words);
-    for (const run of listUnreadable(root, runtime)) passOver(run, wanted, { words, messages });
+    if (!query.exports) refuseOtherShards(runs, query, words);
+    if (query.resume && !query.exports) refuseOtherAccount(runs, query, words);
+    for (const run of listUnreadable(root, runtime)) passOver(run, query, { words, messages });
     return undefined;
   }
-  if (!wanted.resume) throw notFinished(found, wanted, words);
-  if (wanted.exports) refuseOther(found, wanted, words);
-  else if (found.header.options !== wanted.options) throw otherOptions(found, words);
+  if (!query.resume) throw notFinished(found, query, words);
+  if (query.exports) refuseOther(found, query, words);
+  else if (found.header.options !== query.options) throw otherOptions(found, words);
   return found;
 }
 
@@ -77,12 +77,12 @@ function isOver(root: string, found: RunFolder, { mayBeginAnew }: RunQuery): boo
 const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
   readLedger(root, (line) => line.accountId === accountId && line.run === run).lines.length > 0;
 
-export const matchesRun = (header: RunHeader, wanted: RunQuery): boolean =>
-  wanted.exports
-    ? header.command === wanted.command &&
-      header.files[0] === wanted.files[0] &&
-      header.shard === wanted.shard
-    : header.key === runKey(wanted);
+export const matchesRun = (header: RunHeader, query: RunQuery): boolean =>
+  query.exports
+    ? header.command === query.command &&
+      header.files[0] === query.files[0] &&
+      header.shard === query.shard
+    : header.key === runKey(query);
 
 type Words = JobContext['words'];
 
@@ -105,15 +105,15 @@ function notFinished(
 }
 
 /** Refuses another division into shards: some records would be resent, others never sent. */
-function refuseOtherShards(runs: readonly RunFolder[], wanted: RunQuery, words: Words): void {
+function refuseOtherShards(runs: readonly RunFolder[], query: RunQuery, words: Words): void {
   const other = runs.find(
     ({ header }) =>
-      header.key === runKey({ ...wanted, shard: header.shard }) &&
-      shardCount(header.shard) !== shardCount(wanted.shard),
+      header.key === runKey({ ...query, shard: header.shard }) &&
+      shardCount(header.shard) !== shardCount(query.shard),
   );
   if (!other) return;
   const { run, shard } = other.header;
-  const [was, is] = [shard, wanted.shard].map((one) => (one ? `shard ${one}` : 'not sharded'));
+  const [was, is] = [shard, query.shard].map((one) => (one ? `shard ${one}` : 'not sharded'));
   throw new EngagectlError('E-RUN-CHANGED', `run ${run} of these files is ${was}; this is ${is}`, {
     why: 'that run is not finished, and its records would be resent',
     fix: `resume it with ${words.resumeRun(run)}, or start a new run beside it with ${words.option('fresh')}`,
@@ -130,22 +130,21 @@ const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words):
     file,
   });
 
-function refuseOther(found: RunFolder, wanted: RunQuery, words: Words): void {
+function refuseOther(found: RunFolder, query: RunQuery, words: Words): void {
   const { accountId, host } = found.header;
-  if (accountId !== wanted.accountId) {
-    throw changed(found, { what: 'account', was: accountId, is: wanted.accountId }, words);
+  if (accountId !== query.accountId) {
+    throw changed(found, { what: 'account', was: accountId, is: query.accountId }, words);
   }
-  if (host !== wanted.host)
-    throw changed(found, { what: 'host', was: host, is: wanted.host }, words);
+  if (host !== query.host) throw changed(found, { what: 'host', was: host, is: query.host }, words);
 }
 
 /** Refuses to resume with another account, which would receive the whole input. */
-function refuseOtherAccount(runs: readonly RunFolder[], wanted: RunQuery, words: Words): void {
-  const files = JSON.stringify(wanted.files);
+function refuseOtherAccount(runs: readonly RunFolder[], query: RunQuery, words: Words): void {
+  const files = JSON.stringify(query.files);
   const other = runs.find(
     ({ header }) =>
-      header.command === wanted.command &&
-      (header.accountId !== wanted.accountId || header.host !== wanted.host) &&
+      header.command === query.command &&
+      (header.accountId !== query.accountId || header.host !== query.host) &&
       JSON.stringify(header.files) === files,
   );
   if (!other) return;
@@ -154,7 +153,7 @@ function refuseOtherAccount(runs: readonly RunFolder[], wanted: RunQuery, words:
     'E-RUN-CHANGED',
     `run ${run} of these files belongs to another account`,
     {
-      why: `it belongs to account ${accountId} at ${host}; this command uses ${wanted.accountId} at ${wanted.host} and would send everything`,
+      why: `it belongs to account ${accountId} at ${host}; this command uses ${query.accountId} at ${query.host} and would send everything`,
       fix: `resume with the original account, or start a new run for this one with ${words.option('fresh')}`,
       file: other.path,
     },
@@ -197,13 +196,13 @@ function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
  */
 function passOver(
   { path: file, why, header }: UnreadableRun,
-  wanted: RunQuery,
+  query: RunQuery,
   { words, messages }: Pick<JobContext, 'words' | 'messages'>,
 ): void {
-  const isOurs = header && mayBeWanted(header, wanted);
+  const isOurs = header && mayBeWanted(header, query);
   if (isOurs === false) return;
   const message = `the run folder ${file} cannot be read`;
-  if (isOurs === undefined && !wanted.resume) {
+  if (isOurs === undefined && !query.resume) {
     messages.warn(`${message}: ${why}; it may contain an unfinished run of this command`);
     return;
   }
@@ -215,12 +214,12 @@ function passOver(
 }
 
 /** Compares the members that the header has; other versions may lack some. */
-function mayBeWanted(header: Readonly<Record<string, unknown>>, wanted: RunQuery): boolean {
-  const names = wanted.exports
+function mayBeWanted(header: Readonly<Record<string, unknown>>, query: RunQuery): boolean {
+  const names = query.exports
     ? (['command', 'files'] as const)
     : (['command', 'accountId', 'host', 'files'] as const);
   return names.every(
     (name) =>
-      header[name] === undefined || JSON.stringify(header[name]) === JSON.stringify(wanted[name]),
+      header[name] === undefined || JSON.stringify(header[name]) === JSON.stringify(query[name]),
   );
 }

@@ -81,7 +81,7 @@ async function* checkFound<T extends Sent>(
   for (const one of all) if (!one.identifier) yield inconclusive(what, one.records, unfindable);
   while (open.length > 0) {
     const others: T[] = [];
-    for await (const { answer, origin } of lookUpProfiles(wanted(open), checking)) {
+    for await (const { answer, origin } of lookUpProfiles(lookupItems(open), checking)) {
       if (!answer) continue; // lookUpProfiles throws the failure next
       const verdict = compare(origin, answer.record?.toString());
       if (isOpen(verdict) && again.isLeft) others.push(origin);
@@ -93,7 +93,7 @@ async function* checkFound<T extends Sent>(
 }
 
 // oxlint-disable-next-line typescript/require-await -- the shape of an input
-async function* wanted<T extends Sent>(all: readonly T[]): AsyncGenerator<LookupItem<T>> {
+async function* lookupItems<T extends Sent>(all: readonly T[]): AsyncGenerator<LookupItem<T>> {
   for (const origin of all) yield { identifier: origin.identifier!, origin };
 }
 
@@ -233,8 +233,8 @@ const times = (count: number): string => `{"times":${count}}`;
 
 /** Returns time and properties as they were sent. */
 function eventText({ record }: EqualEvents): string {
-  const shown = [...sentMembers(record)].filter(([key]) => key === 'ts' || key === 'evtData');
-  return stringifyLossless(new Map(shown));
+  const members = [...sentMembers(record)].filter(([key]) => key === 'ts' || key === 'evtData');
+  return stringifyLossless(new Map(members));
 }
 
 /** First and maximum pause between two checks, in milliseconds. */

@@ -231,6 +231,6 @@ const isStrings = (value: LosslessJson): value is readonly string[] =>
  * limit; their order is not defined.
  */
 function sameStrings(sent: readonly string[], found: readonly LosslessJson[]): boolean {
-  const wanted = new Set([...new Set(sent)].slice(-limits.multiValueStrings));
-  return found.length === wanted.size && found.every((one) => wanted.has(one as string));
+  const expected = new Set([...new Set(sent)].slice(-limits.multiValueStrings));
+  return found.length === expected.size && found.every((one) => expected.has(one as string));
 }

@@ -102,7 +102,7 @@ export async function sendInput(
       stopped,
       unfinished: !done && isResumable(run),
     },
-    told: tally,
+    rejectSummary: tally,
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
@@ -168,7 +168,7 @@ export async function openTally(
       files,
       first: inputs.first,
       headers: inputs.headers,
-      heard: hooks.rejected,
+      onReject: hooks.rejected,
       shard,
     },
     world,

@@ -4,7 +4,7 @@ import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { noRecovery, inputFingerprint } from '../input-files.js';
 import { runWrite } from './run-write.js';
-import { isPersonalColumn } from '../../bulk/outcomes/personal-data.js';
+import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { previewFindings } from '../../mapping/preview/findings.js';
 import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';

@@ -1,7 +1,7 @@
 import { decodePercent, type Exchange, type Route } from '../router.js';
 import { authenticate, readBody } from '../rest/read-request.js';
 import { RequestError, errorResponse, responseText } from '../response.js';
-import { defaultVariants } from '../variants.js';
+import { defaultVariants } from '../settings.js';
 import type { ServiceContext } from '../service.js';
 import type { IncomingMessage } from 'node:http';
 

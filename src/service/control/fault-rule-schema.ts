@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
-import { endpointNames } from '../endpoints.js';
+import { endpointNames } from '../../contract/endpoints.js';
 import { requestError } from '../response.js';
 import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules.js';
 

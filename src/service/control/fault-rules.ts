@@ -1,4 +1,4 @@
-import type { EndpointName } from '../endpoints.js';
+import type { EndpointName } from '../../contract/endpoints.js';
 
 /** The parts of a request that rules match. */
 interface MatchableRequest {

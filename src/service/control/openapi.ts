@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { headerNames } from '../../contract/endpoints.js';
+import { headerNames, endpointNames, pathOf, type EndpointName } from '../../contract/endpoints.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { endpointNames, pathOf, type EndpointName } from '../endpoints.js';
 import { supportedParameters } from '../rest/read-request.js';
 import {
   cursorResponse,

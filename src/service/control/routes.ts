@@ -7,10 +7,9 @@ import {
   sendJson,
   type ControlHandler,
 } from './control-route.js';
-import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import { defaultHeaderPrefix, endpointNames, type EndpointName } from '../../contract/endpoints.js';
 import { requestError } from '../response.js';
 import { fitsBody } from '../rest/read-request.js';
-import { endpointNames, type EndpointName } from '../endpoints.js';
 import { moveClock, showClock } from './clock.js';
 import {
   listCursors,
@@ -87,10 +86,10 @@ const listRequests: ControlHandler = ({ query }, { requests }) => {
   const limit = integerParameter(query, 'limit', { fallback: 1000, most: 1000 });
   const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
   const isBare = query.get('bodies') === 'no';
-  const shown = all
+  const page = all
     .slice(0, limit)
     .map((seen) => (isBare ? { ...seen, body: undefined, answer: undefined } : seen));
-  return `{"requests":[${shown.map(seenText).join(',')}]}`;
+  return `{"requests":[${page.map(seenText).join(',')}]}`;
 };
 
 const clearRequests: ControlHandler = (_, { requests }) => {

@@ -2,8 +2,7 @@ import { validateHeaderName } from 'node:http';
 import { z } from 'zod';
 import { timeZone } from '../../time-zone.js';
 import { requestError } from '../response.js';
-import { variantValues, type Variants } from '../variants.js';
-import type { SettingsChanges } from '../settings.js';
+import { variantValues, type Variants, type SettingsChanges } from '../settings.js';
 
 const limit = z.int().min(1).max(1_000_000);
 

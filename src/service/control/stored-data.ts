@@ -7,7 +7,7 @@ import { profileRecordSql, readRecords } from '../store/record-json.js';
 import { channels } from '../../contract/record-fields.js';
 import { yieldToEventLoop } from '../mutex.js';
 import { expiryOf, type Position, type Export } from '../store/exports.js';
-import { defaultVariants } from '../variants.js';
+import { defaultVariants } from '../settings.js';
 import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
 
@@ -24,16 +24,16 @@ export const listEvents: ControlHandler = ({ query }, service) => {
       : profileByKey(service.store, { kind: 'identity', value: identity });
   if (identity !== null && !user) return '{"events":[]}';
   const after = placeOf(query.get('after'));
-  const wanted = { name, profile: user?.id, after, limit: limit + 1 };
-  const found = latestEvents(service.store, wanted);
-  const shown = found.slice(0, limit);
-  const end = found.length > limit ? shown.at(-1) : undefined;
+  const eventQuery = { name, profile: user?.id, after, limit: limit + 1 };
+  const found = latestEvents(service.store, eventQuery);
+  const page = found.slice(0, limit);
+  const end = found.length > limit ? page.at(-1) : undefined;
   const next = end === undefined ? '' : `,"next":"${end.ts}.${end.event}.${end.id}"`;
-  return `{"events":[${shown.map(eventText).join(',')}]${next}}`;
+  return `{"events":[${page.map(eventText).join(',')}]${next}}`;
 };
 
-const eventsText = ({ store }: ServiceContext, wanted: EventQuery): string[] =>
-  latestEvents(store, wanted).map(eventText);
+const eventsText = ({ store }: ServiceContext, query: EventQuery): string[] =>
+  latestEvents(store, query).map(eventText);
 
 function placeOf(text: string | null): ListedEvent | undefined {
   if (text === null) return undefined;
@@ -62,12 +62,12 @@ const mostUsers = 500;
 export const listUsers: ControlHandler = ({ query }, service) => {
   const limit = integerParameter(query, 'limit', { fallback: 50, most: mostUsers });
   const after = integerParameter(query, 'after', { fallback: 0 });
-  const wanted = query.get('q') ?? '';
-  const search = wanted === '' ? usersAfter : searchUsers(wanted);
+  const text = query.get('q') ?? '';
+  const search = text === '' ? usersAfter : searchUsers(text);
   const ids = search(service.store, after, limit + 1);
-  const shown = ids.slice(0, limit);
-  const next = ids.length > limit ? shown.at(-1) : undefined;
-  const records = shown.map((id) => userText(service, id)).join(',');
+  const page = ids.slice(0, limit);
+  const next = ids.length > limit ? page.at(-1) : undefined;
+  const records = page.map((id) => userText(service, id)).join(',');
   return `{"profiles":[${records}]${next === undefined ? '' : `,"next":${next}`}}`;
 };
 
@@ -99,10 +99,10 @@ export const listSubscriptions: ControlHandler = ({ query }, { store }) => {
      ORDER BY type, address LIMIT ?`,
     [type, value, limit + 1],
   );
-  const shown = found.slice(0, limit).map((one) => ({ ...one, status: 'Unsubscribed' }));
-  const last = found.length > limit ? shown.at(-1) : undefined;
+  const page = found.slice(0, limit).map((one) => ({ ...one, status: 'Unsubscribed' }));
+  const last = found.length > limit ? page.at(-1) : undefined;
   return JSON.stringify({
-    subscriptions: shown,
+    subscriptions: page,
     next: last && `${last.type}:${last.value}`,
   });
 };
@@ -147,7 +147,7 @@ const chunkEvents = 5000;
  * or all, and all event names.
  */
 export const countEventsByDay: ControlHandler = async ({ query }, { store }) => {
-  const wanted = query.get('event') ?? '';
+  const eventName = query.get('event') ?? '';
   // As JSON, because libsql truncates plain text at NUL.
   const known = store
     .all<{ id: number; name: string }>(
@@ -157,7 +157,7 @@ export const countEventsByDay: ControlHandler = async ({ query }, { store }) => 
     .map(({ id, name }) => ({ id, name: JSON.parse(name) as string }));
   const days = new Map<number, number>();
   for (const { id, name } of known)
-    if (wanted === '' || wanted === name) await countInto(days, store, id);
+    if (eventName === '' || eventName === name) await countInto(days, store, id);
   return JSON.stringify({
     names: known.map(({ name }) => name),
     days: [...days].sort(([a], [b]) => a - b).map(([day, count]) => ({ day, count })),

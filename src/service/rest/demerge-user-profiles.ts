@@ -11,8 +11,7 @@ import {
   type StoredProfile,
 } from '../store/profiles.js';
 import type { Database } from '../store/database.js';
-import type { Deviations } from './deviations.js';
-import type { Endpoint } from './rest-route.js';
+import type { Deviations, Endpoint } from './rest-route.js';
 
 /** Handles endpoint 8. Deployments queue a demerge; here it is complete when the response is sent. */
 export const demergeUserProfiles: Endpoint = ({ body, deviations }, { store, lag }) => {

@@ -32,8 +32,7 @@ import {
 } from '../store/exports.js';
 import { notSupported, wellFormed } from './read-request.js';
 import type { ServiceContext } from '../service.js';
-import type { Deviations } from './deviations.js';
-import type { RestRequest } from './rest-route.js';
+import type { Deviations, RestRequest } from './rest-route.js';
 
 /** An export and the record before its next page. */
 export interface Cursor extends Position {

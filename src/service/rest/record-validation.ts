@@ -14,7 +14,7 @@ import {
   scalarsIn,
   type Members,
 } from '../raw-json.js';
-import { isEmail, isPhone } from '../store/addresses.js';
+import { isEmail, isPhone } from '../store/profiles.js';
 
 /** Thrown for a rejected record, of which nothing is stored (service-facts, Codes per record). */
 export class RecordError extends Error {

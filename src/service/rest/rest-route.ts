@@ -1,15 +1,21 @@
 import { once } from 'node:events';
-import { requestErrorTexts } from '../../contract/error-codes.js';
-import { endpointPaths } from '../../contract/endpoints.js';
-import { endpointOf, type EndpointName } from '../endpoints.js';
-import { disconnectSignal, requestError, sendResponse, type ApiResponse } from '../response.js';
+import { requestErrorTexts, recordCodes } from '../../contract/error-codes.js';
+import { endpointPaths, endpointOf, type EndpointName } from '../../contract/endpoints.js';
+import {
+  disconnectSignal,
+  requestError,
+  sendResponse,
+  malformed,
+  type ApiResponse,
+} from '../response.js';
 import { authenticate, rejectUnsupported, readBody } from './read-request.js';
 import { injectFault } from './inject-fault.js';
-import { Deviations } from './deviations.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoggedRequest } from '../control/request-log.js';
 import type { Exchange, Route } from '../router.js';
 import type { ServiceContext } from '../service.js';
+import { RecordError } from './record-validation.js';
+import type { Members } from '../raw-json.js';
 
 export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
   /** Well-formed JSON without surrounding blanks; undefined for a request without a body. */
@@ -124,4 +130,44 @@ async function answerOrFail(
     requestErrorTexts.unknownError,
     `fail rate ${failRate}: failed ${isProcessed ? 'after' : 'before'} processing`,
   );
+}
+
+const mostWarnings = 20;
+
+/**
+ * Reports what the specification does not allow but deployments may tolerate: an error in strict mode, otherwise a
+ * warning in the request log.
+ */
+export class Deviations {
+  readonly #isStrict: boolean;
+  readonly #warnings = new Set<string>();
+
+  constructor(isStrict: boolean) {
+    this.#isStrict = isStrict;
+  }
+
+  /** Distinct warnings, at most 20. */
+  get warnings(): readonly string[] {
+    return [...this.#warnings].slice(0, mostWarnings);
+  }
+
+  /** Throws RequestError 400 in strict mode. */
+  ofRequest(what: string): void {
+    if (this.#isStrict) throw malformed(`strict: ${what}`);
+    this.#warnings.add(what);
+  }
+
+  /** Throws RecordError in strict mode. */
+  ofRecord(what: string): void {
+    if (this.#isStrict) throw new RecordError(recordCodes.eventStructure, `Strict mode: ${what}.`);
+    this.#warnings.add(what);
+  }
+
+  unknownMembers(members: Members, known: readonly string[], where: 'd' | 'record'): void {
+    for (const name of members.keys()) {
+      if (known.includes(name)) continue;
+      if (where === 'record') this.ofRecord(`unknown member "${name}" of a record`);
+      else this.ofRequest(`unknown member "${name}" of the body`);
+    }
+  }
 }

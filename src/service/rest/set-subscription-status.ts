@@ -2,12 +2,11 @@ import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { subscriptionStatuses } from '../../contract/record-fields.js';
 import { isObject, parseMembers, stringOf } from '../raw-json.js';
-import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
+import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/profiles.js';
 import { isDryRun } from './read-request.js';
 import { RecordError } from './record-validation.js';
 import { writeRecords } from './write-records.js';
-import type { Deviations } from './deviations.js';
-import type { Endpoint } from './rest-route.js';
+import type { Deviations, Endpoint } from './rest-route.js';
 
 /** Handles endpoint 2. `dryRun=1` returns the same response and changes nothing. */
 export const setSubscriptionStatus: Endpoint = ({ query, body, deviations }, service) => {

@@ -8,9 +8,15 @@ import {
   joinMembers,
   type Members,
 } from '../raw-json.js';
-import { updateProfile, type ProfileKey, type Profile } from '../store/profiles.js';
+import {
+  updateProfile,
+  addressOf,
+  addressTypeOf,
+  setBlocked,
+  type ProfileKey,
+  type Profile,
+} from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
-import { addressOf, addressTypeOf, setBlocked } from '../store/addresses.js';
 import { isDryRun } from './read-request.js';
 import { writeRecords } from './write-records.js';
 import { recordCodes } from '../../contract/error-codes.js';
@@ -25,8 +31,7 @@ import {
 import { channels } from '../../contract/record-fields.js';
 import type { ServiceContext } from '../service.js';
 import type { Database } from '../store/database.js';
-import type { Deviations } from './deviations.js';
-import type { Endpoint } from './rest-route.js';
+import type { Deviations, Endpoint } from './rest-route.js';
 
 /** Handles endpoint 1: profiles and events. `dryRun=1` returns the same response and changes nothing. */
 export const uploadUserProfiles: Endpoint = ({ query, body, deviations }, service) => {

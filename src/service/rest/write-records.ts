@@ -11,9 +11,9 @@ import {
 import { malformed, success, type ApiResponse } from '../response.js';
 import { yieldToEventLoop } from '../mutex.js';
 import { RecordError } from './record-validation.js';
-import type { Deviations } from './deviations.js';
+import type { Deviations } from './rest-route.js';
 import type { ServiceContext } from '../service.js';
-import type { Variants } from '../variants.js';
+import type { Variants } from '../settings.js';
 import type { Database } from '../store/database.js';
 
 /** How endpoints 1 and 2 process the elements of `d`. */

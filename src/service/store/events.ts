@@ -128,14 +128,14 @@ export interface EventQuery {
 }
 
 /** Returns the latest events, newest first. Reads each event name by index, so the size of the store does not matter. */
-export function latestEvents(store: Database, wanted: EventQuery): ListedEvent[] {
-  const { name, profile, limit } = wanted;
+export function latestEvents(store: Database, query: EventQuery): ListedEvent[] {
+  const { name, profile, limit } = query;
   const names = store.all<{ id: number }>(
     `SELECT id FROM event_names WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL
       OR EXISTS (SELECT 1 FROM summaries s WHERE s.profile = ?2 AND s.event = id))`,
     [name ?? null, profile ?? null],
   );
-  const found = names.flatMap(({ id }) => eventsOf(store, id, wanted));
+  const found = names.flatMap(({ id }) => eventsOf(store, id, query));
   return found.sort((a, b) => b.ts - a.ts || b.event - a.event || b.id - a.id).slice(0, limit);
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { utcToDay } from '../../contract/dates.js';
 import { joinMembers, parseElements, parseMembers, stringOf } from '../raw-json.js';
 import type { ServiceContext } from '../service.js';
-import type { Variants } from '../variants.js';
+import type { Variants } from '../settings.js';
 import type { TimeZone } from '../../time-zone.js';
 
 /** Requested parts of a profile (endpoints 3 and 6), as 1 or 0. */

@@ -14,8 +14,8 @@ const prefix = '/page/calling/';
 const sdkRoute: Route = {
   method: 'GET',
   path: `${prefix}*`,
-  answer: ({ response, path: asked }) => {
-    const name = asked.slice(prefix.length);
+  answer: ({ response, path: requested }) => {
+    const name = requested.slice(prefix.length);
     // Resolving the package by name works from its sources, its build and its bundle.
     const entry = createRequire(import.meta.url).resolve('engagectl/calling');
     if (!/^[a-z-]+\.js$/.test(name)) throw requestError(404, 'Not found');

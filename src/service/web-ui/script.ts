@@ -1,5 +1,5 @@
 import { faultActions } from '../control/fault-rules.js';
-import { endpointNames } from '../endpoints.js';
+import { endpointNames } from '../../contract/endpoints.js';
 import { pageSoftphone } from './softphone.js';
 import { pageViews } from './views.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
-import { endpointNames } from '../../../src/service/endpoints.js';
+import { endpointNames } from '../../../src/contract/endpoints.js';
 import { eventRecord, headers, profileRecord, run, type Running } from '../running.js';
 
 interface Operation {
