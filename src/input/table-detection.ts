@@ -45,8 +45,9 @@ export function detectTable(
   }: { name: string; delimiter?: string | undefined; quote?: string; comment?: string },
 ): DetectedTable | undefined {
   const text = sample.toString('latin1');
+  const marks = { quote: bytesOf(quote), comment: bytesOf(comment) };
   const found = (delimiter === undefined ? delimiters : [delimiter]).flatMap(
-    (one) => candidateOf(sampleRows(text, { delimiter: one, quote, comment }), one) ?? [],
+    (one) => candidateOf(sampleRows(text, { delimiter: bytesOf(one), ...marks }), one) ?? [],
   );
   const chosen = choose(found, name, delimiter !== undefined);
   if (!chosen) return undefined;
@@ -124,6 +125,9 @@ const noHeader = (name: string, { header, delimiter }: Candidate): EngagectlErro
 
 const delimiterFlag = (delimiter: string): string =>
   `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;
+
+/** A mark as it occurs in a sample, which is searched as bytes. */
+const bytesOf = (mark: string): string => Buffer.from(mark).toString('latin1');
 
 /** Splits the first rows of a sample, without blank lines, comments and a row that is cut at the end. */
 function sampleRows(

@@ -20,6 +20,14 @@ const marks: readonly Marks[] = [
 ];
 
 describe('a CSV of another dialect', () => {
+  it('has its header row above a quoted cell that looks like a table, in quotes that are not ASCII', async () => {
+    const text = 'c0\n«x\na,b\nc,d\ne,f«\n';
+    const options = { inputFormat: 'csv', delimiter: ',', quote: '«' } as const;
+    const { headers, rows, error } = await readText([Buffer.from(text)], options);
+    expect([error, headers]).toEqual([undefined, [['c0']]]);
+    expect(rows.map(({ cells }) => cells)).toEqual([['x\na,b\nc,d\ne,f']]);
+  });
+
   it('has the rows that csv-parse finds, wherever chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -28,7 +36,7 @@ describe('a CSV of another dialect', () => {
         chunkSizes,
         async ({ text, dialect }, encoding, sizes) => {
           const chunks = chunked(encode(text, encoding), sizes);
-          const read = await readText(chunks, { inputFormat: 'csv', ...dialect });
+          const read = await readText(chunks, { inputFormat: 'csv', skipLines: 0, ...dialect });
           const [header, ...expected] = parse(text, {
             ...dialect,
             comment_no_infix: true,
