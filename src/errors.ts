@@ -164,6 +164,10 @@ export const sourceLine = (source: string, line: number): string =>
 export const fractionOf = (some: number, all: number, nouns: string, of = 'of'): string =>
   `${groupDigits(some)} ${of} ${groupDigits(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;
 
+/** Returns the message of an error and its cause, in one line. */
+export const withWhy = ({ message, details: { why } }: EngagectlError): string =>
+  why ? `${message}: ${why}` : message;
+
 /** Builds the error for an environment in which Node verifies no certificate. */
 export const unverifiedTlsError = (why: string): EngagectlError =>
   new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {

@@ -3,6 +3,7 @@ import {
   errorIds,
   exitCodes,
   mostSerious,
+  withWhy,
   type ErrorId,
   type ExitCode,
 } from '../errors.js';
@@ -171,7 +172,7 @@ async function shardStatus(
   const begun = { ...shared, ...progressOf(job?.progress) };
   const isAtWork = state === 'active' || state === 'waiting' || state === 'delayed';
   if (result && !isAtWork) {
-    const error = `${result.id}: ${result.message}: ${result.details.why ?? ''}`;
+    const error = `${result.id}: ${withWhy(result)}`;
     return { ...begun, state: 'failed', error, exitCode: result.exitCode };
   }
   const error = state === 'failed' ? reasonOf(job?.failedReason) : undefined; // no error: it will be retried
@@ -210,9 +211,10 @@ function progressOf(
 
 /** Returns why a worker without the account of a shard left it to others. */
 function leftReason(progress: unknown): string | null {
-  const { leftBy, reason } = Object(progress) as Record<string, unknown>;
-  if (typeof leftBy !== 'string' || typeof reason !== 'string') return null;
-  return `left by ${leftBy.slice(0, 100)}: ${reason.slice(0, 2000)}`;
+  const { leftBy, ...left } = Object(progress) as Record<string, unknown>;
+  const reason = reasonOf(left['reason']);
+  if (typeof leftBy !== 'string' || reason === undefined) return null;
+  return `left by ${leftBy.slice(0, 100)}: ${reason}`;
 }
 
 const countOf = (value: unknown): number =>

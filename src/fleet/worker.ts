@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { EngagectlError, interruptionError } from '../errors.js';
+import { EngagectlError, interruptionError, withWhy } from '../errors.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
 import { budgetOf, RunIndex, shardJob, type ShardProgress } from './account-queue.js';
 import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
@@ -157,9 +157,7 @@ class AccountWorker {
     }
     const isForeseen = error instanceof EngagectlError;
     if (isForeseen && error.id === 'E-RUN-LOCKED') throw error; // another worker has it
-    const { message, details } = isForeseen ? error : { message: String(error), details: {} };
-    const id = isForeseen ? error.id : 'E-DEFECT';
-    const reason = `${id}: ${message}${details.why ? `: ${details.why}` : ''}`;
+    const reason = isForeseen ? `${error.id}: ${withWhy(error)}` : `E-DEFECT: ${String(error)}`;
     if (isForeseen && shard.isOfOtherAccount) return this.#leave(shard, { error, reason, token });
     if (!shard.isOpen) this.#options.messages.warn(`shard ${shard.job.id} is refused: ${reason}`);
     throw this.#store.failure(reason);
@@ -189,7 +187,7 @@ function throwIfLeft(lanes: readonly AccountWorker[]): void {
   const [first] = errors;
   if (!first) return;
   throw new EngagectlError(first.id, `${errors.length} shards are left for other workers`, {
-    why: `${first.message}${first.details.why ? `: ${first.details.why}` : ''}`,
+    why: withWhy(first),
     fix: first.details.fix,
   });
 }
@@ -334,9 +332,10 @@ class RunningShard {
     folder.refuseUntrusted(runtime);
     let account: ShardAccount | undefined;
     const signed = await folder.read(async (of) => {
-      this.#isOfOtherAccount = true;
-      account = await accountOf(of);
-      this.#isOfOtherAccount = false;
+      account = await accountOf(of).catch((error: unknown) => {
+        this.#isOfOtherAccount = true;
+        throw error;
+      });
       return account.key;
     });
     if (!signed.isJob(job)) throw notSigned(job);
@@ -412,10 +411,7 @@ class RunningShard {
       return signed.result(shard);
     } catch (error) {
       if (!(error instanceof EngagectlError && error.id === 'E-UNTRUSTED')) throw error;
-      const { message, details } = error;
-      this.#world.messages.warn(
-        `shard ${this.job.id}: E-UNTRUSTED: ${message}: ${details.why ?? ''}`,
-      );
+      this.#world.messages.warn(`shard ${this.job.id}: ${error.id}: ${withWhy(error)}`);
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, withWhy } from '../../errors.js';
 import { quoteForShell } from '../../wording.js';
 import { spawn } from 'node:child_process';
 import type { Credentials } from '../../config/credentials.js';
@@ -80,9 +80,7 @@ async function accountOf(
     return { credentials, how: `ENGAGECTL_CALL_API_KEY_FILE=${file}` };
   } catch (error) {
     if (!(error instanceof EngagectlError)) throw error;
-    messages.warn(
-      `calls are not served: ${error.message}${error.details.why ? `: ${error.details.why}` : ''}`,
-    );
+    messages.warn(`calls are not served: ${withWhy(error)}`);
     return undefined;
   }
 }
