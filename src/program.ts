@@ -1,4 +1,3 @@
-import { withProgramName } from './wording.js';
 import { Command, CommanderError } from 'commander';
 import {
   addCommand,
@@ -11,8 +10,8 @@ import {
 import { globalOptionTable, invalidVariables } from './commands/shared/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
 import { usageError, addProblem } from './help/usage-error.js';
-import { addExamples, parseExamples } from './help/layout.js';
-import { helpFormat } from './help/help-format.js';
+import { setExamples, parseExamples } from './help/layout.js';
+import { helpFormat, type HelpLength } from './help/help-format.js';
 import { version } from './version.js';
 import type { Runtime } from './runtime.js';
 
@@ -60,7 +59,7 @@ export async function runProgram(
   let typed: (() => Promise<void> | void) | undefined;
   const program = await buildProgram(runtime, argv, (work) => (typed = work));
   try {
-    if (argv.length === 0) showCommands(program, runtime);
+    if (argv.length === 0) program.outputHelp();
     else program.parse(expandShortValues(argv, program), { from: 'user' });
     await typed?.();
     return undefined;
@@ -70,16 +69,6 @@ export async function runProgram(
     for (const problem of invalidVariables(program, runtime)) addProblem(program, problem);
     throw usageError(thrown, program, argv);
   }
-}
-
-/** Prints help without the global flags. */
-function showCommands(program: Command, runtime: Runtime): void {
-  program.configureHelp({ ...helpFormat(helpWidth(runtime)), visibleOptions: () => [] });
-  program.addHelpText(
-    'after',
-    withProgramName('Flags: engagectl --help, engagectl <command> --help', runtime.program),
-  );
-  program.outputHelp();
 }
 
 const examples = `
@@ -105,21 +94,16 @@ export async function buildProgram(
   const program = new Command(runtime.program)
     .description('Bulk data operations on a customer-engagement service.')
     .version(version, '-V, --version', 'the version')
-    .helpOption('-h, --help', 'this text')
+    .helpOption('-h, --help', '-h: the most common flags; --help: all flags')
     .usage('<command> [options]')
     .exitOverride()
     .showSuggestionAfterError(true)
-    .configureHelp(helpFormat(helpWidth(runtime)))
+    .configureHelp(helpFormat(helpWidth(runtime), helpLength(argv)))
     .configureOutput({
       writeOut: (text) => void runtime.stdout.write(text),
-      // Help beside an error, but not if stderr carries JSON lines only.
-      writeErr: (text) => {
-        const { json, logFormat } = program.opts<{ json?: true; logFormat?: string }>();
-        if (json !== true && logFormat !== 'json') runtime.stderr.write(text);
-      },
       outputError: () => undefined, // usage errors are thrown and printed by main
     });
-  addExamples(program, parseExamples(examples));
+  setExamples(program, parseExamples(examples));
   addOptions(program, globalOptionTable);
   program.helpCommand(false); // the program has its own
   showHelpWithoutSubcommand(program);
@@ -155,6 +139,12 @@ async function addCommands(
 const commandTree: CommandTree = {
   tree: (runtime) => buildProgram(runtime),
 };
+
+/** Completion, manual pages and the reference, which have no command line, need all flags. */
+const helpLength = (argv: readonly string[] | undefined): HelpLength =>
+  argv === undefined || argv.some((word) => word === '--help' || word === 'help')
+    ? 'full'
+    : 'short';
 
 function helpWidth({ stdout, env }: Runtime): number {
   const columns = Number(env['COLUMNS']) || stdout.columns || 80;

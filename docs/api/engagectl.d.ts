@@ -78,6 +78,8 @@ interface ErrorDetails extends ErrorOptions {
   readonly fix?: string | undefined;
   /** Whether `fix` names the command that resumes the run. */
   readonly resumes?: boolean | undefined;
+  /** Help that a terminal shows below the error. */
+  readonly help?: string | undefined;
   readonly file?: string | undefined;
   /** Physical line, 1-based. */
   readonly line?: number | undefined;

@@ -24,9 +24,13 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
   `,
   options: [
     'Options:',
-    ['--column <column>', 'column that contains the cuid', { default: 'cuid' }],
-    ['--strict', 'treat warnings as errors'],
-    ['--rejects <file>', 'file for rows with errors (default: next to the first input)'],
+    ['--column <column>', 'column that contains the cuid', { default: 'cuid', common: true }],
+    ['--strict', 'treat warnings as errors', { common: true }],
+    [
+      '--rejects <file>',
+      'file for rows with errors (default: next to the first input)',
+      { common: true },
+    ],
     ...inputOptions,
   ],
   run: async (call) => {
@@ -79,16 +83,32 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
   options: [
     'Options:',
     ['--from <column>', 'column of what names the user', { parse: nonEmpty, required: true }],
-    ['--device-column <column>', 'column that tells the devices of a user apart', nonEmpty],
+    [
+      '--device-column <column>',
+      'column that tells the devices of a user apart',
+      { parse: nonEmpty, common: true },
+    ],
     [
       '--style <style>',
       'slug: readable; hash: hides the value (default: hash for emails, phones and with a key)',
-      choice('slug', 'hash'),
+      { parse: choice('slug', 'hash'), common: true },
     ],
-    ['--key-file <file>', 'key of the style hash: who has it can derive the same cuids', nonEmpty],
-    ['--rejects <file>', 'where rows without a cuid go (default: beside the first input)'],
+    [
+      '--key-file <file>',
+      'key of the style hash: who has it can derive the same cuids',
+      { parse: nonEmpty, common: true },
+    ],
+    [
+      '--rejects <file>',
+      'where rows without a cuid go (default: beside the first input)',
+      { common: true },
+    ],
     'Output:',
-    ['-o, --output <file>', 'default: standard output; .gz compresses', nonEmpty],
+    [
+      '-o, --output <file>',
+      'default: standard output; .gz compresses',
+      { parse: nonEmpty, common: true },
+    ],
     ['--overwrite', 'replace an existing output file'],
     ['--fresh', 'start from scratch; rename the partial file of an earlier run'],
     ...inputOptions,
@@ -117,7 +137,7 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
 
 /** Identities of users who call each other (calling SDK, initProperties). */
 export const command: CommandSpec = {
-  summary: 'check and derive cuids, the identities of users who call each other',
+  summary: 'check and derive cuids, the identities for calls',
   examples: `
     # check that each is valid and unique
     engagectl cuid check cuids.csv

@@ -22,7 +22,7 @@ export const command: CommandSpec<DemergeFlags> = {
   `,
   options: [
     'Records:',
-    ['--identity <column>', 'column of the identity', { default: 'identity' }],
+    ['--identity <column>', 'column of the identity', { default: 'identity', common: true }],
     ...writeOptions('demerge'),
   ],
   run: async (call) => {

@@ -26,7 +26,7 @@ function dayCount(text: string): number {
 
 const missingDaysOptions: OptionTable = [
   'Daily files (-o with {day}):',
-  ['--missing', 'export only days without a file; the last day must be complete'],
+  ['--missing', 'export only days without a file; the last day must be complete', { common: true }],
   ['--refresh <duration>', 'export the last days of the range again, such as 3d', dayCount],
   [
     '--min-records <n>',

@@ -15,17 +15,25 @@ import type { FlagsOf, OptionTable } from './flags/option-table.js';
 
 const userOptions = [
   'Users:',
-  ['--identity <value>', 'look up the user with this identity', nonEmpty],
-  ['--email <value>', 'look up the user with this email address', nonEmpty],
-  ['--object-id <value>', 'look up the user of this device', nonEmpty],
-  ['--input <file>', 'look up the users of a CSV, NDJSON or list, also .gz; - reads stdin'],
+  ['--identity <value>', 'look up the user with this identity', { parse: nonEmpty, common: true }],
+  [
+    '--email <value>',
+    'look up the user with this email address',
+    { parse: nonEmpty, common: true },
+  ],
+  ['--object-id <value>', 'look up the user of this device', { parse: nonEmpty, common: true }],
+  [
+    '--input <file>',
+    'look up the users of a CSV, NDJSON or list, also .gz; - reads stdin',
+    { common: true },
+  ],
   [
     '--by <kind>',
     `identifier in the input: ${identifierKinds.join(', ')}`,
-    choice(...identifierKinds),
+    { parse: choice(...identifierKinds), common: true },
   ],
   concurrencyOption(limits.uploadsInFlight, limits.othersInFlight),
-  ['--reachability', 'add the reachability by SMS, WhatsApp and email'],
+  ['--reachability', 'add the reachability by SMS, WhatsApp and email', { common: true }],
   ['--rejects <file>', 'file for identifiers without a user (default: next to the input)'],
 ] as const satisfies OptionTable;
 type UserFlags = FlagsOf<typeof userOptions>;

@@ -13,17 +13,17 @@ const statusOptions: OptionTable = [
   [
     '--type <type>',
     'phone, whatsapp or email, if the input has no type',
-    choiceInAnyCase('phone', 'whatsapp', 'email'),
+    { parse: choiceInAnyCase('phone', 'whatsapp', 'email'), common: true },
   ],
   [
     '--status <status>',
     'Unsubscribe or Resubscribe, if the input has no status',
-    choiceInAnyCase('Unsubscribe', 'Resubscribe'),
+    { parse: choiceInAnyCase('Unsubscribe', 'Resubscribe'), common: true },
   ],
 ];
 
 export const command: CommandSpec<SubscribeFlags> = {
-  summary: 'set subscription statuses of phones, WhatsApp numbers and emails',
+  summary: 'set the statuses of phones, WhatsApp numbers and emails',
   description:
     'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. ' +
     'CSV columns or NDJSON members: type, value, status.',

@@ -28,6 +28,7 @@ const previewOption: OptionRow = [
   'show the first n records (default: 5), columns and likely mistakes; send nothing',
   {
     preset: '5',
+    common: true,
     parse: (word): PreviewFlag =>
       /^\d+$/.test(word) ? { count: Number(word), files: [] } : { count: 5, files: [word] },
   },

@@ -1,21 +1,34 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
-import { commandPath, renderTables, wrap, type Table } from './layout.js';
+import {
+  commandPath,
+  examplesOf,
+  renderExamples,
+  renderTables,
+  wrap,
+  type Table,
+} from './layout.js';
+import { withProgramName } from '../wording.js';
 import { topics } from './topics.js';
+
+/** `short` is the help of `-h`, which fits a screen; `full` lists all flags. */
+export type HelpLength = 'short' | 'full';
 
 /**
  * Overrides of commander's help: subcommands come before the options, and the global options, in groups,
  * after those of the command itself.
  */
-export const helpFormat = (helpWidth: number): Partial<Help> => ({
+export const helpFormat = (helpWidth: number, length: HelpLength = 'full'): Partial<Help> => ({
   helpWidth,
   subcommandTerm: (command) =>
     [command.name(), ...command.registeredArguments.map(argumentText)].join(' '),
-  visibleOptions: optionsOf,
-  optionDescription: ({ description, defaultValue, defaultValueDescription }) =>
-    defaultValue === undefined || typeof defaultValue === 'boolean'
-      ? description
-      : `${description} (default: ${defaultValueDescription ?? String(defaultValue)})`,
-  formatHelp: sectionsOf,
+  visibleOptions: length === 'short' ? commonOptionsOf : optionsOf,
+  optionDescription: ({ description, defaultValue, defaultValueDescription }) => {
+    const text = length === 'short' ? description.replace(/ \[\$\w+\]$/, '') : description;
+    return defaultValue === undefined || typeof defaultValue === 'boolean'
+      ? text
+      : `${text} (default: ${defaultValueDescription ?? String(defaultValue)})`;
+  },
+  formatHelp: length === 'short' ? shortHelpOf : sectionsOf,
 });
 
 /** Needs of a command besides its own flags, if not all global ones. */
@@ -44,6 +57,48 @@ function optionsOf(this: Help, command: Command): Option[] {
 
 const isLast = ({ long }: Option): boolean => long === '--help' || long === '--version';
 
+/** Flags that most people need. */
+const common = new WeakSet<Option>();
+export const markCommon = (option: Option): void => void common.add(option);
+
+function commonOptionsOf(this: Help, command: Command): Option[] {
+  const all = optionsOf.call(this, command);
+  const own = all.filter((option) => command.options.includes(option));
+  // Required flags are common, but do not make the others rare.
+  const choosesSome = own.some((option) => common.has(option) && !option.mandatory);
+  return all.filter((option) =>
+    choosesSome || !own.includes(option) ? common.has(option) || isLast(option) : true,
+  );
+}
+
+/** Examples, usage, the common flags without headings, and where to find the rest. */
+function shortHelpOf(this: Help, command: Command, help: Help): string {
+  if (isNoun(command)) return sectionsOf.call(this, command, help);
+  const { helpWidth: width = 80 } = help;
+  const isProgram = command.parent === null;
+  const tables: Table[] = [
+    {
+      heading: 'Commands:',
+      rows: isProgram ? commandRows(help.visibleCommands(command), help) : [],
+    },
+    { heading: 'Arguments:', rows: argumentRows(command, help) },
+    { heading: 'Options:', rows: isProgram ? [] : optionRows(help.visibleOptions(command), help) },
+  ];
+  const name = commandPath(command)
+    .map((each) => each.name())
+    .join(' ');
+  const more = isProgram
+    ? [
+        `Flags: ${name} <command> -h; all of them: ${name} <command> --help`,
+        `Topics of ${name} help: ${Object.keys(topics).join(', ')}`,
+      ]
+    : [`All flags: ${name} --help`];
+  const footer = more.flatMap((line) => wrap(line, width));
+  return [openingOf(command, help), ...renderTables(tables, width), footer.join('\n'), ''].join(
+    '\n',
+  );
+}
+
 function sectionsOf(this: Help, command: Command, help: Help): string {
   const { helpWidth: width = 80 } = help;
   const commands = help.groupItems([], help.visibleCommands(command), groupOfCommand);
@@ -54,18 +109,28 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
       heading: 'Help topics, such as help exit-codes:',
       rows: hasTopics ? Object.entries(topics) : [],
     },
-    {
-      heading: 'Arguments:',
-      rows: help
-        .visibleArguments(command)
-        .map((each) => [help.argumentTerm(each), each.description]),
-    },
+    { heading: 'Arguments:', rows: argumentRows(command, help) },
     ...(isNoun(command) ? [helpTable(command, help)] : optionTables(command, help)),
   ];
-  const description = wrap(descriptionOf(command), width).join('\n');
-  const opening = [`Usage: ${help.commandUsage(command)}`, description].filter(Boolean);
-  return [...opening.map((part) => `${part}\n`), ...renderTables(tables, width)].join('\n');
+  return [openingOf(command, help), ...renderTables(tables, width)].join('\n');
 }
+
+function openingOf(command: Command, help: Help): string {
+  const { helpWidth: width = 80 } = help;
+  const [program] = commandPath(command);
+  const examples = examplesOf(command).map(
+    ([what, line]) => [what, withProgramName(line, program!.name())] as const,
+  );
+  const opening = [
+    examples.length > 0 ? renderExamples(examples, width).trimEnd() : '',
+    `Usage: ${help.commandUsage(command)}`,
+    wrap(descriptionOf(command), width).join('\n'),
+  ].filter(Boolean);
+  return opening.map((part) => `${part}\n`).join('\n');
+}
+
+const argumentRows = (command: Command, help: Help): Table['rows'] =>
+  help.visibleArguments(command).map((each) => [help.argumentTerm(each), each.description]);
 
 /** A command with only subcommands; each has its own help with flags. */
 const isNoun = (command: Command): boolean =>

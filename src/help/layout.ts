@@ -1,4 +1,3 @@
-import { withProgramName } from '../wording.js';
 import type { Command } from 'commander';
 
 /** Rows of a term and its meaning, under a heading. */
@@ -66,17 +65,9 @@ export type Example = readonly [what: string, line: string];
 
 const examplesByCommand = new WeakMap<Command, readonly Example[]>();
 
-/** Adds the examples at the top of a command's help; a test runs each. */
-export function addExamples(command: Command, examples: readonly Example[]): void {
-  examplesByCommand.set(command, examples);
-  command.addHelpText('before', () => {
-    const [program] = commandPath(command);
-    const called = examples.map(
-      ([what, line]) => [what, withProgramName(line, program!.name())] as const,
-    );
-    return renderExamples(called, command.createHelp().helpWidth ?? 80);
-  });
-}
+/** Sets the examples at the top of a command's help; a test runs each. */
+export const setExamples = (command: Command, examples: readonly Example[]): void =>
+  void examplesByCommand.set(command, examples);
 
 /** Parses examples as help shows them: `# description`, and the command line below. */
 export const parseExamples = (text: string): readonly Example[] =>

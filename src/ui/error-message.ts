@@ -31,7 +31,9 @@ export function printError(
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);
-  stderr.write(`${asText(described, program, isColored)}${verbose ? stack : ''}`);
+  const help = error instanceof EngagectlError ? error.details.help : undefined;
+  const text = `${asText(described, program, isColored)}${verbose ? stack : ''}`;
+  stderr.write(help === undefined ? text : `${text}\n${help}`);
 }
 
 /**

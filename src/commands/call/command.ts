@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../shared/command-spec.js';
 
 export const command: CommandSpec = {
-  summary: 'place, receive and test calls; check the configuration of apps',
+  summary: 'place, receive and test calls; check app settings',
   examples: `
     # in one terminal
     engagectl call listen --cuid ann_1 --region local

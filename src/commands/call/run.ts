@@ -34,11 +34,12 @@ export const run: CommandSpec<CallScriptFlags> = {
     [
       '--concurrency <n>',
       'maximum simultaneous calls',
-      { parse: integer({ min: 1, max: 200 }), default: 10 },
+      { parse: integer({ min: 1, max: 200 }), default: 10, common: true },
     ],
     [
       '--rejects <file>',
       'file for rows that did not end as expected (default: next to the first input)',
+      { common: true },
     ],
     ...callingOptions,
     ...inputOptions,

@@ -30,19 +30,27 @@ import type { AccountCheck } from '../../jobs/connection.js';
 
 const setOptions = [
   'Options:',
-  ['--account-id <id>', 'account (project) id'],
-  ['--passcode-stdin', 'read the passcode from standard input'],
-  ['--passcode-file <file>', 'read the passcode from a file', { conflicts: 'passcodeStdin' }],
+  ['--account-id <id>', 'account (project) id', { common: true }],
+  ['--passcode-stdin', 'read the passcode from standard input', { common: true }],
+  [
+    '--passcode-file <file>',
+    'read the passcode from a file',
+    { conflicts: 'passcodeStdin', common: true },
+  ],
   [
     '--passcode-command <command>',
     'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
-    { conflicts: ['passcodeStdin', 'passcodeFile'] },
+    { conflicts: ['passcodeStdin', 'passcodeFile'], common: true },
   ],
   ['--call-account-id <id>', 'account id of the calling system'],
   ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
-  ['--production', 'mark the profile as production: writes ask for confirmation on a terminal'],
+  [
+    '--production',
+    'mark the profile as production: writes ask for confirmation on a terminal',
+    { common: true },
+  ],
   ['--no-production', 'remove the production mark'],
-  ['--no-check', 'do not test the saved account'],
+  ['--no-check', 'do not test the saved account', { common: true }],
 ] as const satisfies OptionTable;
 type SetFlags = FlagsOf<typeof setOptions>;
 

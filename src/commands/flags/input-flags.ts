@@ -52,16 +52,16 @@ export const inputOptions: OptionTable = [
   ['--limit <n>', 'read only the first n records', integer({ min: 0 })],
 ];
 
-/** Requires an input: a file, or stdin that is not a terminal. Otherwise shows help and exits 2. */
+/** Requires an input: a file, or stdin that is not a terminal. Otherwise throws E-USAGE, with help. */
 export function requireInput(
   files: readonly string[],
   { command, runtime }: Pick<Invocation, 'command' | 'runtime'>,
 ): void {
   if (files.length > 0 || runtime.stdin.isTTY !== true) return;
-  command.outputHelp({ error: true });
   throw new EngagectlError('E-USAGE', `${command.name()} needs input`, {
     why: 'no file was named, and standard input is a terminal',
     fix: `engagectl ${command.name()} <file>, or pipe records into it`,
+    help: command.helpInformation(),
   });
 }
 
@@ -84,14 +84,18 @@ export function refuseInputFlags(command: Command): void {
 export const typeOption: OptionRow = [
   '--type <type>',
   'what each row is: profile or event',
-  { parse: choice('profile', 'event'), default: 'profile' },
+  { parse: choice('profile', 'event'), default: 'profile', common: true },
 ];
 
 /** Flags that control how rows become records of an upload. */
 export const mappingOptions: OptionTable = [
-  ['--identity <column>', 'column that contains the identity (default: identity)'],
+  [
+    '--identity <column>',
+    'column that contains the identity (default: identity)',
+    { common: true },
+  ],
   ['--object-id <column>', 'column that contains the objectId, used instead of an identity'],
-  ['--map <column=key>', 'rename a column (repeatable)', { repeatable: true }],
+  ['--map <column=key>', 'rename a column (repeatable)', { repeatable: true, common: true }],
   ['--drop <column>', 'omit a column (repeatable)', { repeatable: true }],
   ['--only <a,b>', 'send only these columns (repeatable)', { repeatable: true }],
   [
@@ -100,7 +104,7 @@ export const mappingOptions: OptionTable = [
     { repeatable: true },
   ],
   ['--locale <tag>', 'format of dates, numbers and booleans without one, such as de-DE'],
-  ['--mapping <file>', 'JSON file with these options and with expectations'],
+  ['--mapping <file>', 'JSON file with these options and with expectations', { common: true }],
   [
     '--empty <how>',
     'empty cells: omit, null or string',

@@ -1,4 +1,5 @@
 import { CommanderError, InvalidArgumentError, Option, type Command } from 'commander';
+import { markCommon } from '../../help/help-format.js';
 import { addProblem } from '../../help/usage-error.js';
 
 /** Further properties of a flag. */
@@ -13,6 +14,8 @@ interface OptionDetails {
   /** Attribute names of flags that cannot be combined with this one. */
   readonly conflicts?: string | string[];
   readonly required?: true;
+  /** Listed by `-h`, like required flags; a command that marks none lists all its own flags there. */
+  readonly common?: true;
   readonly hidden?: true;
   /** Each occurrence adds to a list. */
   readonly repeatable?: true;
@@ -86,6 +89,7 @@ function addOption(command: Command, [flags, help, more = {}]: OptionRow, headin
   if (details.default !== undefined) option.default(details.default, details.shown);
   if (preset !== undefined) option.preset(preset);
   if (conflicts !== undefined) option.conflicts(conflicts);
+  if (details.common ?? required) markCommon(option);
   command.addOption(option.makeOptionMandatory(required).hideHelp(hidden));
   if (!repeatable) refuseRepeated(command, option);
 }

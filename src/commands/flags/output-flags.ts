@@ -15,22 +15,26 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   'Output:',
   [
     '-o, --output <file>',
-    'output file; .gz compresses; {date} is today (default: standard output)',
-    nameWith(['{date}', ...places]),
+    'file; .gz compresses; {date}: today (default: stdout)',
+    { parse: nameWith(['{date}', ...places]), common: true },
   ],
   [
     '--format <format>',
     `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!}; default: by extension, else ndjson`,
-    choice(...formatNames),
+    { parse: choice(...formatNames), common: true },
   ],
-  ['--columns <list>', 'CSV columns, such as identity,profileData.City (default: all)', columnList],
+  [
+    '--columns <list>',
+    'CSV columns, such as identity,profileData.City (default: all)',
+    { parse: columnList, common: true },
+  ],
   [
     '--csv-formulas <how>',
     "spreadsheet formulas in CSV cells: keep, or escape with '",
     { parse: choice('keep', 'escape'), default: 'keep' },
   ],
   ['--bom', 'start a CSV with a byte order mark, for Excel'],
-  ['--overwrite', 'replace an existing output file'],
+  ['--overwrite', 'replace an existing output file', { common: true }],
   ['--fresh', 'start from scratch; rename the partial file of an earlier run'],
 ];
 
@@ -80,7 +84,11 @@ export const exportOptions = (
     { required: true },
   ],
   ['--to <date>', 'last day, inclusive', { required: true }],
-  ['--limit <n>', 'stop after n records; one file, one request at a time', integer({ min: 1 })],
+  [
+    '--limit <n>',
+    'stop after n records; one file, one request at a time',
+    { parse: integer({ min: 1 }), common: true },
+  ],
   ['--app', 'include app fields: versions, make and model of devices'],
   ['--no-event-summaries', 'omit the event summaries of users'],
   ['--no-profile-properties', 'omit custom profile properties'],
@@ -97,8 +105,8 @@ export const exportOptions = (
   'Output:',
   [
     '--resume',
-    'continue the unfinished export to this --output; if there is none, start one',
-    { conflicts: 'fresh' },
+    'continue the unfinished export to --output, or start one',
+    { conflicts: 'fresh', common: true },
   ],
 ];
 

@@ -29,14 +29,16 @@ export function writeOptions(name: WriteEndpoint): OptionTable {
     // A line after a lost quote may be free text that names a user.
     ...inputOptions.filter(([flags]) => write.idempotent || flags !== '--recover-quotes'),
     'Sending:',
-    ['--check', 'read and validate everything, send nothing'],
+    ['--check', 'read and validate everything, send nothing', { common: true }],
     [
       '--dry-run',
       write.dryRun ? 'let the service check the records and change nothing' : 'the same as --check',
+      { common: true },
     ],
     [
       '-y, --yes',
       `skip the confirmation${write.confirms === 'production' ? ' of production profiles' : ''}`,
+      { common: true },
     ],
     ...batchOptions(write),
     ...(write.ordered ? [orderOption] : []),
@@ -79,7 +81,7 @@ const orderOption: OptionRow = [
 ];
 
 const changedOptions: OptionTable = [
-  ['--changed', 'send only records that changed since the last accepted upload from this machine'],
+  ['--changed', 'send only records changed since this machine sent them', { common: true }],
   [
     '--stream <name>',
     'baseline to compare with; one per source of different columns (default: default)',
@@ -90,13 +92,17 @@ const changedOptions: OptionTable = [
 
 const rejectOptions: OptionTable = [
   ['--rejects <file>', 'file for rejected records (default: next to the first input)'],
-  ['--max-rejects <n|n%>', 'stop if more records are rejected', rejectLimit],
+  [
+    '--max-rejects <n|n%>',
+    'stop if more records are rejected',
+    { parse: rejectLimit, common: true },
+  ],
   ['--strict', 'stop at the first rejected record (--max-rejects 0)', { conflicts: 'maxRejects' }],
   ['--retry-unknown', 'resend records of a rejects file whose outcome is unknown'],
 ];
 
 const resumeOptions: OptionTable = [
-  ['--resume', 'continue the unfinished run of this command; if there is none, start one'],
+  ['--resume', 'continue the unfinished run of this command, or start one', { common: true }],
   [
     '--fresh',
     'discard the unfinished run of this command and start from scratch',

@@ -5,44 +5,60 @@ import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 const placeOptions = [
   [
     '--port <n>',
-    'port to listen on; 0 selects a free port',
-    { parse: integer({ max: 65_535 }), default: 8787 },
+    'port; 0: any free port',
+    { parse: integer({ max: 65_535 }), default: 8787, common: true },
   ],
-  ['--data <dir>', 'directory of its data (default: that of --region local)'],
-  ['--memory', 'keep data in memory only', { conflicts: 'data' }],
+  ['--data <dir>', 'data directory (default: that of --region local)', { common: true }],
+  ['--memory', 'keep data in memory only', { conflicts: 'data', common: true }],
   [
     '--seed <file...>',
     'initial records of an empty store: upload records or exports, NDJSON or JSON, also .gz',
-    { parse: nonEmpty, repeatable: true },
+    { parse: nonEmpty, repeatable: true, common: true },
   ],
-  ['--log', 'log each request on stderr, like -v'],
+  ['--log', 'log each request on stderr, like -v', { common: true }],
 ] as const satisfies OptionTable;
 
 const reachOptions = [
-  ['--host <address>', 'interface to listen on (default: 127.0.0.1)', nonEmpty],
+  [
+    '--host <address>',
+    'interface to listen on (default: 127.0.0.1)',
+    { parse: nonEmpty, common: true },
+  ],
   [
     '--allow-host <name...>',
     'accept these host names besides localhost',
     { parse: hostName, repeatable: true },
   ],
-  ['--tls', 'use TLS, with a certificate generated for this run'],
+  ['--tls', 'use TLS, with a certificate generated for this run', { common: true }],
   ['--tls-cert <file>', 'your own certificate (PEM)', nonEmpty],
   ['--tls-key <file>', 'private key of the certificate (PEM)', nonEmpty],
 ] as const satisfies OptionTable;
 
 const simulationOptions = [
-  ['--strict', 'reject what the specification does not allow but deployments may tolerate'],
-  ['--latency <ms>', 'delay of every response', { parse: integer({ max: 600_000 }), default: 0 }],
+  [
+    '--strict',
+    'reject what the specification does not allow but deployments may tolerate',
+    { common: true },
+  ],
+  [
+    '--latency <ms>',
+    'delay of every response',
+    { parse: integer({ max: 600_000 }), default: 0, common: true },
+  ],
   [
     '--lag <seconds>',
     'delay until writes become visible',
     { parse: integer({ max: 86_400 }), default: 0 },
   ],
-  ['--pending <n>', 'polls before a cursor is ready', { parse: integer({}), default: 0 }],
+  [
+    '--pending <n>',
+    'polls before a cursor is ready',
+    { parse: integer({}), default: 0, common: true },
+  ],
   [
     '--fail-rate <share[,seed]>',
     'fraction of requests that fail with 500 or 503, 0 to 1; the same seed fails the same requests',
-    { parse: failRate, default: { failRate: 0 }, shown: '0' },
+    { parse: failRate, default: { failRate: 0 }, shown: '0', common: true },
   ],
   [
     '--max-concurrent <upload,other>',

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { addExamples, parseExamples, commandPath } from '../../help/layout.js';
+import { setExamples, parseExamples, commandPath } from '../../help/layout.js';
 import { setAccountNeeds, type AccountNeeds } from '../../help/help-format.js';
 import { throwProblems } from '../../help/usage-error.js';
 import { addOptions, type OptionTable } from '../flags/option-table.js';
@@ -93,7 +93,7 @@ export async function addCommand(
   }
   if (spec.takesAnyFlag) command.allowUnknownOption();
   addOptions(command, spec.options ?? []);
-  if (spec.examples) addExamples(command, parseExamples(spec.examples));
+  if (spec.examples) setExamples(command, parseExamples(spec.examples));
   for (const [child, of] of await subcommandsOf(spec, words))
     await addCommand(command, child, { spec: of, begin, words: words?.slice(1), ...world });
   if (!spec.run) return;

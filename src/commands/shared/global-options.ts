@@ -134,45 +134,71 @@ function wordsOf(command: Command): readonly string[] {
   return parent ? wordsOf(parent) : (command as Command & { rawArgs: string[] }).rawArgs;
 }
 
-/** A flag that every command accepts, with its default as typed. */
-type GlobalRow = readonly [
-  flags: string,
-  help: string,
-  parse?: (text: string) => unknown,
-  fallback?: string,
-];
+/** A flag that every command accepts. */
+type GlobalRow = readonly [flags: string, help: string, details?: GlobalDetails];
+
+interface GlobalDetails {
+  readonly parse?: (text: string) => unknown;
+  /** The default, as typed. */
+  readonly fallback?: string;
+  /** The service may accept several prefixes: `serve` takes all of them, other commands one. */
+  readonly repeatable?: true;
+  readonly common?: true;
+}
 
 const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
   'Account:': [
-    ['-p, --profile <name>', 'config profile', profileName],
-    ['-r, --region <name>', 'region within the config profile; "local" is built in'],
+    ['-p, --profile <name>', 'config profile', { parse: profileName, common: true }],
+    ['-r, --region <name>', 'region of the profile; "local" is built in', { common: true }],
     ['--base-url <url>', 'overrides the saved URL of the region'],
-    ['--header-prefix <prefix>', 'prefix of the authentication headers (default: X-Service)'],
-    ['--timezone <iana>', 'time zone of the account (default: UTC)', timezone],
+    [
+      '--header-prefix <prefix>',
+      'prefix of the authentication headers (default: X-Service)',
+      { repeatable: true },
+    ],
+    ['--timezone <iana>', 'time zone of the account (default: UTC)', { parse: timezone }],
   ],
   'Requests:': [
     [
       '--timeout <duration>',
       'limit per write request; for reads, of inactivity',
-      positiveDuration,
-      '60s',
+      { parse: positiveDuration, fallback: '60s' },
     ],
-    ['--max-attempts <n>', 'attempts per request, not counting 429s', integer({ min: 1 }), '8'],
-    ['--retry-for <duration>', 'maximum time spent retrying one request', duration, '10m'],
-    ['--retry-base <duration>', 'first back-off', duration, '500ms'],
+    [
+      '--max-attempts <n>',
+      'attempts per request, not counting 429s',
+      { parse: integer({ min: 1 }), fallback: '8' },
+    ],
+    [
+      '--retry-for <duration>',
+      'maximum time spent retrying one request',
+      { parse: duration, fallback: '10m' },
+    ],
+    ['--retry-base <duration>', 'first back-off', { parse: duration, fallback: '500ms' }],
   ],
   'Messages:': [
-    ['--json', 'one summary object on stdout, errors as JSON on stderr'],
+    ['--json', 'print a JSON summary on stdout, errors as JSON', { common: true }],
     [
       '--log-format <format>',
       'text, or json: one JSON object per line on stderr',
-      choice('text', 'json'),
-      'text',
+      { parse: choice('text', 'json'), fallback: 'text' },
     ],
-    ['--progress <when>', 'auto, always or never', choice('auto', 'always', 'never'), 'auto'],
+    [
+      '--progress <when>',
+      'auto, always or never',
+      { parse: choice('auto', 'always', 'never'), fallback: 'auto' },
+    ],
     ['-q, --quiet', 'print errors only'],
-    ['-v, --verbose', 'log each request and retry; -vv also logs changed headers'],
-    ['--log-file <file>', 'append all messages to this file, even with --quiet', nonEmpty],
+    [
+      '-v, --verbose',
+      'log each request and retry; -vv also logs changed headers',
+      { repeatable: true },
+    ],
+    [
+      '--log-file <file>',
+      'append all messages to this file, even with --quiet',
+      { parse: nonEmpty },
+    ],
     ['--show-pii', 'do not mask identities, emails and phones in messages, logs and reports'],
     ['--no-color', 'disable colors'],
     ['--no-input', 'never prompt [$ENGAGECTL_NO_INPUT]'],
@@ -186,28 +212,24 @@ const variableOf = (heading: string, flags: string): string | undefined =>
     : `ENGAGECTL_${/--([a-z-]+)/.exec(flags)?.[1]?.toUpperCase().replaceAll('-', '_')}`;
 
 const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
-  rows.map(([flags, help, parse, fallback]) => ({
+  rows.map(([flags, help, details = {}]: GlobalRow) => ({
     heading,
     /** Attribute name. */
     name: new Option(flags).attributeName(),
     flags,
     help,
-    parse,
-    fallback,
+    ...details,
     /** Environment variable of the flag, validated like the flag. */
     env: variableOf(heading, flags),
   })),
 );
 
-/** The service may accept several prefixes: `serve` takes all of them, other commands one. */
-const repeatable = new Set(['headerPrefix', 'verbose']);
-
 /** The table for commander, without defaults: variables take precedence over those. */
 export const globalOptionTable: OptionTable = globalOptions.flatMap(
-  ({ heading, name, flags, help, env, fallback, parse }) => {
+  ({ heading, flags, help, env, fallback, parse, repeatable, common }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
     const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
-    const details = repeatable.has(name) ? { parse, repeatable: true as const } : { parse };
+    const details = { parse, ...(repeatable && { repeatable }), ...(common && { common }) };
     return [heading, [flags, `${help}${shown}${variable}`, details] as const];
   },
 );

@@ -94,7 +94,7 @@ it.each([
   const { stderr } = spawnSync(process.execPath, words, all);
   // A bar is drawn, and taken away again.
   expect(stderr.includes('\u001B[')).toBe(columns !== undefined);
-  const help = spawnSync(process.execPath, [binPath, 'upload', '-h'], all).stdout.split('\n');
+  const help = spawnSync(process.execPath, [binPath, 'upload', '--help'], all).stdout.split('\n');
   const widest = Math.max(...help.map((line) => line.length));
   expect(widest).toBeLessThanOrEqual(columns ?? 80);
   expect(widest).toBeGreaterThan((columns ?? 80) - 5);
@@ -137,7 +137,7 @@ it('every JSON answer of config names its schema', async () => {
 
 it('help has no flags about requests where none are made, and -h last', async () => {
   const world = makeWorld();
-  const help = async (...words: string[]) => (await world.run([...words, '-h'])).stdout;
+  const help = async (...words: string[]) => (await world.run([...words, '--help'])).stdout;
   expect(await help('config', 'list')).not.toContain('--max-attempts');
   expect(await help('config', 'check')).toContain('--max-attempts');
   for (const command of ['upload', 'config', 'runs']) {
