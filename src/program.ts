@@ -113,7 +113,7 @@ export async function buildProgram(
 
 async function addCommands(
   program: Command,
-  world: { readonly runtime: Runtime; readonly begin: Defer },
+  context: { readonly runtime: Runtime; readonly begin: Defer },
   argv: readonly string[] | undefined,
 ): Promise<void> {
   const [first = '--help', ...words] = argv ?? [''];
@@ -130,7 +130,7 @@ async function addCommands(
       spec: command,
       program: commandTree,
       words: /^(?:-h|--help)$/.test(first) ? undefined : name === first ? words : [],
-      ...world,
+      ...context,
     });
   }
 }

@@ -56,8 +56,8 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
         verb: 'passed',
         nouns: 'rows',
         reads: !settings.json,
-        job: (world, hooks) =>
-          checkCuids({ ...flags, files }, world, { ...hooks, ...(found && { found }) }),
+        job: (context, hooks) =>
+          checkCuids({ ...flags, files }, context, { ...hooks, ...(found && { found }) }),
       },
       settings,
       runtime,
@@ -127,7 +127,7 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
         verb: 'derived',
         nouns: 'cuids',
         reads: true,
-        job: (world, hooks) => deriveCuids({ ...flags, files }, world, hooks),
+        job: (context, hooks) => deriveCuids({ ...flags, files }, context, hooks),
       },
       call.settings(),
       runtime,

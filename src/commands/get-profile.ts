@@ -126,8 +126,8 @@ async function runLookUp(
       verb: 'found',
       nouns: 'users',
       reads: true,
-      job: async (world, hooks) => getProfiles(request, world, hooks),
-      judged: (error, world) => (single ? notFoundError(users, error, world) : error),
+      job: async (context, hooks) => getProfiles(request, context, hooks),
+      judged: (error, context) => (single ? notFoundError(users, error, context) : error),
       // A single profile needs no figures.
       figures: !single,
     },

@@ -115,10 +115,10 @@ export const command: CommandSpec<VerifyFlags> = {
         files,
         concurrency: flags.concurrency,
         reads: true,
-        job: async (world, hooks) => {
+        job: async (context, hooks) => {
           const how = { format: 'ndjson', overwrite } as const;
-          const into = async () => openRecordOutput(flags.output, how, world);
-          return verify({ ...flags, ...what, files, into }, world, hooks);
+          const into = async () => openRecordOutput(flags.output, how, context);
+          return verify({ ...flags, ...what, files, into }, context, hooks);
         },
       },
       call.settings(),

@@ -307,16 +307,16 @@ function realPath(name: string): string | undefined {
 class RunningShard {
   readonly lease: Lease;
   readonly job: Job;
-  readonly #world: WorkerContext;
+  readonly #context: WorkerContext;
   readonly #giveBackController = new AbortController();
   #opened: OpenedShard | undefined;
   #isOfOtherAccount = false;
   #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
 
-  constructor(job: Job, lease: Lease, world: WorkerContext) {
+  constructor(job: Job, lease: Lease, context: WorkerContext) {
     this.job = job;
     this.lease = lease;
-    this.#world = world;
+    this.#context = context;
   }
 
   /**
@@ -326,7 +326,7 @@ class RunningShard {
    */
   async open(): Promise<void> {
     const job = shardJob(this.job);
-    const { workDirs, accountOf, runtime } = this.#world;
+    const { workDirs, accountOf, runtime } = this.#context;
     workDirs.refuseOthers(job.workDir);
     const folder = new WorkDirectory(job.workDir, job.run);
     folder.refuseUntrusted(runtime);
@@ -355,7 +355,7 @@ class RunningShard {
 
   /** Whether the shard is to be returned to the queue. */
   get isGivenBack(): boolean {
-    return this.#world.runtime.signal.aborted || this.#giveBackController.signal.aborted;
+    return this.#context.runtime.signal.aborted || this.#giveBackController.signal.aborted;
   }
 
   get isCancelled(): boolean {
@@ -363,7 +363,7 @@ class RunningShard {
   }
 
   get progress(): ShardProgress | undefined {
-    return this.#progress && { worker: this.#world.worker, ...this.#progress() };
+    return this.#progress && { worker: this.#context.worker, ...this.#progress() };
   }
 
   /** Lets requests in flight finish, then returns the shard. */
@@ -380,7 +380,7 @@ class RunningShard {
     const known = this.#knownResult(opened);
     if (known) return known;
     this.lease.assertHeld(); // a process that was stopped wakes up late
-    const { worker, runtime } = this.#world;
+    const { worker, runtime } = this.#context;
     const claimed = new Date(runtime.now()).toISOString();
     const epoch = await opened.folder.shard(shard).takeOver({ worker, claimed });
     this.lease.fence(epoch.isCurrent);
@@ -411,7 +411,7 @@ class RunningShard {
       return signed.result(shard);
     } catch (error) {
       if (!(error instanceof EngagectlError && error.id === 'E-UNTRUSTED')) throw error;
-      this.#world.messages.warn(`shard ${this.job.id}: ${error.id}: ${withWhy(error)}`);
+      this.#context.messages.warn(`shard ${this.job.id}: ${error.id}: ${withWhy(error)}`);
       return undefined;
     }
   }
@@ -433,7 +433,7 @@ class RunningShard {
     { done, error: _, ...outcome }: ShardOutcome,
   ): void {
     this.lease.assertHeld();
-    const { worker, runtime } = this.#world;
+    const { worker, runtime } = this.#context;
     const ended = runtime.now();
     const result = { shard: shard.index, worker, ended, ...outcome };
     if (done) signed.setResult(shard, folder, result);

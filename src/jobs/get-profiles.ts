@@ -52,7 +52,7 @@ type LookUpHooks = JobHooks<LookupResult>;
 
 interface LookingUp {
   readonly request: LookupRequest;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly users: Users;
   readonly connection: Connection;
   readonly tally: Tally;
@@ -66,20 +66,23 @@ interface LookingUp {
  */
 export async function getProfiles(
   request: LookupRequest,
-  world: JobContext,
+  context: JobContext,
   hooks: LookUpHooks = {},
 ): Promise<LookupResult> {
-  checkOutputFormat(request.output, request, world.words);
-  const users = await openIdentifiers(request.users, request, world.runtime);
+  checkOutputFormat(request.output, request, context.words);
+  const users = await openIdentifiers(request.users, request, context.runtime);
   let connection: Connection | undefined;
   try {
-    const tally = openTally(request, users, { world, hooks });
-    connection = await world.connect();
-    const output = expandDate(request.output, { zone: connection.zone, now: world.runtime.now() });
+    const tally = openTally(request, users, { context, hooks });
+    connection = await context.connect();
+    const output = expandDate(request.output, {
+      zone: connection.zone,
+      now: context.runtime.now(),
+    });
     const dated = { ...request, ...(output !== undefined && { output }) };
     const traffic = { requests: 0, retries: 0 };
-    const waits = retryStatusOf(connection, world);
-    const looking = { request: dated, world, users, connection, tally, traffic, waits };
+    const waits = retryStatusOf(connection, context);
+    const looking = { request: dated, context, users, connection, tally, traffic, waits };
     return await perform(looking, hooks);
   } finally {
     await users.close();
@@ -94,7 +97,7 @@ export const isSingle = (users: LookupTarget): boolean =>
 function openTally(
   { users: target, rejects: named }: LookupRequest,
   users: Users,
-  { world, hooks }: { readonly world: JobContext; readonly hooks: LookUpHooks },
+  { context, hooks }: { readonly context: JobContext; readonly hooks: LookUpHooks },
 ) {
   const files = 'input' in target ? [target.input] : [];
   // Only a file has a folder for the rejects file.
@@ -102,7 +105,7 @@ function openTally(
   return new Tally({
     rejects: openRejects(
       { job: 'get-profile', named, files, first, onReject: hooks.rejected },
-      world,
+      context,
     ),
     sourceRecord,
     listNotSent: users.totalBytes === undefined,
@@ -110,10 +113,10 @@ function openTally(
 }
 
 async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupResult> {
-  const { request, world, users, connection, tally, traffic } = looking;
-  const { runtime, messages } = world;
+  const { request, context, users, connection, tally, traffic } = looking;
+  const { runtime, messages } = context;
   const started = runtime.monotonic();
-  const sink = request.into ?? (await openRecordOutput(request.output, request, world));
+  const sink = request.into ?? (await openRecordOutput(request.output, request, context));
   const named = 'input' in request.users ? users.first : undefined;
   const { client, inFlight } = watched(connection.client, {
     isWanted: false,
@@ -136,7 +139,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
   const error = failure ?? notFound(looking);
   const onStdout = request.into !== undefined || isStdout(request.output);
   const result: LookupResult = {
-    run: unjournaledRun(world).id,
+    run: unjournaledRun(context).id,
     accountId: connection.accountId,
     ...tally.counts,
     ...traffic,
@@ -154,17 +157,17 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
 }
 
 async function lookUpAll(looking: LookingUp, sink: ProfileSink, client: Client): Promise<void> {
-  const { request, world, connection, traffic } = looking;
+  const { request, context, connection, traffic } = looking;
   const results = lookUpEach(wantedOf(looking), {
     client,
     policy: connection.policy,
-    runtime: world.runtime,
+    runtime: context.runtime,
     budget: new AimdLimiter(request.concurrency ?? limits.othersInFlight),
     waits: looking.waits,
     counts: traffic,
   });
   for await (const result of results) await settle(looking, result, sink);
-  world.runtime.signal.throwIfAborted();
+  context.runtime.signal.throwIfAborted();
 }
 
 /** Row that identifies a user. */
@@ -176,13 +179,13 @@ interface Place {
 /** Yields rows with a valid identifier and rejects the others. */
 async function* wantedOf({
   request,
-  world,
+  context,
   users,
   tally,
 }: LookingUp): AsyncGenerator<LookupItem<Place>> {
   const { limit = Number.POSITIVE_INFINITY } = request;
   let taken = 0;
-  for await (const rows of new PeekableIterator(users.blocks()).until(world.runtime.signal)) {
+  for await (const rows of new PeekableIterator(users.blocks()).until(context.runtime.signal)) {
     for (const fault of rows.faults) {
       if (taken === limit) return;
       taken += 1;

@@ -52,24 +52,24 @@ export interface RowConsumer<More> {
  */
 export async function runRowJob<More extends object>(
   kind: RowJobKind,
-  { options, world, hooks }: Performing<RowJobResult & More>,
+  { options, context, hooks }: Performing<RowJobResult & More>,
   open: (tally: Tally, inputs: Inputs) => Promise<RowConsumer<More>> | RowConsumer<More>,
 ): Promise<RowJobResult & More> {
   const { files, rejects: named } = options;
-  const { runtime } = world;
+  const { runtime } = context;
   // A job over rows reports or keeps each of them, empty ones included.
   const input = { ...inputOptions(files, options, kind.columns[0]), skipsEmptyRows: false };
   const inputs = await openInputs(input, runtime);
   try {
     for (const { header, source } of inputs.headers) checkHeader(kind, header, source);
     const place = { job: kind.name.replace(' ', '-'), named, files, first: inputs.first };
-    const rejects = openRejects({ ...place, onReject: hooks.rejected }, world);
+    const rejects = openRejects({ ...place, onReject: hooks.rejected }, context);
     const tally = new Tally({ rejects, sourceRecord, listNotSent: false });
     const taker = await open(tally, inputs);
     const started = runtime.monotonic();
     hooks.begun?.(() => progressOf(inputs, tally), inputs.first);
     const failure = await catchFailure(
-      takeAll({ options, world, inputs, tally, taker }),
+      takeAll({ options, context, inputs, tally, taker }),
       runtime.signal,
     );
     // Rows of the block that was being processed have no outcome yet.
@@ -101,21 +101,21 @@ export async function runRowJob<More extends object>(
 
 interface Performing<Result> {
   readonly options: RowsOptions;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly hooks: JobHooks<Result>;
 }
 
-interface Taking<More> extends Pick<Performing<never>, 'options' | 'world'> {
+interface Taking<More> extends Pick<Performing<never>, 'options' | 'context'> {
   readonly inputs: Inputs;
   readonly tally: Tally;
   readonly taker: RowConsumer<More>;
 }
 
-async function takeAll<More>({ options, world, inputs, tally, taker }: Taking<More>) {
+async function takeAll<More>({ options, context, inputs, tally, taker }: Taking<More>) {
   const { limit } = options;
   const blocks = inputs.blocks();
   const limited = limit === undefined ? blocks : limitRecords(blocks, limit);
-  const { signal } = world.runtime;
+  const { signal } = context.runtime;
   try {
     for await (const rows of new PeekableIterator(limited).until(signal)) {
       tally.counts.read += rows.count + rows.faults.length;

@@ -35,7 +35,7 @@ type ColumnMapping = Pick<
   'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only' | 'expected'
 >;
 
-interface MappingWorld {
+interface MappingContext {
   readonly cwd: string;
   readonly signal?: AbortSignal;
 }
@@ -43,11 +43,11 @@ interface MappingWorld {
 /** Combines flags and mapping file; flags take precedence. Reads the file unless it is given. Throws E-USAGE, E-FILE-READ. */
 export async function loadMapping(
   flags: ColumnFlags,
-  world: MappingWorld,
+  context: MappingContext,
   given?: MappingFile,
 ): Promise<ColumnMapping> {
   const file =
-    given ?? (flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, world));
+    given ?? (flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, context));
   const identity = flags.identity ?? file.identity;
   const objectId = flags.objectId ?? file.objectId;
   const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap((list) => list.split(','))];
@@ -155,9 +155,9 @@ function parseTypes(text: string): [column: string, type: CellType][] {
 }
 
 /** Reads a mapping file. Loads zod, for which other uploads need not wait. */
-async function readMappingFile(name: string, world: MappingWorld): Promise<MappingFile> {
+async function readMappingFile(name: string, context: MappingContext): Promise<MappingFile> {
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
-  const parsed = mappingFileSchema.safeParse(await readJson(name, world));
+  const parsed = mappingFileSchema.safeParse(await readJson(name, context));
   if (parsed.success) return parsed.data;
   const members = Object.keys(mappingFileSchema.shape);
   throw new EngagectlError('E-USAGE', `${name}: ${describeSchemaIssues(parsed.error, members)}`, {
@@ -167,7 +167,7 @@ async function readMappingFile(name: string, world: MappingWorld): Promise<Mappi
   });
 }
 
-async function readJson(file: string, { cwd, signal }: MappingWorld): Promise<unknown> {
+async function readJson(file: string, { cwd, signal }: MappingContext): Promise<unknown> {
   const text = await readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${file}`, {

@@ -136,9 +136,9 @@ async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileH
 /** Opens a FIFO or a device. */
 export async function openStream(
   { name, path, option }: StreamTarget,
-  { isJson, ...world }: Waiting & { readonly isJson: boolean },
+  { isJson, ...context }: Waiting & { readonly isJson: boolean },
 ): Promise<Sink> {
-  const file = await openRead(path, world).catch((error: unknown) => {
+  const file = await openRead(path, context).catch((error: unknown) => {
     if (error instanceof EngagectlError) throw error;
     throw fileWriteError({ file: name, done: 'opened', option }, error);
   });

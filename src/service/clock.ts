@@ -1,15 +1,15 @@
 /** The clock of the service, in milliseconds since 1970. Tests can stop and move it. */
 export class Clock {
-  readonly #world: () => number;
+  readonly #wallClock: () => number;
   #stoppedAt: number | undefined;
   #ahead = 0;
 
-  constructor(world: () => number) {
-    this.#world = world;
+  constructor(wallClock: () => number) {
+    this.#wallClock = wallClock;
   }
 
   now(): number {
-    return (this.#stoppedAt ?? this.#world()) + this.#ahead;
+    return (this.#stoppedAt ?? this.#wallClock()) + this.#ahead;
   }
 
   get isStopped(): boolean {

@@ -78,7 +78,7 @@ async function buildService(
   const Calls = calls && (await import('./calls/call-system.js')).CallingSystem;
   const clock = new Clock(now);
   const store = new Database(dataDir);
-  const world = { store, now: () => clock.now(), random, latencyMs, onDefect };
+  const context = { store, now: () => clock.now(), random, latencyMs, onDefect };
   const service = {
     options,
     settings: new Settings(options),
@@ -91,7 +91,7 @@ async function buildService(
     requests: new RequestLog({ passcode, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
-    calls: calls && Calls && new Calls(calls, world),
+    calls: calls && Calls && new Calls(calls, context),
     closing,
   };
   return { ...service, loadSeed: () => loadSeed(service) };

@@ -6,7 +6,7 @@ import type { FirstReject } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
 
-export interface AnnotationWorld {
+export interface AnnotationContext {
   readonly settings: DisplaySettings;
   readonly runtime: Pick<Runtime, 'stderr' | 'env' | 'cwd'>;
 }
@@ -19,7 +19,7 @@ export interface AnnotationWorld {
  */
 export function annotateRejects(
   rejects: readonly FirstReject[],
-  { settings, runtime }: AnnotationWorld,
+  { settings, runtime }: AnnotationContext,
 ): boolean {
   if (!isPlace({ settings, runtime })) return false;
   for (const reject of rejects) {
@@ -30,15 +30,15 @@ export function annotateRejects(
 }
 
 /** Annotates an error about a whole file, such as a missing column. */
-export function annotateError(thrown: unknown, world: AnnotationWorld): void {
-  const error = maskError(thrown, world.settings);
-  if (!(error instanceof EngagectlError) || !isPlace(world)) return;
+export function annotateError(thrown: unknown, context: AnnotationContext): void {
+  const error = maskError(thrown, context.settings);
+  if (!(error instanceof EngagectlError) || !isPlace(context)) return;
   const { file, line = 1 } = error.details;
   if (file === undefined) return;
-  write({ source: file, line, title: error.id, text: error.message }, world.runtime);
+  write({ source: file, line, title: error.id, text: error.message }, context.runtime);
 }
 
-const isPlace = ({ settings, runtime }: AnnotationWorld): boolean =>
+const isPlace = ({ settings, runtime }: AnnotationContext): boolean =>
   runtime.env['GITHUB_ACTIONS'] === 'true' && !settings.json && settings.logJson !== true;
 
 interface Annotation {
@@ -50,7 +50,7 @@ interface Annotation {
 
 function write(
   { source, line, title, text }: Annotation,
-  { env, stderr, cwd }: AnnotationWorld['runtime'],
+  { env, stderr, cwd }: AnnotationContext['runtime'],
 ): void {
   const root = env['GITHUB_WORKSPACE'] ?? cwd;
   const titled = `title=${property(`engagectl: ${title}`)}`;

@@ -16,7 +16,7 @@ import type { DisplaySettings } from './display-settings.js';
 import type { Messages } from './messages.js';
 import type { Rehearsal } from '../jobs/job-options.js';
 
-export interface SummaryWorld {
+export interface SummaryContext {
   readonly settings: DisplaySettings;
   readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'log' | 'program'>;
   readonly messages: Messages;
@@ -36,18 +36,18 @@ export interface SummaryWorld {
  * Prints the summary: text on stderr, or one JSON object, and GitHub's step summary. Returns false if
  * stdout did not accept its part.
  */
-export async function showSummary(summary: Summary, world: SummaryWorld): Promise<boolean> {
-  const { settings, recordsOnStdout } = world;
-  const { stdout, stderr, log } = world.runtime;
+export async function showSummary(summary: Summary, context: SummaryContext): Promise<boolean> {
+  const { settings, recordsOnStdout } = context;
+  const { stdout, stderr, log } = context.runtime;
   const object = versioned(summary);
-  log?.({ type: 'summary', text: asText(summary, world), about: object });
+  log?.({ type: 'summary', text: asText(summary, context), about: object });
   const line = sanitizedJson(settings.logJson ? { type: 'summary', ...object } : object);
   let isTaken: Promise<boolean> | undefined;
   if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${sanitizedJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);
   else if (!settings.quiet)
-    stderr.write(settings.logJson ? `${line}\n` : sanitize(asText(summary, world)));
-  await appendStepSummary(summary, world);
+    stderr.write(settings.logJson ? `${line}\n` : sanitize(asText(summary, context)));
+  await appendStepSummary(summary, context);
   return (await isTaken) ?? true;
 }
 
@@ -195,7 +195,7 @@ function place({ accountId, region, profile }: Summary): string | undefined {
 /** Formats the headline, and a line for each nonzero figure that it does not contain. */
 function asText(
   summary: Summary,
-  { verb, nouns, next, runtime, unfinished = true }: SummaryWorld,
+  { verb, nouns, next, runtime, unfinished = true }: SummaryContext,
 ): string {
   const { exitCode } = summary;
   const rest = summaryFigures(summary).filter(
@@ -233,7 +233,7 @@ const appending =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | noFollow;
 
 /** Appends to the file that GitHub Actions shows beside the job. A failure to write does not fail the run. */
-async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryWorld) {
+async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryContext) {
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
   if (file === undefined) return;
   const rows = summaryFigures(summary).map(
@@ -270,7 +270,7 @@ const markdown = (text: string): string => {
 /** Formats how a run ended in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */
 export function headline(
   summary: Summary,
-  { verb, nouns }: Pick<SummaryWorld, 'verb' | 'nouns'>,
+  { verb, nouns }: Pick<SummaryContext, 'verb' | 'nouns'>,
 ): string {
   const { command, records, read, exitCode } = summary;
   if (summary.proof !== undefined) return summary.proof;

@@ -68,9 +68,9 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
       ...(missedCallActions && { missedCallActions }),
       ...(voice.media && { media: voice.media }),
     };
-    const world = { runtime: stopWithOutput(runtime, lines), messages };
+    const context = { runtime: stopWithOutput(runtime, lines), messages };
     try {
-      await listenForCalls(options, calling, world, {
+      await listenForCalls(options, calling, context, {
         event: lines.put,
         ready: () => messages.note(`${cuid} is waiting for calls; Ctrl-C hangs up and exits`),
         rings: ({ callDetails: { callerCuid, callContext } }) =>

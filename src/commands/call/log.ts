@@ -92,9 +92,9 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
   const { json, timezone = 'UTC' } = call.settings();
   const today = { zone: timeZone(timezone), now: call.runtime.now() };
   const output = expandDate(how.output, today);
-  await withCallRecords(call, async (account, world) => {
-    const records = await logCalls({ ...how, ...(output && { output }), since }, account, world);
-    if (!json) return world.messages.note(count(records, 'call'));
+  await withCallRecords(call, async (account, context) => {
+    const records = await logCalls({ ...how, ...(output && { output }), since }, account, context);
+    if (!json) return context.messages.note(count(records, 'call'));
     const { stdout, stderr } = call.runtime;
     const summary = { command: 'call log', records, exitCode: 0 };
     (isStdout(how.output) ? stderr : stdout).write(jsonAnswer(summary));
@@ -104,8 +104,8 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
 /** Runs `call missed list`: prints missed calls whose notification has buttons. */
 async function listMissed(call: Invocation<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
-  await withCallRecords(call, async (account, world) => {
-    const missed = (await listCalls(since, account, world)).filter(
+  await withCallRecords(call, async (account, context) => {
+    const missed = (await listCalls(since, account, context)).filter(
       ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
     );
     const listed = missed.map(missedCallOf);
@@ -113,15 +113,16 @@ async function listMissed(call: Invocation<CallingFlags & { readonly since?: num
     const summary = { command: 'call missed list', missed: listed, exitCode: 0 };
     const text = listed.map((one) => `${sanitizedJson(one)}\n`).join('');
     printAnswer(settings, call.runtime, summary, { text });
-    if (!settings.json) world.messages.note(`${count(missed.length, 'missed call')} with buttons`);
+    if (!settings.json)
+      context.messages.note(`${count(missed.length, 'missed call')} with buttons`);
   });
 }
 
 /** Runs `call missed click`. */
 async function clickMissedAction(call: Invocation<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
-  await withCallRecords(call, async (account, world) => {
-    await clickMissedCall(callId, actionId, account, world);
+  await withCallRecords(call, async (account, context) => {
+    await clickMissedCall(callId, actionId, account, context);
     const summary = { command: 'call missed click', callId, actionId, exitCode: 0 };
     const note = `clicked: ${actionId} of call ${callId}`;
     printAnswer(call.settings(), call.runtime, summary, { note });
@@ -139,7 +140,7 @@ const missedCallOf = ({ endedAt, status: _, ...record }: CallRecord) => {
 
 const withCallRecords = async (
   call: Invocation<CallingFlags>,
-  work: (account: CallsAccount, world: CallLogContext) => Promise<void>,
+  work: (account: CallsAccount, context: CallLogContext) => Promise<void>,
 ): Promise<void> =>
   withCallingSystem(call, (account, messages) =>
     work(account, { runtime: call.runtime, words: cliAdvice, messages }),

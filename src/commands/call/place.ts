@@ -47,14 +47,14 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
   const { json } = call.settings();
   const lines = new EventStream(runtime);
   await withCallingSystem(call, async (calling, messages) => {
-    const world = { runtime: stopWithOutput(runtime, lines), messages };
-    const voice = await openVoice(flags, world);
+    const context = { runtime: stopWithOutput(runtime, lines), messages };
+    const voice = await openVoice(flags, context);
     try {
       const onEvent = json ? undefined : lines.put;
       const result = await placeCall(
         { ...flags, ...(voice.media && { media: voice.media }) },
         calling,
-        world,
+        context,
         onEvent,
       );
       const { error } = result;

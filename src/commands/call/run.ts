@@ -63,9 +63,9 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       nouns: 'calls',
       reads: !settings.json,
       stopping: 'stopping: hanging up all calls; press again to exit at once',
-      job: async (world, hooks) =>
+      job: async (context, hooks) =>
         withCallingSystem(call, async (calling) => {
-          const stopped = { ...world, runtime: stopWithOutput(runtime, lines) };
+          const stopped = { ...context, runtime: stopWithOutput(runtime, lines) };
           const allHooks = { ...hooks, ...(outcome && { outcome }) };
           try {
             return await runCalls({ ...flags, files }, calling, stopped, allHooks);

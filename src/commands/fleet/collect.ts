@@ -2,7 +2,7 @@ import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
-import { showSummary, type Summary, type SummaryWorld } from '../../ui/summary.js';
+import { showSummary, type Summary, type SummaryContext } from '../../ui/summary.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { parseNestedCommand, type NestedFlags } from './nested-command.js';
 import { existsSync } from 'node:fs';
@@ -107,7 +107,7 @@ async function openFleetReport(name: string | undefined, runtime: Invocation['ru
     write(fleetPage(summary, shards), summary.exitCode, messages);
 }
 
-function wordsOf(command: FleetCommand): Pick<SummaryWorld, 'verb' | 'nouns'> {
+function wordsOf(command: FleetCommand): Pick<SummaryContext, 'verb' | 'nouns'> {
   if (!isWrite(command)) return { verb: 'exported', nouns: 'events' };
   const { verb, noun } = writeEndpoints[command];
   return { verb, nouns: noun };

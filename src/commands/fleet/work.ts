@@ -109,7 +109,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       refuseOthers(within, run);
       await refuseChanged(run);
       const messages = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
-      const world: JobContext = {
+      const context: JobContext = {
         ...jobContext(settings, runtime, { maxInFlight: 1, messages, account }),
         argv: run.argv,
         ports: part.ports,
@@ -117,7 +117,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       };
       const job = within.name === 'export-events' ? exportSlice : writeShard;
       // The queue stores the reason of a failure, and `fleet status` shows it to others.
-      const outcome = await job(within, part, world);
+      const outcome = await job(within, part, context);
       return { ...outcome, error: maskError(outcome.error, settings) };
     };
     return { key, perform };
@@ -136,7 +136,7 @@ function versionMismatch(cause: Error): never {
 async function writeShard(
   { name, flags, files }: NestedCommand,
   part: ShardTask,
-  world: JobContext,
+  context: JobContext,
 ): Promise<ShardOutcome> {
   const request = {
     ...flags,
@@ -155,13 +155,13 @@ async function writeShard(
     demerge: async () => (await import('../../jobs/write/demerge.js')).demerge,
   }[name as 'upload'];
   const perform = await job();
-  return outcomeOf(await perform(request, world, hooksOf(part)));
+  return outcomeOf(await perform(request, context, hooksOf(part)));
 }
 
 async function exportSlice(
   { flags }: NestedCommand,
   part: ShardTask,
-  world: JobContext,
+  context: JobContext,
 ): Promise<ShardOutcome> {
   const { exportEvents } = await import('../../jobs/export/export-events.js');
   const { compressedBy } = parseFileName(flags.output ?? '');
@@ -177,7 +177,7 @@ async function exportSlice(
     overwrite: true,
     output: path.join(part.folder, `out.${extension}`),
   };
-  return outcomeOf(await exportEvents(request, world, hooksOf(part)));
+  return outcomeOf(await exportEvents(request, context, hooksOf(part)));
 }
 
 /** Reports a shard's progress and outcome. */

@@ -66,7 +66,7 @@ export async function addCommand(
     spec,
     begin,
     words,
-    ...world
+    ...context
   }: {
     spec: CommandSpec;
     begin: Defer;
@@ -95,7 +95,7 @@ export async function addCommand(
   addOptions(command, spec.options ?? []);
   if (spec.examples) setExamples(command, parseExamples(spec.examples));
   for (const [child, of] of await subcommandsOf(spec, words))
-    await addCommand(command, child, { spec: of, begin, words: words?.slice(1), ...world });
+    await addCommand(command, child, { spec: of, begin, words: words?.slice(1), ...context });
   if (!spec.run) return;
   // commander passes the operands one by one, then the flags, then the command itself.
   command.action((...given: unknown[]) => {
@@ -103,11 +103,13 @@ export async function addCommand(
     const typed = given.slice(0, -2).flat() as (string | undefined)[];
     const operands = typed.filter((word) => word !== undefined);
     for (const each of commandPath(command)) Object.assign(each, { args: [], processedArgs: [] });
-    const settings = () => resolveGlobalOptions(command, world.runtime);
+    const settings = () => resolveGlobalOptions(command, context.runtime);
     const runtime =
-      command.optsWithGlobals()['input'] === false ? withoutInput(world.runtime) : world.runtime;
+      command.optsWithGlobals()['input'] === false
+        ? withoutInput(context.runtime)
+        : context.runtime;
     begin(() =>
-      spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime }),
+      spec.run?.({ operands, flags: command.opts(), command, settings, ...context, runtime }),
     );
   });
 }

@@ -20,7 +20,7 @@ interface ExportCommand<Flags> {
   readonly parts: string;
   readonly job: (
     request: Omit<Flags, 'shard'> & { readonly shard?: Shard | undefined },
-    world: JobContext,
+    context: JobContext,
     hooks: ExportHooks,
   ) => Promise<ExportResult>;
 }
@@ -41,7 +41,7 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
       nouns: name === 'export-events' ? 'events' : 'profiles',
       next: previewCommand(flags.output),
       reads: true,
-      job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
+      job: async (context, hooks) => job({ ...flags, shard }, context, hooks),
       parts,
       advise: (error, { unfinished }, messages) =>
         adviseResume({ error, unfinished, output: flags.output }, messages),

@@ -13,7 +13,7 @@ import {
 } from './job-context.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { grouped } from '../../ui/format.js';
-import { annotateRejects, type AnnotationWorld } from '../../ui/github-actions.js';
+import { annotateRejects, type AnnotationContext } from '../../ui/github-actions.js';
 import type {
   JobEnding,
   JobHooks,
@@ -47,11 +47,11 @@ interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   readonly concurrency?: number;
   /** Writes records to --output or to standard output. */
   readonly reads: boolean;
-  readonly job: (world: CommandContext, hooks: JobHooks<Result>) => Promise<Result>;
+  readonly job: (context: CommandContext, hooks: JobHooks<Result>) => Promise<Result>;
   /** For exports: noun for the parts with a cursor each, like `days`. */
   readonly parts?: string;
   /** Replaces the error of the job by one that explains more. */
-  readonly judged?: (error: EngagectlError, world: CommandContext) => EngagectlError;
+  readonly judged?: (error: EngagectlError, context: CommandContext) => EngagectlError;
   /** False: prints figures with --json only. */
   readonly figures?: boolean;
   /** Message printed immediately on Ctrl-C. */
@@ -70,7 +70,7 @@ export async function runJob<Result extends AnyResult>(
   const messages = messagePrinter(settings, runtime);
   tellFlags(name, flags, messages);
   const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
-  const world = jobContext(settings, runtime, {
+  const context = jobContext(settings, runtime, {
     maxInFlight: command.concurrency ?? 1,
     messages,
     again,
@@ -83,10 +83,10 @@ export async function runJob<Result extends AnyResult>(
     display?.stop();
     runtime.signal.removeEventListener('abort', sayStopping);
   };
-  const saying = { world, messages, report, settings, runtime, recordsOnStdout };
+  const saying = { context, messages, report, settings, runtime, recordsOnStdout };
   let error: EngagectlError | undefined;
   try {
-    const result = await command.job(world, {
+    const result = await command.job(context, {
       history: report !== undefined,
       begun: (read, first) => {
         runtime.signal.addEventListener('abort', sayStopping, { once: true });
@@ -118,7 +118,7 @@ function stateOf(
 }
 
 interface JobOutput {
-  readonly world: CommandContext;
+  readonly context: CommandContext;
   readonly messages: Messages;
   readonly report: WriteReport | undefined;
   readonly settings: GlobalOptions;
@@ -130,17 +130,17 @@ interface JobOutput {
 async function reportEnd<Result extends AnyResult>(
   { name, flags, rehearsal, ...command }: JobCommand<Result>,
   { result, rejectSummary, history, wasResumed }: JobEnding<Result>,
-  { world, messages, report, settings, runtime, recordsOnStdout }: JobOutput,
+  { context, messages, report, settings, runtime, recordsOnStdout }: JobOutput,
 ) {
   if (rejectSummary) showRejects(rejectSummary, messages, { settings, runtime });
   const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
-  const judged = found && (command.judged?.(found, world) ?? found);
+  const judged = found && (command.judged?.(found, context) ?? found);
   if (stopped && judged !== stopped) messages.warn(stopped.message);
   const summary = {
     command: name,
     ...(rehearsal && { rehearsal }),
     run,
-    ...accountFields(world),
+    ...accountFields(context),
     ...figures,
     ...(flags.report !== undefined && { report: flags.report }),
   };
@@ -149,7 +149,7 @@ async function reportEnd<Result extends AnyResult>(
       summary,
       error: maskError(judged, settings),
       settings,
-      next: unfinished ? world.words.resumeRun(run) : undefined,
+      next: unfinished ? context.words.resumeRun(run) : undefined,
       argv: settings.argv,
       resumed: wasResumed,
       history: history!,
@@ -213,14 +213,14 @@ const shownRejects = 5;
 function showRejects(
   { samples: { first, kinds }, rejects }: RejectSummary,
   messages: Messages,
-  world: AnnotationWorld,
+  context: AnnotationContext,
 ): void {
-  const annotated = annotateRejects(first, world);
+  const annotated = annotateRejects(first, context);
   const shown = annotated ? first : first.slice(0, shownRejects);
   if (!annotated) {
     for (const reject of shown) {
       const { source: file, line, kind, code } = reject;
-      messages.warn(`${sourceLine(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
+      messages.warn(`${sourceLine(file, line)}: ${kind}: ${rejectText(reject, context.settings)}`, {
         file,
         line,
         code,

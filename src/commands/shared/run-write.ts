@@ -28,7 +28,7 @@ interface WriteCommand<Flags> {
   readonly nouns?: string;
   readonly job: (
     request: WriteRequest & Omit<Flags, 'rehearsal' | 'shard'>,
-    world: JobContext,
+    context: JobContext,
     hooks: WriteHooks,
   ) => Promise<WriteResult>;
   /** Last chance to refuse, before the first request. */
@@ -84,16 +84,16 @@ export async function runWrite<Flags extends WriteFlags>(
       },
       stopping:
         'stopping: waiting up to 10 s for requests in flight; press Ctrl-C again to quit now',
-      job: async (world, hooks) => {
+      job: async (context, hooks) => {
         const asked = (about: ConfirmPrompt): PendingWrite => {
-          const { account } = world.connection!;
+          const { account } = context.connection!;
           return { command: name, does: words.does ?? does, files, flags, account, ...about };
         };
         const writeHooks = {
           ...hooks,
           confirm: async (about: ConfirmPrompt) => confirm(asked(about), runtime),
         };
-        return job(request, world, writeHooks);
+        return job(request, context, writeHooks);
       },
     },
     settings,

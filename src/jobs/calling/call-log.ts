@@ -33,11 +33,11 @@ export interface CallRecord {
 export async function listCalls(
   since: number,
   account: CallsAccount,
-  world: CallLogContext,
+  context: CallLogContext,
 ): Promise<readonly CallRecord[]> {
-  const { runtime, messages } = world;
+  const { runtime, messages } = context;
   const { random, sleep, monotonic, signal } = runtime;
-  return withClient(account, world, (client) =>
+  return withClient(account, context, (client) =>
     withRetry(async (stop) => client.list(since, stop), {
       policy: account.policy,
       runtime: { random, sleep, monotonic },
@@ -56,17 +56,17 @@ export async function listCalls(
 export async function logCalls(
   { since, output, ...how }: FileOptions & { readonly since: number; readonly output?: string },
   account: CallsAccount,
-  world: CallLogContext,
+  context: CallLogContext,
 ): Promise<number> {
-  const calls = await listCalls(since, account, world);
-  const sink = await openRecordOutput(output, how, world);
+  const calls = await listCalls(since, account, context);
+  const sink = await openRecordOutput(output, how, context);
   try {
     for (const call of calls) await sink.write(Buffer.from(JSON.stringify(call)));
     await sink.finish();
   } finally {
     await sink.abort();
   }
-  for (const warning of sink.warnings) world.messages.warn(warning);
+  for (const warning of sink.warnings) context.messages.warn(warning);
   return calls.length;
 }
 
@@ -75,10 +75,10 @@ export async function clickMissedCall(
   callId: string,
   actionId: string,
   account: CallsAccount,
-  world: CallLogContext,
+  context: CallLogContext,
 ): Promise<void> {
-  await withClient(account, world, async (client) => {
-    const made = await client.click(callId, actionId, world.runtime.signal);
+  await withClient(account, context, async (client) => {
+    const made = await client.click(callId, actionId, context.runtime.signal);
     if (made.ok) return;
     const { failure } = made;
     const status = failure.kind === 'refused' ? failure.status : 0;

@@ -26,9 +26,9 @@ interface LintResult {
 export async function lintInit(
   file: string,
   platforms: readonly Platform[],
-  world: Pick<JobContext, 'runtime'>,
+  context: Pick<JobContext, 'runtime'>,
 ): Promise<LintResult> {
-  const properties = await readJsonFile(file, world.runtime);
+  const properties = await readJsonFile(file, context.runtime);
   const findings = merged(
     platforms.flatMap((platform) =>
       lintInitProperties(properties, platform).map((finding) => ({ finding, platform })),

@@ -36,11 +36,11 @@ const longestEnd = 8000;
 export async function listenForCalls(
   options: ListenOptions,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'messages'>,
+  context: Pick<JobContext, 'runtime' | 'messages'>,
   hooks: ListenHooks,
 ): Promise<void> {
-  const { signal, sleep } = world.runtime;
-  const answering = new AutoAnswer(options, world.runtime, hooks.ask);
+  const { signal, sleep } = context.runtime;
+  const answering = new AutoAnswer(options, context.runtime, hooks.ask);
   const over = new AbortController();
   /** Aborted when the call that was hung up at the end is over. */
   const hungUp = new AbortController();
@@ -53,7 +53,7 @@ export async function listenForCalls(
       over.abort();
     });
   // Calls that waited at the router ring before openPhone resolves.
-  const phone = openPhone(options, account, world, {
+  const phone = openPhone(options, account, context, {
     missed: (call) => hooks.missed?.(call),
     refused: (errorName) => {
       failed = replaced(options.cuid, errorName);

@@ -42,19 +42,19 @@ const longestEnd = 20_000;
 export async function placeCall(
   options: PlaceOptions,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'messages'>,
+  context: Pick<JobContext, 'runtime' | 'messages'>,
   onEvent: (event: PhoneEvent) => void = () => undefined,
 ): Promise<PlaceResult> {
-  const { runtime } = world;
+  const { runtime } = context;
   const { cuid, to, context: callContext } = options;
   const started = runtime.monotonic();
   const course = new CallTracker(
     { direction: 'Outgoing', calleeCuid: to, callContext, begins: CallEvent.CallIsPlaced },
     onEvent,
   );
-  const phone = await openPhone(options, account, world, course);
+  const phone = await openPhone(options, account, context, course);
   try {
-    const failure = await follow(phone, options, world, course);
+    const failure = await follow(phone, options, context, course);
     await phone.whenIdle();
     const { events, wasInProgress } = course;
     const error = failure ?? verdict(to, course);

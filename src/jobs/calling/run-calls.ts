@@ -47,21 +47,21 @@ const kind = {
 export async function runCalls(
   options: RunCallsOptions,
   account: CallingAccount,
-  world: JobContext,
+  context: JobContext,
   hooks: RunCallsHooks = {},
 ): Promise<RowJobResult> {
   const { concurrency } = options;
   return runRowJob(
     kind,
-    { options, world, hooks },
-    (tally) => new CallScript({ concurrency, account, world, tally, onOutcome: hooks.outcome }),
+    { options, context, hooks },
+    (tally) => new CallScript({ concurrency, account, context, tally, onOutcome: hooks.outcome }),
   );
 }
 
 interface ScriptParts {
   readonly concurrency: number;
   readonly account: CallingAccount;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly tally: Tally;
   readonly onOutcome: RunCallsHooks['outcome'] | undefined;
 }
@@ -111,8 +111,8 @@ class CallScript implements RowConsumer<object> {
 
   /** Starts a call once the concurrency limit allows it and both cuids are free. */
   async #start(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
-    const { concurrency, world } = this.#parts;
-    const { signal } = world.runtime;
+    const { concurrency, context } = this.#parts;
+    const { signal } = context.runtime;
     const isBlocked = () =>
       this.#running.size >= concurrency ||
       this.#inUse.has(call.caller) ||
@@ -130,9 +130,9 @@ class CallScript implements RowConsumer<object> {
   }
 
   async #make(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
-    const { account, world, tally, onOutcome } = this.#parts;
+    const { account, context, tally, onOutcome } = this.#parts;
     try {
-      const { difference, ...course } = await runTestCall(call, account, world);
+      const { difference, ...course } = await runTestCall(call, account, context);
       const { caller, callee, expect } = call;
       const named = { caller, callee, expect, ...course };
       if (difference !== undefined) return this.#reject(rows, row, 'service', difference, named);
@@ -179,21 +179,21 @@ const longestLag = 2000;
 async function runTestCall(
   row: CallScriptRow,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'messages'>,
+  context: Pick<JobContext, 'runtime' | 'messages'>,
 ): Promise<TestCallResult> {
   // A cuid has only one phone, so nobody can answer a call to itself.
   const isAbsent = row.calleeDoes === 'absent' || row.callee === row.caller;
-  const receiver = isAbsent ? undefined : await openReceiver(row, account, world);
+  const receiver = isAbsent ? undefined : await openReceiver(row, account, context);
   try {
-    const { caller: cuid, callee: to, context, hangupAfter, cancelAfter } = row;
+    const { caller: cuid, callee: to, context: callContext, hangupAfter, cancelAfter } = row;
     const options = {
       cuid,
       to,
-      context,
+      context: callContext,
       hangupAfter,
       ...(cancelAfter !== undefined && { cancelAfter }),
     };
-    const placed = await placeCall(options, account, world);
+    const placed = await placeCall(options, account, context);
     if (placed.error instanceof CallError) throw placed.error;
     if (placed.error && placed.ending === 'NO_NETWORK') throw placed.error;
     await receiver?.waitForEnd(placed.events);
@@ -234,10 +234,10 @@ function differenceOf(
 async function openReceiver(
   { callee: cuid, calleeDoes, answerAfter }: CallScriptRow,
   account: CallingAccount,
-  world: Pick<JobContext, 'runtime' | 'messages'>,
+  context: Pick<JobContext, 'runtime' | 'messages'>,
 ) {
-  const { sleep } = world.runtime;
-  const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, world.runtime);
+  const { sleep } = context.runtime;
+  const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, context.runtime);
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
   const phone = openPhone(
@@ -247,7 +247,7 @@ async function openReceiver(
       ...(calleeDoes === 'notifications-off' && { notifications: 'off' }),
     },
     account,
-    world,
+    context,
     {
       rings: (call) => void phone.then(async (opened) => answering.rings(opened, call)),
       event: (event) => {

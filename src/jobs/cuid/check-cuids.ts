@@ -47,7 +47,7 @@ export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
 /** Checks each cuid of an input, and finds duplicates. */
 export async function checkCuids(
   options: CheckCuidsOptions,
-  world: JobContext,
+  context: JobContext,
   hooks: CheckCuidsHooks = {},
 ): Promise<CheckCuidsResult> {
   const { column = 'cuid' } = options;
@@ -57,10 +57,10 @@ export async function checkCuids(
     fix: 'choose the column with --column <column>',
     rejected: 'have no valid cuid',
   };
-  const known = new DuplicateCuids(world.runtime.random);
+  const known = new DuplicateCuids(context.runtime.random);
   return runRowJob(
     kind,
-    { options, world, hooks },
+    { options, context, hooks },
     (tally) => new CuidChecker({ ...options, column, tally, known, found: hooks.found }),
   );
 }

@@ -40,11 +40,11 @@ type DeriveCuidsResult = RowJobResult & DeriveFigures;
 /** Adds a cuid, derived from a column, to each row of an input. */
 export async function deriveCuids(
   options: DeriveCuidsOptions,
-  world: JobContext,
+  context: JobContext,
   hooks: JobHooks<DeriveCuidsResult> = {},
 ): Promise<DeriveCuidsResult> {
   const { from, deviceColumn } = options;
-  const key = await loadCuidKey(options, world);
+  const key = await loadCuidKey(options, context);
   const columns = deviceColumn === undefined ? [from] : [from, deviceColumn];
   const kind = {
     name: 'cuid derive',
@@ -52,18 +52,18 @@ export async function deriveCuids(
     fix: 'use column names of the header',
     rejected: 'could not get a cuid',
   };
-  return runRowJob(kind, { options, world, hooks }, async (tally, inputs) => {
+  return runRowJob(kind, { options, context, hooks }, async (tally, inputs) => {
     const values = new RowValues([...columns, 'cuid'], true);
-    const { rows, output } = derivedOutput(options, { inputs, values }, world.words);
-    await prepareOutputs([output], world.runtime, { ownPartials: false });
-    return new CuidDeriver({ options, key, world, tally, values, rows, output });
+    const { rows, output } = derivedOutput(options, { inputs, values }, context.words);
+    await prepareOutputs([output], context.runtime, { ownPartials: false });
+    return new CuidDeriver({ options, key, context, tally, values, rows, output });
   });
 }
 
 interface DeriverParts {
   readonly options: DeriveCuidsOptions;
   readonly key: Buffer | undefined;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly tally: Tally;
   readonly values: RowValues<string>;
   readonly rows: DerivedRows;
@@ -82,7 +82,7 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
 
   constructor(parts: DeriverParts) {
     this.#parts = parts;
-    this.#known = new DuplicateCuids(parts.world.runtime.random);
+    this.#known = new DuplicateCuids(parts.context.runtime.random);
     this.#hasDevice = parts.options.deviceColumn !== undefined;
     this.#maker = new CuidMaker(parts.key);
   }
@@ -172,16 +172,16 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
 
   /** Chooses the style. Throws E-USAGE if contact data would become readable by default. */
   #chosen(first: TextSlice): 'slug' | 'hash' {
-    const { options, key, world } = this.#parts;
+    const { options, key, context } = this.#parts;
     const { from, style } = options;
     if (key) return 'hash';
-    if (style === undefined && holdsContacts(from, first.toString())) throw needsKey(from, world);
+    if (style === undefined && holdsContacts(from, first.toString())) throw needsKey(from, context);
     return 'slug';
   }
 
   async #opened(): Promise<Output> {
-    const { output, world } = this.#parts;
-    this.#output ??= await openOutput(output, world.runtime);
+    const { output, context } = this.#parts;
+    this.#output ??= await openOutput(output, context.runtime);
     return this.#output;
   }
 }

@@ -17,14 +17,14 @@ import type { RecordPage } from '../../output/output.js';
 /** Exports events in the order of the given names, then by time. */
 export async function exportEvents(
   request: ExportRequest & EventExportOptions,
-  world: JobContext,
+  context: JobContext,
   hooks?: ExportHooks,
 ): Promise<ExportResult> {
   const { split = true, withEventName = false, concurrency = exportDefaults.concurrency } = request;
   const event = typeof request.event === 'string' ? [request.event] : request.event;
-  refuseEvents(event, world.words);
-  refuseUnsplitDays({ split, output: request.output }, world.words);
-  checkDayOptions(request, request.output, world.words);
+  refuseEvents(event, context.words);
+  refuseUnsplitDays({ split, output: request.output }, context.words);
+  checkDayOptions(request, request.output, context.words);
   return runExport(
     {
       name: 'export-events',
@@ -37,7 +37,7 @@ export async function exportEvents(
       prepare: withEventName || event.length > 1 ? addEventMembers : undefined,
     },
     request,
-    world,
+    context,
     hooks,
   );
 }

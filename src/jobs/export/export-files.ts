@@ -71,7 +71,7 @@ export type ExportWork = Pick<
 export interface ExportContext {
   readonly kind: ExportKind;
   readonly request: ExportRequest;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly hooks: JobHooks<ExportResult>;
   readonly connection: Connection;
   /** Maximum requests in flight. */
@@ -84,19 +84,19 @@ export async function prepareExport(
   files: readonly FileSlices[],
   run: OpenRun<ExportEntry>,
 ): Promise<ExportWork> {
-  const { kind, request, connection, world } = exporting;
+  const { kind, request, connection, context } = exporting;
   const { restarts, prepare } = kind;
   const resumed = run.kept?.resumed === true;
   const documentOf = files.flatMap((slices, index) => slices.map(() => index));
   const { journal, entries = [] } = run.kept ?? {};
   const log = new ExportJournal(journal, entries, documentOf);
-  const outputs = files.map((slices) => outputOfFile(slices, request, world));
+  const outputs = files.map((slices) => outputOfFile(slices, request, context));
   const isAhead = (_: unknown, index: number) => {
     const { sealed, short } = log.earlier.document(index);
     return sealed === undefined && short === undefined;
   };
   if (!request.into)
-    await prepareOutputs(outputs.filter(isAhead), world.runtime, { ownPartials: resumed });
+    await prepareOutputs(outputs.filter(isAhead), context.runtime, { ownPartials: resumed });
   const documents = documentsOf(exporting, files, run.kept !== undefined);
   let nextIndex = documentOf.length;
   for (const { slice, ranges } of log.earlier.divisions) {
@@ -112,7 +112,7 @@ export async function prepareExport(
     divides: kind.slicing === 'parts',
     minRecords: request.minRecords ?? 0,
     limit: request.limit ?? Number.POSITIVE_INFINITY,
-    ...fenced(prepare?.(connection.zone), world.ports?.fence),
+    ...fenced(prepare?.(connection.zone), context.ports?.fence),
   };
 }
 
@@ -200,15 +200,15 @@ const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: Jo
   );
 
 function documentsOf(
-  { kind, request, world }: ExportContext,
+  { kind, request, context }: ExportContext,
   files: readonly FileSlices[],
   resumable: boolean,
 ): ExportDocument[] {
   let count = 0;
   const { into } = request;
-  const { runtime } = world;
+  const { runtime } = context;
   return files.map((slices) => {
-    const options = outputOfFile(slices, request, world);
+    const options = outputOfFile(slices, request, context);
     const newSlice = (index: number, query: CursorQuery): PlannedSlice => ({
       index,
       query,

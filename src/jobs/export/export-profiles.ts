@@ -7,7 +7,7 @@ import type { JobContext } from '../job-context.js';
 /** Exports the profiles of all users who performed the event, with one cursor. */
 export const exportProfiles = (
   request: ExportRequest & ProfileExportOptions,
-  world: JobContext,
+  context: JobContext,
   hooks?: ExportHooks,
 ): Promise<ExportResult> =>
   runExport(
@@ -22,6 +22,6 @@ export const exportProfiles = (
       restarts: false,
     },
     request,
-    world,
+    context,
     hooks,
   );

@@ -61,12 +61,12 @@ export function refuseToday({ to }: DateRange, today: Today, { option }: Wording
 export async function missingFiles(
   files: readonly FileSlices[],
   { refresh = 0, to }: { readonly refresh: number | undefined; readonly to: Day },
-  world: JobContext,
+  context: JobContext,
 ): Promise<FileSlices[]> {
   const refreshed = addDays(to, -refresh);
   const toFetch: FileSlices[] = [];
   for (const slices of files) {
-    const bytes = await outputSize(slices[0]!.file, world.runtime, world.words.option);
+    const bytes = await outputSize(slices[0]!.file, context.runtime, context.words.option);
     const isOld = slices[0]!.from <= refreshed;
     if (bytes === undefined) toFetch.push(slices);
     // An empty file may be the remains of a copy to a full disk, so it is fetched again.

@@ -58,23 +58,30 @@ export type ExportHooks = JobHooks<ExportResult>;
 export async function runExport(
   kind: ExportKind,
   request: ExportRequest,
-  world: JobContext,
+  context: JobContext,
   hooks: ExportHooks = {},
 ): Promise<ExportResult> {
-  checkOutputFormat(request.output, request, world.words);
-  const isAlone = world.ports?.budget !== undefined || request.limit !== undefined;
-  const slots = isAlone ? 1 : shardConcurrency(request.shard, kind.concurrency, world.words);
-  const connection = await world.connect();
+  checkOutputFormat(request.output, request, context.words);
+  const isAlone = context.ports?.budget !== undefined || request.limit !== undefined;
+  const slots = isAlone ? 1 : shardConcurrency(request.shard, kind.concurrency, context.words);
+  const connection = await context.connect();
   try {
     // Reference for relative dates and `{date}`.
-    const today = { zone: connection.zone, now: world.runtime.now() };
+    const today = { zone: connection.zone, now: context.runtime.now() };
     const output = expandDate(request.output, today);
-    const argv = expandDateInArgv(world.argv, request.output, output);
+    const argv = expandDateInArgv(context.argv, request.output, output);
     const dated = { ...request, output };
-    const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
-    const range = parseDateRange(request, today, world.words);
-    if (request.missing) refuseToday(range, today, world.words);
-    if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: world.words });
+    const exporting = {
+      kind,
+      request: dated,
+      context: { ...context, argv },
+      hooks,
+      connection,
+      slots,
+    };
+    const range = parseDateRange(request, today, context.words);
+    if (request.missing) refuseToday(range, today, context.words);
+    if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: context.words });
     return await runConnected(exporting, range);
   } finally {
     await connection.close();
@@ -99,7 +106,7 @@ function refuseManyFiles(
 }
 
 async function runConnected(exporting: ExportContext, requestedRange: DateRange) {
-  const { kind, world, hooks } = exporting;
+  const { kind, context, hooks } = exporting;
   const { zone } = exporting.connection;
   const run = await openRunOf(exporting);
   let keep = run.kept?.resumed === true;
@@ -108,9 +115,12 @@ async function runConnected(exporting: ExportContext, requestedRange: DateRange)
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     const work = await prepareExport(exporting, plan.files, run);
     const planned = plannedRequests(work);
-    world.messages.note(`${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`, planned);
+    context.messages.note(
+      `${kind.name}: ${days}${keep ? `, resuming run ${run.id}` : ''}`,
+      planned,
+    );
     const { cursors, requests } = planned;
-    world.messages.verbose(
+    context.messages.verbose(
       `plan: ${countOf(cursors, 'cursor')}, at least ${countOf(requests, 'request')}`,
       planned,
     );
@@ -135,35 +145,35 @@ function plannedRequests({ documents, log }: ExportWork) {
 
 /** Opens a journaled run for output files; an export to a pipe cannot be resumed. */
 async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>> {
-  const { kind, request, world, connection } = exporting;
+  const { kind, request, context, connection } = exporting;
   const { accountId, host } = connection;
   const { resume, fresh, output = '', into } = request;
-  if (into) return unjournaledRun(world);
+  if (into) return unjournaledRun(context);
   const target = await resolveTarget(request.output, {
-    cwd: world.runtime.cwd,
-    option: world.words.option,
+    cwd: context.runtime.cwd,
+    option: context.words.option,
   });
   if (target.kind === 'file') {
-    const files = [path.resolve(world.runtime.cwd, output)];
+    const files = [path.resolve(context.runtime.cwd, output)];
     const options = fingerprint(exportFingerprint(exporting));
     const shard = request.shard && formatShard(request.shard);
     const query = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
-    return openRun({ ...query, exports: true }, exportEntries, world);
+    return openRun({ ...query, exports: true }, exportEntries, context);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
-  if (resume) world.messages.warn(`output to ${name} cannot be resumed; starting from scratch`);
-  return unjournaledRun(world);
+  if (resume) context.messages.warn(`output to ${name} cannot be resumed; starting from scratch`);
+  return unjournaledRun(context);
 }
 
 async function perform(
-  { request, world, connection, hooks, slots }: ExportContext,
+  { request, context, connection, hooks, slots }: ExportContext,
   run: OpenRun<ExportEntry>,
   work: ExportWork & PlannedExport,
 ): Promise<JobEnding<ExportResult>> {
-  const { runtime, messages } = world;
+  const { runtime, messages } = context;
   const state = { ...newExportCounters(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
-  const waits = retryStatusOf(connection, world);
+  const waits = retryStatusOf(connection, context);
   const { client, inFlight, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => state.records,
@@ -175,12 +185,12 @@ async function perform(
     policy: connection.policy,
     runtime,
     signal: runtime.signal,
-    option: world.words.option,
+    option: context.words.option,
     waits,
     verbose: (line) => messages.verbose(line),
     warn: (text) => messages.warn(text),
     state,
-    budget: world.ports?.budget?.() ?? new AimdLimiter(slots),
+    budget: context.ports?.budget?.() ?? new AimdLimiter(slots),
     scanners: [],
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
@@ -189,7 +199,7 @@ async function perform(
   const failure = withNearestEvent(await catchFailure(exported, runtime.signal), work.files.flat());
   if (failure?.details.namesEvent && !work.resumed) await discardUnpublished(work, state);
   const { minRecords } = work;
-  const error = failure ?? shortDaysError(work.files, state, { minRecords, words: world.words });
+  const error = failure ?? shortDaysError(work.files, state, { minRecords, words: context.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;
   return {
     result: {
@@ -289,10 +299,10 @@ async function planExport(
   exporting: ExportContext,
   requestedRange: DateRange,
 ): Promise<PlannedExport> {
-  const { kind, request, world } = exporting;
+  const { kind, request, context } = exporting;
   const options = exportFingerprint(exporting);
   const plans = plansOf(run);
-  if (plans[0]) refuseOtherOptions(run, { was: plans[0].options, is: options }, world);
+  if (plans[0]) refuseOtherOptions(run, { was: plans[0].options, is: options }, context);
   const range = request.missing ? requestedRange : (plans[0] ?? requestedRange);
   const ranges = plans[0] ? rangesOfRun(run, kind, range) : newRanges(exporting, range);
   const all = filesOf(slicesOf(kind, request, ranges));
@@ -310,14 +320,14 @@ async function planExport(
     return { from: range.from, to: range.to, files: all, wanted };
   }
   // The journal has absolute paths, since the next process may run in another directory.
-  const pathOf = (file = ''): string => path.resolve(world.runtime.cwd, file);
+  const pathOf = (file = ''): string => path.resolve(context.runtime.cwd, file);
   const names = new Map(all.map((slices) => [pathOf(fileOf(slices)), fileOf(slices)]));
   const begun = plans.flatMap(({ chosen = [] }) =>
     filesOf(chosen.map((slice) => withFile(slice, names.get(slice.file ?? '') ?? slice.file))),
   );
   const unfinished = unfinishedOf(run, begun);
   const others = all.filter((slices) => !unfinished.has(fileOf(slices)));
-  const more = await missingFiles(others, { refresh: request.refresh, to: range.to }, world);
+  const more = await missingFiles(others, { refresh: request.refresh, to: range.to }, context);
   const noted = more.map((slices) => slices.map((one) => withFile(one, pathOf(one.file))));
   if (!plans[0] || more.length > 0) await note(noted, noted.flat());
   return { from: range.from, to: range.to, files: [...begun, ...more], wanted };

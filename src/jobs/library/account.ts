@@ -49,14 +49,14 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
     ),
     demerge: write<DemergeOptions>(async () => (await import('../write/demerge.js')).demerge),
     exportProfiles: (query) =>
-      createExport(library, query, async (request, world, hooks) => {
+      createExport(library, query, async (request, context, hooks) => {
         const { exportProfiles } = await import('../export/export-profiles.js');
-        return exportProfiles({ ...query, ...request }, world, hooks);
+        return exportProfiles({ ...query, ...request }, context, hooks);
       }),
     exportEvents: (query) =>
-      createExport(library, query, async (request, world, hooks) => {
+      createExport(library, query, async (request, context, hooks) => {
         const { exportEvents } = await import('../export/export-events.js');
-        return exportEvents({ ...query, ...request }, world, hooks);
+        return exportEvents({ ...query, ...request }, context, hooks);
       }),
     verify: (source, options = {}) => startVerify(library, source, options),
     getProfile: (user, options = {}) => lookUpUser(library, user, options),
@@ -68,7 +68,7 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
 
 type WriteJob<Options> = (
   request: WriteRequest & Options,
-  world: JobContext,
+  context: JobContext,
   hooks: WriteHooks,
 ) => Promise<WriteResult>;
 
@@ -80,14 +80,14 @@ function startWrite<Options extends WriteOptions>(
 ): WriteRun {
   const rejects = new BoundedQueue();
   const { files, stream, format } = openSource(source);
-  const world = library.of(options.signal, stream);
-  const work = startRun(world, async (begun) => {
+  const context = library.of(options.signal, stream);
+  const work = startRun(context, async (begun) => {
     refuseNumbers(options);
     if (options.resume) library.needRuns();
     const job = await load();
     return job(
       { ...(format && { inputFormat: format }), ...options, files, journal: library.keepsRuns },
-      world,
+      context,
       { begun, rejected: (record) => rejects.add(record), ready: () => rejects.ready() },
     );
   });
@@ -113,7 +113,7 @@ function startVerify(
 ): VerifyRun {
   const found = new BoundedQueue<VerifyDifference | RejectedRecord>();
   const { files, stream, format } = openSource(source);
-  const world = library.of(options.signal, stream);
+  const context = library.of(options.signal, stream);
   const sink = {
     write: async (line: Buffer) => {
       found.add(JSON.parse(line.toString()) as VerifyDifference | RejectedRecord);
@@ -122,10 +122,10 @@ function startVerify(
     finish: () => Promise.resolve(),
     abort: () => Promise.resolve(),
   };
-  const work = startRun(world, async (begun) => {
+  const work = startRun(context, async (begun) => {
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
-    return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });
+    return verify({ ...request, into: () => Promise.resolve(sink) }, context, { begun });
   });
   const { lines, ...run } = found.of(work);
   return { ...run, differences: lines };
@@ -133,7 +133,7 @@ function startVerify(
 
 type ExportJob = (
   request: Pick<ExportRequest, 'output' | 'into'> & DayFileOptions,
-  world: JobContext,
+  context: JobContext,
   hooks?: ExportHooks,
 ) => Promise<ExportResult>;
 
@@ -146,10 +146,10 @@ function createExport(
   const texts = () =>
     textsOf(
       channelReader<RecordPage>(async (pages, left) => {
-        const world = library.of(signal ? AbortSignal.any([signal, left]) : left);
+        const context = library.of(signal ? AbortSignal.any([signal, left]) : left);
         const { error } = await toEngagectlError(
-          job({ into: new PageChannel(pages) }, world),
-          world,
+          job({ into: new PageChannel(pages) }, context),
+          context,
         );
         return error;
       }),
@@ -162,10 +162,10 @@ function createExport(
     records,
     [Symbol.asyncIterator]: records,
     toFile: (output, options = {}) => {
-      const world = library.of(signal);
-      return startRun(world, async (begun) => {
+      const context = library.of(signal);
+      return startRun(context, async (begun) => {
         if (options.resume) library.needRuns();
-        return job({ ...options, output: output === '-' ? './-' : output }, world, { begun });
+        return job({ ...options, output: output === '-' ? './-' : output }, context, { begun });
       });
     },
   };
@@ -264,7 +264,7 @@ async function* lookUpAll(
   const faults: RejectedRecord[] = [];
   const { signal } = options;
   yield* channelReader<LookedUpUser>(async (found, left) => {
-    const world = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
+    const context = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
     const into: ProfileSink = {
       bytes: 0,
       warnings: [],
@@ -280,8 +280,8 @@ async function* lookUpAll(
     };
     const { getProfiles } = await import('../get-profiles.js');
     const { error } = await toEngagectlError(
-      getProfiles({ ...options, users, into }, world, { rejected }),
-      world,
+      getProfiles({ ...options, users, into }, context, { rejected }),
+      context,
     );
     if (error && error.id !== 'E-NOT-FOUND') return error;
     return faultsOf(faults);

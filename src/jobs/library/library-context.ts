@@ -105,7 +105,7 @@ function ownSignal(caller: AbortSignal | undefined): AbortSignal {
 
 /** Starts a run. `work` calls `begun` with a function that returns the progress. */
 export function startRun<Result>(
-  world: JobContext,
+  context: JobContext,
   work: (begun: (progress: () => JobProgress) => void) => Promise<Result>,
 ): Run<Result> {
   let progress: (() => JobProgress) | undefined;
@@ -113,7 +113,7 @@ export function startRun<Result>(
     progress = read;
   };
   return {
-    result: toEngagectlError(work(begun), world),
+    result: toEngagectlError(work(begun), context),
     progress: () => progress?.() ?? nothingYet,
   };
 }

@@ -38,9 +38,9 @@ interface KeptRun<Entry extends JournalEntry> {
 }
 
 /** Returns the folder of runs; undefined if there is none. */
-export function runsFolder(world: JobContext): string | undefined {
+export function runsFolder(context: JobContext): string | undefined {
   try {
-    return world.runsFolder();
+    return context.runsFolder();
   } catch (error) {
     if (isNoPlace(error)) return undefined;
     throw error;
@@ -62,34 +62,34 @@ export const unjournaledRun = ({ runtime }: Pick<JobContext, 'runtime'>): OpenRu
 export async function openRun<Entry extends JournalEntry>(
   query: RunQuery,
   kinds: KnownKinds<Entry>,
-  world: JobContext,
+  context: JobContext,
 ): Promise<OpenRun<Entry>> {
   try {
-    return await openKept(query, kinds, world);
+    return await openKept(query, kinds, context);
   } catch (error) {
     if (!query.exports || !isNoPlace(error)) throw error;
-    world.messages.warn(`${error.message}; this export cannot be resumed`);
-    return unjournaledRun(world);
+    context.messages.warn(`${error.message}; this export cannot be resumed`);
+    return unjournaledRun(context);
   }
 }
 
 async function openKept<Entry extends JournalEntry>(
   query: RunQuery,
   kinds: KnownKinds<Entry>,
-  world: JobContext,
+  context: JobContext,
 ): Promise<OpenRun<Entry>> {
-  const root = world.runsFolder();
-  const id = world.ports?.leasedRun ?? newRunId(world.runtime);
+  const root = context.runsFolder();
+  const id = context.ports?.leasedRun ?? newRunId(context.runtime);
   const folder = path.join(root, id);
-  const make = { what: `create the run folder ${folder}`, file: folder, world };
+  const make = { what: `create the run folder ${folder}`, file: folder, context };
   await inPlace(make, () => makeStateFolder(root));
-  trustedFolder(root, world.runtime); // another user may have created it first
-  const lock = await lockOn(root, query, world);
+  trustedFolder(root, context.runtime); // another user may have created it first
+  const lock = await lockOn(root, query, context);
   try {
-    const found = findUnfinishedRun(root, query, world);
+    const found = findUnfinishedRun(root, query, context);
     const made = found
       ? undefined
-      : await inPlace(make, () => createRun(root, header(id, query, world)));
+      : await inPlace(make, () => createRun(root, header(id, query, context)));
     const {
       path: place,
       header: { run, key },
@@ -97,7 +97,7 @@ async function openKept<Entry extends JournalEntry>(
     return openFolder({ path: place, header: { run, key } }, kinds, {
       lock,
       made: made?.journal,
-      world,
+      context,
     });
   } catch (error) {
     lock.release();
@@ -108,10 +108,10 @@ async function openKept<Entry extends JournalEntry>(
 function openFolder<Entry extends JournalEntry>(
   folder: RunPlace,
   kinds: KnownKinds<Entry>,
-  { lock, made, world }: { lock: FileLock; made: ParsedJournal | undefined; world: JobContext },
+  { lock, made, context }: { lock: FileLock; made: ParsedJournal | undefined; context: JobContext },
 ): OpenRun<Entry> {
   const file = journalPath(folder);
-  const { journal, entries } = Journal.open(file, kinds, world.words.option, made);
+  const { journal, entries } = Journal.open(file, kinds, context.words.option, made);
   const resumed = made === undefined;
   return {
     id: folder.header.run,
@@ -119,9 +119,9 @@ function openFolder<Entry extends JournalEntry>(
     close: ({ keep }) => {
       try {
         journal.close();
-        if (!keep) removeRun(folder, world.words);
+        if (!keep) removeRun(folder, context.words);
       } catch (error) {
-        world.messages.warn(notForgotten(folder, error as Error, world));
+        context.messages.warn(notForgotten(folder, error as Error, context));
       } finally {
         lock.release();
       }
@@ -133,14 +133,14 @@ function openFolder<Entry extends JournalEntry>(
  * Refuses a run without a journal if the same job has an unfinished run, whose work it would repeat.
  * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-VERSION, E-FILE-WRITE.
  */
-export async function refuseUnfinished(query: RunQuery, world: JobContext): Promise<void> {
-  const root = runsFolder(world);
+export async function refuseUnfinished(query: RunQuery, context: JobContext): Promise<void> {
+  const root = runsFolder(context);
   if (root === undefined) return;
   // Lock only if there is a run: the disk may not support locks.
-  const isThere = listRuns(root, world.runtime).some(({ header }) => matchesRun(header, query));
-  const lock = isThere ? await lockOn(root, query, world) : undefined;
+  const isThere = listRuns(root, context.runtime).some(({ header }) => matchesRun(header, query));
+  const lock = isThere ? await lockOn(root, query, context) : undefined;
   try {
-    findUnfinishedRun(root, query, world);
+    findUnfinishedRun(root, query, context);
   } finally {
     lock?.release();
   }
@@ -167,21 +167,21 @@ class NoPlace extends EngagectlError {}
 const isNoPlace = (error: unknown): error is EngagectlError =>
   error instanceof NoPlace || (error instanceof EngagectlError && error.id === 'E-CONFIG');
 
-async function lockOn(root: string, query: RunQuery, world: JobContext): Promise<FileLock> {
-  if (world.ports?.leasedRun !== undefined) return { release: () => undefined };
+async function lockOn(root: string, query: RunQuery, context: JobContext): Promise<FileLock> {
+  if (context.ports?.leasedRun !== undefined) return { release: () => undefined };
   const file = lockPath(root, runKey(query));
-  return inPlace({ what: `lock the run with ${file}`, file, world }, () => lockRun(file));
+  return inPlace({ what: `lock the run with ${file}`, file, context }, () => lockRun(file));
 }
 
 async function inPlace<T>(
   {
     what,
     file,
-    world,
-  }: { readonly what: string; readonly file: string; readonly world: JobContext },
+    context,
+  }: { readonly what: string; readonly file: string; readonly context: JobContext },
   work: () => T | Promise<T>,
 ): Promise<T> {
-  const { stateFolder, option } = world.words;
+  const { stateFolder, option } = context.words;
   try {
     return await work();
   } catch (cause) {

@@ -17,7 +17,7 @@ import type { Runtime } from '../../runtime.js';
 export interface CheckContext extends LookUpContext {
   readonly client: Client;
   readonly sent: SentInput;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly connection: Connection;
   /** Reads the events of the input again. */
   readonly readAgain: () => Promise<void>;
@@ -99,7 +99,7 @@ async function* lookupItems<T extends Sent>(all: readonly T[]): AsyncGenerator<L
 
 interface Exporting extends Pick<LookUpContext, 'counts'> {
   readonly client: Client;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly connection: Connection;
   /** Time in which differences are checked again, in milliseconds. */
   readonly within: number;
@@ -110,7 +110,7 @@ interface Exporting extends Pick<LookUpContext, 'counts'> {
 /** Exports the days of the events, and repeats days with differences while there is time. */
 async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenerator<Verdict> {
   if (book.size === 0) return;
-  const again = new RecheckBackoff(exporting.within, exporting.world.runtime);
+  const again = new RecheckBackoff(exporting.within, exporting.context.runtime);
   let days = book.daysOf(book.all());
   for (;;) {
     for (const one of days) await exportDays(one, book, exporting);
@@ -127,7 +127,7 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
 async function exportDays(
   { name, days }: EventDays,
   book: SentEvents,
-  { world, connection, client, counts, pendingTimeout, concurrency }: Exporting,
+  { context, connection, client, counts, pendingTimeout, concurrency }: Exporting,
 ): Promise<void> {
   const sorted = [...days].toSorted((a, b) => a - b);
   const slices = sorted.map((day): FileSlice => ({
@@ -154,7 +154,7 @@ async function exportDays(
     ...(pendingTimeout !== undefined && { pendingTimeout }),
     into: eventsInto(name, book),
   };
-  const result = await runExport(kind, request, quiet(world, { ...connection, client }));
+  const result = await runExport(kind, request, quiet(context, { ...connection, client }));
   counts.requests += result.requests;
   counts.retries += result.retries;
   if (result.error && !isUnknownEvent(result.error.message)) throw result.error;
@@ -164,9 +164,9 @@ async function exportDays(
 const isUnknownEvent = (message: string): boolean => /\bInvalid event\b/i.test(message);
 
 /** Context of an export that keeps the connection open and prints no notes. */
-const quiet = (world: JobContext, connection: Connection): JobContext => ({
-  ...world,
-  messages: { ...world.messages, note: () => undefined },
+const quiet = (context: JobContext, connection: Connection): JobContext => ({
+  ...context,
+  messages: { ...context.messages, note: () => undefined },
   connect: () => Promise.resolve({ ...connection, close: () => Promise.resolve() }),
 });
 

@@ -42,7 +42,7 @@ const nothingOpen = 'no record of unknown outcome (expected a rejects file)';
 
 interface Verifying {
   readonly request: VerifyRequest;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly hooks: VerifyHooks;
   readonly connection: Connection;
   readonly sent: SentInput;
@@ -55,20 +55,20 @@ interface Verifying {
  */
 export async function verify(
   request: VerifyRequest,
-  world: JobContext,
+  context: JobContext,
   hooks: VerifyHooks = {},
 ): Promise<VerifyResult> {
-  const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), world);
-  const inputs = await openInputs(readingOf(request), world.runtime);
+  const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), context);
+  const inputs = await openInputs(readingOf(request), context.runtime);
   let connection: Connection | undefined;
   try {
-    connection = await world.connect();
+    connection = await context.connect();
     const { zone } = connection;
     const mapper = mapping
       ? uploadMapper({ ...mapping, zone })
       : subscribeMapper({ ...request.subscriptions, retryUnknown: request.settle === true });
     for (const { header, source } of inputs.headers) mapper.check(header, source);
-    const seed = request.seed ?? Math.floor(world.runtime.random() * 2 ** 32);
+    const seed = request.seed ?? Math.floor(context.runtime.random() * 2 ** 32);
     const reading = {
       mapper,
       kind: mapping ? ('upload' as const) : ('subscribe' as const),
@@ -76,13 +76,13 @@ export async function verify(
       seed,
       settle: request.settle === true,
       limit: request.limit,
-      signal: world.runtime.signal,
+      signal: context.runtime.signal,
     };
     // A pipe cannot be read again, and all records to settle are kept in memory.
     const isOnce = inputs.totalBytes === undefined || request.settle === true;
     const book = new SentEvents({ zone, most: isOnce ? undefined : mostEvents });
     const sent = new SentInput(reading, book);
-    return await perform({ request, world, hooks, connection, sent, seed }, inputs);
+    return await perform({ request, context, hooks, connection, sent, seed }, inputs);
   } finally {
     await inputs.close();
     await connection?.close();
@@ -104,13 +104,13 @@ const sizeOf = ({ all, settle, sample }: VerifyRequest): number =>
   all || settle ? Number.POSITIVE_INFINITY : (sample ?? verifyDefaults.sample);
 
 async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResult> {
-  const { request, world, hooks, connection, sent } = verifying;
-  const { runtime } = world;
+  const { request, context, hooks, connection, sent } = verifying;
+  const { runtime } = context;
   const started = runtime.monotonic();
   const tally = new VerdictTally();
   const settlement = request.settle ? new UnknownResolution() : undefined;
   const counts = { requests: 0, retries: 0 };
-  const waits = retryStatusOf(connection, world);
+  const waits = retryStatusOf(connection, context);
   const { client, inFlight, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => tally.checked,
@@ -133,14 +133,14 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const { policy } = connection;
   const asking = { client, policy, runtime, waits, counts, budget: new AimdLimiter(concurrency) };
   const how = { within, pendingTimeout, concurrency };
-  const checking = { sent, world, connection, readAgain, ...asking, ...how };
+  const checking = { sent, context, connection, readAgain, ...asking, ...how };
   const work = async () => {
     await sent.readAll(inputs);
     await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
   };
   const failure = await catchFailure(work(), runtime.signal);
-  for (const line of tally.notes()) world.messages.warn(line);
-  if (settlement && sent.read === 0) world.messages.warn(`${inputs.first}: ${nothingOpen}`);
+  for (const line of tally.notes()) context.messages.warn(line);
+  if (settlement && sent.read === 0) context.messages.warn(`${inputs.first}: ${nothingOpen}`);
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
     run: newRunId(runtime),

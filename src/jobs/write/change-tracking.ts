@@ -37,21 +37,21 @@ export interface ChangeTracking {
 export async function openChangeTracking(
   writing: WriteContext,
 ): Promise<ChangeTracking | undefined> {
-  const { kind, request, world, connection, rehearsal } = writing;
-  refuseOthers(request, world);
+  const { kind, request, context, connection, rehearsal } = writing;
+  refuseOthers(request, context);
   if (!request.changed || !connection) return undefined;
   const { stream = 'default', shard } = request;
   const names = [connection.accountId, connection.host, kind.name, stream];
   const owner = ownerOf(shard ? [...names, formatShard(shard)] : names);
-  const root = path.join(path.dirname(world.runsFolder()), 'memory');
+  const root = path.join(path.dirname(context.runsFolder()), 'memory');
   const folder = path.join(root, owner.name);
-  const gone = openGone(request, world);
-  const lock = await inPlace(folder, world, async () => {
+  const gone = openGone(request, context);
+  const lock = await inPlace(folder, context, async () => {
     makeStateFolder(folder);
-    for (const each of [root, folder]) refuseUntrusted(each, world.runtime);
+    for (const each of [root, folder]) refuseUntrusted(each, context.runtime);
     return lockStream(path.join(root, `.${owner.name}.lock`), stream);
   });
-  const { messages, runtime } = world;
+  const { messages, runtime } = context;
   const number = () => Math.floor(runtime.random() * 2 ** 32);
   const open = (holdsEvents: boolean) => {
     const what = holdsEvents ? 'event' : kind.name === 'subscribe' ? 'subscription' : 'profile';

@@ -11,12 +11,12 @@ import type { WriteHooks, WriteRequest } from './write-request.js';
 /** Demerges profiles by identity; each identity is sent once. */
 export async function demerge(
   request: WriteRequest & DemergeOptions,
-  world: JobContext,
+  context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const { identity = 'identity', retryUnknown = false, limit = Number.POSITIVE_INFINITY } = request;
-  if (request.recoverQuotes) throw noRecovery('demerges', world.words);
-  const seen = new IdentitySet(world.runtime.random);
+  if (request.recoverQuotes) throw noRecovery('demerges', context.words);
+  const seen = new IdentitySet(context.runtime.random);
   return runWrite(
     {
       name: 'demerge',
@@ -30,7 +30,7 @@ export async function demerge(
         countIdentities(limitRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),
     },
     request,
-    world,
+    context,
     hooks,
   );
 }

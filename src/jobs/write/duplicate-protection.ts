@@ -31,7 +31,7 @@ interface LedgerPlace {
   readonly runs: string;
   /** Id of the run if it was just created. */
   readonly made: string | undefined;
-  readonly world: JobContext;
+  readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
   /** The baseline of the stream tracks single events, so accepted ones are not resent. */
@@ -53,14 +53,14 @@ interface FinishedRun {
 
 /** Opens the duplicate protection; undefined for a dry run, and without a state folder. */
 export function openDuplicateProtection(
-  { kind, request, world, connection, rehearsal }: WriteContext,
+  { kind, request, context, connection, rehearsal }: WriteContext,
   {
     made,
     remembered,
   }: { readonly made: string | undefined; readonly remembered: ChangeTracking | undefined },
 ) {
   if (!connection || rehearsal !== undefined) return undefined;
-  const runs = runsFolder(world);
+  const runs = runsFolder(context);
   if (runs === undefined) return undefined;
   const { accountId, host } = connection;
   const meaning = fingerprint(kind.meaning);
@@ -72,7 +72,7 @@ export function openDuplicateProtection(
     runs,
     made,
     again,
-    world,
+    context,
     remembers: remembered?.knowsEvents === true,
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
@@ -93,14 +93,14 @@ export class DuplicateProtection {
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
     this.#place = place;
-    const { runs, made, again, world } = place;
+    const { runs, made, again, context } = place;
     const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), made);
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
     if (damage === undefined) return;
-    const error = unreadable(ledgerPath(runs), damage, world);
-    world.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
+    const error = unreadable(ledgerPath(runs), damage, context);
+    context.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
     if (!again) this.refused = error;
   }
 
@@ -114,7 +114,7 @@ export class DuplicateProtection {
   ): Promise<SentBefore | undefined> {
     const isPiped = inputs.totalBytes === undefined;
     if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
-    const [lines, { words }] = [this.#lines, this.#place.world];
+    const [lines, { words }] = [this.#lines, this.#place.context];
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words }));
@@ -125,7 +125,7 @@ export class DuplicateProtection {
     }
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
-    this.#place.world.messages.note(
+    this.#place.context.messages.note(
       `run ${run} sent the first ${countOf(sent.records, 'record')} on ${when}; sending the rest`,
     );
     return sent;
@@ -139,7 +139,7 @@ export class DuplicateProtection {
   note({ result, digests, once: kinds, before, isKept }: FinishedRun, inputs: Inputs): boolean {
     const { run, read, rejected, unknown, exitCode } = result;
     if (before > 0 && read === before) return true;
-    const finished = new Date(this.#place.world.runtime.now()).toISOString();
+    const finished = new Date(this.#place.context.runtime.now()).toISOString();
     const accepted = result.accepted + result.resumed;
     const sources = ledgerSources(digests, this.#names(inputs));
     const counts = { read, accepted, rejected, unknown, exitCode };
@@ -163,7 +163,7 @@ export class DuplicateProtection {
   }
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
-    const { messages, words } = this.#place.world;
+    const { messages, words } = this.#place.context;
     const what = `run ${run} cannot be recorded in ${ledgerPath(this.#place.runs)}: ${error.message}`;
     const next = mustStay
       ? `; its folder is kept to prevent duplicates; to record it: ${words.resumeRun(run)}`

@@ -79,7 +79,7 @@ interface Estimate {
   readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
 }
 
-type PreviewWorld = Pick<JobContext, 'runtime' | 'words' | 'timezone'>;
+type PreviewContext = Pick<JobContext, 'runtime' | 'words' | 'timezone'>;
 
 /**
  * Previews an upload without connecting. Writes no file but `writeMapping`. Throws errors of
@@ -87,10 +87,10 @@ type PreviewWorld = Pick<JobContext, 'runtime' | 'words' | 'timezone'>;
  */
 export async function previewUpload(
   request: PreviewRequest,
-  world: PreviewWorld,
+  context: PreviewContext,
 ): Promise<Preview> {
-  const { runtime } = world;
-  const mapping = await mappingFor(request, world);
+  const { runtime } = context;
+  const mapping = await mappingFor(request, context);
   const options = inputOptions(request.files, request);
   const inputs = await openInputs(options, runtime);
   const least = mapping.expected?.minRecords;
@@ -102,18 +102,18 @@ export async function previewUpload(
     const blocks = beginning.blocks(runtime.signal);
     const { writeMapping } = request;
     if (writeMapping === undefined) return await readPreview(request, mapping, beginning, blocks);
-    return await draft({ ...request, writeMapping }, mapping, { ...world, beginning, blocks });
+    return await draft({ ...request, writeMapping }, mapping, { ...context, beginning, blocks });
   } finally {
     await inputs.close();
   }
 }
 
-async function mappingFor(request: PreviewRequest, world: PreviewWorld, drafted?: MappingFile) {
-  const mapping = await uploadMapping(request, world, drafted);
-  return { ...mapping, zone: timeZone(world.timezone) };
+async function mappingFor(request: PreviewRequest, context: PreviewContext, drafted?: MappingFile) {
+  const mapping = await uploadMapping(request, context, drafted);
+  return { ...mapping, zone: timeZone(context.timezone) };
 }
 
-interface Reading extends PreviewWorld {
+interface Reading extends PreviewContext {
   readonly beginning: Beginning;
   readonly blocks: AsyncIterable<RowBlock>;
 }
@@ -122,13 +122,13 @@ interface Reading extends PreviewWorld {
 async function draft(
   request: PreviewRequest & MappingFileOptions,
   given: UploadMapping,
-  { beginning, blocks, ...world }: Reading,
+  { beginning, blocks, ...context }: Reading,
 ): Promise<Preview> {
-  const target = await mappingFileTarget(request, world);
+  const target = await mappingFileTarget(request, context);
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
-  const drafted = inferFromRows(rows, beginning.inputs, given, world.words);
-  const mapping = await mappingFor(request, world, drafted);
+  const drafted = inferFromRows(rows, beginning.inputs, given, context.words);
+  const mapping = await mappingFor(request, context, drafted);
   const preview = await readPreview(request, mapping, beginning, rows);
   await writeMappingFile(drafted, target, request.overwrite === true);
   return { ...preview, drafted };

@@ -34,40 +34,43 @@ import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-
 export async function runWrite(
   kind: WriteKind,
   request: WriteRequest,
-  world: JobContext,
+  context: JobContext,
   hooks: WriteHooks = {},
 ): Promise<WriteResult> {
   const { rehearsal: asked, runName } = request;
   const rehearsal = asked && !writeEndpoints[kind.name].dryRun ? 'check' : asked;
-  const limiter = writeLimiter(kind.name, request, world);
+  const limiter = writeLimiter(kind.name, request, context);
   const options = inputOptions(request.files, request, kind.listColumn);
-  const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
+  const inputs = await openInputs(
+    { ...options, digests: rehearsal === undefined },
+    context.runtime,
+  );
   let connection: Connection | undefined;
   try {
-    sayFormats(inputs, world);
+    sayFormats(inputs, context);
     // A baseline belongs to an account.
-    if (rehearsal !== 'check' || request.changed) connection = await world.connect();
-    const mapped = kind.mapper(connection?.zone ?? timeZone(world.timezone));
+    if (rehearsal !== 'check' || request.changed) connection = await context.connect();
+    const mapped = kind.mapper(connection?.zone ?? timeZone(context.timezone));
     const whole = request.retryUnknown ? mapped : holdBackUnknown(mapped);
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
-      for (const note of mapper.notes?.(header) ?? []) world.messages.note(`${which}: ${note}`);
+      for (const note of mapper.notes?.(header) ?? []) context.messages.note(`${which}: ${note}`);
       for (const warning of mapper.warnings?.(header) ?? []) {
-        world.messages.warn(`${which}: ${warning}`, { file: source, line: 1 });
+        context.messages.warn(`${which}: ${warning}`, { file: source, line: 1 });
       }
     }
     const piped = inputs.totalBytes === undefined;
     if (kind.minRecords && !piped) {
       await requireRecords(
         kind.minRecords,
-        await openInputs(options, world.runtime),
-        world.runtime.signal,
+        await openInputs(options, context.runtime),
+        context.runtime.signal,
       );
     }
-    if (runName !== undefined) refuseFiles(inputs, world);
-    const writing = { kind, request, world, hooks, rehearsal, inputs, connection, limiter };
+    if (runName !== undefined) refuseFiles(inputs, context);
+    const writing = { kind, request, context, hooks, rehearsal, inputs, connection, limiter };
     return await runConnected(writing, mapper);
   } finally {
     await inputs.close();
@@ -148,13 +151,13 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
 
 /** Asks for confirmation, after all other checks. */
 async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
-  const { kind, hooks, request, world, inputs, connection, rehearsal } = writing;
+  const { kind, hooks, request, context, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
   const piped = inputs.totalBytes === undefined;
   const options = inputOptions(request.files, request, kind.listColumn);
   const identities = piped
     ? undefined
-    : await kind.survey?.(await openInputs(options, world.runtime), mapper);
+    : await kind.survey?.(await openInputs(options, context.runtime), mapper);
   await hooks.confirm?.({ piped, identities });
 }
 
@@ -169,14 +172,14 @@ async function verify({ inputs, kind }: WriteContext, earlier: ResumeState): Pro
 
 /** Opens a journaled run for files and for named pipes, whose producer can be run again. */
 async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
-  const { kind, request, world, inputs, connection, rehearsal } = writing;
-  if (!connection || rehearsal !== undefined) return unjournaledRun(world);
+  const { kind, request, context, inputs, connection, rehearsal } = writing;
+  if (!connection || rehearsal !== undefined) return unjournaledRun(context);
   const isPiped = inputs.totalBytes === undefined;
   if (isPiped && request.runName === undefined) {
-    const how = world.words.option('runName', '<name>');
+    const how = context.words.option('runName', '<name>');
     const note = `input from a pipe can be resumed only with ${how}; starting from scratch`;
-    if (request.resume) world.messages.note(note);
-    return unjournaledRun(world);
+    if (request.resume) context.messages.note(note);
+    return unjournaledRun(context);
   }
   const wanted = {
     command: kind.name,
@@ -184,7 +187,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     host: connection.host,
     files: isPiped
       ? [pipeName(request)]
-      : request.files.map((file) => path.resolve(world.runtime.cwd, file)),
+      : request.files.map((file) => path.resolve(context.runtime.cwd, file)),
     options: fingerprint(kind.meaning),
     ...(request.shard && { shard: formatShard(request.shard) }),
     resume: request.resume,
@@ -193,7 +196,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     mayBeginAnew: (folder: RunFolder) =>
       mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
   };
-  if (request.journal) return openRun(wanted, writeEntries, world);
-  await refuseUnfinished(wanted, world);
-  return unjournaledRun(world);
+  if (request.journal) return openRun(wanted, writeEntries, context);
+  await refuseUnfinished(wanted, context);
+  return unjournaledRun(context);
 }

@@ -51,9 +51,9 @@ export async function sendInput(
   writing: WriteContext,
   parts: Parts,
 ): Promise<JobEnding<WriteResult>> {
-  const { kind, world, hooks, rehearsal, inputs, connection } = writing;
+  const { kind, context, hooks, rehearsal, inputs, connection } = writing;
   const { run, earlier, tally, memory } = parts;
-  const { runtime, words } = world;
+  const { runtime, words } = context;
   const started = runtime.monotonic();
   const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
     isWanted: hooks.history === true,
@@ -63,7 +63,7 @@ export async function sendInput(
   const headers = inputs.headers.map(({ header }) => header);
   const remarks = kind.remarks?.(headers, rehearsal === 'check');
   const say = (all: readonly InputWarning[] = []) => {
-    for (const { text, personal } of all) world.messages.warn(text, {}, personal);
+    for (const { text, personal } of all) context.messages.warn(text, {}, personal);
   };
   const made = jobOf(writing, parts, client);
   const map: WriteJob['map'] = (rows) => {
@@ -130,7 +130,7 @@ function progressOf(
 
 /** Prints warnings about the input; `mapper` is set if all of it was read. */
 function warnOfInput(
-  { inputs, world: { messages } }: WriteContext,
+  { inputs, context: { messages } }: WriteContext,
   mapper: Mapper | undefined,
 ): void {
   for (const warning of inputs.warnings) messages.warn(warning);
@@ -157,7 +157,7 @@ function shortOf(
 
 /** Opens the outcome counts. The rejects file is created with the first reject. */
 export async function openTally(
-  { kind, request, world, hooks, rehearsal, inputs }: WriteContext,
+  { kind, request, context, hooks, rehearsal, inputs }: WriteContext,
   { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
 ): Promise<Tally> {
   const { files, rejects: named, shard } = request;
@@ -171,7 +171,7 @@ export async function openTally(
       onReject: hooks.rejected,
       shard,
     },
-    world,
+    context,
   );
   const tally = new Tally({
     rejects,
@@ -183,7 +183,7 @@ export async function openTally(
   });
   if (shard) tally.counts.otherShards = 0;
   if (!kept || !earlier) return tally;
-  const isMoved = world.ports?.leasedRun !== undefined && earlier.rejectsFile !== undefined;
+  const isMoved = context.ports?.leasedRun !== undefined && earlier.rejectsFile !== undefined;
   const file = isMoved ? rejects.file : earlier.rejectsFile; // each owner has a folder of its own
   await rejects.resume({ file, mark: earlier.rejects });
   tally.resume(earlier.counts);
@@ -195,13 +195,13 @@ export async function openTally(
     start: earlier.watermark,
     nonIdempotent: earlier.nonIdempotent,
   });
-  tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
+  tally.log = context.ports?.outcomes?.(journalled) ?? journalled;
   return tally;
 }
 
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(
-  { kind, request, world, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
+  { kind, request, context, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
   { mapper, earlier, tally, ledger, memory }: Parts,
   client: Client | undefined,
 ): WriteJob {
@@ -232,15 +232,15 @@ function jobOf(
     tally,
     budget: limiter,
     policy: connection?.policy ?? noRetries,
-    runtime: world.runtime,
+    runtime: context.runtime,
     earlier: earlier && hasCommitted(earlier) ? toldOf(earlier, request) : undefined,
     changes: memory,
     duplicateError: ledger?.refused,
     piped: inputs.totalBytes === undefined,
-    option: world.words.option,
-    waits: retryStatusOf(connection, world),
-    log: (line) => world.messages.verbose(line),
-    warn: (text) => world.messages.warn(text),
+    option: context.words.option,
+    waits: retryStatusOf(connection, context),
+    log: (line) => context.messages.verbose(line),
+    warn: (text) => context.messages.warn(text),
   };
 }
 

@@ -9,7 +9,7 @@ import type { WriteHooks, WriteRequest } from './write-request.js';
 /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
 export async function subscribe(
   request: WriteRequest & SubscribeOptions,
-  world: JobContext,
+  context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const { type, status, retryUnknown = false } = request;
@@ -23,7 +23,7 @@ export async function subscribe(
         subscribeMapper({ ...(type && { type }), ...(status && { status }), retryUnknown }),
     },
     request,
-    world,
+    context,
     hooks,
   );
 }

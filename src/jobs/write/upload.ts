@@ -22,11 +22,11 @@ export const uploadFrame = ['{"d":[', ']}'] as const;
 /** Creates or updates user profiles, or adds events. Throws like `runWrite`, and E-USAGE. */
 export async function upload(
   request: WriteRequest & UploadOptions,
-  world: JobContext,
+  context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
-  const mapping = await uploadMapping(request, world);
-  const zone = timeZone(world.timezone);
+  const mapping = await uploadMapping(request, context);
+  const zone = timeZone(context.timezone);
   return runWrite(
     {
       name: 'upload',
@@ -38,7 +38,7 @@ export async function upload(
       remarks: (headers, isCheck) => inputWarnings({ ...mapping, zone }, headers, isCheck),
     },
     request,
-    world,
+    context,
     hooks,
   );
 }

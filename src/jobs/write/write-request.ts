@@ -71,7 +71,7 @@ export interface ConfirmPrompt {
 export interface WriteContext {
   readonly kind: WriteKind;
   readonly request: WriteRequest;
-  readonly world: JobContext;
+  readonly context: JobContext;
   readonly hooks: WriteHooks;
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
