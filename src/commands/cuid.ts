@@ -29,7 +29,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
     [
       '--rejects <file>',
       'file for rows with errors (default: next to the first input)',
-      { common: true },
+      { common: true, writes: true },
     ],
     ...inputOptions,
   ],
@@ -101,13 +101,13 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
     [
       '--rejects <file>',
       'where rows without a cuid go (default: beside the first input)',
-      { common: true },
+      { common: true, writes: true },
     ],
     'Output:',
     [
       '-o, --output <file>',
       'default: standard output; .gz compresses',
-      { parse: nonEmpty, common: true },
+      { parse: nonEmpty, common: true, writes: true },
     ],
     ['--overwrite', 'replace an existing output file'],
     ['--fresh', 'start from scratch; rename the partial file of an earlier run'],

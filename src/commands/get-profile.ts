@@ -34,7 +34,11 @@ const userOptions = [
   ],
   concurrencyOption(limits.uploadsInFlight, limits.othersInFlight),
   ['--reachability', 'add the reachability by SMS, WhatsApp and email', { common: true }],
-  ['--rejects <file>', 'file for identifiers without a user (default: next to the input)'],
+  [
+    '--rejects <file>',
+    'file for identifiers without a user (default: next to the input)',
+    { writes: true },
+  ],
 ] as const satisfies OptionTable;
 type UserFlags = FlagsOf<typeof userOptions>;
 

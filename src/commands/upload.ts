@@ -38,7 +38,7 @@ const draftOptions: OptionTable = [
   [
     '--write-mapping <file>',
     'with --preview: draft a mapping file from the data and preview its effect',
-    { parse: nonEmpty, conflicts: 'mapping' },
+    { parse: nonEmpty, conflicts: 'mapping', writes: true },
   ],
   ['--overwrite', 'let --write-mapping replace an existing file'],
 ];

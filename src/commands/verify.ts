@@ -52,7 +52,7 @@ const verifyOptions: OptionTable = [
   [
     '-o, --output <file>',
     'file for differences, or for records not found (default: standard output)',
-    { parse: nonEmpty, common: true },
+    { parse: nonEmpty, common: true, writes: true },
   ],
   ['--overwrite', 'replace an existing output file'],
   ...reportOptions,

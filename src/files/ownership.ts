@@ -70,7 +70,7 @@ export function refuseOtherOwner(
   { uid: owner }: Pick<Owned, 'uid'>,
   { runtime, why, fix }: { runtime: TrustRuntime; why: string; fix: string },
 ): void {
-  if (runtime.uid === undefined || isOwn(owner, runtime)) return;
+  if (isOwn(owner, runtime)) return;
   throw ownerError(file, owner, { why, fix });
 }
 
@@ -92,7 +92,9 @@ interface Owned {
 
 const why = 'anyone who can write there decides what is sent, and to which address';
 
-const isOwn = (owner: number, { uid }: TrustRuntime): boolean => owner === uid || owner === 0;
+/** Whether an owner is the process's user or root. Always true on Windows. */
+export const isOwn = (owner: number, { uid }: Pick<Runtime, 'uid'>): boolean =>
+  uid === undefined || owner === uid || owner === 0;
 
 const ownerError = (
   file: string,

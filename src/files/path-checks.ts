@@ -100,6 +100,39 @@ export function refuseInputAsOutput(
   });
 }
 
+/**
+ * Refuses files that a command line names for writing, by option, if they are also read or written by
+ * another option. Devices and pipes pass. Throws E-USAGE.
+ */
+export function refuseReplacedFiles(
+  written: readonly (readonly [option: string, file: string])[],
+  read: readonly string[],
+  cwd: string,
+): void {
+  const optionAt = new Map<string, string>();
+  for (const [option, name] of written) {
+    const file = placeOf(name, cwd);
+    if (name === '-' || isStream(file)) continue;
+    const place = { name, what: `the file of ${option}`, option: `${option} <file>`, cwd };
+    refuseInputAsOutput(file, read, place);
+    const other = optionAt.get(file);
+    optionAt.set(file, option);
+    if (other === undefined) continue;
+    throw new EngagectlError('E-USAGE', `${name} is the file of both ${other} and ${option}`, {
+      why: 'one would replace the other',
+      fix: `name another file with ${option} <file>`,
+    });
+  }
+}
+
+function isStream(file: string): boolean {
+  try {
+    return !statSync(file).isFile();
+  } catch {
+    return false; // it does not exist, or cannot be written, which its own check reports
+  }
+}
+
 /** Returns the resolved path. */
 function placeOf(name: string, cwd: string): string {
   const path = resolve(cwd, name === '-' ? '/dev/stdin' : name);

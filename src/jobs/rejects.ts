@@ -29,6 +29,7 @@ interface RejectsPlace {
   readonly job: string;
   /** Path from the options; default: next to the input. */
   readonly named: string | undefined;
+  /** Files that the run reads. */
   readonly files: readonly string[];
   /** Called for each reject. With this, a file is written only if one was named. */
   readonly onReject?: ((record: Reject) => void) | undefined;

@@ -21,7 +21,8 @@ import { gzip } from 'node:zlib';
 import type { Runtime } from '../runtime.js';
 import type { Checkpoint, Output, RecordEncoder, RecordPage } from './output.js';
 
-type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>;
+type OutputPlace = Pick<Runtime, 'cwd' | 'uid'>;
+type OutputRuntime = OutputPlace & Pick<Runtime, 'stdout' | 'env' | 'token' | 'sleep' | 'signal'>;
 
 /**
  * Opens a document; the caller publishes or aborts it. `resume` continues the partial file of an
@@ -29,7 +30,7 @@ type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signa
  */
 export async function openOutput(
   options: OutputOptions,
-  runtime: World,
+  runtime: OutputRuntime,
   resume?: Checkpoint,
 ): Promise<Output> {
   const target = await targetOf(options, runtime);
@@ -54,7 +55,11 @@ export async function openOutput(
   }
 }
 
-const openSpool = (target: Target, runtime: World, resume?: Checkpoint): Promise<SpillFile> =>
+const openSpool = (
+  target: Target,
+  runtime: OutputRuntime,
+  resume?: Checkpoint,
+): Promise<SpillFile> =>
   target.kind === 'file'
     ? SpillFile.open(spoolPath(target), resume, target.option)
     : SpillFile.openNameless(temporaryPath(runtime), target.option);
@@ -62,41 +67,35 @@ const openSpool = (target: Target, runtime: World, resume?: Checkpoint): Promise
 /** Publishes an output that an earlier process sealed before it was killed. */
 export async function publishSealed(
   options: OutputOptions,
-  { cwd }: Pick<Runtime, 'cwd'>,
+  runtime: OutputPlace,
   mark: FileCheckpoint,
 ): Promise<void> {
-  const target = await targetOf(options, { cwd });
+  const target = await targetOf(options, runtime);
   if (target.kind === 'file') await resumePublish(target, mark, options);
 }
 
 /** Removes temporary files that killed processes left beside a published output. */
-export async function cleanUpOutput(
-  options: OutputOptions,
-  { cwd }: Pick<Runtime, 'cwd'>,
-): Promise<void> {
-  const target = await targetOf(options, { cwd });
+export async function cleanUpOutput(options: OutputOptions, runtime: OutputPlace): Promise<void> {
+  const target = await targetOf(options, runtime);
   if (target.kind !== 'file') return;
   await rm(spoolPath(target), { force: true });
   await removeSpills(target);
 }
 
 /** Removes an unpublished output and its temporary files. */
-export async function discardOutput(
-  options: OutputOptions,
-  { cwd }: Pick<Runtime, 'cwd'>,
-): Promise<void> {
-  const target = await targetOf(options, { cwd });
+export async function discardOutput(options: OutputOptions, runtime: OutputPlace): Promise<void> {
+  const target = await targetOf(options, runtime);
   if (target.kind === 'file') await rm(target.partial, { force: true });
-  await cleanUpOutput(options, { cwd });
+  await cleanUpOutput(options, runtime);
 }
 
 /** Returns the size of the file in bytes; undefined if it does not exist. Throws E-FILE-WRITE for a folder. */
 export async function outputSize(
   name: string | undefined,
-  { cwd }: Pick<Runtime, 'cwd'>,
+  { cwd, uid }: Pick<Runtime, 'cwd' | 'uid'>,
   option: OutputOptions['option'],
 ): Promise<number | undefined> {
-  const target = await resolveTarget(name, { cwd, option });
+  const target = await resolveTarget(name, { cwd, uid, option });
   if (target.kind === 'stdout') return undefined;
   const found = await stat(target.path).catch(() => undefined);
   return found?.size;
@@ -115,7 +114,7 @@ interface SpillPlace {
  */
 export async function openSpill(
   { options, slice, resumable }: SpillPlace,
-  runtime: Pick<Runtime, 'cwd' | 'env' | 'token'>,
+  runtime: OutputPlace & Pick<Runtime, 'env' | 'token'>,
   resume?: Checkpoint,
 ): Promise<SpillFile> {
   const { option } = options;
@@ -125,8 +124,8 @@ export async function openSpill(
   return resumable ? SpillFile.open(spill, resume, option) : SpillFile.openNameless(spill, option);
 }
 
-const targetOf = ({ path, option }: OutputOptions, { cwd }: Pick<Runtime, 'cwd'>) =>
-  resolveTarget(path, { cwd, option });
+const targetOf = ({ path, option }: OutputOptions, { cwd, uid }: OutputPlace) =>
+  resolveTarget(path, { cwd, uid, option });
 
 const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =>
   join(env['TMPDIR'] ?? tmpdir(), `engagectl-${token()}.spool`);
@@ -138,11 +137,11 @@ const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =
  */
 export async function prepareOutputs(
   outputs: readonly OutputOptions[],
-  { cwd }: Pick<Runtime, 'cwd'>,
+  runtime: OutputPlace,
   { ownPartials }: { readonly ownPartials: boolean },
 ): Promise<void> {
   for (const options of outputs) {
-    const target = await targetOf(options, { cwd });
+    const target = await targetOf(options, runtime);
     if (target.kind !== 'file') continue;
     await refuseExisting(target, options.overwrite);
     if (ownPartials) continue;
@@ -154,7 +153,7 @@ export async function prepareOutputs(
 interface Sinking {
   readonly options: OutputOptions;
   readonly resume: FileCheckpoint | undefined;
-  readonly runtime: World;
+  readonly runtime: OutputRuntime;
 }
 
 function openSink(target: Target, { options, resume, runtime }: Sinking): Promise<Sink> | Sink {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
+  lchownSync,
   lstatSync,
   openSync,
   readdirSync,
@@ -60,6 +61,28 @@ it('--gone replaces links', async () => {
   expect(again, again.stderr).toMatchObject({ code: 0 });
   links.expectUntouched();
   expect(readFileSync(world.path('gone.csv'), 'utf8')).toBe('bob\n');
+});
+
+it
+  .runIf(process.getuid?.() === 0)
+  .each([
+    ['verify users.csv -o planted --overwrite'],
+    ['export-profiles --event A --from 7d --to today -o planted.ndjson --overwrite'],
+    ['get-profile ann -o planted --overwrite'],
+    ['cuid derive users.csv --from identity -o planted.csv --overwrite'],
+    ['upload users.csv --preview --write-mapping planted --overwrite'],
+  ])('%s refuses a link that belongs to another user', async (line) => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
+  const names = ['planted', 'planted.csv', 'planted.ndjson'];
+  const links = plant(world, ...names);
+  for (const name of names) lchownSync(world.path(name), 4711, 4711);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toMatch(
+    /E-FILE-WRITE: planted\S* is a symbolic link of another user \(uid 4711\)/,
+  );
+  expect(code).toBe(9);
+  links.expectUntouched();
 });
 
 it('--record refuses a link, and follows none beside it', async () => {

@@ -79,7 +79,7 @@ export const phoneOptions = [
     { parse: choice('granted', 'denied'), default: 'granted' },
   ],
   ['--play <file.wav>', 'audio to send; both sides need --play or --record', nonEmpty],
-  ['--record <file.wav>', 'file for the received audio', nonEmpty],
+  ['--record <file.wav>', 'file for the received audio', { parse: nonEmpty, writes: true }],
   ...callingOptions,
 ] as const satisfies OptionTable;
 

@@ -39,7 +39,7 @@ export const run: CommandSpec<CallScriptFlags> = {
     [
       '--rejects <file>',
       'file for rows that did not end as expected (default: next to the first input)',
-      { common: true },
+      { common: true, writes: true },
     ],
     ...callingOptions,
     ...inputOptions,

@@ -19,6 +19,8 @@ interface OptionDetails {
   readonly hidden?: true;
   /** Each occurrence adds to a list. */
   readonly repeatable?: true;
+  /** The value is a file that the command writes; other flags with a `<file>` name files that it reads. */
+  readonly writes?: true;
 }
 
 type Parse = NonNullable<OptionDetails['parse']>;
@@ -70,6 +72,28 @@ type Parsed<Flags, Details> = Details extends Parse | { readonly parse: Parse }
   : Flags extends `${string}<${string}`
     ? string
     : boolean;
+
+/** Files that the flags of a command line name: those written by their flag, and all others. */
+export function filesOf(
+  table: OptionTable,
+  flags: object,
+): {
+  readonly written: readonly (readonly [option: string, file: string])[];
+  readonly read: readonly string[];
+} {
+  const rows = table.filter((row) => typeof row !== 'string');
+  const files = rows.flatMap(([spelling, , details]) => {
+    const option = new Option(spelling);
+    const file: unknown = Reflect.get(flags, option.attributeName());
+    if (!spelling.includes('<file') || typeof file !== 'string') return [];
+    const isWritten = typeof details === 'object' && details.writes === true;
+    return [{ isWritten, file, option: option.long ?? option.flags }];
+  });
+  return {
+    written: files.filter(({ isWritten }) => isWritten).map(({ option, file }) => [option, file]),
+    read: files.filter(({ isWritten }) => !isWritten).map(({ file }) => file),
+  };
+}
 
 export function addOptions(command: Command, table: OptionTable): void {
   let heading = 'Options:';

@@ -16,7 +16,7 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   [
     '-o, --output <file>',
     'file; .gz compresses; {date}: today (default: stdout)',
-    { parse: nameWith(['{date}', ...places]), common: true },
+    { parse: nameWith(['{date}', ...places]), common: true, writes: true },
   ],
   [
     '--format <format>',
@@ -41,7 +41,11 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
 /** Flags of commands that can write an HTML report of their run. */
 export const reportOptions = [
   'Report:',
-  ['--report <file.html>', 'write an HTML report: counts, charts over time, samples of rejects'],
+  [
+    '--report <file.html>',
+    'write an HTML report: counts, charts over time, samples of rejects',
+    { writes: true },
+  ],
 ] as const satisfies OptionTable;
 export type ReportFlag = FlagsOf<typeof reportOptions>;
 

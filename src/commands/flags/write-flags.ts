@@ -87,11 +87,19 @@ const changedOptions: OptionTable = [
     'baseline to compare with; one per source of different columns (default: default)',
   ],
   ['--full', 'with --changed: send everything and renew the baseline'],
-  ['--gone <file>', 'with --changed: list users missing from the input since last time'],
+  [
+    '--gone <file>',
+    'with --changed: list users missing from the input since last time',
+    { writes: true },
+  ],
 ];
 
 const rejectOptions: OptionTable = [
-  ['--rejects <file>', 'file for rejected records (default: next to the first input)'],
+  [
+    '--rejects <file>',
+    'file for rejected records (default: next to the first input)',
+    { writes: true },
+  ],
   [
     '--max-rejects <n|n%>',
     'stop if more records are rejected',

@@ -20,9 +20,13 @@ import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
 const collectOptions = [
   'Options:',
-  ['-o, --output <file>', 'rejects file, or output file of the export'],
+  ['-o, --output <file>', 'rejects file, or output file of the export', { writes: true }],
   ['--overwrite', 'replace existing files of an export'],
-  ['--report <file.html>', 'write an HTML report: workers, shards, throughput, 429s'],
+  [
+    '--report <file.html>',
+    'write an HTML report: workers, shards, throughput, 429s',
+    { writes: true },
+  ],
   ...runOptions,
 ] as const satisfies OptionTable;
 type CollectFlags = FlagsOf<typeof collectOptions>;
@@ -102,7 +106,7 @@ async function openFleetReport(name: string | undefined, runtime: Invocation['ru
     import('../../ui/report/report-file.js'),
     import('../../ui/report/fleet-page.js'),
   ]);
-  const write = await openReportFile(name, [], runtime);
+  const write = await openReportFile(name, runtime);
   return async (summary: Summary, shards: readonly ReportedShard[], messages: Messages) =>
     write(fleetPage(summary, shards), summary.exitCode, messages);
 }

@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { setExamples, parseExamples, commandPath } from '../../help/layout.js';
 import { setAccountNeeds, type AccountNeeds } from '../../help/help-format.js';
 import { throwProblems } from '../../help/usage-error.js';
-import { addOptions, type OptionTable } from '../flags/option-table.js';
+import { addOptions, filesOf, type OptionTable } from '../flags/option-table.js';
 import { resolveGlobalOptions, type GlobalOptions } from './global-options.js';
 import type { Runtime } from '../../runtime.js';
 
@@ -108,9 +108,16 @@ export async function addCommand(
       command.optsWithGlobals()['input'] === false
         ? withoutInput(context.runtime)
         : context.runtime;
-    begin(() =>
-      spec.run?.({ operands, flags: command.opts(), command, settings, ...context, runtime }),
-    );
+    const flags = command.opts();
+    const { written, read } = filesOf(spec.options ?? [], flags);
+    const areFiles = spec.operands?.some(([operand]) => operand.startsWith('[file'));
+    begin(async () => {
+      if (written.length > 0) {
+        const { refuseReplacedFiles } = await import('../../files/path-checks.js');
+        refuseReplacedFiles(written, [...read, ...(areFiles ? operands : [])], runtime.cwd);
+      }
+      await spec.run?.({ operands, flags, command, settings, ...context, runtime });
+    });
   });
 }
 

@@ -32,8 +32,8 @@ type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 /** A job as requested on the command line. */
 interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   readonly name: string;
-  readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
-  /** Input files, which the report must not replace. */
+  readonly flags: ReportFlag & { readonly output?: string };
+  /** Input files. */
   readonly files?: readonly string[];
   /** Verb of the summary in the past tense, like `exported`. */
   readonly verb: string;
@@ -66,10 +66,10 @@ export async function runJob<Result extends AnyResult>(
   settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<void> {
-  const { name, flags, files = [], stopping, again, settle } = command;
+  const { name, flags, stopping, again, settle } = command;
   const messages = messagePrinter(settings, runtime);
   tellFlags(name, flags, messages);
-  const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
+  const report = await openReport(flags.report, runtime);
   const context = jobContext(settings, runtime, {
     maxInFlight: command.concurrency ?? 1,
     messages,

@@ -149,12 +149,10 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
   const { accountId, host } = connection;
   const { resume, fresh, output = '', into } = request;
   if (into) return unjournaledRun(context);
-  const target = await resolveTarget(request.output, {
-    cwd: context.runtime.cwd,
-    option: context.words.option,
-  });
+  const { cwd, uid } = context.runtime;
+  const target = await resolveTarget(request.output, { cwd, uid, option: context.words.option });
   if (target.kind === 'file') {
-    const files = [path.resolve(context.runtime.cwd, output)];
+    const files = [path.resolve(cwd, output)];
     const options = fingerprint(exportFingerprint(exporting));
     const shard = request.shard && formatShard(request.shard);
     const query = { command: kind.name, accountId, host, files, options, resume, fresh, shard };

@@ -16,7 +16,7 @@ import { formatShard } from '../shard.js';
 import { escapeCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
 import type { JobContext } from '../job-context.js';
-import type { WriteRequest, WriteContext } from './write-request.js';
+import { readFilesOf, type WriteRequest, type WriteContext } from './write-request.js';
 
 /** The open baseline of a write with `changed`. */
 export interface ChangeTracking {
@@ -149,15 +149,16 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 }
 
 /** Opens the file of missing keys, published when complete. Throws E-USAGE for an input, E-FILE-WRITE. */
-function openGone(
-  { gone: name, files, mapping }: WriteRequest & { readonly mapping?: string },
-  { runtime: { cwd }, words }: JobContext,
-) {
+function openGone(request: WriteRequest, { runtime: { cwd }, words }: JobContext) {
+  const { gone: name } = request;
   if (name === undefined) return undefined;
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the file', option: words.option('gone', '<file>') };
-  const inputs = mapping === undefined ? files : [...files, mapping];
-  refuseInputAsOutput(file, inputs, { ...place, what: 'the list of missing users', cwd });
+  refuseInputAsOutput(file, readFilesOf(request), {
+    ...place,
+    what: 'the list of missing users',
+    cwd,
+  });
   checkWritablePath(file, place);
   let draft: FileDraft | undefined;
   return {

@@ -34,7 +34,12 @@ import type { Mapper } from '../../mapping/record-block.js';
 import type { JobEnding, JobProgress, WriteResult } from '../job-results.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { DuplicateProtection } from './duplicate-protection.js';
-import type { InputWarning, WriteContext, WriteRequest } from './write-request.js';
+import {
+  readFilesOf,
+  type InputWarning,
+  type WriteContext,
+  type WriteRequest,
+} from './write-request.js';
 import type { Client } from '../../client/client.js';
 
 interface Parts {
@@ -160,12 +165,12 @@ export async function openTally(
   { kind, request, context, hooks, rehearsal, inputs }: WriteContext,
   { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
 ): Promise<Tally> {
-  const { files, rejects: named, shard } = request;
+  const { rejects: named, shard } = request;
   const rejects = openRejects(
     {
       job: kind.name,
       named,
-      files,
+      files: readFilesOf(request),
       first: inputs.first,
       headers: inputs.headers,
       onReject: hooks.rejected,

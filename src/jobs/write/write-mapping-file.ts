@@ -23,7 +23,7 @@ export async function mappingFileTarget(
 ): Promise<FileTarget> {
   const option: FileTarget['option'] = (name, value) =>
     words.option(name === 'output' ? 'writeMapping' : name, value);
-  const target = await resolveTarget(writeMapping, { cwd: runtime.cwd, option });
+  const target = await resolveTarget(writeMapping, { cwd: runtime.cwd, uid: runtime.uid, option });
   if (target.kind !== 'file') {
     throw new EngagectlError('E-USAGE', `${writeMapping} cannot be the mapping file`, {
       why: 'it is standard output, which shows the preview, or not a regular file',

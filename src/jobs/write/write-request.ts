@@ -53,6 +53,13 @@ export interface WriteRequest extends WriteOptions {
   readonly journal: boolean;
 }
 
+/** Returns the files that a write reads. */
+export const readFilesOf = ({
+  files,
+  mapping,
+}: WriteRequest & { readonly mapping?: string }): readonly string[] =>
+  mapping === undefined ? files : [...files, mapping];
+
 /** Callbacks of a write. */
 export interface WriteHooks extends JobHooks<WriteResult> {
   /** Called before the first request. Throws to cancel. */

@@ -17,19 +17,17 @@ export type WriteReport = (
 ) => Promise<EngagectlError | undefined>;
 
 /**
- * Creates the writer of the report. Before the run, refuses a directory or one of the `others`, files of
- * the run (E-USAGE), an existing file that is not a report (E-OUTPUT-EXISTS), and a path that cannot be
- * written (E-FILE-WRITE).
+ * Creates the writer of the report. Before the run, refuses a directory (E-USAGE), an existing file that is
+ * not a report (E-OUTPUT-EXISTS), and a path that cannot be written (E-FILE-WRITE).
  */
 export async function openReport(
   name: string | undefined,
-  others: readonly (string | undefined)[],
   runtime: Runtime,
 ): Promise<WriteReport | undefined> {
   if (name === undefined) return undefined;
   const [{ runPage }, write] = await Promise.all([
     import('./run-page.js'),
-    openReportFile(name, others, runtime),
+    openReportFile(name, runtime),
   ]);
   return async (run, messages) => {
     const page = runPage({ ...run, ended: runtime.now(), program: runtime.program });
@@ -44,18 +42,8 @@ type WritePage = (
 ) => Promise<EngagectlError | undefined>;
 
 /** Opens the file of any page built with `pageShell`. */
-export async function openReportFile(
-  name: string,
-  others: readonly (string | undefined)[],
-  runtime: Runtime,
-): Promise<WritePage> {
+export async function openReportFile(name: string, runtime: Runtime): Promise<WritePage> {
   const file = path.resolve(runtime.cwd, name);
-  if (others.some((other) => other !== undefined && path.resolve(runtime.cwd, other) === file)) {
-    throw new EngagectlError('E-USAGE', `${name} is another file of this run`, {
-      why: 'the report would take its place',
-      fix: 'name another file with --report',
-    });
-  }
   const { generatorTag } = await import('./html.js');
   await refuseForeignFile(name, file, generatorTag);
   const place = { name, what: 'the report', option: '--report <file.html>' };

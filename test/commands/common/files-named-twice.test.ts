@@ -1,0 +1,107 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { serve, written } from '../../support/serve.js';
+
+// A file that a command line names twice: as two inputs, its records would be read twice; as an output, it would be replaced.
+
+const stage = async () => {
+  const { service, world } = await serve();
+  writeFileSync(world.path('a.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
+  writeFileSync(world.path('b.csv'), 'identity,ts,evtName\nu2,1700000000,Visit\n');
+  writeFileSync(
+    world.path('addresses.csv'),
+    'type,value,status\nemail,a@example.com,Unsubscribe\n',
+  );
+  mkdirSync(world.path('sub'));
+  symlinkSync('a.csv', world.path('latest.csv'));
+  return { service, world };
+};
+
+it.each([
+  ['upload a.csv b.csv a.csv --type event', 'a.csv is named twice'],
+  ['upload a.csv ./a.csv', './a.csv and a.csv are the same file'],
+  ['upload a.csv sub/../a.csv', 'sub/../a.csv and a.csv are the same file'],
+  ['upload a.csv b.csv latest.csv', 'latest.csv and a.csv are the same file'],
+  ['upload a.csv b.csv latest.csv b.csv', 'latest.csv and a.csv are the same file; b.csv is named'],
+  ['upload a.csv a.csv --preview', 'a.csv is named twice'],
+  ['upload - -', 'standard input (-) is named twice'],
+  ['upload - /dev/stdin', '/dev/stdin and standard input (-) are the same file'],
+  ['subscribe addresses.csv addresses.csv', 'addresses.csv is named twice'],
+  ['demerge a.csv a.csv --yes', 'a.csv is named twice'],
+  ['verify a.csv a.csv', 'a.csv is named twice'],
+  ['cuid check a.csv a.csv', 'a.csv is named twice'],
+])('%s: exit 2, nothing is sent', async (line, message) => {
+  const { service, world } = await stage();
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toContain(`error E-USAGE: ${message}`);
+  expect(stderr).toContain('fix: name each input once');
+  expect(code).toBe(2);
+  expect(service.requests()).toEqual([]);
+});
+
+it('lists three of many inputs that are named twice', async () => {
+  const { world } = await stage();
+  const names = Array.from({ length: 30 }, (_, n) => `${n}.csv`);
+  for (const name of names) writeFileSync(world.path(name), 'identity\nu1\n');
+  const { code, stderr } = await world.run(['upload', ...names, ...names]);
+  expect(code).toBe(2);
+  expect(stderr).toContain(
+    '0.csv is named twice; 1.csv is named twice; 2.csv is named twice; and 27 more',
+  );
+});
+
+it('files of the same content are two inputs', async () => {
+  const { service, world } = await stage();
+  writeFileSync(world.path('copy.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
+  const { code, stderr } = await world.run(['upload', 'a.csv', 'copy.csv', '--check']);
+  expect(code, stderr).toBe(0);
+  expect(written(service)).toEqual([]);
+});
+
+it.each([
+  ['verify a.csv -o a.csv --overwrite', 'a.csv', '--output'],
+  ['verify a.csv -o latest.csv --overwrite', 'latest.csv', '--output'],
+  ['get-profile --input a.csv -o sub/../a.csv --overwrite', 'sub/../a.csv', '--output'],
+  ['cuid derive a.csv --from identity -o a.csv --overwrite', 'a.csv', '--output'],
+  ['cuid derive a.csv --from identity --key-file key -o key --overwrite', 'key', '--output'],
+  ['cuid check a.csv --rejects a.csv', 'a.csv', '--rejects'],
+  [
+    'upload a.csv --preview --write-mapping latest.csv --overwrite',
+    'latest.csv',
+    '--write-mapping',
+  ],
+  ['upload a.csv --mapping m.json --rejects m.json', 'm.json', '--rejects'],
+  ['upload a.csv --mapping m.json --changed --gone m.json', 'm.json', '--gone'],
+  ['upload a.csv --report a.csv', 'a.csv', '--report'],
+])('%s: exit 2, and no input is replaced', async (line, name, option) => {
+  const { service, world } = await stage();
+  writeFileSync(world.path('key'), 'a key of thirty-two characters or more');
+  writeFileSync(world.path('m.json'), '{"map":{"evtName":"Name"}}');
+  const before = contents(world.cwd);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toContain(`error E-USAGE: ${name} is an input of this run`);
+  expect(stderr).toContain(`fix: name another file with ${option}`);
+  expect(code).toBe(2);
+  expect(contents(world.cwd)).toEqual(before);
+  expect(service.requests()).toEqual([]);
+});
+
+it.each([
+  'cuid derive a.csv --from identity -o out.csv --rejects sub/../out.csv',
+  'verify a.csv -o out.csv --report out.csv',
+  'upload a.csv --rejects out.csv --report out.csv',
+])('%s: exit 2, since one output would replace the other', async (line) => {
+  const { service, world } = await stage();
+  const before = contents(world.cwd);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toMatch(/error E-USAGE: \S*out.csv is the file of both --\w+ and --\w+/);
+  expect(code).toBe(2);
+  expect(contents(world.cwd)).toEqual(before);
+  expect(service.requests()).toEqual([]);
+});
+
+/** Text of each file in a folder. */
+const contents = (folder: string): unknown =>
+  readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map(({ name }) => [name, readFileSync(`${folder}/${name}`, 'utf8')]);
