@@ -78,6 +78,7 @@ export async function resolveAccount(
   const from = { value: saved.region, source: region?.source ?? saved.source };
   const { values, source } = saved;
   if (!values) return localAccount(settings, from, baseUrl, runtime);
+  if (address && !environment) refuseForeignAddress(address, values.baseUrl, source);
   const ofSaved = async (region: typeof values) =>
     kind === callingAccount
       ? (savedCallCredentials(region, source) ?? noCallingAccount(saved))
@@ -128,6 +129,15 @@ function baseUrlSetting(settings: AccountSettings): SourcedValue | undefined {
     return { value: callUrl.replace(/^ws(?=s?:)/i, 'http'), source: '--call-url' };
   const aside = flags.has('profile') || (flags.has('region') && region === localRegion);
   return aside && !flags.has('baseUrl') ? undefined : flagOrVariable(settings, 'baseUrl');
+}
+
+/** Refuses to send saved credentials to an address that a variable names: the environment may be another's. */
+function refuseForeignAddress({ value, source }: SourcedValue, saved: string, of: string): void {
+  if (source !== names.baseUrl.variable || value === validateBaseUrl(saved, of)) return;
+  throw new EngagectlError('E-CONFIG', `${source} is not the address saved in ${of}`, {
+    why: 'saved credentials go to the saved address only, or to one typed on the command line',
+    fix: `unset ${source}; or type it: --base-url ${quoteForShell(value)}`,
+  });
 }
 
 const checked = ({ value, source }: SourcedValue): SourcedValue => ({

@@ -61,18 +61,15 @@ const complete = { ...pair, ENGAGECTL_BASE_URL: 'https://env.example' };
 
 describe('precedence', () => {
   const flags = {
-    '--base-url': ['--base-url', 'https://flag.example'],
     '--header-prefix': ['--header-prefix', 'X-Flag'],
     '--timezone': ['--timezone', 'Asia/Tokyo'],
   } as const;
   const variables = {
-    ENGAGECTL_BASE_URL: 'https://env.example',
     ENGAGECTL_HEADER_PREFIX: 'X-Env',
     ENGAGECTL_TIMEZONE: 'Europe/Berlin',
   } as const;
 
   test.each([
-    ['baseUrl', '--base-url', 'ENGAGECTL_BASE_URL', 'https://flag.example', 'https://eu1.example'],
     ['headerPrefix', '--header-prefix', 'ENGAGECTL_HEADER_PREFIX', 'X-Flag', 'X-Saved'],
     ['timezone', '--timezone', 'ENGAGECTL_TIMEZONE', 'Asia/Tokyo', 'America/New_York'],
   ] as const)(
@@ -95,6 +92,31 @@ describe('precedence', () => {
       ]);
     },
   );
+
+  test('of the base URL: flag, environment, config profile', async () => {
+    await saveRegion('eu1');
+    const flag = ['--base-url', 'https://flag.example'];
+    const sources = [await account(flag, complete), await account([], complete), await account()];
+    expect(sources.map(({ baseUrl, sources: { baseUrl: source } }) => [baseUrl, source])).toEqual([
+      ['https://flag.example', '--base-url'],
+      ['https://env.example', 'ENGAGECTL_BASE_URL'],
+      ['https://eu1.example', 'config profile "default"'],
+    ]);
+  });
+
+  test('saved credentials go to no address of the environment: exit 2', async () => {
+    await saveRegion('eu1');
+    const refused = await error([], { ENGAGECTL_BASE_URL: 'https://env.example' });
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
+    expect(refused['message']).toBe(
+      'ENGAGECTL_BASE_URL is not the address saved in config profile "default"',
+    );
+    // The saved address, however it is spelled, and one on the command line are accepted.
+    const same = await account([], { ENGAGECTL_BASE_URL: 'https://EU1.example/' });
+    expect(same.baseUrl).toBe('https://eu1.example');
+    const typed = await account(['--base-url', 'https://env.example']);
+    expect(typed.baseUrl).toBe('https://env.example');
+  });
 
   test('the rest has its default values', async () => {
     await saveRegion('eu1');
