@@ -113,9 +113,9 @@ describe('precedence', () => {
     );
     // The saved address, however it is spelled, and one on the command line are accepted.
     const same = await account([], { ENGAGECTL_BASE_URL: 'https://EU1.example/' });
-    expect(same.baseUrl).toBe('https://eu1.example');
+    expect(same['baseUrl']).toBe('https://eu1.example');
     const typed = await account(['--base-url', 'https://env.example']);
-    expect(typed.baseUrl).toBe('https://env.example');
+    expect(typed['baseUrl']).toBe('https://env.example');
   });
 
   test('the rest has its default values', async () => {
