@@ -51,7 +51,10 @@ export const describeSchemaIssues = ({ issues }: ZodError, known: readonly strin
       const at = issue.path.map((name) => String(name)).join('.');
       if (issue.code !== 'unrecognized_keys') return `${at} ${inWords(issue.message)}`.trim();
       const has = at === '' ? '' : `${at} has an `;
-      return issue.keys.map((key) => `${has}unknown member "${key}"${didYouMean(key, known)}`);
+      return issue.keys.map((key) => {
+        const others = known.filter((name) => name !== key); // a member of another object
+        return `${has}unknown member "${key}"${didYouMean(key, others)}`;
+      });
     })
     .join('; ');
 

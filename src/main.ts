@@ -1,5 +1,6 @@
 import { exitCodeOf, exitCodes, interruptionError, type ExitCode } from './errors.js';
 import { version } from './version.js';
+import { wordsInOneLine } from './wording.js';
 import type { Runtime } from './runtime.js';
 
 /** Runs one command line (without node and script) and returns the exit code. Never throws. */
@@ -36,12 +37,16 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
   }
 }
 
-/** Adds redaction of secrets that were typed as a flag, as a variable or in a URL. */
+/**
+ * Adds redaction of secrets that were typed as a flag, as a variable or in a URL, and keeps typed line ends
+ * out of messages.
+ */
 async function withoutSecrets(argv: readonly string[], outside: Runtime): Promise<Runtime> {
   if (outside.redact) return outside; // `runs resume` runs another command in the same runtime
   const { redactedStream, typedSecretsRemover } = await import('./redact.js');
-  const redact = typedSecretsRemover(argv, outside.env);
-  if (redact === undefined) return outside;
+  const steps = [typedSecretsRemover(argv, outside.env), wordsInOneLine(argv)];
+  if (steps.every((step) => step === undefined)) return outside;
+  const redact = (text: string) => steps.reduce((result, step) => step?.(result) ?? result, text);
   let stderr: Runtime['stderr'] | undefined;
   return Object.defineProperties(
     {},

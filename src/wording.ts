@@ -16,6 +16,26 @@ export function sanitize(text: string): string {
   return text.replace(active, visible).replace(runnerCommands, visible);
 }
 
+/** Sanitizes text that must stay within its line, like a cell or a file name. */
+export const sanitizeLine = (text: string): string => sanitize(text).replaceAll(/[\t\n]/g, visible);
+
+/**
+ * Returns a function that keeps the words of a command line that contain line ends within one line of a
+ * sanitized message; undefined if there are none. Otherwise a file name could pretend to be a message.
+ */
+export function wordsInOneLine(argv: readonly string[]): ((text: string) => string) | undefined {
+  const words = argv
+    .flatMap((word) => [word, word.replace(/^--[\w-]+=/, '')])
+    .filter((word) => word.includes('\n'))
+    .toSorted((a, b) => b.length - a.length);
+  if (words.length === 0) return undefined;
+  return (text) =>
+    words.reduce(
+      (result, word) => result.replaceAll(sanitize(word), () => sanitizeLine(word)),
+      text,
+    );
+}
+
 const visible = (character: string): string =>
   `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`;
 

@@ -101,22 +101,30 @@ export class CsvSplitter implements RecordSplitter {
     const { quote } = this.markers;
     const isQuoted = quote.length > 0 && text.indexOf(quote, lastCell) === lastCell;
     if (isQuoted && text.length - lastCell > this.#maxRecordBytes + 2)
-      return this.#skipFault({ what: openQuote, where: lastCell, line, lineEnds }, text, last);
+      return this.#skipFault(
+        { what: openQuote, where: lastCell, line, lineEnds, limit: this.#maxRecordBytes },
+        text,
+        last,
+      );
     // An unquoted cell may end with the start of a delimiter, which must stay in the window.
     const used = isQuoted ? lastCell : Math.max(lastCell, text.length - 2 * longestMarker);
     return { used, line: line + lineEnds, done: false };
   }
 
-  #skipFault(fault: Omit<CsvParseError, 'at'>, text: Buffer, last: boolean): Skip {
-    const { what, where, line, lineEnds } = fault;
+  #skipFault(
+    fault: Omit<CsvParseError, 'at'> & { readonly limit?: number },
+    text: Buffer,
+    last: boolean,
+  ): Skip {
+    const { what, where, line, lineEnds, limit } = fault;
     if (what === openQuote && !this.#recovers)
-      return { used: 0, line, done: true, unclosed: placeOf(fault, text) };
+      return { used: 0, line, done: true, unclosed: { ...placeOf(fault, text), limit } };
     this.#skipping = 'line';
     const skip = skipLine(text.subarray(where), line + lineEnds, last);
     return { ...skip, used: skip.used + where };
   }
 
-  /** Finds a quoted cell longer than a record may be: its quote counts as never closed. */
+  /** Finds a quoted cell that is longer than a record may be. */
   #longQuote({ bounds, cells, lines, count }: SplitRecords, text: Buffer) {
     if (text.length <= this.#maxRecordBytes) return undefined;
     for (let record = 0; record < count; record += 1) {
@@ -129,7 +137,8 @@ export class CsvSplitter implements RecordSplitter {
         if (bytes <= this.#maxRecordBytes || where < at) continue;
         if (!this.markers.quote.equals(text.subarray(where, from))) continue;
         const lineEnds = text.toString('latin1', at, where).match(/\r\n|\r|\n/g)?.length ?? 0;
-        return { record, at, place: placeOf({ line: lines[record]!, lineEnds, where }, text) };
+        const place = placeOf({ line: lines[record]!, lineEnds, where }, text);
+        return { record, at, place: { ...place, limit: this.#maxRecordBytes } };
       }
     }
     return undefined;

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { RowParseError, Position, RowBlock } from './row-block.js';
@@ -28,6 +28,8 @@ export interface SplitRecords {
 export interface UnclosedQuote {
   readonly line: number;
   readonly column: number;
+  /** Bytes after which reading stopped, if it did not reach the end of the input. */
+  readonly limit?: number | undefined;
 }
 
 /** Result of skipping the rest of an overlong record; `done` when its end was reached. */
@@ -56,7 +58,7 @@ export interface RecordSplitter {
   /**
    * Skips a record that is too long, first from its start, then from where it stopped,
    * so that its bytes need not stay in memory. Bytes beyond `used` are passed again. A quoted cell is skipped as a
-   * whole; if it is longer than a record may be, its quote counts as never closed.
+   * whole, unless it is longer than a record may be.
    */
   skip(text: Buffer, line: number, last: boolean): Skip;
 }
@@ -171,14 +173,18 @@ async function skipRecord(input: SplitInput, from: number): Promise<number> {
 }
 
 /** Nothing after the quote may become a record, because it may be free text of a cell. */
-const unclosedQuote = (file: string, { line, column }: UnclosedQuote): EngagectlError =>
-  new EngagectlError('E-CSV-QUOTE', `${file}: the quote on line ${line} is never closed`, {
+function unclosedQuote(file: string, { line, column, limit }: UnclosedQuote): EngagectlError {
+  const ending =
+    limit === undefined ? 'never closed' : `not closed within ${groupDigits(limit)} bytes`;
+  const longer = limit === undefined ? '' : '; for longer cells, raise --max-record-bytes';
+  return new EngagectlError('E-CSV-QUOTE', `${file}: the quote on line ${line} is ${ending}`, {
     file,
     line,
     column,
     why: 'everything after it would be one cell, so nothing after it was sent',
-    fix: 'close the quote, or double it if it is part of the text; or use --recover-quotes (not for events and demerges) to reject the line and resume on the next one',
+    fix: `close the quote, or double it if it is part of the text${longer}; or use --recover-quotes (not for events and demerges) to reject the line and resume on the next one`,
   });
+}
 
 const noRecords: SplitRecords = {
   used: 0,

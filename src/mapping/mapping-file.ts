@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { didYouMean, describeSchemaIssues } from '../did-you-mean.js';
+import { quoteForShell } from '../wording.js';
 import { readTextFile } from '../files/read-file.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { parseStrictJson } from '../text/json-parser.js';
@@ -55,7 +56,7 @@ export async function loadMapping(
     identity: identity ?? 'identity',
     identityGiven: identity !== undefined,
     ...(objectId !== undefined && { objectId }),
-    map: new Map([
+    map: checkedKeys([
       ...Object.entries(file.map ?? {}),
       ...unambiguous('--map', (flags.map ?? []).map(parseMap)),
     ]),
@@ -70,6 +71,25 @@ export async function loadMapping(
     ...(only.length > 0 && { only: new Set(only) }),
     ...expectationsOf(file),
   };
+}
+
+/** Refuses keys that would be properties of the user beside the user's own identifier. Throws E-USAGE. */
+function checkedKeys(
+  map: readonly (readonly [column: string, key: string])[],
+): Map<string, string> {
+  for (const [column, key] of map) {
+    const flag = key === 'identity' ? '--identity' : key === 'objectId' ? '--object-id' : undefined;
+    if (flag === undefined) continue;
+    throw new EngagectlError(
+      'E-USAGE',
+      `the column ${JSON.stringify(column)} is mapped to ${key}`,
+      {
+        why: `that would be a property of this name; the user is identified by ${flag}`,
+        fix: `${flag} ${quoteForShell(column)}`,
+      },
+    );
+  }
+  return new Map(map);
 }
 
 /** Applies the locale to types without a format, and checks all formats. Throws E-USAGE. */
@@ -157,14 +177,32 @@ function parseTypes(text: string): [column: string, type: CellType][] {
 /** Reads a mapping file. Loads zod, for which other uploads need not wait. */
 async function readMappingFile(name: string, context: MappingContext): Promise<MappingFile> {
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
-  const parsed = mappingFileSchema.safeParse(await readJson(name, context));
-  if (parsed.success) return parsed.data;
+  const json = await readJson(name, context);
+  const parsed = mappingFileSchema.safeParse(json);
+  if (parsed.success) {
+    refuseProto(json as object, name);
+    return parsed.data;
+  }
   const members = Object.keys(mappingFileSchema.shape);
   throw new EngagectlError('E-USAGE', `${name}: ${describeSchemaIssues(parsed.error, members)}`, {
     why: `the members of a mapping file are ${members.join(', ')}`,
     fix: `correct ${name}`,
     file: name,
   });
+}
+
+/** Refuses a column `__proto__`, which would vanish as a key of an object. Throws E-USAGE. */
+function refuseProto(json: object, file: string): void {
+  const flags = { map: '--map', types: '--types', values: undefined };
+  for (const [member, flag] of Object.entries(flags)) {
+    const columns: unknown = Reflect.get(json, member);
+    if (typeof columns !== 'object' || !Object.hasOwn(columns ?? {}, '__proto__')) continue;
+    throw new EngagectlError('E-USAGE', `${file}: ${member} names the column "__proto__"`, {
+      why: 'a mapping file cannot name it',
+      fix: flag ? `leave it out, and name it with ${flag}` : 'rename the column in the input',
+      file,
+    });
+  }
 }
 
 async function readJson(file: string, { cwd, signal }: MappingContext): Promise<unknown> {

@@ -18,6 +18,7 @@ import {
 } from './partial-file.js';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { Checkpoint, Output, RecordEncoder, RecordPage } from './output.js';
 
@@ -133,16 +134,27 @@ const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =
 /**
  * Checks the targets before the first request: refuses existing files, or sets them aside with
  * `fresh`. `ownPartials`: existing partial files belong to this run. Throws E-OUTPUT-EXISTS,
- * E-PARTIAL-EXISTS, E-FILE-WRITE.
+ * E-PARTIAL-EXISTS, E-FILE-WRITE, and E-USAGE if two names lead to one file.
  */
 export async function prepareOutputs(
   outputs: readonly OutputOptions[],
   runtime: OutputPlace,
   { ownPartials }: { readonly ownPartials: boolean },
 ): Promise<void> {
+  const names = new Map<string, string>();
   for (const options of outputs) {
     const target = await targetOf(options, runtime);
     if (target.kind !== 'file') continue;
+    const { name, path, option } = target;
+    const other = names.get(path);
+    if (other !== undefined) {
+      throw new EngagectlError('E-USAGE', `${other} and ${name} are the same file`, {
+        why: 'one part of the export would replace the other',
+        fix: `remove the link, or choose another ${option('output')}`,
+        file: name,
+      });
+    }
+    names.set(path, name);
     await refuseExisting(target, options.overwrite);
     if (ownPartials) continue;
     if (options.fresh) await movePartialsAside(target);

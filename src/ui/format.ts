@@ -1,4 +1,5 @@
 import { countOf, groupDigits } from '../errors.js';
+import { sanitizeLine } from '../wording.js';
 
 export { countOf as count, groupDigits as grouped };
 
@@ -54,13 +55,14 @@ export function truncate(text: string, columns: number): string {
 const narrowest = 8;
 
 /**
- * Formats columns as wide as their widest cell, two spaces apart. If a row exceeds `most`, the widest
+ * Formats columns as wide as their widest cell, two spaces apart; sanitizes the cells. If a row exceeds `most`, the widest
  * columns are truncated.
  */
 export function textTable(
-  rows: readonly (readonly string[])[],
+  table: readonly (readonly string[])[],
   most = Number.POSITIVE_INFINITY,
 ): string {
+  const rows = table.map((row) => row.map(sanitizeLine));
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => terminalWidth(row[column] ?? ''))),
   );

@@ -121,7 +121,11 @@ describe('reading', () => {
     const wrong = {
       curent: 'default',
       profiles: {
-        default: { production: 'yes', regions: { eu1: { baseUrl: 7, passwort: secret } } },
+        default: {
+          accountId: 'A',
+          production: 'yes',
+          regions: { eu1: { baseUrl: 7, passwort: secret } },
+        },
       },
     };
     mkdirSync(world.configDir, { mode: 0o700 });
@@ -134,6 +138,7 @@ describe('reading', () => {
       'profiles.default.regions.eu1.baseUrl has to be string, not number',
       'profiles.default.regions.eu1.accountId is missing',
       'profiles.default.regions.eu1 has an unknown member "passwort"',
+      'profiles.default has an unknown member "accountId";',
       'profiles.default.regions.eu1 needs a passcode or a passcode_command, and not both',
     ]) {
       expect(stderr).toContain(problem);

@@ -106,6 +106,9 @@ describe('the column mapping', () => {
     ['{"types":{"a":"int"}}', /^m\.json: types\.a /],
     ['{"drop":"a"}', /^m\.json: drop /],
     ['[]', /^m\.json: /],
+    ['{"map":{"a":"A","__proto__":"B"}}', /^m\.json: map names the column "__proto__"/],
+    ['{"types":{"__proto__":"integer"}}', /^m\.json: types names the column "__proto__"/],
+    ['{"values":{"__proto__":["a"]}}', /^m\.json: values names the column "__proto__"/],
     ['{"map":}', /^m\.json:1:8: JSON has /],
   ])('refuses the file %s, naming file and key', async (text, message) => {
     await expect(withFile(text)).rejects.toMatchObject({
@@ -113,6 +116,19 @@ describe('the column mapping', () => {
       message: expect.stringMatching(message) as string,
       details: { file: 'm.json' },
     });
+  });
+
+  it.each([
+    ['identity', '--identity'],
+    ['objectId', '--object-id'],
+  ])('refuses a column mapped to %s, which is not a property', async (key, flag) => {
+    const expected = {
+      id: 'E-USAGE',
+      message: `the column "a" is mapped to ${key}`,
+      details: { fix: `${flag} a` },
+    };
+    await expect(withFile(`{"map":{"a":"${key}"}}`)).rejects.toMatchObject(expected);
+    await expect(loadMapping({ map: [`a=${key}`] }, { cwd })).rejects.toMatchObject(expected);
   });
 
   it('refuses a file that cannot be read', async () => {

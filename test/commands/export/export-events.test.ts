@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { unexportableEvents } from '../../../src/contract/error-codes.js';
 import {
@@ -149,6 +149,18 @@ describe('engagectl export-events', () => {
           .join(''),
     );
     expect(readdirSync(world.cwd)).toHaveLength(3);
+  });
+
+  it('refuses names that lead to one file before it sends anything', async () => {
+    await using server = await startPageServer(daily);
+    const world = makeWorld({ env: server.env });
+    writeFileSync(world.path('all.ndjson'), 'earlier\n');
+    for (const day of ['01', '03']) symlinkSync('all.ndjson', world.path(`2024-01-${day}.ndjson`));
+    const { code, stderr } = await world.run([...command, '-o', '{day}.ndjson', '--overwrite']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('2024-01-01.ndjson and 2024-01-03.ndjson are the same file');
+    expect(server.openings).toEqual([]);
+    expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('earlier\n');
   });
 
   it('refuses all files before anything is sent when one of them exists', async () => {

@@ -45,6 +45,18 @@ describe('a quote that is never closed', () => {
     expect(users.filter((user) => user !== 'ann')).toEqual([]);
   });
 
+  it('is not said of a cell that is closed behind --max-record-bytes', async () => {
+    const long = `identity,Bio\nann,x\nbob,"${'x'.repeat(2000)}"\ncarl,y\n`;
+    const argv = ['upload', 'users.csv', '--max-record-bytes', '1024'];
+    const { code, stderr, users } = await run(long, argv);
+    expect(code).toBe(8);
+    expect(stderr).toContain('users.csv: the quote on line 3 is not closed within 1,024 bytes');
+    expect(stderr).toContain('for longer cells, raise --max-record-bytes');
+    expect(users.filter((user) => user !== 'ann')).toEqual([]);
+    const whole = await run(long, argv.with(-1, '4096'));
+    expect(whole.users).toEqual(['ann', 'bob', 'carl']);
+  });
+
   it('is found by --check', async () => {
     const { code, stderr } = await run(open, ['upload', 'users.csv', '--check']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-CSV-QUOTE')]);
