@@ -1,5 +1,6 @@
 import { compressions, parseFileName } from '../contract/file-formats.js';
 import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream';
 import { yieldToEventLoop } from './mutex.js';
 import { parseElements } from './raw-json.js';
 import { RecordError } from './rest/record-validation.js';
@@ -99,19 +100,30 @@ async function* recordsIn(file: string): AsyncGenerator<SeedRecord> {
 async function* linesIn(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
   const { compression } = parseFileName(file);
-  const stream =
-    compression === undefined ? bytes : bytes.compose(await compressions[compression].inflater());
+  const inflater = compression && (await compressions[compression].inflater());
+  // Errors reach the loop; behind padding, the inflater ends before the file does.
+  const stream = inflater ? pipeline(bytes, inflater, () => undefined) : bytes;
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
   let line = 1;
   try {
-    for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
-      const lines = (rest + chunk).split('\n');
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       line += lines.length;
       yield* lines;
     }
+    rest += decoder.decode();
+    if (inflater) await refuseData(file, inflater.bytesWritten);
   } catch (error) {
     throw new SeedError('the file cannot be read', { file, line }, error);
   }
   yield rest;
+}
+
+/** Throws if the file contains more than padding from `start` on: zlib stops at a NUL after a member. */
+async function refuseData(file: string, start: number): Promise<void> {
+  for await (const bytes of createReadStream(file, { start }) as AsyncIterable<Buffer>) {
+    if (bytes.some((byte) => byte !== 0)) throw new Error('data after the padding');
+  }
 }

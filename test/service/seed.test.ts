@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { eventRecord, makeFolder, profileRecord, run, type Running } from './running.js';
 
@@ -143,6 +144,37 @@ describe('a seed of reads', () => {
     expect(await service.profile('identity', 'bob')).not.toEqual(ann);
     await service.call('POST', '/_local/reset');
     expect(await service.profile('identity', 'ann')).toEqual(ann);
+  });
+});
+
+describe('a seed file', () => {
+  const line = (identity: string) => Buffer.from(`${JSON.stringify(profileRecord(identity))}\n`);
+  const withFile = async (name: string, ...parts: readonly Buffer[]) => {
+    const file = path.join(makeFolder(), name);
+    writeFileSync(file, Buffer.concat(parts));
+    return run({ seed: [file] });
+  };
+
+  it('may have several gzip members and padding', async () => {
+    const parts = [gzipSync(line('ann')), gzipSync(line('bob')), Buffer.alloc(600)];
+    const service = await withFile('seed.ndjson.gz', ...parts);
+    for (const identity of ['ann', 'bob'])
+      expect(await service.profile('identity', identity)).toBeDefined();
+  });
+
+  it.each([
+    [
+      'seed.ndjson.gz',
+      [gzipSync(line('ann')), Buffer.alloc(9), gzipSync(line('bob'))],
+      'data after the padding',
+    ],
+    ['seed.ndjson.gz', [gzipSync(line('ann')).subarray(0, -9)], 'unexpected end of file'],
+    ['seed.ndjson', [line('ann'), Buffer.from([0xff]), line('bob')], 'encoded data was not valid'],
+  ])('%s is refused rather than read in part (%#)', async (name, parts, cause) => {
+    await expect(withFile(name, ...parts)).rejects.toMatchObject({
+      name: 'SeedError',
+      cause: { message: expect.stringContaining(cause) as string },
+    });
   });
 });
 
