@@ -154,7 +154,7 @@ function wovenText(text, mutations) {
     while (open.length > 0 && open.at(-1).site[1] <= start) {
       const { site, isStatement } = open.pop();
       copyTo(site[1]);
-      out += isStatement ? '}' : '))';
+      out += isStatement ? '}}' : '))';
     }
   };
   for (const mutation of mutations.toSorted(
@@ -165,7 +165,8 @@ function wovenText(text, mutations) {
     copyTo(site[0]);
     const isOn = `globalThis.isMutated?.(${id})`;
     const other = text.slice(site[0], start) + put + text.slice(end, site[1]);
-    out += isStatement ? `if (!${isOn}) {` : `(${isOn} ? (${other}) : (`;
+    // In a block, so that a following `else` stays with its own `if`.
+    out += isStatement ? `{if (!${isOn}) {` : `(${isOn} ? (${other}) : (`;
     open.push(mutation);
   }
   closeUntil(Infinity);
@@ -177,7 +178,7 @@ async function record() {
   const report = `${copy}/record`;
   mkdirSync(report);
   const env = { MUTATION_PLAN: 'record', MUTATION_REPORT: report };
-  const code = await exitCode(vitestOf(tests), env, 600_000);
+  const code = await exitCode(vitestOf(tests), env, 300_000);
   const lines = linesOf(`${report}/log`);
   if (lines.length === 0) throw new Error('no test ran');
   // The mutations that only the remaining tests reach would count as survivors.
