@@ -154,7 +154,7 @@ function wovenText(text, mutations) {
     while (open.length > 0 && open.at(-1).site[1] <= start) {
       const { site, isStatement } = open.pop();
       copyTo(site[1]);
-      out += isStatement ? '}' : '))';
+      out += isStatement ? '}}' : '))';
     }
   };
   for (const mutation of mutations.toSorted(
@@ -165,7 +165,8 @@ function wovenText(text, mutations) {
     copyTo(site[0]);
     const isOn = `globalThis.isMutated?.(${id})`;
     const other = text.slice(site[0], start) + put + text.slice(end, site[1]);
-    out += isStatement ? `if (!${isOn}) {` : `(${isOn} ? (${other}) : (`;
+    // In a block, so that a following `else` stays with its own `if`.
+    out += isStatement ? `{if (!${isOn}) {` : `(${isOn} ? (${other}) : (`;
     open.push(mutation);
   }
   closeUntil(Infinity);
@@ -176,9 +177,12 @@ function wovenText(text, mutations) {
 async function record() {
   const report = `${copy}/record`;
   mkdirSync(report);
-  await succeeds(tests, { MUTATION_PLAN: 'record', MUTATION_REPORT: report });
+  const env = { MUTATION_PLAN: 'record', MUTATION_REPORT: report };
+  const code = await exitCode(vitestOf(tests), env, 300_000);
   const lines = linesOf(`${report}/log`);
   if (lines.length === 0) throw new Error('no test ran');
+  // The mutations that only the remaining tests reach would count as survivors.
+  if (code === null) throw new Error(`the recording was killed after ${lines.length} tests`);
   for (const { test, hasFailed } of lines) {
     if (hasFailed) console.log(`fails without a mutation: ${test}`);
   }
@@ -297,18 +301,24 @@ async function isFoundAlone({ file, text, start, end, put }) {
 /** Compiles the WebAssembly program again where the file belongs to it. */
 async function compiled(file) {
   if (!file.startsWith('wasm/')) return true;
-  const isWhole = await runs(['bin/compile-wasm.mjs'], {});
+  const isWhole = (await exitCode(['bin/compile-wasm.mjs'], {})) === 0;
   if (isWhole) renameSync(`${copy}/dist.new/text.wasm`, `${copy}/dist/text.wasm`);
   return isWhole;
 }
 
-function succeeds(files, env = {}) {
-  const args = ['run', '--config=mutate.config.ts', '--reporter=dot', ...files];
-  return runs(['node_modules/vitest/vitest.mjs', ...args], env);
+async function succeeds(files, env = {}) {
+  // Alone, vitest writes no log while it runs.
+  const patience = env.MUTATION_REPORT ? undefined : 300_000;
+  return (await exitCode(vitestOf(files), env, patience)) === 0;
 }
 
-/** False where it fails, or reports nothing for a while; then all that it started ends with it. */
-async function runs(args, env) {
+function vitestOf(files) {
+  const args = ['run', '--config=mutate.config.ts', '--reporter=dot', ...files];
+  return ['node_modules/vitest/vitest.mjs', ...args];
+}
+
+/** Null if the process reported nothing for `patience` milliseconds; then all that it started is killed with it. */
+async function exitCode(args, env, patience = 90_000) {
   const log = `${env.MUTATION_REPORT}/log`;
   const child = spawn('node', args, {
     cwd: copy,
@@ -317,7 +327,6 @@ async function runs(args, env) {
     env: { ...process.env, ...env },
   });
   running = child;
-  const patience = 90_000;
   const begun = Date.now();
   const timer = setInterval(() => {
     const last = existsSync(log) ? statSync(log).mtimeMs : begun;
@@ -326,7 +335,7 @@ async function runs(args, env) {
   const code = await new Promise((resolve) => child.once('exit', resolve));
   clearInterval(timer);
   running = undefined;
-  return code === 0;
+  return code;
 }
 
 /** As bin/equivalent-mutations.txt names it: the line, with the change in its place. */

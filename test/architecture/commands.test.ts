@@ -21,13 +21,13 @@ const commandFiles = filesUnder('src/commands')
   .filter(({ text }) => text.includes('export const command:'))
   .map(({ name }) => path.basename(name.replace(/(?:\/|-)command\.ts$|\.ts$/, '')));
 
-it.each(commandFiles)('%s is in the table of src/program.ts', async (name) => {
+it.each(commandFiles)('lists the command %s in the table of src/program.ts', async (name) => {
   const program = await buildProgram(makeWorld().runtime());
   const names = program.commands.map((command) => command.name().replace(/^__/, ''));
   expect(names).toContain(name);
 });
 
-it.each(commandFiles)('a test runs %s', (name) => {
+it.each(commandFiles)('runs %s in at least one test', (name) => {
   const word = new RegExp(`['"\`\\s_]${name}['"\`\\s]`);
   const tests = filesUnder('test').filter(
     ({ name: file, text }) => file.endsWith('.test.ts') && word.test(text),

@@ -96,7 +96,7 @@ const source = new Map(
     .map((name) => [name.split(path.sep).join('/'), readFileSync(path.join(root, name), 'utf8')]),
 );
 
-it('the house keeps its rules, but for what not-yet.ts lists', () => {
+it('follows the import rules, except for the files in not-yet.ts', () => {
   const breaches = breachesOf(source);
   expect({
     new: breaches.filter((breach) => !notYet.includes(breach)),
@@ -211,11 +211,11 @@ it.each<[what: string, files: Record<string, string>, breaches: string[]]>([
       'text/d.ts reads clock',
     ],
   ],
-])('finds %s', (...[, files, breaches]) => {
+])('reports %s', (...[, files, breaches]) => {
   expect(breachesOf(new Map(Object.entries(files)))).toEqual(breaches.toSorted());
 });
 
-it('lets pass what the table allows', () => {
+it('accepts the imports that the table allows', () => {
   const files = {
     'jobs/deep/a.ts':
       "import { b } from '../../bulk/write/b.js';\nimport type { Runtime } from '../../runtime.js';\nimport { type Runtime as R } from '../../runtime.js';",

@@ -7,7 +7,7 @@ const folder = fileURLToPath(new URL('../../.github/workflows/', import.meta.url
 
 // A tag can be moved to other code by whoever gets hold of the action's repository.
 it.each(readdirSync(folder))(
-  '%s names its actions by the hash of a commit, and their version',
+  'pins the actions of %s to a commit hash and names their version',
   (name) => {
     const text = readFileSync(path.join(folder, name), 'utf8');
     const used = [...text.matchAll(/\buses: (.*)$/gm)].map(([, action = '']) => action);
@@ -28,7 +28,7 @@ describe('release.yml', () => {
   );
   const rights = (job: string) => /^ {4}permissions: \{ (.*) \}$/m.exec(job)?.[1] ?? '';
 
-  it('gives jobs no right but reading, unless they say so', () => {
+  it('gives jobs only read permission unless they declare more', () => {
     expect(head).toMatch(/^permissions: \{ contents: read \}$/m);
     expect(names).toEqual(['package', 'publish', 'single-file', 'release']);
     expect([...jobs.values()].map(rights)).toEqual([
@@ -39,7 +39,7 @@ describe('release.yml', () => {
     ]);
   });
 
-  it('runs nothing of the repository and its dependencies where a job can prove who it is', () => {
+  it('runs no code of the repository or its dependencies in a job that can prove its identity', () => {
     for (const [name, job] of jobs) {
       const runsCode =
         /(?:^|[^-\w/])(?:npm (?:ci|install|run|pack|test)|npx|node)\s|actions\/checkout@/m;
@@ -48,7 +48,7 @@ describe('release.yml', () => {
     }
   });
 
-  it('attests single files and the list of what is in the package', () => {
+  it('attests the single files and the list of the package contents', () => {
     const release = jobs.get('release') ?? '';
     const [attested, uploaded] = ['attest-build-provenance@', 'gh release upload'].map((one) =>
       release.indexOf(one),
@@ -71,7 +71,7 @@ it('Dockerfile names its images by one digest', () => {
 });
 
 it.each(['**/.env*', '**/passcode*', '.git', 'node_modules'])(
-  '.dockerignore keeps %s out of images',
+  '.dockerignore excludes %s from images',
   (pattern) => {
     const lines = readFileSync(new URL('.dockerignore', root), 'utf8').split('\n');
     expect(lines).toContain(pattern);

@@ -92,7 +92,7 @@ it('the harness prints a ratio only for sides that did the same work', async () 
   expect(rows.find((row) => row.includes('| one less |'))).toContain('no ratio: 1 records arrived');
 });
 
-it('a chart is an SVG with a line for each series', () => {
+it('draws a chart as an SVG with a line for each series', () => {
   const svg = lineChart({
     title: 'Speed',
     x: { label: 'rows', log: true },
@@ -109,7 +109,7 @@ it('a chart is an SVG with a line for each series', () => {
 it.each([
   ['40', '30'],
   ['24MB', 'events'],
-])('no page of an account of %s is sent under two cursors (%s)', async (...args) => {
+])('sends no page of an account of %s under two cursors (%s)', async (...args) => {
   const server = await startServer(pageProgram, ...args);
   onTestFinished(async () => server[Symbol.asyncDispose]());
   const pages: string[] = [];

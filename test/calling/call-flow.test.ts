@@ -45,7 +45,7 @@ async function bothHear({ ann, bob }: Sides, ...events: string[]) {
   expect(bob.events).toEqual(incoming(...events));
 }
 
-it('a call is answered, goes on and is hung up', async () => {
+it('answers a call, keeps it open and hangs up', async () => {
   const sides = await inProgress();
   const { ann, bob, callId } = sides;
   expect([ann, bob].map(({ client }) => client.getCallState())).toEqual([
@@ -74,7 +74,7 @@ it.each<[string, string, (sides: Sides) => unknown]>([
   ['Declined', 'the receiver declines', ({ bob, callId }) => bob.client.decline(callId)],
   ['Declined', 'the receiver hangs up', ({ bob }) => bob.client.hangup()],
   ['Declined', 'the receiver logs out', ({ bob }) => bob.client.logout()],
-])('both sides hear %s when %s', async (event, _, act) => {
+])('reports %s to both sides when %s', async (event, _, act) => {
   const sides = await ringing();
   expect(sides.ann.client.getCallState()).toBe('OutgoingCall');
   expect(sides.bob.client.getCallState()).toBe('IncomingCall');
@@ -82,7 +82,7 @@ it.each<[string, string, (sides: Sides) => unknown]>([
   await bothHear(sides, event);
 });
 
-it('a client that leaves in a call hears of its end in its next life', async () => {
+it('reports the end of a call to a client that left during it, after its next start', async () => {
   const { ann, bob } = await inProgress();
   ann.client.close();
   expect(ann.client.getCallState()).toBe('NoCall');
@@ -95,11 +95,11 @@ it('a client that leaves in a call hears of its end in its next life', async () 
   expect(ann.client.getCallState()).toBe('NoCall');
 });
 
-it('both sides hear Missed when nobody answers', async () => {
+it('reports Missed to both sides when nobody answers', async () => {
   await bothHear(await ringing({}, 200), 'Missed');
 });
 
-it('what an app has heard when it leaves in the listener is not told again', async () => {
+it('does not repeat an event that the app received when it closes in the listener', async () => {
   const { ann, bob, callId } = await ringing();
   ann.client.addListener(ann.client.SignedCallOnCallStatusChanged, ({ callEvent }) => {
     ann.events.push(callEvent);
@@ -124,7 +124,7 @@ it('images of both sides arrive with the details', async () => {
   });
 });
 
-it('a microphone that is refused on answer declines', async () => {
+it('declines a call when the microphone is refused on answer', async () => {
   const sides = await ringing({ device: devicePresets.micDenied });
   const { error } = await sides.bob.client.answer(sides.callId);
   expect(error?.errorName).toBe('MIC_DENIED');
@@ -138,22 +138,25 @@ it.each([
     ['DeclinedDueToNotificationsDisabled'],
   ],
   ['pstnBusy', 'ReceiverBusyOnAnotherCall', []],
-] as const)('a device with %s declines before it rings', async (preset, event, bobHears) => {
-  const { ann, bob } = await annAndBob({ device: devicePresets[preset] });
-  await ann.client.call('bob_1', 'lunch');
-  await until(() => ann.client.getCallState() === 'NoCall');
-  expect(ann.events).toEqual(outgoing(event));
-  expect(bob.events).toEqual(incoming(...bobHears));
-  expect(bob.rang).toEqual([]);
-});
+] as const)(
+  'declines a call before it rings on a device with %s',
+  async (preset, event, bobHears) => {
+    const { ann, bob } = await annAndBob({ device: devicePresets[preset] });
+    await ann.client.call('bob_1', 'lunch');
+    await until(() => ann.client.getCallState() === 'NoCall');
+    expect(ann.events).toEqual(outgoing(event));
+    expect(bob.events).toEqual(incoming(...bobHears));
+    expect(bob.rang).toEqual([]);
+  },
+);
 
-it('on iOS, notifications do not matter', async () => {
+it('ignores notification permission on iOS', async () => {
   const sides = await ringing({ platform: 'ios', device: devicePresets.notificationsOff });
   sides.bob.client.hangup();
   await bothHear(sides, 'Declined');
 });
 
-it('a receiver that logged out declines', async () => {
+it('declines a call to a receiver that logged out', async () => {
   const { ann, bob } = await annAndBob();
   bob.client.logout();
   await bob.client.whenIdle();
@@ -163,7 +166,7 @@ it('a receiver that logged out declines', async () => {
   expect(ann.events).toEqual(outgoing('DeclinedDueToLoggedOutCuid'));
 });
 
-it('a second call is refused while there is one, on both sides, and disturbs nothing', async () => {
+it('refuses a second call during a call on both sides, and leaves the first one undisturbed', async () => {
   const sides = await inProgress();
   const { ann, bob } = sides;
   const second = await Promise.all([
@@ -178,7 +181,7 @@ it('a second call is refused while there is one, on both sides, and disturbs not
   await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
 });
 
-it('two calls at the same instant by one client: one is placed', async () => {
+it('places only one of two calls that one client starts at the same instant', async () => {
   const { ann } = await annAndBob();
   const answers = await Promise.all([
     ann.client.call('bob_1', 'one'),
@@ -187,7 +190,7 @@ it('two calls at the same instant by one client: one is placed', async () => {
   expect(answers.map(({ error }) => error?.errorName)).toEqual([undefined, 'CALL_IN_PROGRESS']);
 });
 
-it('an app calls again inside the listener', async () => {
+it('lets an app place a call inside the listener', async () => {
   const sides = await ringing();
   const { ann, bob } = sides;
   let again: Promise<unknown> | undefined;
@@ -199,7 +202,7 @@ it('an app calls again inside the listener', async () => {
   expect(await again).toEqual({ isSuccessful: true, error: null });
 });
 
-it('hung up while it is being placed', async () => {
+it('hangs up a call that is still being placed', async () => {
   const { ann, bob } = await annAndBob();
   const placing = ann.client.call('bob_1', 'lunch');
   expect(ann.client.getCallState()).toBe('OutgoingCall');
@@ -210,7 +213,7 @@ it('hung up while it is being placed', async () => {
   expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
 });
 
-it('disconnectSignallingSocket waits for the call; then calls come by push, and initialize restores', async () => {
+it('disconnectSignallingSocket waits for the call; afterwards calls arrive by push, and initialize reconnects', async () => {
   const sides = await inProgress();
   const { ann, bob } = sides;
   bob.client.disconnectSignallingSocket();
@@ -226,7 +229,7 @@ it('disconnectSignallingSocket waits for the call; then calls come by push, and 
   expect(bob.results.at(-1)?.callDetails).toMatchObject({ channel: 'Push', callContext: 'dinner' });
 });
 
-it('a missed call shows its actions; a click is told', async () => {
+it('shows the actions of a missed call and reports a click', async () => {
   const shown: unknown[] = [];
   const device = { ...devicePresets.allowAll, showMissedCall: (call: unknown) => shown.push(call) };
   const { url } = await runRouter({ timers: { ringing: 50 } });
@@ -266,21 +269,24 @@ it.each([
       return client.initialize(carolProperties);
     },
   ],
-])('initialize with %s in mid-call ends the call for both sides', async (_, change) => {
-  const sides = await inProgress();
-  expect(await change(sides.ann)).toMatchObject({ isSuccessful: true });
-  await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
-});
+])(
+  'ends the call for both sides when initialize is called with %s during it',
+  async (_, change) => {
+    const sides = await inProgress();
+    expect(await change(sides.ann)).toMatchObject({ isSuccessful: true });
+    await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
+  },
+);
 
 const carolProperties = { ...annProperties, cuid: 'carol_1' };
 
-it('initialize with another cuid cancels a call that rings', async () => {
+it('cancels a ringing call when initialize is called with another cuid', async () => {
   const sides = await ringing();
   expect(await sides.ann.client.initialize(carolProperties)).toMatchObject({ isSuccessful: true });
   await bothHear(sides, 'Cancelled');
 });
 
-it('initialize with equal values in another order, or with other branding, keeps the call', async () => {
+it('keeps the call when initialize is called with equal values in another order or other branding', async () => {
   const sides = await inProgress();
   const { ann } = sides;
   const reversed = Object.fromEntries(Object.entries(annProperties).toReversed());
@@ -312,7 +318,7 @@ it.each([
     'missedCallActions must be an object of action ids and labels',
   ],
   [{ missedCallActions: { later: 1 } }, 'missedCallActions.later must be the label of a button'],
-])('initialize names the member that is wrong in %j', async (wrong, description) => {
+])('names the invalid member when initialize is called with %j', async (wrong, description) => {
   const { client } = await testClient({ url: 'ws://localhost:1' });
   const { error } = await client.initialize({ ...annProperties, ...wrong } as never);
   expect(error?.errorDescription).toContain(description);

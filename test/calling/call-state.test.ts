@@ -114,7 +114,7 @@ it.each<[what: string, Trigger[], initiator: string[], receiver: string[], statu
     ['Answered', 'CallInProgress', 'Ended'],
     'over',
   ],
-])('each side hears its events of a call: %s', (_, triggers, initiator, receiver, status) => {
+])('delivers its events of a call to each side: %s', (_, triggers, initiator, receiver, status) => {
   const { ending, ...events } = eventsOf(triggers);
   expect(events).toEqual({
     initiator: ['CallIsPlaced', ...initiator],
@@ -133,7 +133,7 @@ it.each<[string, Trigger[]]>([
   ['the time to ring is up after the answer', [...answered, { type: 'unanswered' }]],
   ['the time to connect is up in progress', [...inProgress, { type: 'unconnected' }]],
   ['cancelled, then answered', [{ type: 'hangup', by: 'initiator' }, ...answered]],
-])('changes nothing: %s', (_, triggers) => {
+])('leaves the state unchanged: %s', (_, triggers) => {
   expect(eventsOf(triggers).refused).toBe(1);
 });
 
@@ -154,7 +154,7 @@ const trigger: fc.Arbitrary<Trigger> = fc.oneof(
   fc.record({ type: fc.constantFrom('hangup', 'logout', 'ready', 'gone'), by: side }),
 );
 
-it('whatever happens, each side gets one last event, the same or none for the receiver', () => {
+it('delivers one last event to each side in every case: the same one, or none to the receiver', () => {
   fc.assert(
     fc.property(fc.array(trigger, { maxLength: 12 }), (triggers) => {
       const { initiator, receiver, phase } = eventsOf(triggers);

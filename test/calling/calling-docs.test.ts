@@ -14,7 +14,7 @@ import { tableBelow } from '../support/markdown-table.js';
 
 const page = readFileSync(new URL('../../docs/calling.md', import.meta.url), 'utf8');
 
-it('has each error with its description and its numbers', () => {
+it('documents each error with its description and numbers', () => {
   const cell = (number: (typeof errorTable)[keyof typeof errorTable]['android' | 'ios']) => {
     if (typeof number === 'string') return '–';
     return typeof number === 'number' ? String(number) : Object.values(number).join(' or ');
@@ -66,7 +66,7 @@ const rows: [from: CallState, what: string, trigger: Trigger][] = [
   [{ phase: 'inProgress', ready: [] }, 'the router starts again', { type: 'restart' }],
 ];
 
-it('has each transition of a call', () => {
+it('documents each transition of a call', () => {
   const words = { placed: 'placed', answered: 'answered', inProgress: 'in progress', over: 'over' };
   const expected = rows.map(([from, what, trigger]) => {
     const next = transition(from, trigger);

@@ -30,7 +30,7 @@ const cases = names.flatMap((name) =>
   (['throws', 'rejects'] as const).map((how) => [name, how] as const),
 );
 
-it.each(cases)('a receiver whose %s %s still rings, three times in a row', async (name, how) => {
+it.each(cases)('rings three times in a row on a receiver whose %s %s', async (name, how) => {
   const device = { ...devicePresets.allowAll, [name]: failures[how] };
   const { ann, bob } = await annAndBob(device);
   for (let round = 1; round <= 3; round += 1) {
@@ -41,7 +41,7 @@ it.each(cases)('a receiver whose %s %s still rings, three times in a row', async
   }
 });
 
-it('a device that lacks every function rings, and its answer is declined for the microphone', async () => {
+it('rings on a device that lacks every function, and declines its answer for lack of a microphone', async () => {
   const { ann, bob } = await annAndBob({} as DeviceCapabilities);
   await ann.client.call('bob_1', 'lunch');
   await until(() => bob.rang.length === 1);
@@ -69,7 +69,7 @@ it.each(['throws', 'rejects'] as const)(
   },
 );
 
-it('a call of a caller whose microphone request fails is MIC_DENIED', async () => {
+it('reports MIC_DENIED when the microphone request of the caller fails', async () => {
   const { url } = await runRouter();
   const device = {
     ...devicePresets.allowAll,
@@ -81,7 +81,7 @@ it('a call of a caller whose microphone request fails is MIC_DENIED', async () =
   expect((await client.call('bob_1', 'lunch')).error?.errorName).toBe('MIC_DENIED');
 });
 
-it('asks a device that answers later', async () => {
+it('waits for a device that answers asynchronously', async () => {
   const later = async () => Promise.resolve(false);
   const { ann, bob } = await annAndBob({ ...devicePresets.allowAll, notificationsEnabled: later });
   await ann.client.call('bob_1', 'lunch');
@@ -90,7 +90,7 @@ it('asks a device that answers later', async () => {
   expect(bob.rang).toEqual([]);
 });
 
-it('a busy phone rings until the app has asked for Read Phone State, which it does at the first answer', async () => {
+it('lets a busy phone ring until the app has requested Read Phone State, at the first answer', async () => {
   const { url } = await runRouter();
   const ann = await testClient({ url });
   await ann.client.initialize(annProperties);

@@ -158,7 +158,7 @@ it('has a number for each name on each platform, or a reason why not', () => {
 });
 
 describe.each(['android', 'ios'] as const)('on %s', (platform) => {
-  it.each(numbers)('%s has its number in the response', async (name, android, ios) => {
+  it.each(numbers)('uses the number of %s in the response', async (name, android, ios) => {
     const number = { android, ios }[platform];
     const response = await producers[name](await stageOn(platform));
     if (number === '-') {
@@ -178,13 +178,13 @@ describe.each(['android', 'ios'] as const)('on %s', (platform) => {
   });
 });
 
-it('tells on ios which of the two is missing', async () => {
+it('reports on iOS which of the two is missing', async () => {
   const { initialize } = await stageOn('ios');
   const { error } = await initialize({ ...ann, apiKey: '' });
   expect(error).toMatchObject({ errorName: 'ACCOUNT_OR_KEY_MISSING', errorCode: 2005 });
 });
 
-it('says why there is no socket, where the platform does', async () => {
+it('reports why there is no socket, where the platform does', async () => {
   const { initialize } = await stageOn('android');
   const { error } = await initialize(ann, { url: 'http://127.0.0.1:1' });
   expect(error).toMatchObject({

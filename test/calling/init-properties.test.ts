@@ -24,7 +24,7 @@ it.each([
   ['12_34_56', ['no-letter']],
   ['user__1', ['underscores']],
   ['user1_', ['underscores']],
-])('of the cuid %j says %j', (cuid, rules) => {
+])('reports for the cuid %j: %j', (cuid, rules) => {
   expect(validateCuid(cuid).map(({ rule }) => rule)).toEqual(rules);
 });
 
@@ -43,7 +43,7 @@ const primer = {
   negativeBtnText: 'n',
 };
 
-it.each(['android', 'ios'] as const)('has nothing to say of what is right on %s', (platform) => {
+it.each(['android', 'ios'] as const)('reports nothing for valid properties on %s', (platform) => {
   expect(lintInitProperties(good, platform)).toEqual([]);
   const whole = {
     ...good,
@@ -117,14 +117,14 @@ it.each<[what: string, properties: unknown, findings: string[]]>([
     { ...good, alowPersistSocketConnection: true },
     ['warning null unknown-key /alowPersistSocketConnection'],
   ],
-])('finds all there is in %s', (...[, properties, findings]) => {
+])('reports every invalid property in %s', (...[, properties, findings]) => {
   const found = lintInitProperties(properties, 'android').map(
     ({ severity, errorName, rule, pointer }) => `${severity} ${errorName} ${rule} ${pointer}`,
   );
   expect(found).toEqual(findings);
 });
 
-it('looks on each platform for what belongs to it', () => {
+it('checks on each platform only the properties that belong to it', () => {
   const { production, allowPersistSocketConnection, ...neither } = good;
   const names = (properties: object, platform: 'android' | 'ios') =>
     lintInitProperties(properties, platform).map(({ errorName }) => errorName);
@@ -135,7 +135,7 @@ it('looks on each platform for what belongs to it', () => {
   expect(names({ ...good, promptPushPrimer: 7 }, 'ios')).toEqual([]);
 });
 
-it('names the property that was probably meant', () => {
+it('suggests the property that was probably meant', () => {
   const [finding] = lintInitProperties({ ...good, missedCallAction: {} }, 'android');
   expect(finding?.message).toBe(
     'missedCallAction is not a known property; did you mean missedCallActions?',

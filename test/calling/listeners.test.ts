@@ -27,7 +27,7 @@ async function initialized() {
   return { router, ...ann };
 }
 
-it('adding replaces, removing clears', async () => {
+it('replaces a listener when one is added, and removes it when cleared', async () => {
   const { router, client, events } = await initialized();
   const name = client.SignedCallOnCallStatusChanged;
   tell(router, 'Missed');
@@ -52,7 +52,7 @@ it.each([
     },
   ],
   ['rejects', () => Promise.reject(new Error('boom'))],
-])('a handler that %s is logged and breaks nothing', async (_, fails) => {
+])('logs a handler that %s, and keeps working', async (_, fails) => {
   const { router, client, lines } = await initialized();
   let told = 0;
   client.addListener(client.SignedCallOnCallStatusChanged, () => {
@@ -78,7 +78,7 @@ it.each([
   ]);
 });
 
-it('mistakes of the program throw a TypeError', () => {
+it('throws a TypeError for programming errors', () => {
   const client = createSignedCall({ url: 'ws://127.0.0.1:9', core: { accountId: 'C' } });
   const wrong = [
     () => client.addListener('onCall' as never, () => undefined),
@@ -91,7 +91,7 @@ it('mistakes of the program throw a TypeError', () => {
   for (const mistake of wrong) expect(mistake).toThrow(TypeError);
 });
 
-it('a call that rings before anybody shows it is shown when somebody does', async () => {
+it('shows a call that rang before a view was registered as soon as one is', async () => {
   const router = await scriptedRouter();
   const { nodeEnv } = await import('../../src/calling/node/index.js');
   const client = createSignedCall(await nodeEnv({ url: router.url, core: { accountId: 'C' } }));
@@ -104,7 +104,7 @@ it('a call that rings before anybody shows it is shown when somebody does', asyn
   client.close();
 });
 
-it('events of an earlier life are delivered after initialize, to a listener that is there', async () => {
+it('delivers events from before a restart to the listener after initialize', async () => {
   const router = await scriptedRouter();
   router.answer('auth', () => ({ data: { session: 's', replay: 2, lastSeq: 0 } }));
   const { client, events } = await testClient({ url: router.url });
@@ -139,7 +139,7 @@ it.each([
   expect(lines.join('\n')).not.toContain(annProperties.apiKey);
 });
 
-it('the shared instance has no environment before use, and keeps what was set before', async () => {
+it('gives the shared instance no environment before use, and keeps earlier settings', async () => {
   const events: string[] = [];
   SignedCall.addListener('SignedCallOnCallStatusChanged', ({ callEvent }) =>
     events.push(callEvent),

@@ -63,7 +63,7 @@ function way(role: MediaOptions['role']) {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 const candidate = (name: string) => ({ candidate: name, sdpMid: '0', sdpMLineIndex: 0 });
 
-it('the initiator offers, and takes the answer', async () => {
+it('sends an offer as the initiator and accepts the answer', async () => {
   const { done, configurations, become, options } = platform();
   const { media, said, hear } = way('initiator');
   const iceServers = [{ urls: 'stun:127.0.0.1' }];
@@ -82,7 +82,7 @@ it('the initiator offers, and takes the answer', async () => {
   expect(done.slice(3)).toEqual(['stop', 'close']);
 });
 
-it('the receiver answers, and adds what it learnt early of where the other side is only behind the offer', async () => {
+it('answers as the receiver, and adds candidates that arrived early only after the offer', async () => {
   const { done, options } = platform();
   const { media, said, hear } = way('receiver');
   await webrtc(options).open(media);
@@ -103,7 +103,7 @@ it('the receiver answers, and adds what it learnt early of where the other side 
   expect(said).toEqual([{ description: { type: 'answer', sdp: 'my answer' } }]);
 });
 
-it('tells the other side where it can be reached, and nothing when there are no more places', async () => {
+it('sends its candidates to the other side, and nothing at the end of candidates', async () => {
   const { emit, options } = platform();
   const { media, said } = way('receiver');
   await webrtc(options).open(media);
@@ -125,7 +125,7 @@ it.each([
   await failure;
 });
 
-it('hands over what the other side says', async () => {
+it('passes on the audio of the other side', async () => {
   const { emit, options } = platform();
   const heard: unknown[] = [];
   await webrtc({ ...options, onVoice: (...voice) => void heard.push(voice) }).open(
@@ -135,7 +135,7 @@ it('hands over what the other side says', async () => {
   expect(heard).toEqual([['a track', 'its stream']]);
 });
 
-it('closes the connection again when there is no microphone', async () => {
+it('closes the connection when there is no microphone', async () => {
   const { done, options } = platform();
   const openMicrophone = () => Promise.reject(new Error('no right to listen'));
   const opened = webrtc({ ...options, openMicrophone }).open(way('initiator').media);
@@ -143,7 +143,7 @@ it('closes the connection again when there is no microphone', async () => {
   expect(done).toEqual(['close']);
 });
 
-it('says what a platform without WebRTC or a microphone has to be given', async () => {
+it('names what a platform without WebRTC or a microphone must provide', async () => {
   expect(() => webrtc()).toThrow('pass one to webrtc()');
   const { options } = platform();
   const { RTCPeerConnection } = options;

@@ -5,7 +5,7 @@ import { parseClientFrame, parseRouterFrame } from '../../src/calling/parse-fram
 
 const read = (frame: unknown) => parseClientFrame(JSON.stringify(frame));
 
-it('keeps the members of the protocol, and no other', () => {
+it('keeps only the members of the protocol', () => {
   const frame = {
     t: 'call',
     id: 1,
@@ -20,12 +20,12 @@ it('keeps the members of the protocol, and no other', () => {
   });
 });
 
-it.each([['{'], ['[]'], ['null'], ['"auth"'], ['12'], ['']])('%s is malformed', (text) => {
+it.each([['{'], ['[]'], ['null'], ['"auth"'], ['12'], ['']])('reports %s as malformed', (text) => {
   expect(parseClientFrame(text)).toEqual({ kind: 'malformed' });
 });
 
 it.each([[{}], [{ t: 'video', id: 1 }], [{ t: 'constructor', id: 1 }], [{ t: 7 }]])(
-  '%j is of a type that is ignored',
+  'ignores the type of %j',
   (frame) => {
     expect(read(frame)).toEqual({ kind: 'unknown' });
   },
@@ -73,7 +73,7 @@ it.each([
   expect(found).toHaveProperty('message', expect.stringContaining(words));
 });
 
-it('never repeats what was sent in its words, which may be a secret', () => {
+it('never repeats the received text in its messages, because it may be a secret', () => {
   expect(JSON.stringify(read({ ...auth, apiKey: 'x'.repeat(2000) }))).not.toContain('xx');
 });
 
@@ -89,7 +89,7 @@ it.each([
   ['a'.repeat(50), true],
   ['a'.repeat(51), false],
   ['abcde\n', false],
-])('cuid %j: %s', (cuid, is) => {
+])('validates cuid %j: %s', (cuid, is) => {
   expect(isCuid(cuid)).toBe(is);
 });
 
@@ -101,11 +101,11 @@ it.each([
   ['a  b', false],
   ['naïve', false],
   ['x'.repeat(65), false],
-])('context %j: %s', (context, is) => {
+])('validates context %j: %s', (context, is) => {
   expect(isContext(context)).toBe(is);
 });
 
-it('passes over frames of later routers', () => {
+it('ignores frames of later routers', () => {
   expect(parseRouterFrame('{"t":"over","seq":1,"callId":"c","reason":"busy"}')).toMatchObject({
     seq: 1,
   });

@@ -26,7 +26,7 @@ async function behindProxy() {
 
 const whole = ['Answered', 'CallInProgress', 'Ended'];
 
-it('both sockets cut in mid-call: the hang-up arrives when they are back', async () => {
+it('delivers the hang-up after both sockets were cut during a call', async () => {
   const { proxy, ann, bob } = await behindProxy();
   await ann.client.call('bob_1', 'lunch');
   await until(() => bob.rang.length === 1);
@@ -49,7 +49,7 @@ async function placed({ client }: TestClient, context: string): Promise<void> {
   await until(isPlaced, { message: `the call "${context}" is placed` });
 }
 
-it('cut after any piece of data: each side hears each event of a call once, and both agree on its end', async () => {
+it('delivers each event once to each side after a cut at any byte, and both sides agree on the end', async () => {
   const { proxy, ann, bob } = await behindProxy();
   bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
   for (let round = 0; round < 25; round += 1) {
@@ -124,7 +124,7 @@ async function withScript(times = {}) {
   return { router, ann, hurry, refusals, waits };
 }
 
-it('says how far it has heard, and hears nothing twice', async () => {
+it('reports how far it has received, and receives nothing twice', async () => {
   const { router, ann } = await withScript();
   expect(router.heard[0]).not.toHaveProperty('lastSeq');
   tell(router, 'Missed', 'earlier');
@@ -139,7 +139,7 @@ it('says how far it has heard, and hears nothing twice', async () => {
   expect(ann.events).toEqual(['Outgoing Missed', 'Outgoing Declined']);
 });
 
-it('holds frames back until it has heard what waited at the router', async () => {
+it('holds frames back until it has received the backlog of the router', async () => {
   const { router, ann } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
@@ -155,7 +155,7 @@ it('holds frames back until it has heard what waited at the router', async () =>
   expect(ann.events).toEqual(['Outgoing Missed']);
 });
 
-it('a router that has lost its memory has lost the call: it has Ended', async () => {
+it('ends a call with Ended when the router has lost its state', async () => {
   const { router, ann } = await withScript();
   tell(router, 'Missed', 'earlier');
   await until(() => router.seen.includes(1));
@@ -170,7 +170,7 @@ it.each([
   [4401, 'AUTH_FAILURE'],
   [4403, 'CUID_ELSEWHERE'],
   [4409, 'CUID_ELSEWHERE'],
-])('does not come back after %i, and says so', async (code, name) => {
+])('does not reconnect after close code %i, and reports it', async (code, name) => {
   const { router, ann, refusals, waits } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.drop(code);
@@ -184,7 +184,7 @@ it.each([
   expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
 });
 
-it('drops a router that does not answer, and sends the frame again', async () => {
+it('drops a router that does not answer, and resends the frame', async () => {
   const { router, ann, hurry } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.answer('hangup', () => undefined);
@@ -196,7 +196,7 @@ it('drops a router that does not answer, and sends the frame again', async () =>
   expect(router.heard.filter(({ t }) => t === 'hangup').length).toBeGreaterThan(1);
 });
 
-it('a socket that is lost again as soon as it is there keeps nobody waiting', async () => {
+it('blocks nothing when a socket is lost right after it opened', async () => {
   const { router, ann } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.answer('auth', () => {
@@ -212,14 +212,14 @@ it('a socket that is lost again as soon as it is there keeps nobody waiting', as
   expect(router.heard.at(-1)).toMatchObject({ t: 'hangup' });
 });
 
-it('notices that the router is gone by its probes', async () => {
+it('detects by its probes that the router is gone', async () => {
   const { router, hurry } = await withScript({ ping: 100 });
   router.answer('probe', () => undefined);
   hurry();
   await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
 });
 
-it('hangs up a call whose placement was not answered in time, and tells nobody of it', async () => {
+it('hangs up a call whose placement timed out, and reports it to nobody', async () => {
   const { router, ann } = await withScript({ placement: 30 });
   router.answer('call', () => undefined);
   const { error } = await ann.client.call('bob_1', 'lunch');
@@ -233,7 +233,7 @@ it('hangs up a call whose placement was not answered in time, and tells nobody o
   expect(ann.client.getCallState()).toBe('NoCall');
 });
 
-it("called again at once in the same words: the call before it is hung up, and its end is not the new one's", async () => {
+it('keeps the end of an earlier call apart from a new call with the same arguments', async () => {
   const { router, ann } = await withScript({ placement: 30 });
   router.answer('call', () => undefined);
   expect((await ann.client.call('bob_1', 'lunch')).error?.errorName).toBe('RECEIVER_NETWORK_LOST');
@@ -256,7 +256,7 @@ it("called again at once in the same words: the call before it is hung up, and i
   expect(ann.events).toEqual(['Outgoing CallIsPlaced', 'Outgoing Answered']);
 });
 
-it('glare: what the router lets ring is the call, and the own attempt is refused', async () => {
+it('glare: keeps the call that the router lets ring, and refuses its own attempt', async () => {
   const { router, ann } = await withScript();
   router.answer('call', () => {
     router.send('incoming', {
@@ -273,7 +273,7 @@ it('glare: what the router lets ring is the call, and the own attempt is refused
   expect(ann.client.getCallState()).toBe('IncomingCall');
 });
 
-it('a call whose placement was cut off is adopted when the client is back in time', async () => {
+it('adopts a call whose placement was cut off when the client reconnects in time', async () => {
   const { router, ann } = await withScript();
   router.answer('call', () => {
     router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
@@ -290,7 +290,7 @@ it('a call whose placement was cut off is adopted when the client is back in tim
   expect(ann.events).toEqual(['Outgoing CallIsPlaced', 'Outgoing Answered']);
 });
 
-it('a request that was cut off before the router had it is sent again', async () => {
+it('resends a request that was cut off before the router received it', async () => {
   const { router, ann } = await withScript();
   router.answer('call', () => {
     router.answer('call', () => ({ data: { callId: 'call-1' } }));
@@ -301,7 +301,7 @@ it('a request that was cut off before the router had it is sent again', async ()
   expect(router.heard.map(({ t }) => t)).toEqual(['auth', 'call', 'auth', 'call']);
 });
 
-it('a call that stays cut off for longer than a placement may take is NO_NETWORK, and hung up later', async () => {
+it('reports NO_NETWORK for a call that stays cut off longer than a placement may take, and hangs up later', async () => {
   const { router, ann } = await withScript({ placement: 50, reconnectScale: 1 });
   router.answer('call', () => {
     router.drop();
@@ -315,7 +315,7 @@ it('a call that stays cut off for longer than a placement may take is NO_NETWORK
   expect(ann.events).toEqual([]);
 });
 
-it('hangup right after call: a request that was sent is placed and cancelled', async () => {
+it('hangup right after call: places and cancels a request that was sent', async () => {
   const { router, ann } = await withScript();
   router.answer('call', () => {
     ann.client.hangup();
@@ -326,7 +326,7 @@ it('hangup right after call: a request that was sent is placed and cancelled', a
   expect(router.heard.at(-1)).toMatchObject({ t: 'hangup', callId: 'call-1' });
 });
 
-it('hangup right after call: a request that was not sent is not sent', async () => {
+it('hangup right after call: drops a request that was not sent', async () => {
   const { router, ann } = await withScript();
   const placed = ann.client.call('bob_1', 'lunch');
   ann.client.hangup();
@@ -338,7 +338,7 @@ it('hangup right after call: a request that was not sent is not sent', async () 
   expect(router.heard.map(({ t }) => t)).toEqual(['auth']);
 });
 
-it('an event that a killed app did not acknowledge comes again with the same id', async () => {
+it('redelivers an event that a killed app did not acknowledge, with the same id', async () => {
   const { router, ann } = await withScript();
   tell(router, 'Missed');
   await until(() => ann.events.length === 1);
@@ -350,7 +350,7 @@ it('an event that a killed app did not acknowledge comes again with the same id'
   expect(restarted.results[0]?.eventId).toBe(ann.results[0]?.eventId);
 });
 
-it('waits longer each time, up to 5 s, a half more or less', () => {
+it('backs off longer each time, up to 5 s, with a jitter of one half', () => {
   const delays = (random: number) =>
     [0, 1, 2, 9].map((failed) => reconnectDelay(failed, () => random));
   expect(delays(0.5)).toEqual([1500, 3000, 5000, 5000]);

@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 
 // Who answers has to prove that it holds the API key, before a client sends anything that follows from it.
 
-it('says only a random number to who does not hold the API key', async () => {
+it('sends only a random number to a peer without the API key', async () => {
   const router = await scriptedRouter({ apiKey: 'another' });
   const ann = await testClient({ url: router.url });
   const { error } = await ann.client.initialize(annProperties);
@@ -23,7 +23,7 @@ it('says only a random number to who does not hold the API key', async () => {
   ]);
 });
 
-it('a stranger who takes the port of a router that has ended gets no key', async () => {
+it('sends no key to a stranger that takes over the port of a closed router', async () => {
   const service = await runRouter();
   const refusals: string[] = [];
   const ann = await testClient({
@@ -41,7 +41,7 @@ it('a stranger who takes the port of a router that has ended gets no key', async
     expect(said).not.toContain(secret);
 });
 
-it('sends the key to nobody, not even to the router', async () => {
+it('never sends the key, not even to the router', async () => {
   const router = await scriptedRouter();
   const ann = await testClient({ url: router.url });
   expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
@@ -54,7 +54,7 @@ it.each<[string, () => { data: object } | { refuse: string } | undefined, string
   ['proves nothing', () => ({ data: {} }), 'AUTH_FAILURE'],
   ['answers with no object', () => ({ data: [null] }), 'AUTH_FAILURE'],
   ['refuses', () => ({ refuse: 'WRONG_ORDER' }), 'CALL_FAILED'],
-])('whoever %s hears no more', async (_, script, name) => {
+])('stops talking to a peer that %s', async (_, script, name) => {
   const router = await scriptedRouter();
   router.answer('hello', script);
   const ann = await testClient({ url: router.url, times: { answer: 100 } });
@@ -62,7 +62,7 @@ it.each<[string, () => { data: object } | { refuse: string } | undefined, string
   expect(router.heard).toEqual([]);
 });
 
-it('takes another number each time', async () => {
+it('draws a new random number each time', async () => {
   const router = await scriptedRouter();
   for (let round = 0; round < 3; round += 1) {
     const ann = await testClient({ url: router.url, random: () => 0.5 });
@@ -72,7 +72,7 @@ it('takes another number each time', async () => {
   expect(new Set(nonces).size).toBe(3);
 });
 
-it('needs neither WebCrypto nor TextEncoder, which React Native may not have', async () => {
+it('needs neither WebCrypto nor TextEncoder, which React Native may lack', async () => {
   const { url } = await runRouter();
   const ann = await testClient({ url });
   vi.stubGlobal('crypto', undefined);
@@ -84,7 +84,7 @@ it('needs neither WebCrypto nor TextEncoder, which React Native may not have', a
   }
 });
 
-it('its HMAC is that of Node, for any key and text', () => {
+it('computes the same HMAC as Node for any key and text', () => {
   const texts = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
     fc.string({
@@ -144,7 +144,7 @@ it.each([
   ['http://LOCALHOST', 'ws://LOCALHOST/call/v1/signal'],
   ['http://127.5.0.1:1/', 'ws://127.5.0.1:1/call/v1/signal'],
   ['ws://[::1]:8700', 'ws://[::1]:8700/call/v1/signal'],
-])('of %s the socket is %s', async (url, expected) => {
+])('gives %s the socket %s', async (url, expected) => {
   const urls: string[] = [];
   const WebSocket = socketThat((address) => urls.push(address));
   const client = createSignedCall({ url, core, WebSocket, times: { answer: 1 }, log: () => {} });

@@ -143,21 +143,24 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
-it.each(Object.entries(rows))('the table of states holds for a call that is %s', async (_, row) => {
-  const { url } = await runRouter({ timers: row.timers ?? {} });
-  const [ann, bob] = await Promise.all([
-    Phone.of(url, 'ann_1', ...(row.annIs ?? [])),
-    Phone.of(url, 'bob_1', ...(row.bobIs ?? [])),
-  ]);
-  ann.does('call bob_1');
-  await Promise.all([ann.hears('CallIsPlaced'), bob.hears('incoming')]);
-  for (const act of row.acts) await act(ann, bob);
-  await Promise.all([heardAll(ann, row.ann), heardAll(bob, row.bob)]);
-  expect(await ann.leave()).toEqual(['CallIsPlaced', ...row.ann]);
-  expect(await bob.leave()).toEqual(['incoming', ...row.bob]);
-});
+it.each(Object.entries(rows))(
+  'agrees with the table of states for a call that is %s',
+  async (_, row) => {
+    const { url } = await runRouter({ timers: row.timers ?? {} });
+    const [ann, bob] = await Promise.all([
+      Phone.of(url, 'ann_1', ...(row.annIs ?? [])),
+      Phone.of(url, 'bob_1', ...(row.bobIs ?? [])),
+    ]);
+    ann.does('call bob_1');
+    await Promise.all([ann.hears('CallIsPlaced'), bob.hears('incoming')]);
+    for (const act of row.acts) await act(ann, bob);
+    await Promise.all([heardAll(ann, row.ann), heardAll(bob, row.bob)]);
+    expect(await ann.leave()).toEqual(['CallIsPlaced', ...row.ann]);
+    expect(await bob.leave()).toEqual(['incoming', ...row.bob]);
+  },
+);
 
-it('a receiver in another call: it is not disturbed', async () => {
+it('leaves a receiver in another call undisturbed', async () => {
   const { url } = await runRouter();
   const names = ['ann_1', 'bob_1', 'carl_1'];
   const [ann, bob, carl] = await Promise.all(names.map((cuid) => Phone.of(url, cuid)));
@@ -181,7 +184,7 @@ it.each([
     'DeclinedDueToNotificationsDisabled',
     ['DeclinedDueToNotificationsDisabled'],
   ],
-])('a receiver %s: it never rings', async (_, device, event, heard) => {
+])('never rings at a receiver %s', async (_, device, event, heard) => {
   const { url } = await runRouter();
   const [ann, bob] = await Promise.all([Phone.of(url, 'ann_1'), Phone.of(url, 'bob_1', device)]);
   ann.does('call bob_1');
@@ -190,7 +193,7 @@ it.each([
   expect(await bob.leave()).toEqual(heard);
 });
 
-it('a receiver who logged out hears nothing, also not after the next sign-in', async () => {
+it('sends nothing to a receiver that logged out, even after the next sign-in', async () => {
   const { url } = await runRouter();
   const [ann, bob] = await Promise.all([Phone.of(url, 'ann_1'), Phone.of(url, 'bob_1')]);
   bob.does('logout');
@@ -203,7 +206,7 @@ it('a receiver who logged out hears nothing, also not after the next sign-in', a
   expect(await bob.leave()).toEqual([]);
 });
 
-it('a side that is gone for a moment: nothing happens', async () => {
+it('ignores a side that is disconnected for a moment', async () => {
   const service = await runRouter({ timers: { gone: 120_000, ping: 50 } });
   const { url } = service;
   const [ann, bob] = await Promise.all([Phone.of(url, 'ann_1'), Phone.of(url, 'bob_1')]);

@@ -4,7 +4,7 @@ import { hasWrtc, speaker } from '../support/processes/speaking-phone.js';
 
 // §8.12 of the calling contract: two processes hear each other's tone, by WebRTC on loopback.
 
-it.skipIf(!hasWrtc)('each of two processes hears the tone of the other', async () => {
+it.skipIf(!hasWrtc)('transmits a tone in both directions between two processes', async () => {
   const { url } = await runRouter();
   const bob = speaker(url, 'bob_1', '880');
   expect(await bob.line()).toBe('ready');

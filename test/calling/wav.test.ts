@@ -12,16 +12,16 @@ function wav({ kind = 1, channels = 1, bits = 16, before = Buffer.alloc(0) } = {
   return Buffer.concat([whole.subarray(0, 12), before, whole.subarray(12)]);
 }
 
-it('reads what it writes', () => {
+it('reads the files that it writes', () => {
   expect(readWav(writeWav({ rate: 8000, samples }))).toEqual({ rate: 8000, samples });
 });
 
-it('passes over other chunks, which begin at even places', () => {
+it('skips other chunks, which start at even offsets', () => {
   const chunk = Buffer.from('LIST\x03\0\0\0abc\0', 'latin1');
   expect(readWav(wav({ before: chunk })).samples).toEqual(samples);
 });
 
-it('takes the first of several channels, and the samples that are there of a file that was cut', () => {
+it('reads the first of several channels, and the remaining samples of a truncated file', () => {
   expect(readWav(wav({ channels: 2 })).samples).toEqual(Int16Array.of(0, -1000));
   expect(readWav(wav().subarray(0, -3)).samples).toEqual(samples.subarray(0, 3));
 });
@@ -43,11 +43,11 @@ it.each([
   expect(() => readWav(bytes)).toThrow(message);
 });
 
-it('takes 16-bit samples in an extensible format', () => {
+it('reads 16-bit samples in the extensible format', () => {
   expect(readWav(wav({ kind: 0xfffe })).samples).toEqual(samples);
 });
 
-it('draws straight lines between samples at another rate, and leaves those of the same rate', () => {
+it('interpolates linearly between sample rates, and leaves samples of the same rate unchanged', () => {
   expect(resample({ rate: 8000, samples }, 8000)).toBe(samples);
   const up = resample({ rate: 8000, samples: Int16Array.of(0, 100, 200) }, 16_000);
   expect([...up]).toEqual([0, 50, 100, 150, 200, 200]);

@@ -23,7 +23,7 @@ const reasons = [
 ] as const;
 
 it.each(commands.flatMap((argv) => reasons.map((reason) => [argv, ...reason] as const)))(
-  '%j, aborted for %s, exits with 130 and says why',
+  'exits with 130 and the reason when %j is aborted for %s',
   async (argv, _name, reasonOf, told) => {
     const stop = new AbortController();
     const { world } = await serve({ onRequest: () => stop.abort(reasonOf()) });
@@ -35,7 +35,7 @@ it.each(commands.flatMap((argv) => reasons.map((reason) => [argv, ...reason] as 
   },
 );
 
-it('AbortSignal.timeout ends a run that waits for its input', async () => {
+it('ends a run that waits for its input by AbortSignal.timeout', async () => {
   const world = makeWorld({ env: accountAt('http://127.0.0.1:9', 'p') });
   const endless = (async function* () {
     yield 'identity\n';

@@ -70,7 +70,7 @@ const file = (...names: string[]) => path.join(installed, ...names);
 it.each([
   ['with package exports', true],
   ['without package exports', false],
-])('Metro finds one CommonJS file %s, which runs', (_, exports) => {
+])('lets Metro bundle one CommonJS file %s, which runs', (_, exports) => {
   const found = metro('engagectl/calling', exports);
   expect(found).toBe(file('dist/calling/cjs/index.js'));
   const script = `const sdk = require(${JSON.stringify(found)});
@@ -80,7 +80,7 @@ it.each([
   expect(readFileSync(found, 'utf8')).not.toMatch(/\brequire\(|\bimport\b[ (]/);
 });
 
-it('require finds it without package exports, as Jest does', () => {
+it('lets require find the module without package exports, as Jest does', () => {
   const require = createRequire(path.join(folder, 'app.js'));
   expect(require.resolve('engagectl/calling')).toBe(file('dist/calling/cjs/index.js'));
   expect(require('engagectl/calling')).toHaveProperty('default');
@@ -124,11 +124,11 @@ const resolutions = [
   ['app.ts', '--module esnext --moduleResolution bundler'],
 ] as const;
 
-it.each(resolutions)('TypeScript finds its types for %s with %s', (name, options) => {
+it.each(resolutions)('gives TypeScript the types for %s with %s', (name, options) => {
   expect(compile(name, 'engagectl/calling', options)).toBe('');
 });
 
-it('engagectl-calling is a package of 40 kB with the same module and types, and nothing else', () => {
+it('packs engagectl-calling as 40 kB with the same module and types, and nothing else', () => {
   const from = path.join(root, 'packages/calling');
   expect(read(path.join(from, 'package.json'))['version']).toBe(
     read(path.join(root, 'package.json'))['version'],

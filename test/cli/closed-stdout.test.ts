@@ -11,23 +11,26 @@ const lines = [
   ['config', 'path'],
 ];
 
-it.each(lines)('%s %s: the reader of stdout left', async (...argv) => {
+it.each(lines)('exits 141 when the reader of stdout closes it: %s %s', async (...argv) => {
   const started = new BinProcess(makeWorld(), argv);
   started.child.stdout?.destroy();
   expect(await started.outcome()).toEqual({ code: 141, stdout: '', stderr: '' });
 });
 
-it.runIf(process.platform === 'linux').each(lines)('%s %s: stdout is full', async (...argv) => {
-  const full = openSync('/dev/full', 'w');
-  const started = new BinProcess(makeWorld(), argv, {}, { stdout: full });
-  closeSync(full);
-  const { code, stderr } = await started.outcome();
-  expect(code).toBe(9);
-  expect(stderr).toContain('E-FILE-WRITE');
-  expect(stderr).not.toContain('node:');
-});
+it.runIf(process.platform === 'linux').each(lines)(
+  'reports a full stdout: %s %s',
+  async (...argv) => {
+    const full = openSync('/dev/full', 'w');
+    const started = new BinProcess(makeWorld(), argv, {}, { stdout: full });
+    closeSync(full);
+    const { code, stderr } = await started.outcome();
+    expect(code).toBe(9);
+    expect(stderr).toContain('E-FILE-WRITE');
+    expect(stderr).not.toContain('node:');
+  },
+);
 
-it('a closed stderr keeps nobody from the answer', async () => {
+it('completes the command although stderr is closed', async () => {
   const started = new BinProcess(makeWorld(), ['config', 'nonsense']);
   started.child.stderr?.destroy();
   expect(await started.ended()).toBe(2);

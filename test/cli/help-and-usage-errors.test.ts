@@ -18,7 +18,7 @@ it.each([[[]], [['-h']], [['--help']], [['help']], [['--json', '--help']]])(
   },
 );
 
-it('without a word it says what there is to do, and no flags', async () => {
+it('prints the commands without their flags when no argument is given', async () => {
   const world = makeWorld();
   const [bare, help] = [await world.run([]), await world.run(['--help'])];
   expect(bare.stdout).toContain('\n  upload [file...] ');
@@ -30,7 +30,7 @@ it('without a word it says what there is to do, and no flags', async () => {
 });
 
 it.each([['config'], ['runs'], ['fleet'], ['cuid'], ['call'], ['config help'], ['config --json']])(
-  '%s: a group without a subcommand is its help, as the program without a command is',
+  '%s: prints the help of a group without a subcommand',
   async (line) => {
     const world = makeWorld();
     const [group = ''] = line.split(' ');
@@ -51,7 +51,7 @@ function namesOf(command: Command, path = ''): string[] {
   return names;
 }
 
-it('the help of every command opens with two to four examples, by flag and by help', async () => {
+it('opens the help of every command with two to four examples, by flag and by help', async () => {
   const world = makeWorld();
   const names = namesOf(await buildProgram(world.runtime()));
   expect(names).toContain('config set');
@@ -103,18 +103,15 @@ it.each([
   ['help config zzz', 'command', 'set, use, remove, list, path, show, check', 'help config'],
   ['zzz', 'command', /upload, .*completion, version, help/, '--help'],
   ['help zzz', 'command or topic', /upload, .*help, .*exit-codes, errors, .*security/, 'help'],
-])(
-  '%s: a name like no other is answered with the names there are',
-  async (line, what, names, fix) => {
-    const { code, stderr } = await makeWorld().run(line.split(' '));
-    const [error, why, ...rest] = stderr.split('\n');
-    expect([code, error]).toEqual([2, `error E-USAGE: unknown ${what} 'zzz'`]);
-    expect(why).toMatch(typeof names === 'string' ? `  why: known are ${names}` : names);
-    expect(why).not.toContain('__');
-    expect(rest).toEqual([`  fix: engagectl ${fix}`, '  more: engagectl help errors E-USAGE', '']);
-    expect((await makeWorld().run(fix.split(' '))).code).toBe(0);
-  },
-);
+])('%s: lists the valid names for a name that resembles none', async (line, what, names, fix) => {
+  const { code, stderr } = await makeWorld().run(line.split(' '));
+  const [error, why, ...rest] = stderr.split('\n');
+  expect([code, error]).toEqual([2, `error E-USAGE: unknown ${what} 'zzz'`]);
+  expect(why).toMatch(typeof names === 'string' ? `  why: known are ${names}` : names);
+  expect(why).not.toContain('__');
+  expect(rest).toEqual([`  fix: engagectl ${fix}`, '  more: engagectl help errors E-USAGE', '']);
+  expect((await makeWorld().run(fix.split(' '))).code).toBe(0);
+});
 
 // The general sentence of E-USAGE says nothing about the case at hand.
 it.each([
@@ -136,7 +133,7 @@ it.each([
   ['verify --settle', /^it settles records of an unknown outcome, /],
   ['cuid derive u.csv --from id --style slug --key-file k', 'a slug is readable and hides nothing'],
   ['help errors E-FOO', 'an error id begins with E-; engagectl help errors lists all of them'],
-])('%s: says why', async (line, why) => {
+])('%s: reports the reason', async (line, why) => {
   const world = makeWorld();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
   const local = /^(?:upload|get|verify)/.test(line) ? ['--region', 'local'] : [];
@@ -146,7 +143,7 @@ it.each([
   expect(said).toEqual(typeof why === 'string' ? why : expect.stringMatching(why));
 });
 
-it('a wrong variable is to be corrected, or unset', async () => {
+it('tells the user to correct or unset an invalid variable', async () => {
   const world = makeWorld({ env: { ENGAGECTL_TIMEOUT: 'abc' } });
   const { code, stderr } = await world.run(['upload', 'u.csv']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('it counts where its flag is not')]);
@@ -154,7 +151,7 @@ it('a wrong variable is to be corrected, or unset', async () => {
 });
 
 it.each(['upload --quiet=true', 'upload --help=x', 'config set --json=1'])(
-  '%s: a flag that takes no value is said to be one',
+  '%s: rejects a value for a flag that takes none',
   async (line) => {
     const { code, stderr } = await makeWorld().run(line.split(' '));
     const flag = /--\w+/.exec(line)?.[0];
@@ -162,7 +159,7 @@ it.each(['upload --quiet=true', 'upload --help=x', 'config set --json=1'])(
   },
 );
 
-it('all flags that there have to be are named at once', async () => {
+it('names all missing flags at once', async () => {
   const world = makeWorld();
   const { code, stderr } = await world.run(['export-events', '--evnt', 'Charged']);
   expect([code, stderr]).toEqual([
@@ -174,19 +171,19 @@ it('all flags that there have to be are named at once', async () => {
   expect(stderr).toContain('did you mean: --event');
 });
 
-it('a flag that is like none is told where another one is missing, too', async () => {
+it('reports an unknown flag even if a required flag is missing', async () => {
   const range = ['export-events', '--event', 'Charged', '--since', '7d', '--to', 'today'];
   const { code, stderr } = await makeWorld().run(range);
   const told = "error E-USAGE: missing: --from <date>; unknown option '--since'\n";
   expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
 });
 
-it('a request that may take no time at all is refused, rather than sent and given up', async () => {
+it('refuses a timeout of zero instead of sending a request and giving up', async () => {
   const { code, stderr } = await makeWorld().run(['upload', 'users.csv', '--timeout', '0s']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('Use a duration from 1ms on.')]);
 });
 
-it('a passcode typed as a flag is not repeated', async () => {
+it('does not repeat a passcode typed as a flag', async () => {
   const world = makeWorld();
   for (const flag of ['--passcode=s3cret', '--pass=s3cret', '--passcode-stdin=s3cret']) {
     for (const command of ['upload', 'config set']) {
@@ -197,7 +194,7 @@ it('a passcode typed as a flag is not repeated', async () => {
   }
 });
 
-it('with --json, stderr carries JSON lines only, help included', async () => {
+it('prints only JSON lines on stderr with --json, help included', async () => {
   const { code, stdout, stderr } = await makeWorld({ tty: true }).run(['upload', '--json']);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   const error: unknown = JSON.parse(stderr);
@@ -247,25 +244,21 @@ const repeatable = new Set([
   '--allow-host',
 ]);
 
-it(
-  'every flag that takes one value is refused when it is given twice',
-  { timeout: 240_000 },
-  async () => {
-    const world = makeWorld();
-    const program = await buildProgram(world.runtime());
-    for (const command of program.commands.filter(isVisible)) {
-      for (const { long, required } of [...program.options, ...command.options]) {
-        if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
-        if (`${command.name()} ${long}` === 'export-events --event') continue;
-        const value = fitting[`${command.name()} ${long}`] ?? fitting[long] ?? '1';
-        const flag = [long, value];
-        const argv = [command.name(), ...flag, ...flag];
-        const { code, stderr } = await world.run(argv);
-        expect(stderr, argv.join(' ')).toContain('given twice');
-        expect(code).toBe(2);
-      }
+it('refuses every single-valued flag that is given twice', { timeout: 240_000 }, async () => {
+  const world = makeWorld();
+  const program = await buildProgram(world.runtime());
+  for (const command of program.commands.filter(isVisible)) {
+    for (const { long, required } of [...program.options, ...command.options]) {
+      if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
+      if (`${command.name()} ${long}` === 'export-events --event') continue;
+      const value = fitting[`${command.name()} ${long}`] ?? fitting[long] ?? '1';
+      const flag = [long, value];
+      const argv = [command.name(), ...flag, ...flag];
+      const { code, stderr } = await world.run(argv);
+      expect(stderr, argv.join(' ')).toContain('given twice');
+      expect(code).toBe(2);
     }
-    const around = await world.run(['--region', 'local', 'upload', '--region', 'local']);
-    expect(around.stderr).toContain('given twice');
-  },
-);
+  }
+  const around = await world.run(['--region', 'local', 'upload', '--region', 'local']);
+  expect(around.stderr).toContain('given twice');
+});

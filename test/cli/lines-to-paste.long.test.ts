@@ -272,7 +272,7 @@ const places: Readonly<Record<string, Place>> = {
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   const installed = hasCommand(shell, 'lines to paste are not tried in it');
 
-  it.skipIf(!installed)('receives any text as it is', { timeout: 120_000 }, () => {
+  it.skipIf(!installed)('pastes any text unchanged', { timeout: 120_000 }, () => {
     const world = makeWorld();
     fc.assert(
       fc.property(fc.array(texts, { minLength: 40, maxLength: 60 }), (words) => {
@@ -297,7 +297,7 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   });
 });
 
-it('PowerShell ends a word at any of its quotes, so that all of them are doubled', () => {
+it('doubles all quote characters that PowerShell recognizes', () => {
   expect(powershellWord(String.raw`C:\users\it's $(calc) ‘;calc;’.csv`)).toBe(
     String.raw`'C:\users\it''s $(calc) ‘‘;calc;’’.csv'`,
   );
@@ -306,7 +306,7 @@ it('PowerShell ends a word at any of its quotes, so that all of them are doubled
 });
 
 it.skipIf(!hasCommand('pwsh', 'lines to paste are not tried in it'))(
-  'PowerShell receives any text as it is',
+  'pastes any text unchanged into PowerShell',
   () => {
     const world = makeWorld();
     const words = hostile.filter((word) => !/[\n\r]/.test(word));
@@ -315,7 +315,7 @@ it.skipIf(!hasCommand('pwsh', 'lines to paste are not tried in it'))(
   },
 );
 
-it('a file name with a leading dash is not a flag', () => {
+it('does not mistake a file name with a leading dash for a flag', () => {
   expect(shellPath('-rf')).toBe('./-rf');
   expect(shellPath('-$x')).toBe("'./-$x'");
   expect(shellPath('-')).toBe('-');

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const run = (program: string, args: readonly string[]) =>
   execFileSync(program, args, { cwd: root, maxBuffer: 1e8, stdio: ['ignore', 'pipe', 'ignore'] });
 
-it('the package holds the files of package-files.txt, and no others', async () => {
+it('contains exactly the files of package-files.txt', async () => {
   const answer = run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts']).toString();
   const [packed] = JSON.parse(answer) as [{ readonly files: readonly { readonly path: string }[] }];
   const files = packed.files.map(({ path }) => path).sort();
@@ -31,7 +31,7 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-it('its bill of materials lists what is bundled and what is installed with it, with checksums', () => {
+it('lists the bundled and installed dependencies with checksums in its bill of materials', () => {
   const sbom = JSON.parse(run(process.execPath, ['bin/sbom.mjs']).toString()) as Sbom;
   expect(sbom.bomFormat).toBe('CycloneDX');
   const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {

@@ -56,7 +56,7 @@ describe('the types', () => {
     expect(typeErrors(scripts, options)).toEqual({ status: 0, stdout: '' });
   });
 
-  it('of calling need neither those of Node nor those of browsers', () => {
+  it('of calling need neither Node nor browser types', () => {
     const script = path.join(folder, 'no-platform.mts');
     writeFileSync(
       script,
@@ -66,7 +66,7 @@ describe('the types', () => {
     expect(typeErrors(script, options)).toEqual({ status: 0, stdout: '' });
   });
 
-  it('pass the checks of arethetypeswrong', () => {
+  it('pass arethetypeswrong', () => {
     const attw = path.join(root, 'node_modules/.bin/attw');
     // Of calling also with the resolution of older compilers, for React Native.
     for (const options of ['--profile node16', '--profile strict --entrypoints calling']) {
@@ -76,13 +76,13 @@ describe('the types', () => {
     }
   });
 
-  it('pass the checks of publint, as does the manifest', async () => {
+  it('pass publint, as does the manifest', async () => {
     const { messages, pkg } = await publint({ pkgDir: installed, pack: false, strict: true });
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
   });
 });
 
-it('require and import lead to the same library', () => {
+it('loads the same library with require and import', () => {
   const script = path.join(folder, 'both.mjs');
   writeFileSync(
     script,
@@ -113,19 +113,19 @@ const entryPoints = [
 const declarationsOf = (file: string) =>
   readFileSync(path.join(installed, `dist/${file}.d.ts`), 'utf8');
 
-it.each(entryPoints)('the API of %s is that of its report', async (_, file, report) => {
+it.each(entryPoints)('matches the API report of %s', async (_, file, report) => {
   await expect(declarationsOf(file)).toMatchFileSnapshot(`../../docs/api/${report}.d.ts`);
 });
 
 it.each(['index', 'testing', 'calling/node/index'])(
-  '%s has the same types for import and require',
+  'gives %s the same types for import and require',
   (file) => {
     const required = readFileSync(path.join(installed, `dist/${file}.d.cts`), 'utf8');
     expect(required).toBe(declarationsOf(file));
   },
 );
 
-it('docs/library-reference.md is written from the docstrings of the API', async () => {
+it('generates docs/library-reference.md from the docstrings of the API', async () => {
   const page = libraryReference(
     entryPoints.map(([name, file, report]) => ({ name, report, text: declarationsOf(file) })),
   );

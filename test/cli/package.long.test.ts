@@ -35,7 +35,7 @@ afterAll(remove);
 
 const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
-it('holds the program, its types and its papers, and nothing else', () => {
+it('contains the program, its types and its documents, and nothing else', () => {
   const wanted =
     /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/(index|testing|calling\/node\/index)\.d\.c?ts|dist\/calling\/index\.d\.ts|dist\/calling\/cjs\/(index\.js|index\.d\.ts|package\.json)|calling\/(node\/)?package\.json|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
@@ -44,11 +44,11 @@ it('holds the program, its types and its papers, and nothing else', () => {
   expect(((bin?.mode ?? 0) & 0o777).toString(8)).toBe('755');
 });
 
-it('holds every manual page', () => {
+it('contains every manual page', () => {
   expect(filesOf(packed)).toEqual(expect.arrayContaining([...manifest.man]));
 });
 
-it('names the licence of every package whose code is in it', () => {
+it('names the license of every package whose code it bundles', () => {
   const licences = readFileSync(path.join(installed, 'dist/THIRD-PARTY-LICENSES'), 'utf8');
   for (const name of ['ajv', 'cli-progress', 'commander', 'conf', 'libsql', 'ora', 'undici'])
     expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n[^]*?Permission`, 'm'));
@@ -75,7 +75,7 @@ it.each([
     expect(['events', 'fs', 'path', 'timers/promises']).toEqual(expect.arrayContaining(builtin));
 });
 
-it('leaves the languages of zod out', () => {
+it('does not bundle the locales of zod', () => {
   const dist = path.join(installed, 'dist');
   const texts = readdirSync(dist).filter((name) => name.endsWith('.cjs'));
   for (const name of texts) {
@@ -84,16 +84,16 @@ it('leaves the languages of zod out', () => {
   }
 });
 
-it('brings no packages whose code it holds already', () => {
+it('does not depend on packages that it bundles', () => {
   expect(Object.keys(manifest.dependencies)).toEqual(['libsql']);
 });
 
-it('is called by its name where a script of the package manager calls it', () => {
+it('uses its own name in advice when a package manager script starts it', () => {
   const { stderr } = run(bin, ['uplaod'], { npm_command: '' });
   expect(stderr).toContain('did you mean: engagectl upload\n');
 });
 
-it('has types that need no other file or package, and those of calling nothing of Node', () => {
+it('has self-contained types, which need Node only outside of calling', () => {
   const declarations = filesOf(packed).filter((name) => /\.d\.c?ts$/.test(name));
   expect(declarations).toHaveLength(8);
   for (const file of declarations) {
@@ -108,12 +108,12 @@ it('has types that need no other file or package, and those of calling nothing o
   }
 });
 
-it('runs nothing when it is installed', () => {
+it('runs no install script', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
     expect(manifest.scripts).not.toHaveProperty(name);
 });
 
-it('has a chapter of its version in the CHANGELOG', () => {
+it('has a section for its version in the CHANGELOG', () => {
   const changes = readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8');
   expect(changes).toContain(`## [${manifest.version}] - `);
 });
@@ -151,7 +151,7 @@ const upload = [
   'local',
 ];
 
-describe('says what the build says', () => {
+describe('D prints the same as the build', () => {
   const same = (args: readonly string[], env?: Record<string, string>) => {
     const outcome = run(bin, args, env);
     expect(outcome).toEqual(run(path.join(root, 'bin/engagectl.js'), args, env));
@@ -177,15 +177,15 @@ describe('says what the build says', () => {
     ['upload none.csv --region local', 9],
     ['upload none.csv --region local --json', 9],
     ['uplaod', 2],
-  ])('answers as the build does to %s', (line, status) => {
+  ])('for %s', (line, status) => {
     expect(same(line.split(' '))).toMatchObject({ status });
   });
 
-  it('shows a preview as the build does', () => {
+  it('for a preview', () => {
     expect(same([...upload, '--preview', '2'])).toMatchObject({ status: 3 });
   });
 
-  it('of a mapping file that holds something else', () => {
+  it('for a mapping file with other content', () => {
     const mapping = path.join(folder, 'wrong.json');
     writeFileSync(mapping, '{"identitty":"id"}');
     const { status, stderr } = same([...upload.slice(0, 2), '--mapping', mapping]);
@@ -193,7 +193,7 @@ describe('says what the build says', () => {
     expect(stderr).toContain('identitty');
   });
 
-  it('of a saved account, and of a proxy that is not there', () => {
+  it('for a saved account, and for an unreachable proxy', () => {
     const passcode = path.join(folder, 'passcode');
     writeFileSync(passcode, 'secret', { mode: 0o600 });
     const address = 'https://eu1.example.invalid';
@@ -206,7 +206,7 @@ describe('says what the build says', () => {
   });
 });
 
-it('says what to do where the native part of libsql was left out', () => {
+it('prints what to do when the native part of libsql is missing', () => {
   const alone = mkdtempSync(path.join(tmpdir(), 'engagectl-alone-'));
   onTestFinished(() => rmSync(alone, { recursive: true, force: true }));
   cpSync(installed, alone, { recursive: true });
@@ -226,8 +226,8 @@ it('says what to do where the native part of libsql was left out', () => {
   }
 });
 
-describe('does its work', () => {
-  it('uploads, with progress and a report', () => {
+describe('D works as a command', () => {
+  it('uploads with progress and a report', () => {
     const shown = ['--progress', 'always', '--report', 'run.html', '--json'];
     const { status, stdout } = run(bin, [...upload, ...shown]);
     expect(status).toBe(3);
@@ -237,7 +237,7 @@ describe('does its work', () => {
     expect(run(bin, events)).toMatchObject({ status: 0 });
   });
 
-  it('does the same with what Node compiled before, if Node keeps that', () => {
+  it('starts from the compile cache, if Node keeps one', () => {
     const caches = path.join(folder, 'caches');
     mkdirSync(caches);
     const check = () => run(bin, [...upload, '--quiet'], { XDG_CACHE_HOME: caches });
@@ -248,7 +248,7 @@ describe('does its work', () => {
     expect(check()).toEqual(first);
   });
 
-  it('reads back what it uploaded', () => {
+  it('exports what it uploaded', () => {
     const profile = run(bin, ['get-profile', 'crm-00000', '--region', 'local']);
     expect(JSON.parse(profile.stdout)).toMatchObject({ email: 'user0@example.test' });
     const days = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-14'];
@@ -264,15 +264,15 @@ describe('does its work', () => {
     expect(csv).toHaveLength(records.length + 1);
   });
 
-  it('finds nothing wrong', () => {
+  it('finds nothing wrong in verify', () => {
     const { status, stdout } = run(bin, ['doctor', '--region', 'local', '--json']);
     expect(status).toBe(0);
     expect(stdout).toContain('"ok":true');
   });
 });
 
-describe('serves as a library', () => {
-  it('exports what index.ts does', async () => {
+describe('D works as a library', () => {
+  it('exports the same names as index.ts', async () => {
     const script = path.join(folder, 'use.mjs');
     writeFileSync(
       script,
@@ -326,13 +326,13 @@ describe('serves as a library', () => {
        account.subscribe([], { colour: 'red' });`,
     ],
     ['the examples', examples(nowhere)],
-  ])('has types for a strict project that checks them: %s', (name, code) => {
+  ])('type-checks in a strict project: %s', (name, code) => {
     const script = path.join(folder, `${name.replaceAll(' ', '-')}.mts`);
     writeFileSync(script, code);
     expect(typeErrors(script)).toEqual({ status: 0, stdout: '' });
   });
 
-  it('does what the examples show', async () => {
+  it('runs the documented examples', async () => {
     const account = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
     const service = await startService(account);
     onTestFinished(() => service.close());
@@ -369,18 +369,18 @@ describe('serves as a library', () => {
   });
 });
 
-describe('lets users call each other', () => {
+describe('D works for calls', () => {
   const page = readFileSync(path.join(root, 'docs/calling.md'), 'utf8');
   const example = (language: string) =>
     new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(page)?.[1] ?? '';
 
-  it('by a module that wants nothing of Node', () => {
+  it('in a module that needs no Node API', () => {
     const text = readFileSync(path.join(installed, 'dist/calling/index.js'), 'utf8');
     expect(text.length).toBeLessThan(62_000);
     expect(text).not.toMatch(/^import\b|\bimport\(|\brequire\(|\bnode:|\bprocess\.|\bBuffer\b/m);
   });
 
-  it('as its page shows for Node', async () => {
+  it('as documented for Node', async () => {
     const calls = { accountId: 'CALLS', apiKey: 'kept secret' };
     const router = await startService({ calls });
     onTestFinished(() => router.close());
@@ -399,7 +399,7 @@ describe('lets users call each other', () => {
     expect(heard('bob_1')).toEqual(both);
   });
 
-  it('as its page shows for React Native', () => {
+  it('as documented for React Native', () => {
     const types = path.join(folder, 'react-native.d.ts');
     writeFileSync(
       types,

@@ -31,7 +31,7 @@ const shell = async (line: string, cwd: string) => {
   return promisify(execFile)('bash', ['-c', line], { cwd, env, maxBuffer: 2 ** 26 });
 };
 
-it('what is written to a slow reader is all there, in UTF-8, as it is in a file', async () => {
+it('writes the same UTF-8 to a slow pipe as to a file', async () => {
   const world = makeWorld();
   const { cwd } = world;
   writeFileSync(
@@ -50,7 +50,7 @@ it('what is written to a slow reader is all there, in UTF-8, as it is in a file'
   expect(readFileSync(world.path('file.csv')).subarray(0, 3).toString('hex')).toBe('efbbbf');
 });
 
-it.skipIf(!hasStrace)('nobody is talked to but the service that was named', async () => {
+it.skipIf(!hasStrace)('connects to no host but the named service', async () => {
   const world = makeWorld();
   const { cwd } = world;
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');

@@ -38,7 +38,7 @@ async function lost(world: World, text: string): Promise<string[]> {
   return text.replaceAll(/(?:\s|\\\n)+/g, ' ').match(line) ?? []; // some are broken into two lines
 }
 
-it('knows every command from prose', async () => {
+it('recognizes every command in prose', async () => {
   for (const name of await commandsOf(makeWorld()))
     expect(withProgramName(`fix: engagectl ${name} x`, program)).toBe(
       `fix: npx engagectl ${name} x`,
@@ -50,7 +50,7 @@ it('knows every command from prose', async () => {
 });
 
 it.each(Object.keys(errorIds) as ErrorId[])(
-  '%s: its advice and its help begin with the name that was typed',
+  '%s: starts advice and help with the name that was typed',
   async (id) => {
     const world = makeWorld();
     for (const json of [false, true]) {
@@ -63,7 +63,7 @@ it.each(Object.keys(errorIds) as ErrorId[])(
   },
 );
 
-it('every command, its help, and what it says of a wrong line and of a dead port', async () => {
+it('uses the typed name in every command, its help, and its errors', async () => {
   const world = makeWorld();
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');
   const env = accountAt('http://127.0.0.1:9', 'p');

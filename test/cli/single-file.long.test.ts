@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)('the single file', () => {
     return { status, stdout, stderr };
   };
 
-  it('works with the local service, whose store is native', () => {
+  it('works with the native store of the local service', () => {
     const users = path.join(root, 'fixtures/profiles-eu.ndjson.gz');
     const { status, stderr } = run(`upload ${users} --region local`);
     expect(stderr).toMatch(/^uploaded 2,000 records$/m);
@@ -58,7 +58,7 @@ describe.skipIf(missing !== undefined)('the single file', () => {
     expect(JSON.parse(found.stdout)).toMatchObject({ identity: 'eu-10' });
   });
 
-  it('lays its parts out once, however many begin at the same time, and again when one is gone', async () => {
+  it('unpacks its parts once, however many processes start at a time, and again if one is deleted', async () => {
     const list = async () =>
       promisify(execFile)(file, ['runs', 'list', '--json'], { env: { HOME: home } });
     const answers = await Promise.all([list(), list(), list(), list()]);
@@ -70,7 +70,7 @@ describe.skipIf(missing !== undefined)('the single file', () => {
     expect(readdirSync(caches())).toEqual([build]);
   });
 
-  it('runs nothing from a folder that others may write to, and leaves nothing in a temporary one', () => {
+  it('runs nothing from a directory that others can write to, and leaves no temporary files', () => {
     const temporary = mkdtempSync(path.join(folder, 'tmp-'));
     expect(run('--version').status).toBe(0);
     const [build = ''] = readdirSync(caches());
@@ -83,7 +83,7 @@ describe.skipIf(missing !== undefined)('the single file', () => {
     expect(readdirSync(temporary)).toEqual([]);
   });
 
-  it('says what to do where there is no room for its parts', () => {
+  it('reports how to fix a disk without space for its parts', () => {
     const { status, stderr } = run('--version', { XDG_CACHE_HOME: '/proc', TMPDIR: '/none' });
     expect([status, stderr]).toEqual([9, expect.stringContaining('name another in TMPDIR')]);
   });

@@ -10,7 +10,7 @@ import { passcode } from '../chaos/invariants.js';
 
 // The built program in places and at widths that are unusual.
 
-it('without what the build makes is told in one line', () => {
+it('reports missing build output in one line', () => {
   const world = makeWorld();
   mkdirSync(world.path('bin'));
   const bin = world.path('bin', 'engagectl.cjs');
@@ -19,7 +19,7 @@ it('without what the build makes is told in one line', () => {
   expect([status, stderr]).toEqual([2, expect.stringMatching(/^engagectl is not built: .*\n$/)]);
 });
 
-it('15 requests that wait at once are no warning of Node', async () => {
+it('causes no warning of Node with 15 requests waiting at once', async () => {
   await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
   await service.fault({ answer: { status: 503 } });
   const { url } = service;

@@ -38,7 +38,7 @@ describe.each(places)('a state folder %s', (_name, lay) => {
   it.each([
     ['--region local', ['upload', 'users.csv', '--region', 'local']],
     ['serve', ['serve', '--port', '0']],
-  ])('ends %s', async (_command, argv) => {
+  ])('ends %s with an error', async (_command, argv) => {
     const world = withUsers();
     const state = lay(world);
     const { code, stderr } = await world.run(argv, { env: { ENGAGECTL_STATE_DIR: state } });
@@ -46,7 +46,7 @@ describe.each(places)('a state folder %s', (_name, lay) => {
     expect(stderr).toContain('fix: choose another folder: ');
   });
 
-  it('ends serve with an account of the environment', async () => {
+  it('ends serve with an account from the environment', async () => {
     const world = withUsers();
     const state = lay(world);
     const env = accountAt('http://127.0.0.1:9', 'p');
@@ -66,7 +66,7 @@ describe.each(places)('a state folder %s', (_name, lay) => {
     expect(stderr).toContain('fix: select another directory with ENGAGECTL_STATE_DIR');
   });
 
-  it('as a config folder ends config set', async () => {
+  it('ends config set when the config directory is affected', async () => {
     const world = withUsers();
     const folder = lay(world);
     const argv = 'config set --region eu1 --base-url https://a.example --account-id A';

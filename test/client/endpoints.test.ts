@@ -10,7 +10,7 @@ import {
   rig,
 } from '../support/loopback-client.js';
 
-it('sends what the specification wants: path, headers, body', async () => {
+it('sends path, headers and body as specified', async () => {
   const { client, server } = await rig([accept()]);
   const body = records(3);
   expect(await client.write('upload', body, never)).toEqual({
@@ -38,7 +38,7 @@ it('sends what the specification wants: path, headers, body', async () => {
   });
 });
 
-it('honours another header prefix and a path in the base URL', async () => {
+it('uses another header prefix and a path in the base URL', async () => {
   await using server = await startFaultServer([accept()]);
   const { client } = await clientOf(`${server.url}/region/`, { headerPrefix: 'X-Other' });
   await client.write('upload', records(1), never);
@@ -47,7 +47,7 @@ it('honours another header prefix and a path in the base URL', async () => {
   expect(server.received[0]?.headers['x-other-passcode']).toBe(passcode);
 });
 
-it('opens a cursor with only the parameters that were given', async () => {
+it('opens a cursor with only the given parameters', async () => {
   const { client, server } = await rig([answer(200, { status: 'success', cursor: 'AA%2Fb%3D' })]);
   const query = {
     eventName: 'Charged "x"',
@@ -70,7 +70,7 @@ it('opens a cursor with only the parameters that were given', async () => {
   );
 });
 
-it('puts a cursor into the URL exactly as it was received', async () => {
+it('puts a cursor into the URL exactly as received', async () => {
   const cursor = `A%2Fb%3D%3D+c=/~.-_%25${'z'.repeat(2400)}`;
   const { client, server } = await rig([answer(200, '{"status" : "success"}')]);
   expect(await pageText(client, cursor)).toBe('{"status" : "success"}');
@@ -83,7 +83,7 @@ it.each(['a b', 'a&b', 'a#b', 'a\r\nb', ''])('refuses to send cursor %j', async 
   expect(server.received).toEqual([]);
 });
 
-it('takes a cursor of unknown characters for no answer', async () => {
+it('treats a cursor of unknown characters as an invalid response', async () => {
   const { client } = await rig([answer(200, { status: 'success', cursor: 'a b' })]);
   const query = { kind: 'events', eventName: 'x', from: 20240101, to: 20240101 } as const;
   const attempt = await client.openCursor({ ...query, batchSize: 23 }, never);
@@ -96,7 +96,7 @@ const cursorFrom = async (cursor: string, options: { passcode?: string } = {}) =
   return client.openCursor({ ...query, batchSize: 23 }, never);
 };
 
-it('leaves a cursor whole that holds a short passcode by chance', async () => {
+it('accepts a cursor that contains a short passcode by chance', async () => {
   const attempt = await cursorFrom('aB-17z', { passcode: 'B-17' });
   expect(attempt).toEqual({ ok: true, answer: 'aB-17z' });
 });
@@ -105,11 +105,11 @@ it.each([
   passcode,
   Buffer.from(passcode).toString('base64'),
   Buffer.from(passcode).toString('hex'),
-])('refuses a cursor that holds the passcode: %s', async (secret) => {
+])('refuses a cursor that contains the passcode: %s', async (secret) => {
   await expect(cursorFrom(`a${secret}z`)).rejects.toMatchObject({ id: 'E-CURSOR' });
 });
 
-it('hands a page on in chunks, with its length when that is known', async () => {
+it('passes a page on in chunks, with its length if known', async () => {
   const body = `{"status":"success","records":[${'{"a":1.00},'.repeat(50_000)}{}]}`;
   const { client } = await rig([answer(200, body)]);
   const page = await client.page('profiles', 'c', never);
@@ -121,7 +121,7 @@ it('hands a page on in chunks, with its length when that is known', async () => 
   expect(Buffer.concat(chunks).toString()).toBe(body);
 });
 
-it('reads every answer into memory of its own, small ones behind each other', async () => {
+it('reads every answer into its own memory, small ones one after the other', async () => {
   const sizes = [1, 70_000, 3, 2_000_000, 262_144, 5, 524_288, 40, 1_300_000, 2];
   const bodies = sizes.map((size, at) => Buffer.alloc(size, `${at}.${size};`));
   const [first, ...others] = bodies.map((body) => answer(200, body.toString()));
@@ -139,7 +139,7 @@ it('reads every answer into memory of its own, small ones behind each other', as
   }
 });
 
-it('can be left in the middle of a page', async () => {
+it('can stop reading in the middle of a page', async () => {
   const { client } = await rig([answer(200, 'x'.repeat(4_000_000)), accept()]);
   const page = await client.page('profiles', 'c', never);
   if (!page.ok) throw new Error(page.failure.message);
@@ -159,7 +159,7 @@ const recordTexts = [
   '{ "a" : [ 1 , { "record" : "}" } ] , "q" : "\\"]}" }',
   '{}',
 ];
-it.each(recordTexts)('hands on the record %s byte for byte', async (text) => {
+it.each(recordTexts)('passes on the record %s byte for byte', async (text) => {
   for (const body of [
     `{"status":"success","record":${text}}`,
     `{\n "record" : ${text} ,\n "other":{"record":1},"status" : "success" }`,
@@ -181,7 +181,7 @@ it.each([
   [404, { status: 'fail', error: 'User not found', code: 404 }],
   [400, { status: 'fail', error: 'No such user', code: 400 }],
   [200, { status: 'fail', error: 'no user', code: 'NOT_FOUND' }],
-])('HTTP %i %j means that no user matches', async (status, body) => {
+])('reports no matching user for HTTP %i %j', async (status, body) => {
   const { client } = await rig([answer(status, body)]);
   expect(await client.profile('email', 'a@example.test', never)).toEqual({
     ok: true,
@@ -195,14 +195,14 @@ it.each([
   [500, { status: 'fail', error: 'An unknown error occurred' }, 500],
   [400, { status: 'fail', error: 'Malformed request', code: 400 }, 400],
   [404, '<html>not here</html>', 404],
-])('HTTP %i %j does not mean that no user matches', async (status, body, kind) => {
+])('reports an error for HTTP %i %j, not an unknown user', async (status, body, kind) => {
   const { client } = await rig([answer(status, body)]);
   const failure = failureOf(await client.profile('objectId', 'o1', never));
   expect(failure).toMatchObject({ kind: 'refused', status: kind });
 });
 
 it.each(['[]', '{}', '{"status":"success","record":[1]}', '{"status":"success","record":"x"}'])(
-  'takes %s for no answer of endpoint 5',
+  'rejects %s as a response of endpoint 5',
   async (body) => {
     const { client } = await rig([answer(200, body)]);
     const failure = failureOf(await client.profile('identity', 'a', never));
@@ -224,7 +224,7 @@ it.each([
   expect(String(error)).not.toMatch(/end-secret|пароль|Evil/);
 });
 
-it('has a connection for each request in flight', async () => {
+it('opens a connection for each request in flight', async () => {
   const { client, server } = await rig([after(30, accept())], { maxInFlight: 3 });
   for (let round = 0; round < 3; round += 1) {
     await Promise.all([1, 2, 3].map((count) => client.write('upload', records(count), never)));

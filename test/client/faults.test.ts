@@ -38,13 +38,13 @@ it.each([
   ['reset after reading', afterReading(reset())],
   ['reset after the commit', commit(reset())],
   ['closed without an answer', commit(hangUp())],
-])('%s: the service may have processed it', async (_, step) => {
+])('%s: reports that the service may have processed the request', async (_, step) => {
   const { client } = await rig([step]);
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: true });
 });
 
-it('a refused connection was provably not used', async () => {
+it('reports a refused connection as not sent', async () => {
   const server = await startFaultServer([accept()]);
   await server[Symbol.asyncDispose]();
   const { client } = await clientOf(server.url);
@@ -55,7 +55,7 @@ it('a refused connection was provably not used', async () => {
 });
 
 // A label of 64 characters fails in the resolver itself: no packet leaves the machine.
-it('a name that cannot be looked up was provably not reached', async () => {
+it('reports a failed name lookup as not sent', async () => {
   const { client } = await clientOf(`https://${'a'.repeat(64)}.invalid`);
   const failure = failureOf(await client.write('demerge', records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: false });
@@ -78,7 +78,7 @@ it.each([
   ['breaks off', (socket: Socket) => void socket.destroy()],
   ['answers nonsense', (socket: Socket) => void socket.end('not TLS at all')],
   ['never ends', () => undefined],
-])('a TLS handshake that %s: provably not sent', async (_, onConnection) => {
+])('reports a TLS handshake that %s as not sent', async (_, onConnection) => {
   const port = await tcpPort(onConnection);
   const { client } = await clientOf(`https://127.0.0.1:${port}`, soon);
   for (const attempt of [
@@ -95,7 +95,7 @@ it.each([
   ['hangs after the commit', commit(hang()), 1],
   ['stalls in the body', stall(success, 10), 0],
   ['drips for too long', drip(success, { bytes: 1, pauseMs: 40 }), 0],
-])('a write that %s times out as a whole', async (_, step, executed) => {
+])('applies the timeout to the whole of a write that %s', async (_, step, executed) => {
   const { client, server } = await rig([step], soon);
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toEqual({
@@ -106,14 +106,14 @@ it.each([
   await expect.poll(() => server.executed.length).toBe(executed);
 });
 
-it('a read may take longer than the timeout as long as bytes come', async () => {
+it('lets a read exceed the timeout while bytes arrive', async () => {
   // Each piece is worth seconds at the slowest pace that is accepted, however late it comes.
   const body = `{"status":"success","records":[${' '.repeat(30_000)}]}`;
   const { client } = await rig([drip(body, { bytes: 1500, pauseMs: 80 })], { timeoutMs: 1000 });
   expect(await pageText(client)).toBe(body);
 });
 
-it('a slow reader of a page is not mistaken for a silent service', async () => {
+it('does not mistake a slow reader of a page for a stalled service', async () => {
   const body = 'x'.repeat(1_000_000);
   const { client } = await rig([answer(200, body)], { timeoutMs: 700 });
   const page = await client.page('events', 'c', never);
@@ -126,7 +126,7 @@ it('a slow reader of a page is not mistaken for a silent service', async () => {
   expect(bytes).toBe(body.length);
 });
 
-it('a read without a byte, before or in its body, times out', async () => {
+it('times out a read that receives no byte, before or within its body', async () => {
   const { client } = await rig([hang(), stall('{"status":"success"}', 5)], soon);
   const attempt = await client.page('events', 'c', never);
   expect(failureOf(attempt)).toMatchObject({ kind: 'timeout', sent: true });
@@ -140,7 +140,7 @@ it('a read without a byte, before or in its body, times out', async () => {
 });
 
 const framings: Framing[] = ['length', 'chunked', 'close'];
-it.each(framings)('an answer cut short (%s) is never a success', async (framing) => {
+it.each(framings)('never treats a truncated answer (%s) as a success', async (framing) => {
   const { client } = await rig([cut(success, 20, framing)]);
   for (const attempt of [
     await client.write('upload', records(1), never),
@@ -152,10 +152,13 @@ it.each(framings)('an answer cut short (%s) is never a success', async (framing)
   }
 });
 
-it.each(['length', 'chunked'] as const)('a page cut short (%s) breaks off', async (framing) => {
-  const { client } = await rig([cut('{"status":"success","records":[]}', 20, framing)]);
-  await expect(pageText(client)).rejects.toThrow(RequestFailure);
-});
+it.each(['length', 'chunked'] as const)(
+  'reports a truncated page (%s) as an error',
+  async (framing) => {
+    const { client } = await rig([cut('{"status":"success","records":[]}', 20, framing)]);
+    await expect(pageText(client)).rejects.toThrow(RequestFailure);
+  },
+);
 
 it.each([
   ['nothing', answer(200, ''), 'an empty body'],
@@ -166,20 +169,20 @@ it.each([
   ['an array', answer(200, '[]'), '[]'],
   ['compressed bytes', answer(200, success, { 'Content-Encoding': 'gzip' }), 'gzip'],
   ['a refusal that names no code', answer(200, { status: 'fail', error: 'no' }), '"no"'],
-])('HTTP 200 with %s is no answer', async (_, step, quoted) => {
+])('rejects HTTP 200 with %s as a response', async (_, step, quoted) => {
   const { client } = await rig([step]);
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'unreadable', sent: true });
   expect(failure.message).toContain(quoted);
 });
 
-it('quotes only the first 200 bytes of what is no answer', async () => {
+it('quotes only the first 200 bytes of an invalid response', async () => {
   const { client } = await rig([answer(200, 'y'.repeat(5000))]);
   const { message } = failureOf(await client.write('upload', records(1), never));
   expect(/y+$/.exec(message)?.[0]).toHaveLength(200);
 });
 
-it('holds no endless answer in memory', async () => {
+it('does not keep an endless answer in memory', async () => {
   const { client } = await rig([
     async ({ read, response }) => {
       await read();
@@ -214,13 +217,13 @@ it.each([
   [403, 'go away', 403, 'HTTP 403: go away'],
   [500, { status: 'success', processed: 1 }, 500, 'HTTP 500: {"status":"success","processed":1}'],
   [413, '', 413, 'HTTP 413: an empty body'],
-])('HTTP %i %j is a refusal with status %i', async (status, body, counted, message) => {
+])('treats HTTP %i %j as a refusal with status %i', async (status, body, counted, message) => {
   const { client } = await rig([answer(status, body)]);
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toEqual({ kind: 'refused', sent: true, status: counted, message });
 });
 
-it('a fail body with processed is an answer', async () => {
+it('accepts a fail body with processed as a response', async () => {
   const { client } = await rig([
     answer(200, { status: 'fail', processed: 0, code: 400, unprocessed: [] }),
   ]);
@@ -238,21 +241,21 @@ it.each([
   ['-5', {}, undefined],
   ['1.5', {}, undefined],
   ['', {}, undefined],
-])('reads the header Retry-After: %s', async (value, headers, milliseconds) => {
+])('parses the header Retry-After: %s', async (value, headers, milliseconds) => {
   const { client } = await rig([throttle(value, headers)]);
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'refused', status: 429 });
   expect('retryAfterMs' in failure ? failure.retryAfterMs : undefined).toBe(milliseconds);
 });
 
-it('a Retry-After date without a Date is measured by our clock', async () => {
+it('measures a Retry-After date by the local clock if there is no Date header', async () => {
   const step = throttle('Wed, 21 Oct 2015 07:28:05 GMT', { Date: '' });
   const { client } = await rig([step], { now: () => Date.parse(date) });
   const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ retryAfterMs: 5000 });
 });
 
-it.each([301, 302, 303, 307, 308])('HTTP %i is not followed, and leaks nothing', async (status) => {
+it.each([301, 302, 303, 307, 308])('does not follow HTTP %i, and leaks nothing', async (status) => {
   await using other = await startFaultServer([accept()]);
   const { client, logged } = await rig([redirect(status, `${other.url}/1/upload?steal=1`)]);
   const host = new URL(other.url).host;
@@ -270,7 +273,7 @@ it.each([301, 302, 303, 307, 308])('HTTP %i is not followed, and leaks nothing',
   expect(logged.join('\n')).not.toContain(passcode);
 });
 
-it('takes the passcode out of whatever the service echoes', async () => {
+it('removes the passcode from every text that the service echoes', async () => {
   const echo = `your passcode ${passcode} is wrong`;
   const entry = { status: 'fail', code: 512, error: echo, record: { x: echo } };
   const { client, logged } = await rig([
@@ -290,7 +293,7 @@ it('takes the passcode out of whatever the service echoes', async () => {
   expect(text).toContain('your passcode [passcode] is wrong');
 });
 
-it('an abort is thrown with its reason, at any stage', async () => {
+it('throws the reason of an abort at any stage', async () => {
   const reason = new Error('stopped by the user');
   const aborted = AbortSignal.abort(reason);
   const { client, server } = await rig([hang(), hang(), stall('{"status":"success"}', 3)]);
@@ -311,7 +314,7 @@ it('an abort is thrown with its reason, at any stage', async () => {
   }
 });
 
-it('an abort during a connection attempt does not wait for it', async () => {
+it('does not wait for a connection attempt after an abort', async () => {
   let isConnected = false;
   const port = await tcpPort(() => (isConnected = true));
   const { client } = await clientOf(`https://127.0.0.1:${port}`);
@@ -324,7 +327,7 @@ it('an abort during a connection attempt does not wait for it', async () => {
   await client.close();
 });
 
-it('logs one line a request, without its query', async () => {
+it('logs one line per request, without its query', async () => {
   const { client, logged } = await rig([answer(200, '{"status":"success"}'), reset()]);
   await client.profile('email', 'someone@example.test', never);
   await client.profile('email', 'someone@example.test', never);
@@ -341,7 +344,7 @@ it.each([
   ['the first letter', 's'],
   ['spaces', ' '],
   ['line ends', '\n '],
-])('a million %s take no processor to be shown', async (_, piece) => {
+])('shows a million %s without noticeable CPU time', async (_, piece) => {
   const { client } = await rig([answer(200, piece.repeat(1_000_000))]);
   const before = process.cpuUsage();
   const failure = failureOf(await client.write('upload', records(1), never));

@@ -22,7 +22,7 @@ async function startProxy(answer = 'HTTP/1.1 502 Bad Gateway\r\n\r\n') {
 
 const target = 'https://region.example.test';
 
-it.each(['HTTPS_PROXY', 'https_proxy'])('goes through %s by a tunnel', async (name) => {
+it.each(['HTTPS_PROXY', 'https_proxy'])('connects to %s through a tunnel', async (name) => {
   const proxy = await startProxy();
   const { client, logged } = await clientOf(target, { env: { [name]: proxy.url } });
   const failure = failureOf(await client.write('demerge', records(1), never));
@@ -34,7 +34,7 @@ it.each(['HTTPS_PROXY', 'https_proxy'])('goes through %s by a tunnel', async (na
   expect(failure.message + logged.join()).not.toContain('proxy-secret');
 });
 
-it('a proxy that hangs costs the timeout, and nothing was sent', async () => {
+it('times out a proxy that stalls, and reports the request as not sent', async () => {
   const proxy = await startProxy('');
   const { client } = await clientOf(target, { env: { HTTPS_PROXY: proxy.url }, timeoutMs: 400 });
   for (const attempt of [
@@ -49,7 +49,7 @@ it('a proxy that hangs costs the timeout, and nothing was sent', async () => {
 // This machine under an address that does not count as loopback; nothing listens there.
 const here = 'https://0.0.0.0:9';
 it.each(['0.0.0.0', '0.0.0.0:9', 'other.test, 0.0.0.0', '*'])(
-  'NO_PROXY=%s goes around it',
+  'bypasses the proxy for NO_PROXY=%s',
   async (list) => {
     const proxy = await startProxy();
     const { client } = await clientOf(here, { env: { HTTPS_PROXY: proxy.url, NO_PROXY: list } });
@@ -61,7 +61,7 @@ it.each(['0.0.0.0', '0.0.0.0:9', 'other.test, 0.0.0.0', '*'])(
   },
 );
 
-it('NO_PROXY for another host does not', async () => {
+it('uses the proxy if NO_PROXY names another host', async () => {
   const proxy = await startProxy();
   const { client } = await clientOf(here, {
     env: { HTTPS_PROXY: proxy.url, NO_PROXY: '0.0.0.0:8' },
@@ -94,7 +94,7 @@ it.each(['proxy-secret:3128', 'socks5://u:proxy-secret@127.0.0.1', 'http://'])(
   },
 );
 
-it('refuses to send the passcode to an unchecked certificate, on loopback as well', async () => {
+it('refuses to send the passcode to an unverified certificate, on loopback too', async () => {
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   for (const url of [target, 'https://127.0.0.1:1', 'https://localhost:1', 'https://[::1]:1'])
     await expect(clientOf(url, { env })).rejects.toMatchObject({ id: 'E-CONFIG' });

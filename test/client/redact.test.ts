@@ -4,19 +4,19 @@ import { containsSecret, redactor } from '../../src/redact.js';
 
 const shown = redactor('s3cret-77Q');
 
-describe('the length of words that are shown', () => {
-  it('is limited: up to 2,200 characters are shown whole, and 2,000 of longer ones', () => {
+describe('D the length of redacted text', () => {
+  it('is limited: up to 2,200 characters are shown whole, and 2,000 of longer texts', () => {
     const whole = 'x'.repeat(2200);
     expect(shown(whole)).toBe(whole);
     expect(shown(`${whole}x`)).toBe(`${'x'.repeat(2000)}… (201 more)`);
   });
 
-  it('counts what was not even read', () => {
+  it('counts characters that were not processed', () => {
     const length = 3 * 2 ** 20;
     expect(shown('x'.repeat(length))).toBe(`${'x'.repeat(2000)}… (${length - 2000} more)`);
   });
 
-  it('counts from the end of the text when masking made it longer', () => {
+  it('counts from the end of the text if masking made it longer', () => {
     const mask = redactor('ab');
     // Each pair becomes ten characters.
     expect(mask('ab '.repeat(1101)).endsWith(`… (${11 * 1101 - 2000} more)`)).toBe(true);
@@ -29,7 +29,7 @@ describe('the length of words that are shown', () => {
     expect(next).toBe(`${'x'.repeat(1998)}🏔… (500 more)`);
   });
 
-  it('is not cut again when the words are redacted twice', () => {
+  it('is not truncated again when the text is redacted twice', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1900, max: 1_200_000 }), (length) => {
         const once = shown('x'.repeat(length));
@@ -38,7 +38,7 @@ describe('the length of words that are shown', () => {
     );
   });
 
-  it('is cut only after the passcode was masked, wherever it begins', () => {
+  it('is truncated only after the passcode was masked', () => {
     for (let before = 1980; before <= 2000; before += 1) {
       const text = shown(`${'x'.repeat(before)}s3cret-77Q${'y'.repeat(500)}`);
       expect(text).not.toMatch(/s3cr?/);
@@ -46,13 +46,13 @@ describe('the length of words that are shown', () => {
   });
 });
 
-describe('line ends and spaces', () => {
+describe('D line breaks and spaces', () => {
   it.each(['\n', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029', ' \n\t'])(
-    'a run of white space with a line end becomes one space (%j)',
+    'a run of whitespace with a line break becomes one space (%j)',
     (space) => expect(shown(`a${space}b${space}c`)).toBe('a b c'),
   );
 
-  it('other white space stays as it is', () => expect(shown('a  b\t\tc')).toBe('a  b\t\tc'));
+  it('other whitespace stays unchanged', () => expect(shown('a  b\t\tc')).toBe('a  b\t\tc'));
 });
 
 describe('a passcode', () => {
@@ -88,9 +88,9 @@ describe('a passcode', () => {
     ['päss', 'p\uFFFDss'],
     ['p\u0080ss', 'p\uFFFDss'],
     ['a.b', 'a.b'],
-  ])('%j is masked where it is spelled %j, each time', masks);
+  ])('%j is masked each time it is spelled %j', masks);
 
-  it('has no wildcards: only its own letters are masked', () => {
+  it('is matched literally, without wildcards', () => {
     expect(redactor('a.b*c')('axb*c a.bbc')).toBe('axb*c a.bbc');
   });
 
@@ -127,7 +127,7 @@ describe('a passcode', () => {
     },
   );
 
-  it('of fewer than six characters is not looked for in encodings, where it may stand by chance', () => {
+  it('of fewer than six characters is not searched in encodings, where it may occur by chance', () => {
     for (const [passcode, isFound] of [
       ['abcde', false],
       ['abcdef', true],

@@ -46,7 +46,7 @@ function context(more: Partial<RetryContext> = {}) {
 const get = (client: Client) => (signal: AbortSignal) => client.profile('identity', 'a', signal);
 const steps = (...list: [Step, ...Step[]]) => list;
 
-it('goes on until an answer comes, and counts', async () => {
+it('retries until a response arrives, and counts the attempts', async () => {
   const { client } = await rig(steps(reset(), answer(503), throttle('2'), found));
   const run = context({ policy: { maxAttempts: 3, retryForMs: 60_000, retryBaseMs: 100 } });
   expect((await withRetry(get(client), run))?.toString()).toBe('{"identity":"a"}');
@@ -88,7 +88,7 @@ it.each<[string, Step, string, number]>([
     'Malformed request',
     2,
   ],
-])('ends with %s', async (id, step, words, requests) => {
+])('stops at %s', async (id, step, words, requests) => {
   const { client, server } = await rig([step]);
   const run = context();
   const error: unknown = await withRetry(get(client), run).catch((thrown: unknown) => thrown);
@@ -97,7 +97,7 @@ it.each<[string, Step, string, number]>([
   expect(JSON.stringify([error, run.lines])).not.toContain(passcode);
 });
 
-it('ends with the base URL to check where nobody listens', async () => {
+it('reports the base URL to check if the connection is refused', async () => {
   const { client, server } = await rig([found]);
   await server[Symbol.asyncDispose]();
   await expect(withRetry(get(client), context())).rejects.toMatchObject({
@@ -106,7 +106,7 @@ it('ends with the base URL to check where nobody listens', async () => {
   });
 });
 
-it('gives a throttling service the whole time, and no more', async () => {
+it('retries a throttling service for the whole time limit, and no longer', async () => {
   const { client, server } = await rig([throttle()]);
   const run = context();
   await expect(withRetry(get(client), run)).rejects.toMatchObject({ id: 'E-UNAVAILABLE' });
@@ -114,7 +114,7 @@ it('gives a throttling service the whole time, and no more', async () => {
   expect(run.pauses.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(60_000);
 });
 
-it('takes a failure thrown while a page is read for the attempt', async () => {
+it('counts a failure thrown while a page is read as a failed attempt', async () => {
   const page = '{"status":"success","records":[]}';
   const { client } = await rig([cut(page, 9, 'length'), answer(200, page)]);
   const run = context();
@@ -129,7 +129,7 @@ it('takes a failure thrown while a page is read for the attempt', async () => {
   expect(run.counts.retries).toBe(1);
 });
 
-it('an abort ends the waiting with its reason', async () => {
+it('stops waiting with the reason of an abort', async () => {
   const { client } = await rig([answer(503)]);
   const stop = new AbortController();
   const run = context({ signal: stop.signal });
@@ -141,7 +141,7 @@ it('an abort ends the waiting with its reason', async () => {
   await expect(attempt).rejects.toThrow('stopped');
 });
 
-it('passes defects through', async () => {
+it('does not catch defects', async () => {
   const run = context();
   await expect(withRetry(() => Promise.reject(new TypeError('defect')), run)).rejects.toThrow(
     TypeError,

@@ -37,7 +37,7 @@ const situation = (failure: Failure, more: Partial<Situation> = {}): Situation =
 const actions = (failure: Failure, more: Partial<Situation> = {}) =>
   works.map((work) => retryDecision(situation(failure, { ...more, work })).action);
 
-describe('what follows a failure', () => {
+describe('D the decision after a failure', () => {
   // What happened, and what follows for a read, a convergent write, a write that counts twice.
   it.each<[string, Failure, string[]]>([
     ['not connected', lost('connection', false), ['wait', 'wait', 'wait']],
@@ -62,46 +62,46 @@ describe('what follows a failure', () => {
     ['307', refused(307), ['stop', 'stop', 'stop']],
     ['code 2', refused(2), ['stop', 'stop', 'stop']],
     ['code 3', refused(3), ['stop', 'stop', 'stop']],
-  ])('decides by attempt and kind of work what follows %s', (_, failure, expected) => {
+  ])('depends on the attempt and the kind of work for %s', (_, failure, expected) => {
     expect(actions(failure)).toEqual(expected);
   });
 
-  it('400 a second time splits a write and stops a read', () => {
+  it('splits a write and stops a read after a second 400', () => {
     expect(actions(refused(400), { attempt: 2 })).toEqual(['stop', 'split', 'split']);
   });
 
   it.each([
     ['attempts', { policy: { ...policy, maxAttempts: 1 } }],
     ['time', { elapsedMs: 600_000 }],
-  ])('400 when no %s are left splits a write at once', (_, more) => {
+  ])('splits a write after its first 400 if no %s are left', (_, more) => {
     expect(actions(refused(400), more)).toEqual(['stop', 'split', 'split']);
   });
 });
 
-describe('the end of retrying', () => {
+describe('D retrying ends', () => {
   it.each([
     lost('connection', true),
     lost('timeout', true),
     unreadable,
     refused(503),
     refused(408),
-  ])('comes after the last attempt: %j', (failure) => {
+  ])('after the last attempt: %j', (failure) => {
     expect(actions(failure, { attempt: 7 })).toEqual(['wait', 'wait', 'unknown']);
     expect(actions(failure, { attempt: 8 })).toEqual(['giveUp', 'giveUp', 'unknown']);
   });
 
-  it('comes for what was never sent too, as something that was not done', () => {
+  it('for requests that were never sent, too, which are reported as not done', () => {
     const failure = lost('connection', false);
     expect(actions(failure, { attempt: 8 })).toEqual(['giveUp', 'giveUp', 'giveUp']);
   });
 
-  it('does not come from 429s, which are not counted, but from their time', () => {
+  it('for 429s only by time, because they are not counted', () => {
     expect(actions(refused(429), { attempt: 800 })).toEqual(['wait', 'wait', 'wait']);
     const late = { elapsedMs: 599_000, random: () => 0.99 };
     expect(actions(refused(429), late)).toEqual(['giveUp', 'giveUp', 'giveUp']);
   });
 
-  it('comes when the next wait would go beyond the time', () => {
+  it('when the next wait would exceed the time limit', () => {
     const failure = refused(503, 10_000);
     expect(retryDecision(situation(failure, { elapsedMs: 590_000 })).action).toBe('wait');
     expect(retryDecision(situation(failure, { elapsedMs: 590_001 })).action).toBe('giveUp');
@@ -114,7 +114,7 @@ function wait(failure: Failure, more: Partial<Situation> = {}) {
 }
 const most = () => 0.999_999;
 
-describe('the wait', () => {
+describe('D the back-off', () => {
   const patient = { ...policy, maxAttempts: 100 };
 
   it.each([
@@ -135,20 +135,20 @@ describe('the wait', () => {
     [400, 500],
     [8000, 8000],
     [100_000, 30_000],
-  ])('of a 429 after %i ms has a ceiling of %i ms', (elapsedMs, ceiling) => {
+  ])('after a 429 at %i ms has a ceiling of %i ms', (elapsedMs, ceiling) => {
     expect(wait(refused(429), { elapsedMs, random: most })).toBeCloseTo(ceiling, -2);
   });
 
-  it.each([429, 503, 500])('is the figure of the service when it names one: %i', (status) => {
+  it.each([429, 503, 500])('is the Retry-After of the service if it sends one: %i', (status) => {
     expect(wait(refused(status, 7000), { attempt: 5 })).toBe(7000);
     expect(wait(refused(status, 86_400_000))).toBe(30_000);
   });
 
-  it('is ours when the service says now', () => {
+  it('is computed if the service sends Retry-After: 0', () => {
     expect(wait(refused(503, 0))).toBe(250);
   });
 
-  it('never exceeds 30 s, nor the time left', () => {
+  it('never exceeds 30 s or the remaining time', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...works),

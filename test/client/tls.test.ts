@@ -50,20 +50,17 @@ async function run(argv: readonly string[], env: Readonly<Record<string, string>
   return new BinProcess(makeWorld(), words, { ...account, ...env }, { stdin }).outcome();
 }
 
-it.skipIf(!hasOpenssl())(
-  'works through a proxy, with a certificate authority of its own',
-  async () => {
-    const tls = certificate('region.test');
-    const { passcodes, seen, url } = await behindProxy(tls);
-    const env = { HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: tls.file };
-    expect(await getProfile(env)).toEqual({ code: 0, stdout: '{"identity":"a"}\n', stderr: '' });
-    expect(passcodes).toEqual([passcode]);
-    expect(seen[0]).toContain('region.test:443');
-    expect(seen.join()).not.toContain(passcode);
-  },
-);
+it.skipIf(!hasOpenssl())('works through a proxy with its own certificate authority', async () => {
+  const tls = certificate('region.test');
+  const { passcodes, seen, url } = await behindProxy(tls);
+  const env = { HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: tls.file };
+  expect(await getProfile(env)).toEqual({ code: 0, stdout: '{"identity":"a"}\n', stderr: '' });
+  expect(passcodes).toEqual([passcode]);
+  expect(seen[0]).toContain('region.test:443');
+  expect(seen.join()).not.toContain(passcode);
+});
 
-it.skipIf(!hasOpenssl())('reads an answer of many TLS records', async () => {
+it.skipIf(!hasOpenssl())('reads a response of many TLS records', async () => {
   const tls = certificate('localhost');
   const record = JSON.stringify({ identity: 'a', note: 'änd so on, '.repeat(200_000) });
   const service = createServer(tls, (_, response) => {
@@ -78,7 +75,7 @@ it.skipIf(!hasOpenssl())('reads an answer of many TLS records', async () => {
   expect(stdout === `${record}\n`).toBe(true);
 });
 
-it.skipIf(!hasOpenssl())('sends nothing to a certificate that nobody vouches for', async () => {
+it.skipIf(!hasOpenssl())('sends nothing to a server with an untrusted certificate', async () => {
   const { passcodes, url } = await behindProxy(certificate('region.test'));
   const { code, stdout, stderr } = await getProfile({ HTTPS_PROXY: url });
   expect([code, stdout]).toEqual([5, '']);
@@ -90,7 +87,7 @@ it.skipIf(!hasOpenssl())('sends nothing to a certificate that nobody vouches for
 const demergeThree = ['demerge', '--yes', '--chunk-size', '1', '--quiet', '--json', '-'];
 const three = 'identity\na\nb\nc\n';
 
-it.skipIf(!hasOpenssl())('makes a tunnel for each request that must not be repeated', async () => {
+it.skipIf(!hasOpenssl())('opens a tunnel for each request that must not be repeated', async () => {
   const tls = certificate('region.test');
   const { seen, url } = await behindProxy(tls, '{"status":"success"}');
   const env = { HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: tls.file };
@@ -100,7 +97,7 @@ it.skipIf(!hasOpenssl())('makes a tunnel for each request that must not be repea
   expect(seen.filter((text) => text.startsWith('region.test:443'))).toHaveLength(3);
 });
 
-it.skipIf(!hasOpenssl())('passes over a 100 Continue behind TLS', async () => {
+it.skipIf(!hasOpenssl())('skips a 100 Continue over TLS', async () => {
   const tls = certificate('localhost');
   const server = createTlsServer(tls, (socket) => {
     socket.on('error', () => undefined);
@@ -117,7 +114,7 @@ it.skipIf(!hasOpenssl())('passes over a 100 Continue behind TLS', async () => {
   expect(code).toBe(0);
 });
 
-it.skipIf(!hasOpenssl())('sends nothing to an unchecked certificate of this machine', async () => {
+it.skipIf(!hasOpenssl())('sends nothing to an unverified certificate on loopback', async () => {
   let requests = 0;
   const service = createServer(certificate('localhost'), (_, response) => {
     requests += 1;

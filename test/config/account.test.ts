@@ -73,7 +73,7 @@ describe('precedence', () => {
     ['headerPrefix', '--header-prefix', 'ENGAGECTL_HEADER_PREFIX', 'X-Flag', 'X-Saved'],
     ['timezone', '--timezone', 'ENGAGECTL_TIMEZONE', 'Asia/Tokyo', 'America/New_York'],
   ] as const)(
-    'of %s: flag, environment, config profile',
+    'uses flag, environment, config profile for %s',
     async (field, flag, variable, flagged, saved) => {
       await saveRegion('eu1', ['--header-prefix', 'X-Saved', '--timezone', 'America/New_York']);
       const env = { [variable]: variables[variable] };
@@ -93,7 +93,7 @@ describe('precedence', () => {
     },
   );
 
-  test('of the base URL: flag, environment, config profile', async () => {
+  test('uses flag, environment, config profile for the base URL', async () => {
     await saveRegion('eu1');
     const flag = ['--base-url', 'https://flag.example'];
     const sources = [await account(flag, complete), await account([], complete), await account()];
@@ -118,7 +118,7 @@ describe('precedence', () => {
     expect(typed['baseUrl']).toBe('https://env.example');
   });
 
-  test('the rest has its default values', async () => {
+  test('uses defaults for the other settings', async () => {
     await saveRegion('eu1');
     expect(await account()).toMatchObject({
       headerPrefix: 'X-Service',
@@ -127,7 +127,7 @@ describe('precedence', () => {
     });
   });
 
-  test('of the config profile: flag, environment, config use, "default"', async () => {
+  test('uses flag, environment, config use, "default" for the config profile', async () => {
     for (const profile of ['default', 'used', 'env', 'flag'])
       await saveRegion('eu1', ['--profile', profile]);
     const env = { ENGAGECTL_PROFILE: 'env' };
@@ -140,12 +140,12 @@ describe('precedence', () => {
 });
 
 describe('regions', () => {
-  test('the only one is used', async () => {
+  test('uses the only region of a profile', async () => {
     await saveRegion('eu1');
     expect(await account()).toMatchObject({ region: 'eu1', accountId: 'ACC-eu1' });
   });
 
-  test('several: exit 2 listing them, until one is named or chosen', async () => {
+  test('exits 2 and lists several regions, until one is named or chosen', async () => {
     await saveRegion('eu1');
     await saveRegion('us1');
     const refused = await error();
@@ -161,7 +161,7 @@ describe('regions', () => {
   });
 
   test.each(['nowhere', 'constructor', '__proto__'])(
-    'unknown region %s names the known ones',
+    'lists the known regions for unknown region %s',
     async (name) => {
       await saveRegion('eu1');
       const refused = await error(['--region', name]);
@@ -169,7 +169,7 @@ describe('regions', () => {
     },
   );
 
-  test('unknown region without any config names the built-in one, and what to type', async () => {
+  test('names the built-in region and the command to type for an unknown region without any config', async () => {
     const refused = await error(['--region', 'eu1']);
     expect(refused).toMatchObject({ id: 'E-REGION', exitCode: 2 });
     expect(refused['message']).toBe('there is no region "eu1"');
@@ -179,7 +179,7 @@ describe('regions', () => {
   });
 
   test.each(['nobody', 'constructor', '__proto__'])(
-    'unknown profile %s names the known ones',
+    'lists the known profiles for unknown profile %s',
     async (name) => {
       await saveRegion('eu1');
       const refused = await error(['--profile', name]);
@@ -187,7 +187,7 @@ describe('regions', () => {
     },
   );
 
-  test('an unknown profile is named where there is none at all, too', async () => {
+  test('names an unknown profile even if there are none', async () => {
     const refused = await error(['--profile', 'nobody']);
     expect(refused).toMatchObject({
       id: 'E-CONFIG',
@@ -196,15 +196,15 @@ describe('regions', () => {
     });
   });
 
-  test('no account at all says how to make one, and how to do without', async () => {
+  test('explains how to save an account, and how to do without, if there is none', async () => {
     const refused = await error();
     expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
     expect(refused['fix']).toMatch(/config set.*--region local/);
   });
 });
 
-describe('credentials are one unit', () => {
-  test('the environment is enough by itself', async () => {
+describe('D credentials are used as a pair', () => {
+  test('from the environment alone', async () => {
     expect(await account([], complete)).toMatchObject({
       region: 'env.example',
       baseUrl: 'https://env.example',
@@ -213,7 +213,7 @@ describe('credentials are one unit', () => {
     });
   });
 
-  test('the environment wins as a pair over the config profile', async () => {
+  test('from the environment before the config profile', async () => {
     await saveRegion('eu1');
     const shown = await account([], pair);
     expect(shown).toMatchObject({ accountId: 'ACC-ENV', baseUrl: 'https://eu1.example' });
@@ -228,7 +228,7 @@ describe('credentials are one unit', () => {
     ['passcode', { ENGAGECTL_PASSCODE: secrets.environment }],
     ['passcode file', { ENGAGECTL_PASSCODE_FILE: 'anything' }],
     ['id beside an empty passcode', { ENGAGECTL_ACCOUNT_ID: 'ACC-ENV', ENGAGECTL_PASSCODE: '' }],
-  ])('half a pair (%s) is exit 2, also with a config profile', async (_what, env) => {
+  ])('exit 2 for half a pair (%s), with a config profile too', async (_what, env) => {
     await saveRegion('eu1');
     const refused = await error([], env);
     expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
@@ -238,7 +238,7 @@ describe('credentials are one unit', () => {
     expect(refused['fix']).toContain('--profile');
   });
 
-  test('two passcodes are refused', async () => {
+  test('with one passcode only', async () => {
     const refused = await error([], { ...complete, ENGAGECTL_PASSCODE_FILE: 'x' });
     expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
   });
@@ -246,20 +246,20 @@ describe('credentials are one unit', () => {
   test.each([
     ['half a pair', { ENGAGECTL_ACCOUNT_ID: 'ACC-ENV', ENGAGECTL_BASE_URL: 'https://env.example' }],
     ['a whole account', complete],
-  ])('an explicit --profile sets %s of the environment aside, whole', async (_what, env) => {
+  ])('from an explicit --profile, which disregards %s of the environment', async (_what, env) => {
     await saveRegion('eu1');
     const shown = await account(['--profile', 'default'], env);
     expect(shown).toMatchObject({ accountId: 'ACC-eu1', baseUrl: 'https://eu1.example' });
   });
 
-  test('ENGAGECTL_PROFILE sets nothing aside', async () => {
+  test('ENGAGECTL_PROFILE does not disregard the environment', async () => {
     await saveRegion('eu1');
     expect(await account([], { ...pair, ENGAGECTL_PROFILE: 'default' })).toMatchObject({
       accountId: 'ACC-ENV',
     });
   });
 
-  test('an explicit --profile with an explicit --base-url keeps both', async () => {
+  test('from an explicit --profile with an explicit --base-url', async () => {
     await saveRegion('eu1');
     const args = ['--profile', 'default', '--base-url', 'http://127.0.0.1:9'];
     expect(await account(args, complete)).toMatchObject({
@@ -270,14 +270,14 @@ describe('credentials are one unit', () => {
 });
 
 describe('the passcode', () => {
-  test('comes from a file of any mode, without its last newline', async () => {
+  test('is read from a file of any mode, without its last newline', async () => {
     writeFileSync(world.path('secret'), `${secrets.environment}\n`);
     chmodSync(world.path('secret'), 0o444);
     const { ENGAGECTL_PASSCODE: _, ...env } = complete;
     await account([], { ...env, ENGAGECTL_PASSCODE_FILE: 'secret' });
   });
 
-  test('from a file that is not there: exit 2 naming it', async () => {
+  test('exits 2 naming a missing file', async () => {
     const { ENGAGECTL_PASSCODE: _, ...env } = complete;
     const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: 'nowhere' });
     expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2, why: 'there is no such file' });
@@ -292,7 +292,7 @@ describe('the passcode', () => {
     ['a character beyond Latin-1', 'pass€code'],
     ['a byte order mark', '\uFEFFpasscode'],
     ['a space at the end', 'passcode '],
-  ])('with %s is refused and not shown', async (_what, passcode) => {
+  ])('with %s is refused and not printed', async (_what, passcode) => {
     const { code, stdout, stderr } = await world.run(['config', 'show'], {
       env: { ...complete, ENGAGECTL_PASSCODE: passcode },
     });
@@ -320,13 +320,13 @@ describe('--region local', () => {
     });
   });
 
-  test('on the command line sets the environment aside, half pairs too', async () => {
+  test('on the command line disregards the environment, half pairs included', async () => {
     expect(await account(['--region', 'local'], complete)).toMatchObject({ accountId: 'LOCAL' });
     const half = { ENGAGECTL_PASSCODE: secrets.environment };
     expect(await account(['--region', 'local'], half)).toMatchObject({ accountId: 'LOCAL' });
   });
 
-  test('works by ENGAGECTL_REGION and by config use', async () => {
+  test('can be chosen by ENGAGECTL_REGION and config use', async () => {
     expect(await account([], { ENGAGECTL_REGION: 'local' })).toMatchObject({ accountId: 'LOCAL' });
     await saveRegion('eu1');
     await world.run(['config', 'use', 'default', '--region', 'local']);
@@ -336,7 +336,7 @@ describe('--region local', () => {
   test.each([
     ['two flags', ['--region', 'local', '--base-url', 'http://127.0.0.1:1'], {}],
     ['two variables', [], { ENGAGECTL_REGION: 'local', ENGAGECTL_BASE_URL: 'http://127.0.0.1:1' }],
-  ])('and a base URL exclude each other: %s', async (_what, args, env) => {
+  ])('excludes a base URL: %s', async (_what, args, env) => {
     expect(await error(args, env as Record<string, string>)).toMatchObject({
       id: 'E-CONFIG',
       exitCode: 2,

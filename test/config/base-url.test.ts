@@ -3,7 +3,7 @@ import { validateBaseUrl } from '../../src/config/validation.js';
 import { EngagectlError } from '../../src/errors.js';
 import { makeWorld } from '../support/test-environment.js';
 
-describe('a base URL is taken', () => {
+describe('D a valid base URL', () => {
   test.each([
     ['https://eu1.api.example.com', 'https://eu1.api.example.com'],
     ['https://eu1.api.example.com/', 'https://eu1.api.example.com'],
@@ -16,12 +16,12 @@ describe('a base URL is taken', () => {
     ['http://2130706433', 'http://127.0.0.1'],
     ['http://0x7f.1', 'http://127.0.0.1'],
     ['http://127.255.255.254', 'http://127.255.255.254'],
-  ])('accepts %s', (text, origin) => {
+  ])('is accepted: %s', (text, origin) => {
     expect(validateBaseUrl(text, '--base-url')).toBe(origin);
   });
 });
 
-describe('a base URL is refused', () => {
+describe('D an invalid base URL', () => {
   test.each([
     ['http off loopback', 'http://eu1.api.example.com', 'use https'],
     ['a name that begins like loopback', 'http://127.0.0.1.nip.io', 'use https'],
@@ -45,7 +45,7 @@ describe('a base URL is refused', () => {
     ['a fragment', 'https://api.example.com#x', 'after the host'],
     ['a port that is none', 'https://api.example.com:99999', 'not a valid URL'],
     ['nothing', '', 'begin with https://'],
-  ])('refuses %s, and says why', (_what, text, reason) => {
+  ])('is refused with the reason: %s', (_what, text, reason) => {
     const error = refusal(text);
     expect(error.id).toBe('E-BASE-URL');
     expect(error.exitCode).toBe(2);
@@ -59,7 +59,7 @@ test.each([
   ['ws://calls.example.com', 'http is allowed to this machine only'],
   ['wss://ann:hunter2@calls.example.com', 'not contain a user name'],
   ['ftp://localhost', 'begin with https://'],
-])('--call-url %s: the key is sent nowhere', async (url, reason) => {
+])('--call-url %s: refuses to send the key', async (url, reason) => {
   const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'call-secret' };
   const args = ['call', 'listen', '--cuid', 'ann_1', '--region', 'eu1', '--call-url', url];
   const { code, stderr } = await makeWorld({ env }).run(args);

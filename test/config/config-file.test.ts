@@ -32,7 +32,7 @@ const mode = (name: string) => (statSync(name).mode & 0o777).toString(8);
 
 describe('writing', () => {
   test.each([0o000, 0o022])(
-    'makes a 0600 file in a 0700 folder, whatever the umask (%o)',
+    'creates a 0600 file in a 0700 directory, whatever the umask (%o)',
     async (umask) => {
       const before = process.umask(umask);
       try {
@@ -46,13 +46,13 @@ describe('writing', () => {
     },
   );
 
-  test('tightens a folder that was there', async () => {
+  test('tightens the mode of an existing directory', async () => {
     mkdirSync(world.configDir, { mode: 0o755 });
     await updateConfig(world.runtime(), () => saved);
     expect(mode(world.configDir)).toBe('700');
   });
 
-  test('refuses a folder that everybody may write to, and leaves it alone', async () => {
+  test('refuses a directory that everybody can write to, without changing it', async () => {
     mkdirSync(world.configDir);
     chmodSync(world.configDir, 0o777);
     await expect(updateConfig(world.runtime(), () => saved)).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe('writing', () => {
     expect(mode(world.configDir)).toBe('777');
   });
 
-  test('keeps dotted values and odd names as they are', async () => {
+  test('keeps dotted values and unusual names', async () => {
     const odd: Config = {
       current: 'constructor',
       profiles: {
@@ -73,7 +73,7 @@ describe('writing', () => {
     expect(await readConfig(world.runtime())).toEqual(odd);
   });
 
-  test('changes nothing when the change throws, and gives the lock back', async () => {
+  test('writes nothing if the change throws, and releases the lock', async () => {
     await updateConfig(world.runtime(), () => saved);
     const before = readFileSync(file);
     const failing = updateConfig(world.runtime(), () => {
@@ -84,7 +84,7 @@ describe('writing', () => {
     await updateConfig(world.runtime(), (config) => config);
   });
 
-  test('waits for a lock, then names it as what to remove', async () => {
+  test('waits for a lock, then names the file to remove', async () => {
     mkdirSync(world.configDir, { mode: 0o700 });
     writeFileSync(path.join(world.configDir, 'config.lock'), '');
     let clock = 0;
@@ -95,7 +95,7 @@ describe('writing', () => {
     });
   });
 
-  test('4 processes that write 50 times each keep all 200 changes', async () => {
+  test('keeps all 200 changes of 4 processes that write 50 times each', async () => {
     const store = fileURLToPath(new URL('../../build/config/config-file.js', import.meta.url));
     const script = `
       import { updateConfig } from ${JSON.stringify(store)};
@@ -117,7 +117,7 @@ describe('writing', () => {
 });
 
 describe('reading', () => {
-  test('says all that is wrong with a file, without a secret', async () => {
+  test('reports every error of a file, without a secret', async () => {
     const wrong = {
       curent: 'default',
       profiles: {
@@ -146,7 +146,7 @@ describe('reading', () => {
     expect(stderr).not.toContain(secret);
   });
 
-  test('says all that is wrong with the values of the region that is used', async () => {
+  test('reports every error of the region in use', async () => {
     const values = { baseUrl: 'ftp://x', accountId: ' A', passcode: 'a\nb', headerPrefix: 'X Y' };
     mkdirSync(world.configDir, { mode: 0o700 });
     const wrong = { profiles: { default: { regions: { eu1: values } } } };
@@ -171,7 +171,7 @@ describe('reading', () => {
     ['of NUL bytes', '\0\0\0\0'],
   ];
   test.each(damaged)(
-    'a file that is %s: exit 2 naming it, no stack, no secret',
+    'exits 2 naming a file that is %s, without a stack trace or secret',
     async (_what, text) => {
       mkdirSync(world.configDir, { mode: 0o700 });
       writeFileSync(file, text, { mode: 0o600 });
@@ -197,7 +197,7 @@ describe('reading', () => {
     ['file', () => file, 0o604, 'chmod 600'],
     ['folder', () => world.configDir, 0o750, 'chmod 700'],
   ])(
-    'a %s with a looser mode is refused with the chmod to type',
+    'refuses a %s with a looser mode, and prints the chmod to type',
     async (_what, name, loose, fix) => {
       await updateConfig(world.runtime(), () => saved);
       chmodSync(name(), loose);
@@ -207,7 +207,7 @@ describe('reading', () => {
     },
   );
 
-  test('a symbolic link is refused', async () => {
+  test('refuses a symbolic link', async () => {
     await updateConfig(world.runtime(), () => saved);
     const elsewhere = world.path('elsewhere.json');
     writeFileSync(elsewhere, readFileSync(file), { mode: 0o600 });
@@ -219,14 +219,14 @@ describe('reading', () => {
     expect(stderr).toContain('symbolic link');
   });
 
-  test('a folder in its place is refused', async () => {
+  test('refuses a directory in place of the file', async () => {
     mkdirSync(file, { recursive: true, mode: 0o700 });
     const { code, stderr } = await world.run(['config', 'show']);
     expect(code).toBe(2);
     expect(stderr).toContain('it is a folder');
   });
 
-  test('no file is no profile, and makes no folder', async () => {
+  test('finds no profile if there is no file, and creates no directory', async () => {
     expect(await readConfig(world.runtime())).toEqual({ profiles: {} });
     expect(() => statSync(world.configDir)).toThrow('ENOENT');
   });

@@ -9,7 +9,7 @@ const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux
 
 const { homedir: home } = userInfo();
 
-describe('config and state folders', () => {
+describe('D config and state directories', () => {
   test.each([
     ['home', { HOME: '/h' }, ['/h/.config/engagectl', '/h/.local/state/engagectl']],
     [
@@ -28,24 +28,24 @@ describe('config and state folders', () => {
       ['/mine', '/here/state'],
     ],
     ['no HOME', {}, [`${home}/.config/engagectl`, `${home}/.local/state/engagectl`]],
-  ])('are those of XDG on Linux: %s', (_what, env, expected) => {
+  ])('follow XDG on Linux: %s', (_what, env, expected) => {
     expect(folders(env as Record<string, string>)).toEqual(expected);
   });
 
-  test('an empty HOME is none', () => {
+  test('ignore an empty HOME', () => {
     vi.stubEnv('HOME', '');
     expect(folders({})[0]).toBe(`${home}/.config/engagectl`);
     vi.unstubAllEnvs();
   });
 
-  test('are those of the Library on macOS', () => {
+  test('are in ~/Library on macOS', () => {
     expect(folders({ HOME: '/Users/a' }, 'darwin')).toEqual([
       '/Users/a/Library/Preferences/engagectl',
       '/Users/a/Library/Application Support/engagectl',
     ]);
   });
 
-  test('are those of AppData on Windows', () => {
+  test('are in AppData on Windows', () => {
     const [config, state] = folders({ APPDATA: 'R', LOCALAPPDATA: 'L' }, 'win32');
     expect(config).toMatch(/^R.engagectl.Config$/);
     expect(state).toMatch(/^L.engagectl.State$/);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { BinProcess } from '../support/processes/bin-process.js';
 import { makeWorld } from '../support/test-environment.js';
 
-it('every variable that help environment names counts as unset when it is empty', async () => {
+it('treats every variable listed in help environment as unset if it is empty', async () => {
   const world = makeWorld();
   writeFileSync(world.path('users.csv'), 'identity,Name\nu1,Ann\n');
   const { stdout: help } = await world.run(['help', 'environment']);

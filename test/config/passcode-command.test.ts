@@ -36,7 +36,7 @@ function program(script: string): string {
   return './store';
 }
 
-describe('the first line of what it prints', () => {
+describe('D the first line of the output', () => {
   test.each([
     ['alone', `printf ${secret}`],
     ['with a newline', `echo ${secret}`],
@@ -44,7 +44,7 @@ describe('the first line of what it prints', () => {
     ['before notes', `printf '${secret}\\nuser: someone\\n'; echo noise >&2`],
     ['of a pipe', `echo xx${secret} | cut -c3-`],
     ['before a megabyte more', `echo ${secret}; head -c 1000000 /dev/zero`],
-  ])('%s is the passcode', async (_what, script) => {
+  ])('is the passcode: %s', async (_what, script) => {
     const service = await serving();
     expect(await save(program(script), service.url)).toMatchObject({ code: 0 });
     const outcome = await world.run(['config', 'check']);
@@ -54,7 +54,7 @@ describe('the first line of what it prints', () => {
   });
 });
 
-test('its standard input is empty, and our passcode is not in its environment', async () => {
+test('gives the command an empty stdin and no passcode in its environment', async () => {
   const command = program('cat > seen-stdin; env > seen-env; echo pass-of-the-store');
   await save(command, (await serving('pass-of-the-store')).url);
   writeFileSync(world.path('file'), secret);
@@ -68,7 +68,7 @@ test('its standard input is empty, and our passcode is not in its environment', 
   expect(seen).not.toContain(secret);
 });
 
-describe('exit 2 without what it printed, when it', () => {
+describe('D exits 2 without printing the output if', () => {
   test.each([
     ['fails', `echo ${secret}; echo ${secret} >&2; exit 3`, 'exit 3'],
     ['is not there', '/no/such/program', 'exit 127'],
@@ -85,7 +85,7 @@ describe('exit 2 without what it printed, when it', () => {
     expect(stderr).not.toContain(secret);
   });
 
-  test('takes too long', async () => {
+  test('the command takes too long', async () => {
     await save(`sleep 100 & echo ${secret}; wait`);
     const { code, stderr } = await world.run(['get-profile', 'a'], { sleep: 'instant' });
     expect(code).toBe(2);
@@ -94,7 +94,7 @@ describe('exit 2 without what it printed, when it', () => {
   });
 });
 
-test('Ctrl-C ends the wait for it', async () => {
+test('stops waiting for it on Ctrl-C', async () => {
   await save(program('touch started; sleep 100'));
   const stop = new AbortController();
   const running = world.run(['config', 'check'], { signal: stop.signal });
@@ -104,7 +104,7 @@ test('Ctrl-C ends the wait for it', async () => {
   expect((await running).stderr).toContain('stopped');
 });
 
-test('show and list do not run it and do not show it, nor what it prints', async () => {
+test('show and list neither run the command nor print it or its output', async () => {
   await save(program(`touch ran; echo ${secret}`));
   for (const args of [['show'], ['show', '--sources'], ['list'], ['show', '--json']]) {
     const { code, stdout, stderr } = await world.run(['config', ...args]);
@@ -117,7 +117,7 @@ test('show and list do not run it and do not show it, nor what it prints', async
 });
 
 describe('config set', () => {
-  test('saves a command in place of a passcode, and the other way round', async () => {
+  test('saves a command in place of a passcode, and vice versa', async () => {
     await save('pass show engagectl/eu1');
     const common = { baseUrl: 'https://eu1.example', accountId: 'ACC-1' };
     expect(saved()).toEqual({ ...common, passcode_command: 'pass show engagectl/eu1' });
@@ -128,13 +128,13 @@ describe('config set', () => {
     expect(saved()).toEqual({ ...common, passcode_command: 'again' });
   });
 
-  test('refuses a command beside another source of the passcode', async () => {
+  test('refuses a command together with another source of the passcode', async () => {
     const args = [...account('https://eu1.example'), '--passcode-stdin', '--passcode-command', 'x'];
     expect(await world.run(['config', 'set', ...args])).toMatchObject({ code: 2 });
   });
 });
 
-test('a region with both, or with neither, is refused', async () => {
+test('refuses a region with both or neither', async () => {
   await save('x');
   const file = path.join(world.configDir, 'config.json');
   const text = readFileSync(file, 'utf8');
@@ -146,7 +146,7 @@ test('a region with both, or with neither, is refused', async () => {
   }
 });
 
-test("the environment's pair wins, and the command is not run", async () => {
+test('prefers the pair in the environment, and does not run the command', async () => {
   const service = await serving(secret, 'ENV');
   await save(program('touch ran; echo x'), service.url);
   const env = { ENGAGECTL_ACCOUNT_ID: 'ENV', ENGAGECTL_PASSCODE: secret };

@@ -15,7 +15,7 @@ const account = { id: 'TEST-ACCOUNT', passcode: 'passcode-of-the-suite' };
 for (const behaviour of behaviours) {
   describe(behaviour.title, () => {
     for (const name of behaviour.recordings) {
-      it(`comes true with the recorded answer ${name}`, async () => {
+      it(`matches the recorded answer ${name}`, async () => {
         await using server = await startRecordedServer(name);
         const world = makeWorld();
         const outcome = await run(world, server.url, behaviour);
@@ -26,7 +26,7 @@ for (const behaviour of behaviours) {
     }
 
     for (const variants of localVariants(behaviour)) {
-      it(`local service: ${JSON.stringify(variants)}`, async () => {
+      it(`the local service behaves as described: ${JSON.stringify(variants)}`, async () => {
         const world = makeWorld();
         await prepare(world, variants, behaviour);
         const service = await startLocal(world, variants, behaviour.local ?? {});
@@ -38,7 +38,7 @@ for (const behaviour of behaviours) {
   });
 }
 
-it('plays every recorded answer', () => {
+it('uses every recorded answer', () => {
   const files = readdirSync(new URL('../../fixtures/answers/', import.meta.url));
   const recorded = files.filter((name) => name.endsWith('.http')).map((name) => name.slice(0, -5));
   const played = new Set(behaviours.flatMap(({ recordings }) => recordings));

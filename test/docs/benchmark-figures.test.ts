@@ -5,7 +5,7 @@ import { format, resolveConfig } from 'prettier';
 const root = new URL('../../', import.meta.url);
 const text = (name: string) => readFileSync(new URL(name, root), 'utf8');
 
-it('the README shows the figures of the last benchmark run, for near and distant services', async () => {
+it('shows the figures of the last benchmark run in the README, for near and distant services', async () => {
   const { readmeTable } = (await import(new URL('bench/harness/results.js', root).href)) as {
     readmeTable: (results: unknown) => string;
   };

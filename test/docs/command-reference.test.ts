@@ -5,13 +5,13 @@ import { buildProgram } from '../../src/program.js';
 import { makeWorld } from '../support/test-environment.js';
 
 // Commands and flags are what scripts rely on, and people read. A wanted change: npx vitest run test/docs/command-reference.test.ts -u
-it('commands, arguments and flags are those of surface.json', async () => {
+it('has the commands, arguments and flags of surface.json', async () => {
   const program = await buildProgram(makeWorld().runtime());
   const surface = { global: optionsOf(program), commands: commandsOf(program) };
   await expect(`${JSON.stringify(surface, null, 2)}\n`).toMatchFileSnapshot('../surface.json');
 });
 
-it('docs/reference.md says what the program says', async () => {
+it('matches docs/reference.md', async () => {
   const program = await buildProgram(makeWorld().runtime());
   await expect(referencePage(program)).toMatchFileSnapshot('../../docs/reference.md');
 });

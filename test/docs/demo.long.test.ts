@@ -23,7 +23,7 @@ function runAtTerminal(folder: string) {
   });
 }
 
-it('the demo does what it plans, in place of an earlier one', { timeout: 300_000 }, () => {
+it('runs the demo as planned, replacing an earlier one', { timeout: 300_000 }, () => {
   const world = makeWorld();
   const folder = world.path('demo-output');
   mkdirSync(folder);
@@ -61,7 +61,7 @@ it('the demo does what it plans, in place of an earlier one', { timeout: 300_000
   expect(typed.stdout).toContain('20,000');
 });
 
-it('the demo leaves a folder alone that it did not make', () => {
+it('refuses a demo directory that it did not create', () => {
   const world = makeWorld();
   writeFileSync(world.path('letter.txt'), '');
   expect(runDemo(world.cwd).status).toBe(1);

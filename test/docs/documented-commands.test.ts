@@ -152,15 +152,15 @@ describe('the README', () => {
 
   it.each(dependencies())('says what %s is for', (name) => expect(readme).toContain(`\`${name}\``));
 
-  it.each(pages.slice(1))('leads to %s', (page) => expect(readme).toContain(`(${page})`));
+  it.each(pages.slice(1))('links to %s', (page) => expect(readme).toContain(`(${page})`));
 });
 
-it.each(pathsIn('CONTRIBUTING.md'))('CONTRIBUTING.md: %s exists', (name) => {
+it.each(pathsIn('CONTRIBUTING.md'))('CONTRIBUTING.md names %s, which exists', (name) => {
   expect(existsSync(path.join(root, name))).toBe(true);
 });
 
 it.each(linksOf([...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md']))(
-  '%s: the link %s leads somewhere',
+  '%s: the link %s has a target',
   (page, link) => {
     const [file = '', heading] = link.split('#');
     const target = file === '' ? page : path.join(path.dirname(page), file);

@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 
 const fixtures = fileURLToPath(new URL('../../fixtures/', import.meta.url));
 
-it('holds what its generator writes', () => {
+it('contains what its generator writes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'engagectl-fixtures-'));
   try {
     execFileSync(process.execPath, [join(fixtures, 'generate.js'), folder]);
@@ -26,7 +26,7 @@ it('names every bad file in its README', () => {
   for (const name of filesIn(join(fixtures, 'bad'))) expect(readme).toContain(`\`${name}\``);
 });
 
-it('has a recording that ends on success', () => {
+it('has a recording that ends with success', () => {
   const recording = readFileSync(join(fixtures, 'recording.svg'), 'utf8');
   expect(recording).toContain(
     'engagectl upload users.csv --types Points:integer --region local --resume',

@@ -59,7 +59,7 @@ const recipes: readonly [
   ],
 ];
 
-it.each(recipes)('the recipe does what it promises: %s', async (...[heading, words, env]) => {
+it.each(recipes)('runs the recipe: %s', async (...[heading, words, env]) => {
   const { service, world } = await serve();
   const identities = Array.from({ length: 100 }, (_, n) => `user-${n}`);
   writeFileSync(world.path('users.csv'), ['identity', ...identities, ''].join('\n'));
@@ -74,7 +74,7 @@ it.each(recipes)('the recipe does what it promises: %s', async (...[heading, wor
 });
 
 describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file', () => {
-  it('has a Redis that forgets nothing, and workers and commands that work', async () => {
+  it('runs Redis with persistence, workers and commands', async () => {
     const block = blockBelow('Redis and three workers, by Docker Compose');
     const redis = listed(/command: \[(redis-server.*)\]/.exec(block)![1]!).join(' ');
     expect(redis).toContain('--appendonly yes --maxmemory-policy noeviction');

@@ -29,7 +29,7 @@ const names = new Set(files.map((file) => path.basename(file)));
 const isPattern = (text: string, end: number): boolean =>
   /^(?:\.?[*<{$…]|-?[*<{$])/.test(text.slice(end));
 
-it.each(files)('%s names paths that exist', (file) => {
+it.each(files)('%s names only paths that exist', (file) => {
   const text = readFileSync(path.join(root, file), 'utf8');
   // In code only comments are prose: a string may name a file of a test's own folder.
   const prose = file.endsWith('.md')
@@ -45,7 +45,7 @@ it.each(files)('%s names paths that exist', (file) => {
   expect([...new Set([...missing, ...strangers])]).toEqual([]);
 });
 
-it('SECURITY.md names a test, or the folder of its tests, in each row of what it defends', () => {
+it('SECURITY.md names a test or test folder in each row of its defenses', () => {
   const page = readFileSync(path.join(root, 'SECURITY.md'), 'utf8');
   const rows = tableBelow(page, 'From whom, and how');
   expect(rows.length).toBeGreaterThan(10);

@@ -100,7 +100,7 @@ const event = (n: number, day: string) =>
     ts: Date.parse(`${day}T12:00:00Z`) / 1000 + n,
   });
 
-it('a CRM file: nobody is written to while it is whole, and what somebody changed is shown', async () => {
+it('CRM file: sends only changes, and shows them first', async () => {
   const { run, bash, file } = await kitchen();
   const rows = Array.from({ length: 50 }, (_, at) => `c${at},c${at}@example.test,${at + 20}\n`);
   writeFileSync(file('crm.csv'), `CustomerId,mail,Age\n${rows.join('')}`);
@@ -116,7 +116,7 @@ it('a CRM file: nobody is written to while it is whole, and what somebody change
   expect(JSON.parse(stdout)).toMatchObject({ identity: 'c7', line: 9, sent: 27, found: 99 });
 });
 
-it('a log that grows: each event once', async () => {
+it('growing log: sends each event once', async () => {
   const { run, file } = await kitchen();
   writeFileSync(
     file('log.csv'),
@@ -127,7 +127,7 @@ it('a log that grows: each event once', async () => {
   expect((await run(exported)).split('\n')).toHaveLength(3 + 1);
 });
 
-it('an export that heals: what is removed comes again, and late events with it', async () => {
+it('self-healing export: repeats removed days and includes late events', async () => {
   const { run, file } = await kitchen();
   mkdirSync(file('charged'));
   const now = Date.now(); // once: midnight may pass during the test
@@ -153,7 +153,7 @@ it('an export that heals: what is removed comes again, and late events with it',
   expect([count(20), count(2)]).toEqual([1, 2]);
 });
 
-it('a migration with proof: broken connections, and every event is there once', async () => {
+it('migration with proof: delivers every event once over broken connections', async () => {
   const { run, here, file } = await kitchen();
   const lines = Array.from({ length: 2500 }, (_, n) => event(n, `2026-10-${10 + (n % 9)}`));
   writeFileSync(file('e.ndjson'), lines.join('\n'));
@@ -179,7 +179,7 @@ const postgres = stores.find(({ name }) => name === 'PostgreSQL');
 const withPsql = hasCommand('psql', 'the recipe of the warehouse is not run');
 
 it.skipIf(!postgres || !withPsql)(
-  'a warehouse: its rows are users, each time as they are; a run cut short goes on',
+  'warehouse: uploads its rows as users, and resumes an interrupted run',
   async () => {
     await using store = await postgres!.start();
     const { run, bash, here, env } = await kitchen();
@@ -209,7 +209,7 @@ it.skipIf(!postgres || !withPsql)(
 
 const withDuckDb = hasCommand('duckdb', 'the recipes for Parquet are not run');
 
-it.skipIf(!withDuckDb)('Parquet: in and out by DuckDB', async () => {
+it.skipIf(!withDuckDb)('Parquet: reads and writes with DuckDB', async () => {
   const { run, file } = await kitchen();
   const table = "SELECT 'p1' AS id, 'Oslo' AS city";
   await run(`duckdb -c "COPY (${table}) TO 'customers.parquet'"`);
@@ -222,7 +222,7 @@ it.skipIf(!withDuckDb)('Parquet: in and out by DuckDB', async () => {
   expect(rows.trim().split('\n').at(-1)).toBe('1');
 });
 
-it('no block of the page is left out', () => {
+it('tests every block of the page', () => {
   const told = [
     'upload crm.csv',
     'event log.csv',

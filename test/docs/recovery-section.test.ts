@@ -25,7 +25,7 @@ async function startRefusing() {
   return served;
 }
 
-it('what an unfinished run keeps can be read by its owner only', async () => {
+it('keeps the files of an unfinished run readable by their owner only', async () => {
   const { world } = await startRefusing();
   expect((await world.run(upload)).code).toBe(4);
   const kept = readdirSync(world.stateDir, { recursive: true, encoding: 'utf8' }).toSorted();
@@ -42,7 +42,7 @@ it('what an unfinished run keeps can be read by its owner only', async () => {
   ]);
 });
 
-it('a second process on the same run is refused: exit 8', async () => {
+it('exits 8 for a second process on the same run', async () => {
   let second: Promise<Outcome> | undefined;
   const { service, world }: Awaited<ReturnType<typeof start>> = await start({
     onRequest: async () => {
@@ -56,13 +56,13 @@ it('a second process on the same run is refused: exit 8', async () => {
   expect(written(service)).toHaveLength(4);
 });
 
-it('input from a pipe starts afresh with --resume, and says so', async () => {
+it('restarts input from a pipe with --resume, and says so', async () => {
   const { world } = await start();
   const { code, stderr } = await world.run(['upload', '--resume'], { stdin: users });
   expect([code, stderr]).toEqual([0, expect.stringContaining('resumed only with --run-name')]);
 });
 
-it('a write without a state folder names --no-journal and sends nothing: exit 9', async () => {
+it('exits 9 without a state directory, names --no-journal and sends nothing', async () => {
   const { service, world } = await start();
   writeFileSync(world.stateDir, 'in the way');
   const { code, stderr } = await world.run(upload);
@@ -71,7 +71,7 @@ it('a write without a state folder names --no-journal and sends nothing: exit 9'
   expect((await world.run([...upload, '--no-journal'])).code).toBe(0);
 });
 
-it('prune forgets a run, and leaves its rejects file', async () => {
+it('prune deletes a run and keeps its rejects file', async () => {
   const { world } = await startRefusing();
   writeFileSync(
     world.path('users.csv'),
@@ -82,7 +82,7 @@ it('prune forgets a run, and leaves its rejects file', async () => {
   expect(readdirSync(world.cwd).toSorted()).toEqual(['users.csv', 'users.csv.rejects.ndjson']);
 });
 
-it('runs resume works from another folder', async () => {
+it('runs resume works from another directory', async () => {
   const { service, world } = await startRefusing();
   await world.run(upload);
   const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
@@ -91,7 +91,7 @@ it('runs resume works from another folder', async () => {
   expect(written(service)).toHaveLength(4);
 });
 
-it('--resume for another account while a run of these files is unfinished is refused: exit 8', async () => {
+it('exits 8 for --resume with another account while a run of these files is unfinished', async () => {
   const { service, world } = await startRefusing();
   await using other = await startService({ accountId: 'ACCOUNT-2' });
   expect((await world.run(upload)).code).toBe(4);
@@ -105,7 +105,7 @@ it('--resume for another account while a run of these files is unfinished is ref
   expect(runs, "the other account's run").toHaveLength(1);
 });
 
-it('a rejects file that is a link to the input is refused', async () => {
+it('refuses a rejects file that is a link to the input', async () => {
   const { service, world } = await start();
   symlinkSync('users.csv', world.path('users.csv.rejects.ndjson'));
   const { code, stderr } = await world.run(upload);

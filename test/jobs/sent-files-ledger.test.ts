@@ -451,6 +451,7 @@ describe('a ledger that is', () => {
   it.each([
     ['cut', (text: string) => text.slice(0, -20)],
     ['cut to a few bytes', (text: string) => text.slice(0, 9)],
+    ['cut to one byte', (text: string) => text.slice(0, 1)],
     [
       'zeros in part',
       (text: string) => text.replace(/"meaning":"[^"]{20}/, (it) => '\0'.repeat(it.length)),
@@ -465,6 +466,8 @@ describe('a ledger that is', () => {
       expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
       writeFileSync(world.path('u.csv'), 'identity,City\nu2,Oslo\n');
       expect((await run('upload', 'u.csv')).code).toBe(0);
+      const added = JSON.parse(ledgerText(world).trimEnd().split('\n').at(-1)!) as unknown;
+      expect(added).toMatchObject({ sources: [{ name: 'u.csv' }] });
       expect((await run('upload', 'e.ndjson')).stderr).toContain('E-LEDGER');
       expect(written(service)).toHaveLength(3);
     },

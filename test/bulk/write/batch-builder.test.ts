@@ -157,6 +157,7 @@ it('while the input is silent, sends a part-filled batch only when a slot is fre
 it.each([
   [1000, 0],
   [1001, 1],
+  [3000, 1],
 ])(
   'of %i records of one key, warns %i times that they wait for each other',
   async (count, times) => {
@@ -165,7 +166,8 @@ it.each([
     await feed(...profiles(...Array.from({ length: count }, () => 1)));
     await filler.finish();
     expect(warnings).toHaveLength(times);
-    for (const warning of warnings) expect(warning).toContain('slow input: 1000 records wait');
+    for (const warning of warnings)
+      expect(warning).toContain(`slow input: ${count - 1} records wait`);
   },
 );
 

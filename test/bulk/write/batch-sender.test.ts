@@ -4,7 +4,8 @@ import type { Batch } from '../../../src/bulk/write/batch.js';
 import { RunStop } from '../../../src/bulk/write/stop-conditions.js';
 import { SendQueue } from '../../../src/bulk/write/send-queue.js';
 import type { BatchState } from '../../../src/bulk/write/batch-sender.js';
-import { deferred, jobOf, recordBlock } from '../../support/builders/record-blocks.js';
+import { writeRecords } from '../../../src/bulk/write/write-pipeline.js';
+import { deferred, jobOf, recordBlock, writeJobOf } from '../../support/builders/record-blocks.js';
 
 /** A sender whose batches are answered when they are told to. */
 function stage(most = 2) {
@@ -112,4 +113,47 @@ it('one whole batch that is refused, and one that is not, do not stop the run', 
     await sender.idle();
   }
   expect(stop.error).toBe(undefined);
+});
+
+it('never overwrites the body of a failed attempt, which an old socket may still read', async () => {
+  const sent: { readonly body: Buffer; readonly text: string }[] = [];
+  const blocks = Array.from({ length: 20 }, (_, n) => recordBlock([{ text: `"record ${n}"` }]));
+  const job = writeJobOf(blocks, {
+    records: 1,
+    most: 1,
+    send: async (body) => {
+      const isFirst = !sent.some(({ text }) => text === body.toString());
+      if (isFirst) sent.push({ body, text: body.toString() });
+      const failure = { kind: 'connection', sent: true, message: 'reset' } as const;
+      return isFirst ? { ok: false, failure } : { ok: true, answer: undefined };
+    },
+  });
+  await writeRecords(job);
+  expect(job.tally.counts).toMatchObject({ read: 20, accepted: 20 });
+  expect(sent.map(({ body }) => body.toString())).toEqual(sent.map(({ text }) => text));
+});
+
+it('keeps at most 16 MB of large bodies in flight, and sends a larger one by itself', async () => {
+  const { sender, answers } = stage(8);
+  const batchOf = (megabytes: number) => {
+    const batch = sender.takeBatch();
+    batch.addRun(recordBlock([{ text: 'x'.repeat(megabytes * 1024 * 1024) }]), 0, 1, false);
+    return batch;
+  };
+  for (let n = 0; n < 3; n += 1) await sender.submit(batchOf(5));
+  let isTaken = false;
+  void sender.submit(batchOf(5)).then(() => (isTaken = true));
+  await turn();
+  expect([isTaken, sender.open]).toEqual([false, 3]);
+  answers[0]?.resolve({});
+  await turn();
+  expect([isTaken, sender.open]).toEqual([true, 3]);
+  for (const { resolve } of answers) resolve({});
+  await sender.idle();
+  for (let n = 0; n < 4; n += 1) await sender.submit(batchOf(1));
+  void sender.submit(batchOf(17)).then(() => (isTaken = sender.open === 5));
+  await turn();
+  expect(isTaken).toBe(true);
+  for (const { resolve } of answers) resolve({});
+  await sender.idle();
 });

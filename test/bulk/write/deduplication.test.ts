@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { countIdentities, tooManyIdentities } from '../../../src/bulk/write/deduplication.js';
 import { IdentitySet } from '../../../src/bulk/write/deduplication.js';
 import { SipHash } from '../../../src/bulk/write/deduplication.js';
-import { RetryStatus } from '../../../src/client/retry.js';
 import { writeRecords } from '../../../src/bulk/write/write-pipeline.js';
-import { jobOf, recordBlock } from '../../support/builders/record-blocks.js';
+import { recordBlock, writeJobOf } from '../../support/builders/record-blocks.js';
 
 const emptySet = (): ((identity: string) => boolean) & { readonly set: IdentitySet } => {
   const set = new IdentitySet(() => 0.5);
@@ -110,24 +109,12 @@ describe('more identities than duplicates are found among', () => {
     [most + 1, 'E-TOO-MANY'],
   ])('stop a run of %i', async (count, id) => {
     const block = identities(count);
-    const signal = new AbortController().signal;
-    const job = jobOf({ records: 5000 });
-    const { done, stopped } = await writeRecords({
-      ...job,
-      rows: (async function* () {
-        yield block.rows;
-        yield block.rows;
-      })(),
-      map: () => block,
+    const job = writeJobOf([block, block], {
+      records: 5000,
       identities: new IdentitySet(() => 0.5, most),
       send: undefined,
-      redact: (text) => text,
-      policy: { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 },
-      runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
-      piped: false,
-      log: () => undefined,
-      waits: new RetryStatus('nobody', { monotonic: () => 0, log: () => undefined }),
     });
+    const { done, stopped } = await writeRecords(job);
     expect([done, stopped?.id]).toEqual([id === undefined, id]);
     const { read, duplicates, notSent } = job.tally.counts;
     expect([read, duplicates + notSent]).toEqual([2 * count, 2 * count]);

@@ -56,5 +56,23 @@ it('takes and gives back many at once, as far as they are new', () => {
   expect(keys.addRun(many, 0, 100_000)).toBe(50_000);
 });
 
+it('grows before it is full, however few keys are added at a time', () => {
+  const keys = new KeySet();
+  const many = Int32Array.from({ length: 40_000 }, (_, n) => n);
+  for (let from = 0; from < many.length; from += 1000) {
+    expect(keys.addRun(many, from, from + 1000)).toBe(from + 1000);
+    keys.deleteAll(Int32Array.of(0x7fff_ffff), 1); // would never find a free slot in a full table
+  }
+  expect(keys.addRun(many, 0, 1)).toBe(0);
+});
+
+it('ignores an absent key when it contains as many keys as it had slots at first', () => {
+  const keys = new KeySet();
+  const many = Int32Array.from({ length: 16 * 1024 }, (_, n) => n);
+  keys.addRun(many, 0, many.length);
+  keys.deleteAll(Int32Array.of(0x7fff_ffff), 1);
+  expect(keys.addRun(many, many.length - 1, many.length)).toBe(many.length - 1);
+});
+
 /** True when the key is new. */
 const add = (keys: KeySet, key: number): boolean => keys.addRun(Int32Array.of(key), 0, 1) === 1;

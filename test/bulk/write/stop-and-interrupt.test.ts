@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { RunStop } from '../../../src/bulk/write/stop-conditions.js';
 import { EngagectlError } from '../../../src/errors.js';
-import { deferred } from '../../support/builders/record-blocks.js';
+import { getEventListeners } from 'node:events';
+import { checkRejectLimit } from '../../../src/bulk/write/stop-conditions.js';
+import { writeRecords } from '../../../src/bulk/write/write-pipeline.js';
+import { OrdinalSet } from '../../../src/bulk/outcomes/ordinal-set.js';
+import { deferred, jobOf, recordBlock, writeJobOf } from '../../support/builders/record-blocks.js';
 
 /** A halt, what interrupts it, and what ends its sleeps. */
 function haltOf() {
@@ -77,3 +81,65 @@ it('a defect stops the run, and is thrown at its end', () => {
   expect([done, halt.error?.exitCode]).toEqual([false, 130]);
   expect(() => halt.close()).toThrow('of ours');
 });
+
+it('removes its listener from the signal when the run ends', async () => {
+  const { signal } = new AbortController();
+  const { done } = await writeRecords(writeJobOf([recordBlock([{ text: '{}' }])], { signal }));
+  expect([done, getEventListeners(signal, 'abort')]).toEqual([true, []]);
+});
+
+it('rejects with the defect of a request, after every record has an outcome', async () => {
+  const job = writeJobOf([recordBlock([{ text: '{}' }, { text: '{}' }])], {
+    send: async () => Promise.reject(new TypeError('of ours')),
+  });
+  await expect(writeRecords(job)).rejects.toThrow('of ours');
+});
+
+it('counts unread records as not sent, except those settled in an earlier attempt', async () => {
+  const numbered = (first: number, count: number) => {
+    const block = recordBlock(Array.from({ length: count }, (_, n) => ({ text: `${first + n}` })));
+    return { ...block, rows: { ...block.rows, first } };
+  };
+  const settled = new OrdinalSet();
+  settled.add([[12, 13]]);
+  const job = writeJobOf([numbered(0, 10), numbered(10, 5)], {
+    earlier: { settled, intended: new OrdinalSet() },
+    send: async () => ({ ok: false, failure: { kind: 'unauthorized', message: 'no' } }) as never,
+    maxRejects: { records: 0 },
+    map: (rows) => ({ ...numbered(rows.first, rows.count), rows, rejects: rejectsOf(rows.first) }),
+  });
+  const rejectsOf = (first: number) =>
+    first === 0 ? [{ row: 0, stage: 'validate' as const, error: 'no' }] : [];
+  await writeRecords(job);
+  expect(job.tally.counts).toMatchObject({ notSent: 10 + 3 });
+});
+
+it.each([
+  [999, undefined],
+  [1000, 'E-REJECTED'],
+])('evaluates a percentage of rejects after %i records as %s', (read, id) => {
+  const { tally, option } = jobOf();
+  Object.assign(tally.counts, { read, rejected: read / 2 });
+  const limit = { tally, option, rehearsal: undefined, maxRejects: { percent: 10 } };
+  expect(checkRejectLimit(limit, 'running')?.id).toBe(id);
+  expect(checkRejectLimit(limit, 'end')?.id).toBe('E-REJECTED');
+});
+
+it.each(['accepted', 'resumed', 'unknown', 'duplicates', 'unchanged', 'none'] as const)(
+  'stops a run whose first 5,000 records are rejected alike only if no other was %s',
+  (outcome) => {
+    const { tally, option } = jobOf();
+    Object.assign(tally.counts, { read: 5000, rejected: 5000 });
+    const limit = { tally, option, rehearsal: undefined, maxRejects: undefined };
+    if (outcome !== 'none') Object.assign(tally.counts, { read: 5001, [outcome]: 1 });
+    tally.samples.first.push({
+      source: '',
+      line: 1,
+      kind: 'service 515',
+      error: 'no',
+      personal: [],
+    });
+    const error = checkRejectLimit(limit, 'running');
+    expect(error?.id).toBe(outcome === 'none' ? 'E-REJECTED' : undefined);
+  },
+);

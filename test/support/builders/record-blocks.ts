@@ -1,7 +1,9 @@
 import { AimdLimiter } from '../../../src/bulk/adaptive-concurrency.js';
 import type { Batch } from '../../../src/bulk/write/batch.js';
 import type { WriteJob } from '../../../src/bulk/write/write-job.js';
+import { RetryStatus } from '../../../src/client/retry.js';
 import { unnamedOption } from '../../../src/errors.js';
+import type { RowBlock } from '../../../src/input/row-block.js';
 import type { RecordBlock } from '../../../src/mapping/record-block.js';
 import { Tally } from '../../../src/bulk/outcomes/tally.js';
 import { RejectsFile } from '../../../src/output/rejects-file.js';
@@ -66,6 +68,35 @@ export function jobOf({
     warn: () => undefined,
     ...given,
   };
+}
+
+/** A whole write of these blocks, which accepts every record unless `send` is given. */
+export function writeJobOf(
+  blocks: readonly RecordBlock[],
+  { signal = new AbortController().signal, ...given }: Partial<WriteJob> & WriteJobOptions = {},
+) {
+  const monotonic = () => 0;
+  return {
+    ...jobOf(given),
+    rows: (async function* () {
+      for (const { rows } of blocks) yield rows;
+    })(),
+    map: (rows: RowBlock) => blocks.find((block) => block.rows === rows)!,
+    send: async () => ({ ok: true, answer: undefined }) as const,
+    redact: (text: string) => text,
+    policy: { maxAttempts: 3, retryForMs: 0, retryBaseMs: 0 },
+    runtime: { monotonic, random: () => 0, signal, sleep: async () => undefined },
+    piped: false,
+    log: () => undefined,
+    waits: new RetryStatus('nobody', { monotonic, log: () => undefined }),
+    ...given,
+  };
+}
+
+interface WriteJobOptions {
+  readonly records?: number;
+  readonly most?: number;
+  readonly signal?: AbortSignal;
 }
 
 /** A promise, and what resolves it. */
