@@ -49,9 +49,10 @@ const formatOfExtension = (extension: string): OutputFormat | undefined =>
 const unsupported =
   /^\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
 
-/** Returns the extension of an unsupported format in a file name, if any. */
+/** Returns the extension of an unsupported format or compression in a file name, if any. */
 export function unsupportedExtension(name: string | undefined): string | undefined {
-  const { extension } = parseFileName(name ?? '');
+  const { extension, compression, compressedBy } = parseFileName(name ?? '');
+  if (compression !== undefined && !outputFormatOfName(name).gzip) return compressedBy;
   return formatOfExtension(extension) === undefined ? unsupported.exec(extension)?.[0] : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { compressedExtensionsText } from '../../contract/file-formats.js';
 import { choice, hostName, integer, nonEmpty, fraction } from '../flags/value-parsers.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
@@ -12,7 +13,7 @@ const placeOptions = [
   ['--memory', 'keep data in memory only', { conflicts: 'data', common: true }],
   [
     '--seed <file...>',
-    'initial records of an empty store: upload records or exports, NDJSON or JSON, also .gz',
+    `initial records of an empty store: upload records or exports, NDJSON or JSON, also ${compressedExtensionsText}`,
     { parse: nonEmpty, repeatable: true, common: true },
   ],
   ['--log', 'log each request on stderr, like -v', { common: true }],
