@@ -20,7 +20,7 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   ],
   [
     '--format <format>',
-    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!} (default: by extension, or ndjson)`,
+    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!} (default: by extension)`,
     { parse: choice(...formatNames), common: true },
   ],
   [
