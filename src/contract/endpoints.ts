@@ -116,25 +116,23 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** Names of the eight endpoints, in the order of the specification. */
-export const endpointNames = [
-  'upload',
-  'subscribe',
-  'profiles-cursor',
-  'profiles',
-  'profile',
-  'events-cursor',
-  'events',
-  'demerge',
-] as const;
-export type EndpointName = (typeof endpointNames)[number];
+type PathName = keyof typeof endpointPaths;
+type ExportName = 'profiles' | 'events';
+export type EndpointName = PathName | `${ExportName}-cursor`;
+
+const isExport = (name: PathName): name is ExportName => name === 'profiles' || name === 'events';
+const pathNames = Object.keys(endpointPaths) as PathName[];
+
+/** Names of the eight endpoints, in the order of the specification. An export has two of them. */
+export const endpointNames: readonly EndpointName[] = pathNames.flatMap((name) =>
+  isExport(name) ? [`${name}-cursor` as const, name] : [name],
+);
 
 /** Returns the endpoint of a path. A cursor distinguishes reading an export from opening it. */
 export function endpointOf(path: string, hasCursor: boolean): EndpointName | undefined {
-  const [name] = Object.entries(endpointPaths).find(([, known]) => known === path) ?? [];
-  if (name === 'profiles' || name === 'events') return hasCursor ? name : `${name}-cursor`;
-  return name as EndpointName | undefined;
+  const name = pathNames.find((known) => endpointPaths[known] === path);
+  return name && isExport(name) && !hasCursor ? `${name}-cursor` : name;
 }
 
 export const pathOf = (name: EndpointName): string =>
-  endpointPaths[name.replace('-cursor', '') as keyof typeof endpointPaths];
+  endpointPaths[name.replace('-cursor', '') as PathName];

@@ -80,6 +80,9 @@ const seed = [
   { type: 'event', identity: 'ann', ts: Date.UTC(2024, 4, 1) / 1000, evtName: 'Charged' },
 ];
 const exportTo = [
-  ...['export-profiles', '--event', 'Charged', '--from', '2024-05-01', '--to', '2024-05-01'],
+  'export-profiles',
+  '--event=Charged',
+  '--from=2024-05-01',
+  '--to=2024-05-01',
   '--output',
 ];

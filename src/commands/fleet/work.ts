@@ -6,7 +6,7 @@ import { EngagectlError, interruptionError } from '../../errors.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { maskError } from '../../ui/mask.js';
 import { jobContext } from '../shared/job-context.js';
-import { parseNestedCommand, type NestedCommand } from './nested-command.js';
+import { parseNestedCommand, writeJobs, type NestedCommand } from './nested-command.js';
 import { hostname } from 'node:os';
 import { duration, integer } from '../flags/value-parsers.js';
 import { accountOfRun, queueOption, settingsOfRun, withQueue } from './queue.js';
@@ -149,12 +149,7 @@ async function writeShard(
     rejects: path.join(part.folder, 'rejects.ndjson'),
     ...(flags.strict && { maxRejects: { records: 0 } }),
   };
-  const job = {
-    upload: async () => (await import('../../jobs/write/upload.js')).upload,
-    subscribe: async () => (await import('../../jobs/write/subscribe.js')).subscribe,
-    demerge: async () => (await import('../../jobs/write/demerge.js')).demerge,
-  }[name as 'upload'];
-  const perform = await job();
+  const perform = await writeJobs[name as 'upload'](); // the flags of a command are its job's options
   return outcomeOf(await perform(request, context, hooksOf(part)));
 }
 
