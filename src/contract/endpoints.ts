@@ -33,8 +33,8 @@ export interface WriteProperties {
   readonly ordered: boolean;
   /** Whether it can send only what changed. */
   readonly tracksChanges: boolean;
-  /** When to ask for confirmation. */
-  readonly confirms: 'always' | 'production';
+  /** What cannot be undone. Such a write always asks for confirmation, the others only for production profiles. */
+  readonly irreversible?: string;
   /** Command that reads back what was sent; undefined if nothing can. */
   readonly verify?: 'verify' | 'verify --subscriptions';
   /** Whether `verify --settle` can look up records of unknown outcome. */
@@ -58,7 +58,6 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: 'mixed',
     ordered: true,
     tracksChanges: true,
-    confirms: 'production',
     verify: 'verify',
     settles: true,
   },
@@ -74,7 +73,6 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: true,
     ordered: true,
     tracksChanges: true,
-    confirms: 'production',
     verify: 'verify --subscriptions',
     settles: false,
   },
@@ -90,7 +88,7 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: false,
     ordered: false,
     tracksChanges: false,
-    confirms: 'always',
+    irreversible: 'merged profiles are split, and event data of the profiles may be lost',
     settles: false,
   },
 };

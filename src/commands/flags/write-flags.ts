@@ -37,7 +37,7 @@ export function writeOptions(name: WriteEndpoint): OptionTable {
     ],
     [
       '-y, --yes',
-      `skip the confirmation${write.confirms === 'production' ? ' of production profiles' : ''}`,
+      `skip the confirmation${write.irreversible ? '' : ' of production profiles'}`,
       { common: true },
     ],
     ...batchOptions(write),
