@@ -9,7 +9,7 @@ import {
 } from '../../bulk/export/export-journal.js';
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { formatDay, splitDays } from '../../contract/dates.js';
-import { countOf, EngagectlError, exitCodes } from '../../errors.js';
+import { countOf, EngagectlError } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
 import { resolveTarget } from '../../output/partial-file.js';
 import {
@@ -32,7 +32,7 @@ import {
 } from './export-files.js';
 import { checkOutputFormat } from '../output-options.js';
 import { exportDefaults } from '../job-options.js';
-import { catchFailure, retryStatusOf, type JobContext } from '../job-context.js';
+import { catchFailure, retryStatusOf, runEnd, type JobContext } from '../job-context.js';
 import { openRun, unjournaledRun, type OpenRun } from '../run/open-run.js';
 import { fingerprint } from '../run/run-folder.js';
 import { formatShard, shardConcurrency } from '../shard.js';
@@ -212,11 +212,9 @@ async function perform(
       retries,
       pendingSeconds: inSeconds(pendingMs),
       bytes,
-      seconds: inSeconds(runtime.monotonic() - started),
       output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
       ...((request.missing || minRecords > 0) && { days: countDays(work, state) }),
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
+      ...runEnd(error, started, runtime),
       unfinished: failure !== undefined && canBeResumed(failure, work),
     },
     history: history(),

@@ -1,5 +1,5 @@
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
-import { exitCodes, EngagectlError, countOf, groupDigits } from '../../errors.js';
+import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
@@ -8,6 +8,7 @@ import {
   catchFailure,
   newRunId,
   retryStatusOf,
+  runEnd,
   type Connection,
   type JobContext,
 } from '../job-context.js';
@@ -152,10 +153,8 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     seed: verifying.seed,
     ...proofOfSample(tally, sent, failure === undefined),
     ...counts,
-    seconds: Math.round(runtime.monotonic() - started) / 1000,
     output: request.output ?? null,
-    exitCode: error?.exitCode ?? exitCodes.ok,
-    error,
+    ...runEnd(error, started, runtime),
     unfinished: false,
   };
   await hooks.ended?.({ result, history: history(), wasResumed: false });

@@ -11,7 +11,7 @@ import { fingerprint } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
-import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
+import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
@@ -261,7 +261,7 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   if (!asked.resume) throw alreadySent(first, asked.words);
   if (late) throw sentLate(late, asked.words);
   const last = some.at(-1)!;
-  if (!last.isWhole && last.text.endsInLine) throw inputChangedError(last.name, lineGoesOn);
+  if (!last.isWhole && last.text.endsInLine) throw inputChangedError(last.name, lineExtended);
   return sentOf(some, isNew < 0);
 }
 
@@ -365,8 +365,6 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
 
 const recordsOf = (sent: readonly SentInput[]): number =>
   sent.reduce((sum, { records }) => sum + records, 0);
-
-const lineGoesOn = 'text was appended to its last line, which had no newline when it was sent';
 
 function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
   const { run, finished, once } = line;

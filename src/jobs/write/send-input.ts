@@ -27,7 +27,7 @@ import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
-import { retryStatusOf, type Wording } from '../job-context.js';
+import { retryStatusOf, runEnd, type Wording } from '../job-context.js';
 import type { ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
@@ -99,10 +99,8 @@ export async function sendInput(
       input: describeDialect(inputs.dialect),
       ...(memory && { plan: memory.plan }),
       ...traffic,
-      seconds: Math.round(runtime.monotonic() - started) / 1000,
       rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
+      ...runEnd(error, started, runtime),
       done,
       stopped,
       unfinished: !done && isResumable(run),
