@@ -132,7 +132,7 @@ async function runLookUp(
       nouns: 'users',
       reads: true,
       job: async (context, hooks) => getProfiles(request, context, hooks),
-      judged: (error, context) => (single ? notFoundError(users, error, context) : error),
+      refineError: (error, context) => (single ? notFoundError(users, error, context) : error),
       // A single profile needs no figures.
       figures: !single,
     },

@@ -114,14 +114,23 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
+/** The eight endpoints. An export has two of them. */
+export type EndpointName =
+  | 'upload'
+  | 'subscribe'
+  | 'profiles-cursor'
+  | 'profiles'
+  | 'profile'
+  | 'events-cursor'
+  | 'events'
+  | 'demerge';
 type PathName = keyof typeof endpointPaths;
 type ExportName = 'profiles' | 'events';
-export type EndpointName = PathName | `${ExportName}-cursor`;
 
 const isExport = (name: PathName): name is ExportName => name === 'profiles' || name === 'events';
 const pathNames = Object.keys(endpointPaths) as PathName[];
 
-/** Names of the eight endpoints, in the order of the specification. An export has two of them. */
+/** Names of the endpoints, in the order of the specification. */
 export const endpointNames: readonly EndpointName[] = pathNames.flatMap((name) =>
   isExport(name) ? [`${name}-cursor` as const, name] : [name],
 );

@@ -125,11 +125,11 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
   const sink = request.into ?? (await openRecordOutput(request.output, request, context));
   const named = 'input' in request.users ? users.first : undefined;
   const { client, inFlight } = watched(connection.client, {
-    isWanted: false,
+    recordsHistory: false,
     records: () => tally.counts.read,
     runtime,
   });
-  hooks.begun?.(() => ({ ...progressOf(looking), inFlight: inFlight() }), named);
+  hooks.started?.(() => ({ ...progressOf(looking), inFlight: inFlight() }), named);
   const work = async () => {
     try {
       await lookUpAll(looking, sink, client);
@@ -162,7 +162,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
 
 async function lookUpAll(looking: LookingUp, sink: ProfileSink, client: Client): Promise<void> {
   const { request, context, connection, traffic } = looking;
-  const results = lookUpEach(wantedOf(looking), {
+  const results = lookUpEach(identifiersOf(looking), {
     client,
     policy: connection.policy,
     runtime: context.runtime,
@@ -181,7 +181,7 @@ interface Place {
 }
 
 /** Yields rows with a valid identifier and rejects the others. */
-async function* wantedOf({
+async function* identifiersOf({
   request,
   context,
   users,

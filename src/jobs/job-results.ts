@@ -161,7 +161,7 @@ export type { FirstReject, HistoryFigures, RejectKind, RejectedRecord };
 /** Callbacks of a job. */
 export interface JobHooks<Result> {
   /** Called before the first request. `first` is the name of the first input, if there is one. */
-  begun?(progress: () => JobProgress, first?: string): void;
+  started?(progress: () => JobProgress, first?: string): void;
   /** Called for each record that was not accepted. */
   readonly rejected?: (record: RejectedRecord) => void;
   /** Record the request history. */

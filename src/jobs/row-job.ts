@@ -67,7 +67,7 @@ export async function runRowJob<More extends object>(
     const tally = new Tally({ rejects, sourceRecord, listNotSent: false });
     const taker = await open(tally, inputs);
     const started = runtime.monotonic();
-    hooks.begun?.(() => progressOf(inputs, tally), inputs.first);
+    hooks.started?.(() => progressOf(inputs, tally), inputs.first);
     const failure = await catchFailure(
       takeAll({ options, context, inputs, tally, taker }),
       runtime.signal,

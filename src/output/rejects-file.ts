@@ -183,11 +183,11 @@ const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
     file: path,
   });
 
-const otherFile = (begun: string, option: OptionName): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `the run was started with the rejects file ${begun}`, {
+const otherFile = (journaled: string, option: OptionName): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `the run was started with the rejects file ${journaled}`, {
     why: 'the rejects would be split over two files',
-    fix: `rerun with ${option('rejects', begun)}`,
-    file: begun,
+    fix: `rerun with ${option('rejects', journaled)}`,
+    file: journaled,
   });
 
 function lineOf(reject: Reject): string {

@@ -39,7 +39,7 @@ const workOptions = [
   [
     '--lease <duration>',
     'time without a heartbeat after which a worker loses its shards',
-    { parse: duration, default: 30_000, shown: '30s' },
+    { parse: duration, default: 30_000, defaultText: '30s' },
   ],
   queueOption,
 ] as const satisfies OptionTable;
@@ -75,7 +75,9 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
       const workDirs = new WorkDirs(folders, runtime);
       for (const folder of workDirs.missing())
         messages.note(`the work folder ${folder} is not there yet`);
-      messages.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
+      messages.note(
+        `worker ${worker} takes up to ${slots} shards at once from ${store.displayUrl}`,
+      );
       const limits = { slots, lease, drain, workDirs };
       await takeJobs(store, { worker, ...limits, runtime, accountOf, messages, outage });
     },
@@ -161,9 +163,9 @@ async function exportSlice(
   const { exportEvents } = await import('../../jobs/export/export-events.js');
   const { compressedBy } = parseFileName(flags.output ?? '');
   const extension = `ndjson${compressedBy.toLowerCase()}`;
-  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for `fleet collect`
+  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...exportFlags } = flags; // for `fleet collect`
   const request = {
-    ...asked,
+    ...exportFlags,
     ...part.run.range!,
     event: flags.event ?? [],
     shard: part.shard,
@@ -176,9 +178,9 @@ async function exportSlice(
 }
 
 /** Reports a shard's progress and outcome. */
-const hooksOf = ({ begun, ended }: ShardTask): JobHooks<WriteResult | ExportResult> => ({
-  begun: (progress) =>
-    begun(() => {
+const hooksOf = ({ started, ended }: ShardTask): JobHooks<WriteResult | ExportResult> => ({
+  started: (progress) =>
+    started(() => {
       const { records, rejected, bytes, totalBytes } = progress();
       return { records, rejected, share: totalBytes ? bytes / totalBytes : undefined };
     }),

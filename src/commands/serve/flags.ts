@@ -59,12 +59,12 @@ const simulationOptions = [
   [
     '--fail-rate <share[,seed]>',
     'fraction of requests that fail with 500 or 503, 0 to 1; the same seed fails the same requests',
-    { parse: failRate, default: { failRate: 0 }, shown: '0', common: true },
+    { parse: failRate, default: { failRate: 0 }, defaultText: '0', common: true },
   ],
   [
     '--max-concurrent <upload,other>',
     'requests in flight before 429',
-    { parse: concurrency, default: { upload: 15, other: 3 }, shown: '15,3' },
+    { parse: concurrency, default: { upload: 15, other: 3 }, defaultText: '15,3' },
   ],
 ] as const satisfies OptionTable;
 

@@ -83,13 +83,13 @@ export async function runWrite<Flags extends WriteFlags>(
       stopping:
         'stopping: waiting up to 10 s for requests in flight; press Ctrl-C again to quit now',
       job: async (context, hooks) => {
-        const asked = (about: ConfirmPrompt): PendingWrite => {
+        const pending = (about: ConfirmPrompt): PendingWrite => {
           const { account } = context.connection!;
           return { command: name, does: words.does ?? does, files, flags, account, ...about };
         };
         const writeHooks = {
           ...hooks,
-          confirm: async (about: ConfirmPrompt) => confirm(asked(about), runtime),
+          confirm: async (about: ConfirmPrompt) => confirm(pending(about), runtime),
         };
         return job(request, context, writeHooks);
       },

@@ -113,7 +113,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const counts = { requests: 0, retries: 0 };
   const waits = retryStatusOf(connection, context);
   const { client, inFlight, history } = watched(connection.client, {
-    isWanted: hooks.history === true,
+    recordsHistory: hooks.history === true,
     records: () => tally.checked,
     runtime,
   });
@@ -121,7 +121,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     ...progressOf(verifying, { tally, inputs, waits }),
     inFlight: inFlight(),
   });
-  hooks.begun?.(progress, inputs.first);
+  hooks.started?.(progress, inputs.first);
   const { within = 0, concurrency = limits.othersInFlight, pendingTimeout } = request;
   const readAgain = async () => {
     const again = await openInputs(readingOf(request), runtime);

@@ -61,7 +61,7 @@ export async function sendInput(
   const { runtime, words } = context;
   const started = runtime.monotonic();
   const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
-    isWanted: hooks.history === true,
+    recordsHistory: hooks.history === true,
     records: () => tally.counts.accepted,
     runtime,
   });
@@ -78,7 +78,7 @@ export async function sendInput(
   };
   const job = { ...made, map };
   const sending = writeRecords(job);
-  hooks.begun?.(() => progressOf(writing, tally, job), inputs.first);
+  hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped, ...traffic } = await sending;
   say(remarks?.found());
   warnOfInput(writing, done ? parts.mapper : undefined);
@@ -236,7 +236,7 @@ function jobOf(
     budget: limiter,
     policy: connection?.policy ?? noRetries,
     runtime: context.runtime,
-    earlier: earlier && hasCommitted(earlier) ? toldOf(earlier, request) : undefined,
+    earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,
     changes: memory,
     duplicateError: ledger?.refused,
     piped: inputs.totalBytes === undefined,
@@ -255,7 +255,7 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
 }
 
 /** Clears the intents with `retryUnknown`, so that records of unknown outcome are resent. */
-const toldOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
+const resumeStateOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
   retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
 
 const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
