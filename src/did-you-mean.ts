@@ -6,13 +6,13 @@ import type { ZodError } from 'zod';
  */
 export function closestName(typed: string, known: Iterable<string>): string | undefined {
   const names = [...known];
-  const begun = names.filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()));
-  if (typed.length > 2 && begun.length === 1) return begun[0];
+  const matches = names.filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()));
+  if (typed.length > 2 && matches.length === 1) return matches[0];
   let found: string | undefined;
   let least = Math.max(1, Math.floor(typed.length / 3)) + 1;
   for (const name of names) {
-    const away = distance(typed.toLowerCase(), name.toLowerCase());
-    if (away < least) [found, least] = [name, away];
+    const edits = distance(typed.toLowerCase(), name.toLowerCase());
+    if (edits < least) [found, least] = [name, edits];
   }
   return found;
 }

@@ -423,7 +423,7 @@ export const errorExplanations = {
     means: 'a local file could not be read',
     causes: [
       'it is missing, is a directory, or you lack permission to read it',
-      'gzip data that is truncated or still being written',
+      'compressed data that is truncated or still being written',
       'another program truncated the file while it was being read',
     ],
     next: ['correct its name or its permissions', 'gzip -t <file>', resume],

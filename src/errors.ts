@@ -137,6 +137,9 @@ export type OptionName = (option: string, value?: string) => string;
 /** Option names for callers without flags. */
 export const unnamedOption: OptionName = (option) => option;
 
+/** Grace period for requests in flight after an interrupt, in milliseconds. */
+export const graceMilliseconds = 10_000;
+
 /** Converts an abort reason to the error that the work ends with. */
 export function interruptionError(reason: unknown): EngagectlError {
   if (reason instanceof EngagectlError) return reason;

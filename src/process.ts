@@ -1,11 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { closeSync, fstatSync, statSync } from 'node:fs';
-import { EngagectlError, exitCodes, mostSerious } from './errors.js';
+import { EngagectlError, exitCodes, graceMilliseconds, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
-
-/** Milliseconds for requests in flight to finish after the first Ctrl-C. */
-const graceMilliseconds = 10_000;
 
 /** Runs this process's command line; owns its signal handlers and its exit code, nothing else. */
 export async function runProcess(): Promise<void> {

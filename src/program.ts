@@ -121,10 +121,10 @@ async function addCommands(
     Object.entries(loads).map(([name, load]) => ({ group, name, load })),
   );
   const meant = all.filter(({ name }) => name === first || name === 'help');
-  const wanted = meant.length > 1 ? meant : all;
-  const loaded = await Promise.all(wanted.map(({ load }) => load()));
+  const selected = meant.length > 1 ? meant : all;
+  const loaded = await Promise.all(selected.map(({ load }) => load()));
   for (const [n, { command }] of loaded.entries()) {
-    const { group, name } = wanted[n]!;
+    const { group, name } = selected[n]!;
     program.commandsGroup(group);
     await addCommand(program, name, {
       spec: command,

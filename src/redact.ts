@@ -1,7 +1,7 @@
 const mask = '[passcode]';
 
 /** Maximum characters shown of a text from the service. */
-const mostShown = 2000;
+const maxLength = 2000;
 /** Tolerance, so that a text that was truncated before is not truncated again. */
 const slack = 200;
 /** Maximum characters processed: the rest would be truncated in any case. */
@@ -43,8 +43,8 @@ export function toText(value: unknown): string | undefined {
 }
 
 function cut(text: string, length: number): string {
-  if (text.length <= mostShown + slack) return text;
-  const start = text.slice(0, mostShown).replace(/[\uD800-\uDBFF]$/, '');
+  if (text.length <= maxLength + slack) return text;
+  const start = text.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, '');
   return `${start}… (${Math.max(length, text.length) - start.length} more)`;
 }
 

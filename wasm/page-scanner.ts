@@ -68,7 +68,7 @@ const oddPlaces: u64 = 0xaaaaaaaaaaaaaaaa;
 /** Position of the next block, and the number of open containers. */
 let position: i32 = 0;
 let openContainers: i32 = 0;
-let hasBegun: bool = false;
+let hasStarted: bool = false;
 let hasEnded: bool = false;
 /** All bits: the block begins inside of a text. */
 let textCarry: u64 = 0;
@@ -86,7 +86,7 @@ let colonDueCarry: u64 = 0;
 /** Starts another page. */
 export function beginPage(): void {
   position = 0;
-  hasBegun = hasEnded = false;
+  hasStarted = hasEnded = false;
   emptyLists();
 }
 
@@ -98,11 +98,11 @@ export function emptyLists(): void {
 
 /** Goes over the page from where the last call ended to `end`, as far as its bytes are there. */
 export function scanPage(end: i32): i32 {
-  if (!hasBegun) {
+  if (!hasStarted) {
     skipSpace(end);
     if (position == end) return Page.goesOn;
     if (byteAt(position) != 0x7b) return Page.noObject;
-    hasBegun = true;
+    hasStarted = true;
     enter(position + 1);
   }
   if (!hasEnded) {
@@ -227,10 +227,10 @@ function scanBlocks(end: i32): i32 {
     }
 
     // Which tokens may follow which.
-    const keyWanted = (commas | opens) & inObject;
-    const valueWanted = ((commas | opens) & ~inObject) | colons;
-    const keyDue = behind(keyWanted, keyDueCarry, spaces);
-    const valueDue = behind(valueWanted, valueDueCarry, spaces);
+    const keyStarts = (commas | opens) & inObject;
+    const valueStarts = ((commas | opens) & ~inObject) | colons;
+    const keyDue = behind(keyStarts, keyDueCarry, spaces);
+    const valueDue = behind(valueStarts, valueDueCarry, spaces);
     const keyRuns = ((keyDue & textStarts) | keyCarry) + text; // adding to the first bit of a run sets the bit after it
     const keyEnds = keyRuns & textEnds;
     const colonDue = behind(keyEnds, colonDueCarry, spaces);
@@ -251,13 +251,13 @@ function scanBlocks(end: i32): i32 {
       return Page.goesOn;
     }
 
-    const begun = load<i32>(element); // one that ends in a later block
+    const openStart = load<i32>(element); // one that ends in a later block
     for (let strays = (textStarts | bareStarts) & ofArray & before; strays != 0; strays &= strays - 1) {
       store<i32>(element, at + indexOf(strays));
       store<i32>(element, at + indexOf(strays), 4);
       element += 8;
     }
-    store<i32>(element, begun);
+    store<i32>(element, openStart);
     elementCount = (element - elements) >> 3;
     for (let set = ((commas | colons) & ofPage & before) | ended; set != 0; set &= set - 1) {
       store<i32>(marks + 4 * markCount, at + indexOf(set));
@@ -273,8 +273,8 @@ function scanBlocks(end: i32): i32 {
     escapeCarry = (escapes & backslashes) >>> 63;
     bareCarry = bare >>> 63;
     keyCarry = (keyRuns < text) as u64;
-    keyDueCarry = carryOf(keyWanted, keyDueCarry, spaces);
-    valueDueCarry = carryOf(valueWanted, valueDueCarry, spaces);
+    keyDueCarry = carryOf(keyStarts, keyDueCarry, spaces);
+    valueDueCarry = carryOf(valueStarts, valueDueCarry, spaces);
     colonDueCarry = carryOf(keyEnds, colonDueCarry, spaces);
     openCarry = carryOf(opens, openCarry, spaces);
     hexCarry = (units >>> 63) | (units >>> 62) | (units >>> 61) | (units >>> 60);

@@ -49,8 +49,8 @@
 
 // @ts-ignore
 @inline export function equal(a: v128, b: v128, c: v128, d: v128, byte: i8): u64 {
-  const wanted = i8x16.splat(byte);
-  return setOf(i8x16.eq(a, wanted), i8x16.eq(b, wanted), i8x16.eq(c, wanted), i8x16.eq(d, wanted));
+  const splat = i8x16.splat(byte);
+  return setOf(i8x16.eq(a, splat), i8x16.eq(b, splat), i8x16.eq(c, splat), i8x16.eq(d, splat));
 }
 
 // @ts-ignore

@@ -393,6 +393,22 @@ declare function nodeRuntime(
   onStatusRequest?: Runtime['onStatusRequest'],
 ): Runtime;
 
+/** A record that was not accepted. */
+interface RejectedRecord {
+  /** Input file, or `stdin`. */
+  readonly source: string;
+  /** First line of the record, 1-based. */
+  readonly line: number;
+  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+  /** Error code of the service. */
+  readonly code?: number | undefined;
+  readonly error: string;
+  /** JSON text of the input record. */
+  readonly record?: string;
+  /** Set instead of `record` for bytes that are not UTF-8. */
+  readonly recordBase64?: string;
+}
+
 /** Result of every run. */
 interface RunResult {
   /** Run id. */
@@ -471,21 +487,6 @@ interface JobProgress {
    * `connection refused, try 3, next in 4 s` and the host.
    */
   readonly waiting: string | undefined;
-}
-/** A record that was not accepted. */
-interface RejectedRecord {
-  /** Input file, or `stdin`. */
-  readonly source: string;
-  /** First line of the record, 1-based. */
-  readonly line: number;
-  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
-  /** Error code of the service. */
-  readonly code?: number | undefined;
-  readonly error: string;
-  /** JSON text of the input record. */
-  readonly record?: string;
-  /** Set instead of `record` for bytes that are not UTF-8. */
-  readonly recordBase64?: string;
 }
 interface ExportResult extends RunResult {
   /** First and last day, YYYY-MM-DD, in `timezone`. */
@@ -646,7 +647,7 @@ interface Export<Options extends FileOptions = FileOptions> extends AsyncIterabl
   records(): AsyncGenerator<JsonObject>;
   /** Yields the JSON text of each record as received, so numbers keep their spelling. */
   texts(): AsyncGenerator<string>;
-  /** Writes a file in the format of its extension: `.ndjson`, `.csv` or `.json`, each also `.gz`. */
+  /** Writes a file in the format of its extension; `.gz` after it compresses. */
   toFile(path: string, options?: Options): Run<ExportResult>;
 }
 type UserIdentifier =

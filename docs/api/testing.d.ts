@@ -1,18 +1,18 @@
 /// <reference types="node" />
 import { IncomingHttpHeaders } from 'node:http';
 
-/** Names of the eight endpoints, in the order of the specification. */
-declare const endpointNames: readonly [
-  'upload',
-  'subscribe',
-  'profiles-cursor',
-  'profiles',
-  'profile',
-  'events-cursor',
-  'events',
-  'demerge',
-];
-type EndpointName = (typeof endpointNames)[number];
+/** Paths of the eight endpoints (specification, Endpoints 1 to 8). */
+declare const endpointPaths: {
+  readonly upload: '/1/upload';
+  readonly subscribe: '/1/subscribe';
+  readonly profiles: '/1/profiles.json';
+  readonly profile: '/1/profile.json';
+  readonly events: '/1/events.json';
+  readonly demerge: '/1/demerge/profiles.json';
+};
+type PathName = keyof typeof endpointPaths;
+type ExportName = 'profiles' | 'events';
+type EndpointName = PathName | `${ExportName}-cursor`;
 
 /** Settings of the simulation, which a test can change while the service runs (contract §10). */
 interface ServiceSettings {

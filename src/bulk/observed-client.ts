@@ -67,7 +67,7 @@ const givenUp: Failure = { kind: 'connection', sent: true, message: 'given up' }
 
 interface Watch {
   /** Record the history. */
-  readonly isWanted: boolean;
+  readonly recordsHistory: boolean;
   /** Returns the number of successful records so far. */
   readonly records: () => number;
   readonly runtime: Runtime;
@@ -77,17 +77,17 @@ interface Watched<C> {
   readonly client: C | Client;
   /** Returns the number of requests in flight. */
   readonly inFlight: () => number;
-  /** Returns the figures of all requests; undefined unless wanted. Call once, after the run. */
+  /** Returns the figures of all requests; undefined unless `recordsHistory`. Call once, after the run. */
   readonly history: () => HistoryFigures | undefined;
 }
 
 /** Wraps the client, if any, to count its requests in flight and to record their history. */
 export function watched<C extends Client | undefined>(
   client: C,
-  { isWanted, records, runtime }: Watch,
+  { recordsHistory, records, runtime }: Watch,
 ): Watched<C> {
   let inFlight = 0;
-  const history = isWanted ? new RequestHistory(runtime, records) : undefined;
+  const history = recordsHistory ? new RequestHistory(runtime, records) : undefined;
   const began = (): Ended => {
     inFlight += 1;
     const ended = history?.began();

@@ -65,10 +65,10 @@ export class ActiveCall {
   begin(details: CallDetails, direction: CallDirection): void {
     const { callId } = details;
     const { env, connection } = this.#options;
-    const isWanted = () => this.#isCurrent(callId);
+    const isCurrent = () => this.#isCurrent(callId);
     const media = new CallMedia(env, {
-      signal: (payload) => void connection().post('sdp', { callId, payload }, isWanted),
-      connected: () => void connection().post('ready', { callId }, isWanted),
+      signal: (payload) => void connection().post('sdp', { callId, payload }, isCurrent),
+      connected: () => void connection().post('ready', { callId }, isCurrent),
       failed: () => this.hangup(),
     });
     this.#call = { details, direction, media, isAnswered: false };

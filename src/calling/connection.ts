@@ -83,14 +83,14 @@ export class RouterConnection {
 
   /**
    * Sends a frame until the router has answered it, across reconnects; resolves with `lost` if the
-   * connection is closed before. `isWanted` is evaluated before each attempt; if false, nothing is sent.
+   * connection is closed before. `isCurrent` is evaluated before each attempt; if false, nothing is sent.
    */
   post<T extends PostedFrame>(
     type: T,
     body: ClientFrames[T],
-    isWanted: () => boolean = () => true,
+    isCurrent: () => boolean = () => true,
   ): Promise<FrameAnswer> {
-    const posted = this.#post(type, body, isWanted).finally(() => this.#posted.delete(posted));
+    const posted = this.#post(type, body, isCurrent).finally(() => this.#posted.delete(posted));
     this.#posted.add(posted);
     return posted;
   }
@@ -112,12 +112,12 @@ export class RouterConnection {
   async #post<T extends PostedFrame>(
     type: T,
     body: ClientFrames[T],
-    isWanted: () => boolean,
+    isCurrent: () => boolean,
   ): Promise<FrameAnswer> {
     for (;;) {
       await this.whenUp();
       if (this.#isClosed) return { kind: 'lost' };
-      if (!isWanted()) return { kind: 'ok' };
+      if (!isCurrent()) return { kind: 'ok' };
       const link = this.#link;
       if (link === undefined) continue;
       const answer = await link.request(type, body);

@@ -107,8 +107,8 @@ export class CallingSession {
     }
     if (this.#properties.promptReceiverReadPhoneStatePermission === true)
       await this.#env.device.requestPhoneState();
-    const isWanted = () => this.#rings(callId);
-    return faultOfAnswer(await this.#connection.post('answer', { callId }, isWanted));
+    const isCurrent = () => this.#rings(callId);
+    return faultOfAnswer(await this.#connection.post('answer', { callId }, isCurrent));
   }
 
   async decline(callId: string): Promise<CallFault | undefined> {

@@ -57,7 +57,7 @@ function startSession(
 interface BrowserMedia {
   readonly RTCPeerConnection?: PeerConnectionClass;
   readonly navigator?: {
-    readonly mediaDevices?: { getUserMedia(wanted: { audio: true }): Promise<TrackStream> };
+    readonly mediaDevices?: { getUserMedia(constraints: { audio: true }): Promise<TrackStream> };
   };
   readonly Audio?: new () => { srcObject: unknown; play(): Promise<void> };
 }

@@ -39,7 +39,7 @@ export class RequestTimeout {
     if (this.#limit === 'whole') return;
     this.#bytes += bytes;
     this.#silence.refresh();
-    this.#pace ??= setInterval(() => this.#judgePace(), this.#milliseconds).unref();
+    this.#pace ??= setInterval(() => this.#checkPace(), this.#milliseconds).unref();
   }
 
   stop(): void {
@@ -49,7 +49,7 @@ export class RequestTimeout {
   }
 
   /** Fails a body that is too slow in two consecutive intervals. */
-  #judgePace(): void {
+  #checkPace(): void {
     const isSlow = this.#bytes < (slowest * this.#milliseconds) / 1000;
     if (isSlow && this.#wasSlow) this.#timeOut(`fewer than ${slowest} bytes a second received`);
     this.#wasSlow = isSlow;

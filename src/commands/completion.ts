@@ -80,8 +80,8 @@ const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
     word,
   );
   if (values === 'files') return [];
-  const asked = typeof values === 'string' ? names[values as keyof typeof names] : () => values;
-  const all = (await asked?.(call, [...words, word])) ?? [];
+  const complete = typeof values === 'string' ? names[values as keyof typeof names] : () => values;
+  const all = (await complete?.(call, [...words, word])) ?? [];
   const fitting = all.map((value) => `${before}${value}`).filter((value) => value.startsWith(word));
   return fitting.length > 0 ? fitting.map(escapeNonAscii) : [''];
 };

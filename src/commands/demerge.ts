@@ -26,19 +26,10 @@ export const command: CommandSpec<DemergeFlags> = {
     ...writeOptions('demerge'),
   ],
   run: async (call) => {
-    const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
+    const [{ demerge }, { runWrite }] = await Promise.all([
       import('../jobs/write/demerge.js'),
       import('./shared/run-write.js'),
-      import('../ui/prompt.js'),
     ]);
-    await runWrite(call, {
-      name: 'demerge',
-      job: demerge,
-      confirm: ({ account, files, identities, flags, piped }, runtime) => {
-        const { count = 0, first: firstIdentities = [] } = identities ?? {};
-        const asking = { yes: flags.yes === true, inputIsStdin: piped };
-        return confirmDemerge({ ...account, files, count, firstIdentities }, asking, runtime);
-      },
-    });
+    await runWrite(call, { name: 'demerge', job: demerge });
   },
 };

@@ -1,4 +1,5 @@
 import { identifierKinds } from '../contract/endpoints.js';
+import { inputFormatsText } from '../contract/file-formats.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { inputOptions, requireInput, refuseInputFlags } from './flags/input-flags.js';
@@ -24,7 +25,7 @@ const userOptions = [
   ['--object-id <value>', 'look up the user of this device', { parse: nonEmpty, common: true }],
   [
     '--input <file>',
-    'look up the users of a CSV, NDJSON or list, also .gz; - reads stdin',
+    `look up the users of a file: ${inputFormatsText}, or a list; - reads stdin`,
     { common: true },
   ],
   [
@@ -131,7 +132,7 @@ async function runLookUp(
       nouns: 'users',
       reads: true,
       job: async (context, hooks) => getProfiles(request, context, hooks),
-      judged: (error, context) => (single ? notFoundError(users, error, context) : error),
+      refineError: (error, context) => (single ? notFoundError(users, error, context) : error),
       // A single profile needs no figures.
       figures: !single,
     },

@@ -110,10 +110,10 @@ const draftFlags = [
 ];
 
 /** Prints what would be sent. Throws E-REJECTED if rows would be rejected. */
-async function runPreview(call: Invocation<UploadFlags>, asked: PreviewFlag): Promise<void> {
+async function runPreview(call: Invocation<UploadFlags>, preview: PreviewFlag): Promise<void> {
   const { shard: _, ...flags } = call.flags; // the input is only inspected
   const { runtime } = call;
-  const files = [...asked.files, ...call.operands];
+  const files = [...preview.files, ...call.operands];
   requireInput(files, call);
   const settings = call.settings();
   const { timezone = 'UTC' } = settings;
@@ -123,7 +123,7 @@ async function runPreview(call: Invocation<UploadFlags>, asked: PreviewFlag): Pr
     import('./shared/job-context.js'),
     import('../ui/preview.js'),
   ]);
-  const request = { ...flags, files, count: asked.count };
+  const request = { ...flags, files, count: preview.count };
   const seen = await previewUpload(request, { runtime, words: cliAdvice, timezone });
   printPreview(seen, settings, runtime);
   if (flags.writeMapping !== undefined) {

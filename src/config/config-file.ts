@@ -180,13 +180,13 @@ function refuseLoose(
   file: string,
   { mode }: { readonly mode: number },
   runtime: PrivateRuntime,
-  wanted: '600' | '700',
+  expectedMode: '600' | '700',
 ): void {
   if (isPrivate(mode, runtime)) return;
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
   throw new EngagectlError('E-CONFIG-FILE', `${file}: others may read it (mode ${octal})`, {
     why: 'it holds, or leads to, a passcode',
-    fix: `chmod ${wanted} ${shellPath(file)}`,
+    fix: `chmod ${expectedMode} ${shellPath(file)}`,
     file,
   });
 }

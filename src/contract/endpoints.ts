@@ -33,8 +33,8 @@ export interface WriteProperties {
   readonly ordered: boolean;
   /** Whether it can send only what changed. */
   readonly tracksChanges: boolean;
-  /** When to ask for confirmation. */
-  readonly confirms: 'always' | 'production';
+  /** What cannot be undone. Such a write always asks for confirmation, the others only for production profiles. */
+  readonly irreversible?: string;
   /** Command that reads back what was sent; undefined if nothing can. */
   readonly verify?: 'verify' | 'verify --subscriptions';
   /** Whether `verify --settle` can look up records of unknown outcome. */
@@ -58,7 +58,6 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: 'mixed',
     ordered: true,
     tracksChanges: true,
-    confirms: 'production',
     verify: 'verify',
     settles: true,
   },
@@ -74,7 +73,6 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: true,
     ordered: true,
     tracksChanges: true,
-    confirms: 'production',
     verify: 'verify --subscriptions',
     settles: false,
   },
@@ -90,7 +88,7 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: false,
     ordered: false,
     tracksChanges: false,
-    confirms: 'always',
+    irreversible: 'merged profiles are split, and event data of the profiles may be lost',
     settles: false,
   },
 };
@@ -116,25 +114,32 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** Names of the eight endpoints, in the order of the specification. */
-export const endpointNames = [
-  'upload',
-  'subscribe',
-  'profiles-cursor',
-  'profiles',
-  'profile',
-  'events-cursor',
-  'events',
-  'demerge',
-] as const;
-export type EndpointName = (typeof endpointNames)[number];
+/** The eight endpoints. An export has two of them. */
+export type EndpointName =
+  | 'upload'
+  | 'subscribe'
+  | 'profiles-cursor'
+  | 'profiles'
+  | 'profile'
+  | 'events-cursor'
+  | 'events'
+  | 'demerge';
+type PathName = keyof typeof endpointPaths;
+type ExportName = 'profiles' | 'events';
+
+const isExport = (name: PathName): name is ExportName => name === 'profiles' || name === 'events';
+const pathNames = Object.keys(endpointPaths) as PathName[];
+
+/** Names of the endpoints, in the order of the specification. */
+export const endpointNames: readonly EndpointName[] = pathNames.flatMap((name) =>
+  isExport(name) ? [`${name}-cursor` as const, name] : [name],
+);
 
 /** Returns the endpoint of a path. A cursor distinguishes reading an export from opening it. */
 export function endpointOf(path: string, hasCursor: boolean): EndpointName | undefined {
-  const [name] = Object.entries(endpointPaths).find(([, known]) => known === path) ?? [];
-  if (name === 'profiles' || name === 'events') return hasCursor ? name : `${name}-cursor`;
-  return name as EndpointName | undefined;
+  const name = pathNames.find((known) => endpointPaths[known] === path);
+  return name && isExport(name) && !hasCursor ? `${name}-cursor` : name;
 }
 
 export const pathOf = (name: EndpointName): string =>
-  endpointPaths[name.replace('-cursor', '') as keyof typeof endpointPaths];
+  endpointPaths[name.replace('-cursor', '') as PathName];

@@ -54,13 +54,15 @@ export const compressions: Readonly<Record<CompressionName, Compression>> = {
 
 const compressionEntries = Object.entries(compressions) as [CompressionName, Compression][];
 
-/** The extension of each compression with its period, for help texts: `.gz`. */
-const compressedExtensions = compressionEntries.map(([, { extension }]) => `.${extension}`);
+/** Extensions of compressed inputs, for help texts: `.gz`. */
+export const compressedExtensionsText = joinWords(
+  compressionEntries.map(([, { extension }]) => `.${extension}`),
+);
 
 /** Formats and compressions of inputs, for help texts. */
 export const inputFormatsText = `${joinWords(
   inputFormatNames.flatMap((format) => inputFormats[format].label ?? []),
-)}, each also ${joinWords(compressedExtensions)}`;
+)}, each also ${compressedExtensionsText}`;
 
 /** The parts of a file name: `users`, `.ndjson` and `gzip` of `users.ndjson.gz`. */
 export interface FileNameParts {

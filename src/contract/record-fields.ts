@@ -2,14 +2,14 @@ import { recordCodes as codes } from './error-codes.js';
 
 /** Format of a default profile field and the code for an invalid one. */
 interface ProfileField {
-  readonly wanted: string;
+  readonly expected: string;
   readonly pattern: RegExp;
   /** Undefined: the service accepts any value, but may ignore it. */
   readonly code?: number;
 }
 
-const anything = { wanted: 'text', pattern: /^/ };
-const yesOrNo = { wanted: 'Y or N', pattern: /^[YN]$/ };
+const anything = { expected: 'text', pattern: /^/ };
+const yesOrNo = { expected: 'Y or N', pattern: /^[YN]$/ };
 const emailAddress = /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/;
 export const phonePattern = /^\+[1-9]\d{5,14}$/;
 const schools = /^(School|College|Graduate)$/;
@@ -20,19 +20,22 @@ const schools = /^(School|College|Graduate)$/;
  */
 export const profileFields: ReadonlyMap<string, ProfileField> = new Map<string, ProfileField>([
   ['Name', anything],
-  ['Email', { wanted: 'an email address', pattern: emailAddress, code: codes.email }],
+  ['Email', { expected: 'an email address', pattern: emailAddress, code: codes.email }],
   [
     'Phone',
-    { wanted: '+, country code and digits only', pattern: phonePattern, code: codes.phone },
+    { expected: '+, country code and digits only', pattern: phonePattern, code: codes.phone },
   ],
-  ['Gender', { wanted: 'M or F', pattern: /^[MF]$/, code: codes.gender }],
-  ['DOB', { wanted: 'a date', pattern: /^\$D_-?\d+$/ }],
-  ['Age', { wanted: 'whole years', pattern: /^\d{1,3}$/, code: codes.age }],
+  ['Gender', { expected: 'M or F', pattern: /^[MF]$/, code: codes.gender }],
+  ['DOB', { expected: 'a date', pattern: /^\$D_-?\d+$/ }],
+  ['Age', { expected: 'whole years', pattern: /^\d{1,3}$/, code: codes.age }],
   ['Photo', anything],
   ['Tz', anything],
   ['Employed', { ...yesOrNo, code: codes.employed }],
   ['Married', { ...yesOrNo, code: codes.married }],
-  ['Education', { wanted: 'School, College or Graduate', pattern: schools, code: codes.education }],
+  [
+    'Education',
+    { expected: 'School, College or Graduate', pattern: schools, code: codes.education },
+  ],
 ]);
 
 /** Types and statuses of subscriptions: lower case → spelling (specification, Subscription record). */

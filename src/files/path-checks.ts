@@ -69,14 +69,14 @@ export function refuseDuplicatePaths(names: readonly string[], cwd: string): voi
     else
       faults.push(
         first === name
-          ? `${shown(name)} is named twice`
-          : `${shown(name)} and ${shown(first)} are the same file`,
+          ? `${displayName(name)} is named twice`
+          : `${displayName(name)} and ${displayName(first)} are the same file`,
       );
   }
   if (faults.length === 0) return;
-  const told = faults.slice(0, mostTold);
-  const more = faults.length - told.length;
-  const message = [...told, ...(more > 0 ? [`and ${groupDigits(more)} more`] : [])].join('; ');
+  const listed = faults.slice(0, maxListed);
+  const more = faults.length - listed.length;
+  const message = [...listed, ...(more > 0 ? [`and ${groupDigits(more)} more`] : [])].join('; ');
   throw new EngagectlError('E-USAGE', message, {
     why: 'what is in it would be taken twice',
     fix: 'name each input once',
@@ -143,7 +143,7 @@ function placeOf(name: string, cwd: string): string {
   }
 }
 
-const shown = (name: string): string => (name === '-' ? 'standard input (-)' : name);
+const displayName = (name: string): string => (name === '-' ? 'standard input (-)' : name);
 
 /** Maximum number of files listed in a message. */
-const mostTold = 3;
+const maxListed = 3;

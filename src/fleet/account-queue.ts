@@ -177,7 +177,7 @@ export async function checkStore(store: QueueStore, url: string): Promise<StoreC
   const version = await withinDeadline(store, async () =>
     store.kind === 'Redis' ? ofRedis(url) : ofPostgres(url),
   );
-  return { store: `${store.kind} at ${store.shown}`, version, lanes: lanes.length };
+  return { store: `${store.kind} at ${store.displayUrl}`, version, lanes: lanes.length };
 }
 
 async function ofRedis(url: string): Promise<string> {

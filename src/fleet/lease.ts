@@ -18,11 +18,11 @@ export class Lease {
   #grantedAt: number;
   #isCurrent = (): boolean => true;
 
-  /** `askedAt`: the time on `monotonic` before the queue was asked for the lease. */
-  constructor(milliseconds: number, monotonic: () => number, askedAt: number) {
+  /** `requestedAt`: the time on `monotonic` before the queue was asked for the lease. */
+  constructor(milliseconds: number, monotonic: () => number, requestedAt: number) {
     this.#milliseconds = milliseconds * usable;
     this.#monotonic = monotonic;
-    this.#grantedAt = askedAt;
+    this.#grantedAt = requestedAt;
   }
 
   /** Aborted when the lease is lost, which is final. */
@@ -35,9 +35,9 @@ export class Lease {
     this.#isCurrent = isCurrent;
   }
 
-  /** `askedAt`: the time on `monotonic` before the queue was asked for the renewal. */
-  renew(askedAt: number): void {
-    if (this.isHeld()) this.#grantedAt = Math.max(this.#grantedAt, askedAt);
+  /** `requestedAt`: the time on `monotonic` before the queue was asked for the renewal. */
+  renew(requestedAt: number): void {
+    if (this.isHeld()) this.#grantedAt = Math.max(this.#grantedAt, requestedAt);
   }
 
   lose(): void {

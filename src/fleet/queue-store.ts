@@ -12,7 +12,7 @@ const namespace = 'engagectl';
 export interface QueueStore {
   readonly kind: 'Redis' | 'PostgreSQL';
   /** Its address without user and password. */
-  readonly shown: string;
+  readonly displayUrl: string;
   queue(name: string): Queue;
   worker(name: string, work: Process, options: WorkerSettings): Worker;
   /** Error for `work` to throw: the job has failed and is not retried. */
@@ -31,7 +31,7 @@ interface WorkerSettings {
   readonly lease: number;
   readonly monotonic: () => number;
   /** Called after leases were renewed, with the time on `monotonic` before the store was asked. */
-  readonly renewed: (jobs: readonly string[], askedAt: number) => void;
+  readonly renewed: (jobs: readonly string[], requestedAt: number) => void;
   /** Called if leases could not be renewed, because another worker has them. */
   readonly refused: (jobs: readonly string[]) => void;
 }
@@ -55,7 +55,7 @@ export async function openQueueStore(
   url: string,
   { waitForStore, migrate = false, onUnavailable = () => undefined, onWarning }: StoreOptions,
 ): Promise<QueueStore> {
-  const { protocol, shown } = addressOf(url);
+  const { protocol, displayUrl } = addressOf(url);
   const bullmq = await loadOptionalPackage('bullmq', async () => import('bullmq'));
   const isRedis = protocol.startsWith('redis');
   if (isRedis) await loadOptionalPackage('ioredis', async () => import('ioredis'));
@@ -75,7 +75,7 @@ export async function openQueueStore(
   captureWarnings(onWarning);
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
-    shown,
+    displayUrl,
     queue: (name) => {
       const queue = new bullmq.Queue(name, shared, factory);
       queue.on('error', onUnavailable); // requests report errors themselves, unless they wait for the store
@@ -119,11 +119,11 @@ const leasingWorker = (
 ) =>
   class extends Base {
     override async extendJobLocks(jobs: string[], tokens: string[], duration: number) {
-      const askedAt = monotonic();
+      const requestedAt = monotonic();
       const failed = await super.extendJobLocks(jobs, tokens, duration);
       renewed(
         jobs.filter((job) => !failed.includes(job)),
-        askedAt,
+        requestedAt,
       );
       return failed;
     }
@@ -168,7 +168,10 @@ export const evictionWarning = (policy: string): string =>
 const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
 
 /** Awaits an answer of a store. Throws E-UNAVAILABLE after the deadline. */
-export async function withinDeadline<T>({ shown }: QueueStore, ask: () => Promise<T>): Promise<T> {
+export async function withinDeadline<T>(
+  { displayUrl }: QueueStore,
+  ask: () => Promise<T>,
+): Promise<T> {
   try {
     return await ask();
   } catch (cause) {
@@ -178,7 +181,7 @@ export async function withinDeadline<T>({ shown }: QueueStore, ask: () => Promis
     // Errors of Redis, and of PostgreSQL: class 28, invalid authorization specification.
     const isRefused = /^(?:NOAUTH|WRONGPASS|NOPERM)/.test(message) || code.startsWith('28');
     const does = isRefused ? 'refuses the user or the password' : 'does not answer';
-    throw new EngagectlError('E-UNAVAILABLE', `the queue at ${shown} ${does}`, {
+    throw new EngagectlError('E-UNAVAILABLE', `the queue at ${displayUrl} ${does}`, {
       why: message || name,
       fix: isBare
         ? 'engagectl fleet init'
@@ -190,7 +193,7 @@ export async function withinDeadline<T>({ shown }: QueueStore, ask: () => Promis
   }
 }
 
-function addressOf(url: string): { protocol: string; shown: string } {
+function addressOf(url: string): { protocol: string; displayUrl: string } {
   const known = ['redis:', 'rediss:', 'postgres:', 'postgresql:'];
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !known.includes(parsed.protocol)) {
@@ -200,7 +203,7 @@ function addressOf(url: string): { protocol: string; shown: string } {
     });
   }
   const { protocol, host, pathname } = parsed;
-  return { protocol, shown: `${protocol}//${host}${pathname}` };
+  return { protocol, displayUrl: `${protocol}//${host}${pathname}` };
 }
 
 /** Loads an optional package that only a fleet needs. */

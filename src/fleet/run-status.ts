@@ -84,7 +84,7 @@ export async function findRun(
   const listed = await withinDeadline(store, async () => new RunIndex(store).run(id));
   const place = workDir ?? listed?.workDir;
   if (place === undefined) {
-    throw new EngagectlError('E-USAGE', `the queue at ${store.shown} knows no run ${id}`, {
+    throw new EngagectlError('E-USAGE', `the queue at ${store.displayUrl} knows no run ${id}`, {
       why: 'it was submitted to another one, or the store was emptied',
       fix: 'name the --work-dir it was submitted with, or submit it again',
     });
@@ -169,20 +169,20 @@ async function shardStatus(
     const rejected = figures['rejected'] ?? 0;
     return { ...shared, state: 'done', worker, records, rejected, share: 1, seconds, exitCode };
   }
-  const begun = { ...shared, ...progressOf(job?.progress) };
+  const reported = { ...shared, ...progressOf(job?.progress) };
   const isAtWork = state === 'active' || state === 'waiting' || state === 'delayed';
   if (result && !isAtWork) {
     const error = `${result.id}: ${withWhy(result)}`;
-    return { ...begun, state: 'failed', error, exitCode: result.exitCode };
+    return { ...reported, state: 'failed', error, exitCode: result.exitCode };
   }
   const error = state === 'failed' ? reasonOf(job?.failedReason) : undefined; // no error: it will be retried
   if (error === 'cancelled' || (!job && folder.isCancelled)) {
-    return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
+    return { ...reported, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
-  if (!job || state === 'completed') return { ...begun, state: 'missing' };
-  if (state === 'active') return { ...begun, state: 'running' };
-  if (error) return { ...begun, state: 'failed', error, exitCode: errorIds[errorIdIn(error)] };
-  return { ...begun, state: 'waiting', worker: null, error: leftReason(job.progress) };
+  if (!job || state === 'completed') return { ...reported, state: 'missing' };
+  if (state === 'active') return { ...reported, state: 'running' };
+  if (error) return { ...reported, state: 'failed', error, exitCode: errorIds[errorIdIn(error)] };
+  return { ...reported, state: 'waiting', worker: null, error: leftReason(job.progress) };
 }
 
 /** Returns the result of a finished shard, or why it is not trusted. Throws E-FILE-READ. */

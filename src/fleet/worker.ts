@@ -85,7 +85,7 @@ class AccountWorker {
       slots,
       lease,
       monotonic: runtime.monotonic,
-      renewed: (jobs, askedAt) => of(jobs).forEach((shard) => shard.lease.renew(askedAt)),
+      renewed: (jobs, requestedAt) => of(jobs).forEach((shard) => shard.lease.renew(requestedAt)),
       refused: (jobs) => of(jobs).forEach((shard) => shard.lease.lose()),
     });
   }
@@ -125,9 +125,9 @@ class AccountWorker {
   async #process(job: Job, token: string): Promise<unknown> {
     const { lease, runtime } = this.#options;
     // The job was fetched with a lease, but nobody knows how long ago: ask for it again.
-    const askedAt = runtime.monotonic();
+    const requestedAt = runtime.monotonic();
     if (!(await job.extendLock(token, lease))) throw new Error('the lease has expired already');
-    const held = new Lease(lease, runtime.monotonic, askedAt);
+    const held = new Lease(lease, runtime.monotonic, requestedAt);
     const shard = new RunningShard(job, held, this.#options);
     const id = job.id ?? '';
     this.#running.set(id, shard);
@@ -221,7 +221,7 @@ export interface ShardTask {
   /** Aborted to stop it; its reason is an EngagectlError. */
   readonly signal: AbortSignal;
   /** Called once with a function that returns the progress. */
-  readonly begun: (progress: () => Omit<ShardProgress, 'worker'>) => void;
+  readonly started: (progress: () => Omit<ShardProgress, 'worker'>) => void;
   /** Called with the outcome while the run is still open; its errors are rethrown. */
   readonly ended: (outcome: ShardOutcome) => void;
 }
@@ -393,7 +393,7 @@ class RunningShard {
       folder: epoch.path,
       ports: this.#ports(shard),
       signal: AbortSignal.any([runtime.signal, this.#giveBackController.signal, this.lease.lost]),
-      begun: (progress) => {
+      started: (progress) => {
         this.#progress = progress;
       },
       ended: (outcome) => this.#note(opened, epoch, outcome),

@@ -340,11 +340,11 @@ const listed = (lines: readonly string[]) => lines.map((line) => ['-', line] as 
 
 /** Finds an id in upper or lower case, with or without `E-`. */
 function idOf(text: string): ErrorId {
-  const wanted = `E-${text.toUpperCase().replace(/^E-/, '')}`;
-  const found = ids.find((id) => id === wanted);
+  const wholeId = `E-${text.toUpperCase().replace(/^E-/, '')}`;
+  const found = ids.find((id) => id === wholeId);
   if (found !== undefined) return found;
-  const begun = ids.filter((id) => id.startsWith(wanted));
-  const like = begun.length > 0 ? begun : [closestName(wanted, ids) ?? []].flat();
+  const withPrefix = ids.filter((id) => id.startsWith(wholeId));
+  const like = withPrefix.length > 0 ? withPrefix : [closestName(wholeId, ids) ?? []].flat();
   const near = like.map((id) => `engagectl help errors ${id}`);
   throw new EngagectlError('E-USAGE', `there is no error "${text}"`, {
     why: 'an error id begins with E-; engagectl help errors lists all of them',

@@ -25,8 +25,8 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const isTopicToo = isCommand && help && command.parent === null;
   const message = isTopicToo ? messages.replace('command', 'command or topic') : messages;
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
-  const isTold = (problem: string) => message.includes(problem.replace(/\.$/, ''));
-  const others = problemsOf(program).filter((problem) => !isTold(problem));
+  const isReported = (problem: string) => message.includes(problem.replace(/\.$/, ''));
+  const others = problemsOf(program).filter((problem) => !isReported(problem));
   const all = joinProblems([message, ...others]);
   const listed = `known are ${known.filter(isForPeople).join(', ')}`;
   const isVariable = all.startsWith('environment variable');
@@ -114,8 +114,8 @@ function commandOf(program: Command, argv: readonly string[]): Command {
 
 /** Returns names to suggest; `nearest` is commander's own hint. */
 function namesLike(typed: string, known: readonly string[], nearest: string): readonly string[] {
-  const begun = typed === '--' ? [] : known.filter((name) => name.startsWith(typed));
-  if (begun.length > 0) return begun;
+  const withPrefix = typed === '--' ? [] : known.filter((name) => name.startsWith(typed));
+  if (withPrefix.length > 0) return withPrefix;
   const hinted = nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g);
   if (hinted) return hinted;
   const slips = known.filter((name) => startsWithOneTypo(typed, name));

@@ -35,7 +35,7 @@ export async function verifyDigest(
     throw inputChangedError(name, 'a part that was already read has changed');
 }
 
-const lineExtended = 'text was appended to its last line, which had no line end';
+export const lineExtended = 'text was appended to its last line, which had no line end';
 
 interface VerifiedPrefix {
   readonly name: string;

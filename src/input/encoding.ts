@@ -126,14 +126,14 @@ async function* fromUtf16(
 ): AsyncGenerator<Buffer> {
   const decoder = new StringDecoder('utf16le');
   let cut = Buffer.alloc(0);
-  let begun = false;
+  let hasStarted = false;
   for await (const chunk of chunks) {
     const bytes = Buffer.concat([cut, chunk]); // a copy, because the buffer of a chunk is reused
     const units = bytes.subarray(0, bytes.length & ~1);
     cut = bytes.subarray(units.length);
     const text = decoder.write(bigEndian ? units.swap16() : units);
-    yield utf8Of(begun ? text : text.replace(/^\uFEFF/, ''));
-    begun ||= text !== '';
+    yield utf8Of(hasStarted ? text : text.replace(/^\uFEFF/, ''));
+    hasStarted ||= text !== '';
   }
   yield utf8Of(decoder.end() + (cut.length === 0 ? '' : half));
 }

@@ -73,8 +73,8 @@ function choose(
   const titled = fitting.find(isUnmistakable);
   if (titled) return titled;
   const ragged = found.find(({ titles }) => titles === 0);
-  const doubtful = fitting.find(({ rows }) => rows > 0);
-  if (!ragged && doubtful && !isNamed) throw noHeader(name, doubtful);
+  const ambiguous = fitting.find(({ rows }) => rows > 0);
+  if (!ragged && ambiguous && !isNamed) throw noHeader(name, ambiguous);
   return ragged;
 }
 

@@ -33,12 +33,12 @@ export class TextBuffer {
   async grow(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const before = this.bytes.length;
-    const wanted = before < smallWindow ? 1 : before >> 1;
+    const least = before < smallWindow ? 1 : before >> 1;
     try {
-      while (this.bytes.length < before + wanted && !this.ended) {
+      while (this.bytes.length < before + least && !this.ended) {
         const { value, done } = await this.#chunks.next();
         if (done) this.ended = true;
-        else this.#append(value, before + wanted);
+        else this.#append(value, before + least);
       }
     } catch (failure) {
       if (this.bytes.length === before) throw failure;
@@ -46,12 +46,12 @@ export class TextBuffer {
     }
   }
 
-  /** Copies the chunk, whose buffer is reused; reserves room for `wanted` bytes. */
-  #append(chunk: Buffer, wanted: number): void {
+  /** Copies the chunk, whose buffer is reused; reserves room for `least` bytes. */
+  #append(chunk: Buffer, least: number): void {
     const length = this.bytes.length + chunk.length;
     if (!this.memory || this.#start + length > this.memory.bytes.length) {
       const before = this.memory;
-      const room = Math.max(length, wanted + chunk.length);
+      const room = Math.max(length, least + chunk.length);
       this.memory = BufferPool.holding(this.bytes, room, this.#free);
       this.#start = 0;
       before?.release();

@@ -8,7 +8,7 @@ import {
 } from '../bulk/profile-lookup.js';
 import { Tally } from '../bulk/outcomes/tally.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError, exitCodes, sourceLine, fractionOf, argumentsSource } from '../errors.js';
+import { EngagectlError, sourceLine, fractionOf, argumentsSource } from '../errors.js';
 import {
   isIdentifier,
   identifierReader,
@@ -20,7 +20,13 @@ import { sourceRecord } from '../mapping/rejects-input.js';
 import { isStdout } from '../output/formats.js';
 import { expandDate } from './date-range.js';
 import { checkOutputFormat } from './output-options.js';
-import { catchFailure, retryStatusOf, type Connection, type JobContext } from './job-context.js';
+import {
+  catchFailure,
+  retryStatusOf,
+  runEnd,
+  type Connection,
+  type JobContext,
+} from './job-context.js';
 import { openRejects, describeRejects } from './rejects.js';
 import { unjournaledRun } from './run/open-run.js';
 import { openRecordOutput, type RecordOutput } from './record-output.js';
@@ -119,11 +125,11 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
   const sink = request.into ?? (await openRecordOutput(request.output, request, context));
   const named = 'input' in request.users ? users.first : undefined;
   const { client, inFlight } = watched(connection.client, {
-    isWanted: false,
+    recordsHistory: false,
     records: () => tally.counts.read,
     runtime,
   });
-  hooks.begun?.(() => ({ ...progressOf(looking), inFlight: inFlight() }), named);
+  hooks.started?.(() => ({ ...progressOf(looking), inFlight: inFlight() }), named);
   const work = async () => {
     try {
       await lookUpAll(looking, sink, client);
@@ -144,11 +150,9 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
     ...tally.counts,
     ...traffic,
     bytes: sink.bytes,
-    seconds: Math.round(runtime.monotonic() - started) / 1000,
     rejectsFile: tally.rejects.exists && !isSingle(request.users) ? tally.rejects.path : null,
     output: onStdout ? null : (request.output ?? null),
-    exitCode: error?.exitCode ?? exitCodes.ok,
-    error,
+    ...runEnd(error, started, runtime),
     unfinished: false,
   };
   const rejectSummary = isSingle(request.users) ? undefined : tally;
@@ -158,7 +162,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookupRe
 
 async function lookUpAll(looking: LookingUp, sink: ProfileSink, client: Client): Promise<void> {
   const { request, context, connection, traffic } = looking;
-  const results = lookUpEach(wantedOf(looking), {
+  const results = lookUpEach(identifiersOf(looking), {
     client,
     policy: connection.policy,
     runtime: context.runtime,
@@ -177,7 +181,7 @@ interface Place {
 }
 
 /** Yields rows with a valid identifier and rejects the others. */
-async function* wantedOf({
+async function* identifiersOf({
   request,
   context,
   users,

@@ -1,5 +1,5 @@
 import { RetryStatus, type RetryPolicy } from '../client/retry.js';
-import { EngagectlError, interruptionError } from '../errors.js';
+import { EngagectlError, exitCodes, interruptionError, type ExitCode } from '../errors.js';
 import { once } from 'node:events';
 import type { Client } from '../client/client.js';
 import type { TimeZone } from '../time-zone.js';
@@ -110,6 +110,16 @@ export async function catchFailure(
     if (signal.aborted) return interruptionError(signal.reason);
     throw error;
   }
+}
+
+/** Returns how a job ended, for its result. `started` is the monotonic time in milliseconds. */
+export function runEnd(
+  error: EngagectlError | undefined,
+  started: number,
+  { monotonic }: Pick<Runtime, 'monotonic'>,
+): { seconds: number; exitCode: ExitCode; error: EngagectlError | undefined } {
+  const seconds = Math.round(monotonic() - started) / 1000;
+  return { seconds, exitCode: error?.exitCode ?? exitCodes.ok, error };
 }
 
 /** Resolves when the signal is aborted. */

@@ -1,5 +1,6 @@
 import type { EngagectlError, ExitCode } from '../errors.js';
 import type { HistoryFigures } from '../bulk/request-history.js';
+import type { RejectedRecord } from '../output/rejects-file.js';
 import type { FirstReject, RejectKind } from '../bulk/outcomes/reject-samples.js';
 
 /** Result of every run. */
@@ -85,22 +86,6 @@ export interface JobProgress {
   readonly waiting: string | undefined;
 }
 
-/** A record that was not accepted. */
-export interface RejectedRecord {
-  /** Input file, or `stdin`. */
-  readonly source: string;
-  /** First line of the record, 1-based. */
-  readonly line: number;
-  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
-  /** Error code of the service. */
-  readonly code?: number | undefined;
-  readonly error: string;
-  /** JSON text of the input record. */
-  readonly record?: string;
-  /** Set instead of `record` for bytes that are not UTF-8. */
-  readonly recordBase64?: string;
-}
-
 export interface ExportResult extends RunResult {
   /** First and last day, YYYY-MM-DD, in `timezone`. */
   readonly from: string;
@@ -171,12 +156,12 @@ export interface SettledCounts {
   readonly unknown: number;
 }
 
-export type { FirstReject, HistoryFigures, RejectKind };
+export type { FirstReject, HistoryFigures, RejectKind, RejectedRecord };
 
 /** Callbacks of a job. */
 export interface JobHooks<Result> {
   /** Called before the first request. `first` is the name of the first input, if there is one. */
-  begun?(progress: () => JobProgress, first?: string): void;
+  started?(progress: () => JobProgress, first?: string): void;
   /** Called for each record that was not accepted. */
   readonly rejected?: (record: RejectedRecord) => void;
   /** Record the request history. */

@@ -2,6 +2,7 @@ import { EngagectlError, type OptionName } from '../errors.js';
 import {
   unsupportedExtension,
   formatNames,
+  outputFormats,
   outputFormatOfName,
   isStdout,
   type OutputOptions,
@@ -31,7 +32,7 @@ export function outputOptions(
   };
 }
 
-/** Throws E-USAGE for an unsupported file extension, and for CSV options with another format. */
+/** Throws E-USAGE for an unsupported file extension, and for options of tables with another format. */
 export function checkOutputFormat(
   path: string | undefined,
   options: FileOptions,
@@ -44,7 +45,7 @@ export function checkOutputFormat(
       fix: `use one of these extensions, or choose the format: ${option('format', 'ndjson')}`,
     });
   }
-  if (outputOptions(path, options, option).format === 'csv') return;
+  if (outputFormats[outputOptions(path, options, option).format].isTable) return;
   const wrong = options.bom ? option('bom') : options.columns && option('columns');
   if (wrong === undefined) return;
   throw new EngagectlError('E-USAGE', `${wrong} requires CSV output`, {

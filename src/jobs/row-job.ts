@@ -1,11 +1,11 @@
 import { PeekableIterator } from '../bulk/peekable-iterator.js';
 import { Tally } from '../bulk/outcomes/tally.js';
-import { EngagectlError, exitCodes, groupDigits } from '../errors.js';
+import { EngagectlError, groupDigits } from '../errors.js';
 import { limitRecords, type RowBlock } from '../input/row-block.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { missingColumnsError } from '../mapping/columns.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
-import { catchFailure, newRunId, type JobContext } from './job-context.js';
+import { catchFailure, newRunId, runEnd, type JobContext } from './job-context.js';
 import { openRejects } from './rejects.js';
 import { inputOptions } from './input-files.js';
 import type { JobHooks, JobProgress, RunResult } from './job-results.js';
@@ -67,7 +67,7 @@ export async function runRowJob<More extends object>(
     const tally = new Tally({ rejects, sourceRecord, listNotSent: false });
     const taker = await open(tally, inputs);
     const started = runtime.monotonic();
-    hooks.begun?.(() => progressOf(inputs, tally), inputs.first);
+    hooks.started?.(() => progressOf(inputs, tally), inputs.first);
     const failure = await catchFailure(
       takeAll({ options, context, inputs, tally, taker }),
       runtime.signal,
@@ -86,10 +86,8 @@ export async function runRowJob<More extends object>(
       ...taker.more(),
       requests: 0,
       retries: 0,
-      seconds: Math.round(runtime.monotonic() - started) / 1000,
       rejectsFile: rejects.exists ? rejects.path : null,
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
+      ...runEnd(error, started, runtime),
       unfinished: false,
     };
     await hooks.ended?.({ result, rejectSummary: tally, wasResumed: false });

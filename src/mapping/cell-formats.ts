@@ -195,7 +195,7 @@ export function localizedType(type: string, locale: string): string {
   }
   if (type === 'number' || type === 'integer') {
     const parts = new Intl.NumberFormat(tag).formatToParts(1_234_567.5);
-    const mark = (wanted: string) => parts.find(({ type }) => type === wanted)?.value ?? '';
+    const mark = (name: string) => parts.find(({ type }) => type === name)?.value ?? '';
     return type === 'number'
       ? `number(1${mark('group')}234${mark('decimal')}5)`
       : `integer(1${mark('group')}234)`;

@@ -97,8 +97,8 @@ function compileFormat(kind: string, format: string): Write {
   }
 }
 
-const notFitting = (wanted: string, fitting: string | undefined): string =>
-  `is not ${wanted}${fitting === undefined ? '' : `; ${fitting} would fit`}`;
+const notFitting = (expected: string, fitting: string | undefined): string =>
+  `is not ${expected}${fitting === undefined ? '' : `; ${fitting} would fit`}`;
 
 /** Returns the words for true and false in lower case. Throws E-USAGE. */
 function booleanPair(format: string): [yes: string, no: string] {

@@ -178,13 +178,13 @@ export function allRows({ count }: RowBlock): Int32Array {
   return indexes.subarray(0, count);
 }
 
-/** Returns the block with only the wanted records, in order. */
+/** Returns the block with only the selected records, in order. */
 export function filterRecords(
   block: RecordBlock,
-  isWanted: (record: number) => boolean,
+  includes: (record: number) => boolean,
 ): RecordBlock {
   const indexes: number[] = [];
-  for (let index = 0; index < block.count; index++) if (isWanted(index)) indexes.push(index);
+  for (let index = 0; index < block.count; index++) if (includes(index)) indexes.push(index);
   if (indexes.length === block.count) return block;
   return {
     ...block,

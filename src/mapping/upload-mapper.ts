@@ -62,8 +62,8 @@ export function uploadMapper(options: UploadMapping): Mapper {
 
 /** Returns the key location. With another identity column, the key of a JSON row depends on the row's shape. */
 function keysOf(options: UploadMapping): KeyLocation {
-  const placed = (header: readonly string[], wanted: ColumnRole): number =>
-    header.findIndex((name) => resolveColumn(name, options).role === wanted);
+  const placed = (header: readonly string[], role: ColumnRole): number =>
+    header.findIndex((name) => resolveColumn(name, options).role === role);
   return {
     cells: (header) =>
       exportedKind(header, options)

@@ -80,25 +80,25 @@ const mostPages = 20;
 
 /** Finds selected columns that do not occur, which are probably misspelled. */
 class MissingColumns {
-  readonly #wanted: Set<string>;
+  readonly #missing: Set<string>;
   readonly #seen = new JsonFlattener({ escapeFormulas: false });
   #pages = 0;
 
   constructor(columns: readonly string[]) {
-    this.#wanted = new Set(columns);
+    this.#missing = new Set(columns);
   }
 
   look(page: RecordPage): void {
-    if (this.#wanted.size === 0 || this.#pages >= mostPages) return;
+    if (this.#missing.size === 0 || this.#pages >= mostPages) return;
     this.#pages += 1;
     this.#seen.learn(page);
-    for (const name of this.#seen.columns) this.#wanted.delete(name);
+    for (const name of this.#seen.columns) this.#missing.delete(name);
   }
 
   warnings(): string[] {
     if (this.#pages === 0) return [];
     const where = this.#pages < mostPages ? '' : ` in the first ${mostPages} pages`;
-    return [...this.#wanted].map(
+    return [...this.#missing].map(
       (name) =>
         `column ${JSON.stringify(name)} does not occur${where}${didYouMean(name, this.#seen.columns)}`,
     );

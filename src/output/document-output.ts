@@ -169,7 +169,7 @@ interface Sinking {
 }
 
 function openSink(target: Target, { options, resume, runtime }: Sinking): Promise<Sink> | Sink {
-  const isJson = options.format !== 'csv';
+  const isJson = !outputFormats[options.format].isTable;
   if (target.kind === 'stdout') return openStdout(runtime.stdout, target.option, isJson);
   if (target.kind === 'stream')
     return openStream(target, { sleep: runtime.sleep, signal: runtime.signal, isJson });

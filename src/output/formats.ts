@@ -4,6 +4,8 @@ import type { DocumentOptions, RecordEncoder } from './output.js';
 interface Format {
   /** File name extensions. */
   readonly extensions: readonly string[];
+  /** Whether records become rows of cells, so that the options for tables apply. */
+  readonly isTable: boolean;
   readonly load: () => Promise<{
     readonly encoder: (options: DocumentOptions) => RecordEncoder;
   }>;
@@ -13,9 +15,13 @@ export type OutputFormat = 'ndjson' | 'csv' | 'json';
 
 /** Output formats. Typed explicitly, so that the package's declarations do not refer to their modules. */
 export const outputFormats: Readonly<Record<OutputFormat, Format>> = {
-  ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson-format.js') },
-  csv: { extensions: ['.csv'], load: () => import('./csv-format.js') },
-  json: { extensions: ['.json'], load: () => import('./json-format.js') },
+  ndjson: {
+    extensions: ['.ndjson', '.jsonl'],
+    isTable: false,
+    load: () => import('./ndjson-format.js'),
+  },
+  csv: { extensions: ['.csv'], isTable: true, load: () => import('./csv-format.js') },
+  json: { extensions: ['.json'], isTable: false, load: () => import('./json-format.js') },
 };
 
 /** Whether an `--output` means stdout. */
@@ -33,19 +39,21 @@ export function outputFormatOfName(
   name: string | undefined,
 ): Pick<OutputOptions, 'format' | 'gzip'> {
   const { extension, compression } = parseFileName(name ?? '');
-  const format = formatNames.find((one) =>
-    outputFormats[one].extensions.includes(extension.toLowerCase()),
-  );
-  return { format: format ?? 'ndjson', gzip: compression === 'gzip' };
+  return { format: formatOfExtension(extension) ?? 'ndjson', gzip: compression === 'gzip' };
 }
 
-/** Extensions of unsupported formats. */
+const formatOfExtension = (extension: string): OutputFormat | undefined =>
+  formatNames.find((format) => outputFormats[format].extensions.includes(extension.toLowerCase()));
+
+/** Extensions of well-known formats, refused unless one of our formats has them. */
 const unsupported =
   /^\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
 
-/** Returns the extension of an unsupported format in a file name, if any. */
+/** Returns the extension of an unsupported format or compression in a file name, if any. */
 export function unsupportedExtension(name: string | undefined): string | undefined {
-  return unsupported.exec(parseFileName(name ?? '').extension)?.[0];
+  const { extension, compression, compressedBy } = parseFileName(name ?? '');
+  if (compression !== undefined && !outputFormatOfName(name).gzip) return compressedBy;
+  return formatOfExtension(extension) === undefined ? unsupported.exec(extension)?.[0] : undefined;
 }
 
 /** Encodes a text as a CSV cell, quoted if necessary (RFC 4180, section 2). */

@@ -183,11 +183,11 @@ const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
     file: path,
   });
 
-const otherFile = (begun: string, option: OptionName): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `the run was started with the rejects file ${begun}`, {
+const otherFile = (journaled: string, option: OptionName): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `the run was started with the rejects file ${journaled}`, {
     why: 'the rejects would be split over two files',
-    fix: `rerun with ${option('rejects', begun)}`,
-    file: begun,
+    fix: `rerun with ${option('rejects', journaled)}`,
+    file: journaled,
   });
 
 function lineOf(reject: Reject): string {
@@ -247,19 +247,26 @@ const textOf = (value: unknown): string =>
 
 const rowOf = (cells: readonly string[]): string => `${cells.map(escapeCsvCell).join(',')}\n`;
 
-export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
-
-/** One line of the rejects file. */
-export interface Reject {
+/** A record that was not accepted. */
+export interface RejectedRecord {
+  /** Input file, or `stdin`. */
   readonly source: string;
+  /** First line of the record, 1-based. */
   readonly line: number;
-  readonly stage: RejectStage;
+  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+  /** Error code of the service. */
   readonly code?: number | undefined;
   readonly error: string;
-  /** JSON text of the record as read. */
+  /** JSON text of the input record. */
   readonly record?: string;
-  /** Replaces `record` if it is not valid UTF-8. */
+  /** Set instead of `record` for bytes that are not UTF-8. */
   readonly recordBase64?: string;
+}
+
+export type RejectStage = RejectedRecord['stage'];
+
+/** One line of the rejects file. */
+export interface Reject extends RejectedRecord {
   /** Column names of a CSV line with a parse error, … */
   readonly columns?: readonly string[] | undefined;
   /** … and its dialect where it differs from RFC 4180. */

@@ -40,11 +40,11 @@ export function printError(
  * Maximum characters of text that may come from a file, such as column names. Text from the service was
  * already truncated to fewer.
  */
-const mostShown = 3000;
+const maxLength = 3000;
 
 function truncateMessage(text: string): string {
-  if (text.length <= mostShown) return text;
-  const start = text.slice(0, mostShown).replace(/[\uD800-\uDBFF]$/, '');
+  if (text.length <= maxLength) return text;
+  const start = text.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, '');
   return `${start}… (${groupDigits(text.length - start.length)} more characters)`;
 }
 

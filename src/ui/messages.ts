@@ -36,8 +36,8 @@ export function messagePrinter(
     const called = isForeign ? text : withProgramName(text, program);
     const message = maskPersonalData(called, settings, { personal, isForeign });
     log?.({ type, text: message, about: { message, ...about } });
-    const isShown = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
-    if (quiet || !isShown) return;
+    const isEnabled = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
+    if (quiet || !isEnabled) return;
     const time = type === 'verbose' || type === 'debug' ? new Date(now()).toISOString() : undefined;
     const prefix = type === 'warning' ? warning : time === undefined ? '' : `${time} `;
     const line =

@@ -6,7 +6,7 @@ import type { Runtime } from '../runtime.js';
 type Column = Preview['columns'][number];
 
 /** Maximum columns shown to people; JSON contains all. */
-const shownColumns = 60;
+const maxColumns = 60;
 
 /** Prints a preview on stdout: text for people, or one JSON object. */
 export function printPreview(
@@ -47,14 +47,14 @@ function columns(
 ): string {
   if (all.length === 0) return '';
   const sent = read - rejected;
-  const rows = all.slice(0, shownColumns).map((column) => {
+  const rows = all.slice(0, maxColumns).map((column) => {
     const filled = column.filled === 0 ? '-' : share(column.filled, sent);
     return [column.column, sentAs(column), typeOf(column), filled, lengths(column)].map(oneLine);
   });
   const head = ['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'];
   const table = textTable([head, ...rows], width - 2);
   const more =
-    all.length > shownColumns ? `and ${grouped(all.length - shownColumns)} more: see --json\n` : '';
+    all.length > maxColumns ? `and ${grouped(all.length - maxColumns)} more: see --json\n` : '';
   const of = complete ? grouped(sent) : `the first ${grouped(sent)}`;
   return `Columns, of ${of} ${sent === 1 ? 'record' : 'records'} that would be sent\n${indented(table + more)}`;
 }

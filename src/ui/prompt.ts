@@ -69,8 +69,11 @@ async function ask(question: string, from: ReadLineOptions, signal: AbortSignal)
   }
 }
 
-/** A demerge to confirm. */
-export interface Demerge {
+/** A write that cannot be undone. */
+interface IrreversibleWrite {
+  readonly command: string;
+  /** What cannot be undone, as a clause. */
+  readonly irreversible: string;
   readonly accountId: string;
   readonly region: string;
   /** Whether the config profile is marked production. */
@@ -86,8 +89,8 @@ export interface Demerge {
  * asked, throws E-CONFIRM (exit 2, nothing was sent). `inputIsStdin`: standard input carries the
  * identities.
  */
-export async function confirmDemerge(
-  demerge: Demerge,
+export async function confirmIrreversible(
+  write: IrreversibleWrite,
   { yes, inputIsStdin }: { readonly yes: boolean; readonly inputIsStdin: boolean },
   runtime: AskRuntime,
 ): Promise<void> {
@@ -95,31 +98,31 @@ export async function confirmDemerge(
   if (inputIsStdin || !canPrompt(runtime))
     throw new EngagectlError(
       'E-CONFIRM',
-      'a demerge requires a confirmation, and there is no terminal to ask on',
+      `${write.command} requires a confirmation, and there is no terminal to ask on`,
       {
         why: inputIsStdin
           ? 'standard input carries the identities'
           : 'standard input or standard error is not a terminal, or --no-input was given',
-        fix: 'add --yes when you are sure: event data of the profiles may be lost',
+        fix: `add --yes when you are sure: ${write.irreversible}`,
       },
     );
-  runtime.stderr.write(description(demerge));
-  await confirmByTyping({ word: String(demerge.count), noun: 'number' }, runtime);
+  runtime.stderr.write(description(write));
+  await confirmByTyping({ word: String(write.count), noun: 'number' }, runtime);
 }
 
-function description(demerge: Demerge): string {
-  const { accountId, region, production, files, count, firstIdentities } = demerge;
+function description(write: IrreversibleWrite): string {
+  const { command, irreversible, accountId, region, production, files, count, firstIdentities } =
+    write;
   const lines = firstIdentities.map(
     (identity) => `  ${sanitize(identity).replaceAll('\n', ' ')}\n`,
   );
   const more = count - firstIdentities.length;
   return (
-    `Demerge ${count === 1 ? '1 identity' : `${grouped(count)} identities`} of ${sanitize(files.join(', '))} in ` +
+    `${command}: ${count === 1 ? '1 identity' : `${grouped(count)} identities`} of ${sanitize(files.join(', '))} in ` +
     `${production ? 'PRODUCTION ' : ''}account ${sanitize(accountId)}, region ${sanitize(region)}:\n` +
     lines.join('') +
     (more > 0 ? `  and ${grouped(more)} more\n` : '') +
-    'Merged profiles come apart, and event data of theirs may be lost. ' +
-    'This cannot be undone.\n'
+    `This cannot be undone: ${irreversible}.\n`
   );
 }
 

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { endpointPaths } from '../../src/contract/endpoints.js';
 import { buildProgram } from '../../src/program.js';
+import { withProgramName } from '../../src/wording.js';
 import { startService } from '../../src/testing.js';
 import { makeWorld } from '../support/test-environment.js';
 
@@ -33,6 +34,13 @@ it.each(commandFiles)('runs %s in at least one test', (name) => {
     ({ name: file, text }) => file.endsWith('.test.ts') && word.test(text),
   );
   expect(tests).not.toEqual([]);
+});
+
+it.each(commandFiles)('%s in a suggested command line follows the name of the program', (name) => {
+  const line = `engagectl ${name} --json`;
+  expect(withProgramName(line, 'npx engagectl'), 'commandLine of src/wording.ts').toBe(
+    `npx ${line}`,
+  );
 });
 
 it('the local service answers every path of the contract', async () => {

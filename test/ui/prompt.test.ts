@@ -1,10 +1,12 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { confirmDemerge } from '../../src/ui/prompt.js';
+import { confirmIrreversible } from '../../src/ui/prompt.js';
 import { makeWorld, type WorldOptions } from '../support/test-environment.js';
 
 const demerge = {
+  command: 'demerge',
+  irreversible: 'event data of the profiles may be lost',
   accountId: 'ACC-1',
   region: 'eu1',
   production: false,
@@ -15,7 +17,7 @@ const demerge = {
 
 async function asked(options: WorldOptions, asking = { yes: false, inputIsStdin: false }) {
   const runtime = makeWorld(options).runtime();
-  const error: unknown = await confirmDemerge(demerge, asking, runtime).then(
+  const error: unknown = await confirmIrreversible(demerge, asking, runtime).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );

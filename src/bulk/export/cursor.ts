@@ -59,7 +59,7 @@ export async function* followCursor(
   const { scanners, budget, option } = job;
   const seen = new Set([...earlier].map(digestOf));
   const watch = new CursorLoopGuard(option);
-  const askFor = (cursor: string): Asked => {
+  const askFor = (cursor: string): PageRequest => {
     seen.add(digestOf(cursor));
     return ask(cursor, {
       kind,
@@ -103,7 +103,7 @@ const cursorLoop = (pages: number, option: OptionName): EngagectlError =>
   });
 
 /** A page in flight. */
-interface Asked {
+interface PageRequest {
   readonly cursor: string;
   readonly scanner: PageScanner;
   /** Resolves as soon as the page's next cursor is read; undefined if there is none. */
@@ -118,7 +118,7 @@ interface Asking {
   readonly job: ExportJob;
 }
 
-function ask(cursor: string, { kind, of, scanner, job }: Asking): Asked {
+function ask(cursor: string, { kind, of, scanner, job }: Asking): PageRequest {
   let onNextCursor!: (cursor?: string) => void;
   const nextCursor = new Promise<string | undefined>((resolve) => {
     onNextCursor = resolve;

@@ -134,8 +134,8 @@ async function writeSlices(
       }
     } catch (error) {
       // With a limit, the first records are undefined once a slice failed.
-      const isWanted = log.resumable && limit === Number.POSITIVE_INFINITY;
-      if (!isWanted || !(error instanceof EngagectlError) || !ofOneSlice.has(error.id)) {
+      const isResumable = log.resumable && limit === Number.POSITIVE_INFINITY;
+      if (!isResumable || !(error instanceof EngagectlError) || !ofOneSlice.has(error.id)) {
         throw error;
       }
       late ??= error;

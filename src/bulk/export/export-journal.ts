@@ -121,8 +121,8 @@ export const exportEntries = {
   ): void {
     const start = spilled ? emptyCheckpoint : progress.document(progress.documentOf[slice]!).at;
     const seen = new Set([cursor]);
-    const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
-    progress.slices.set(slice, { ...begun, cursor, seen });
+    const initial = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
+    progress.slices.set(slice, { ...initial, cursor, seen });
   },
   page(progress: ExportResumeState, { slice, next, records, at }: CommittedPage): void {
     progress.changeSlice(slice, (was) => {

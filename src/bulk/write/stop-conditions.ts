@@ -1,10 +1,13 @@
-import { EngagectlError, interruptionError, groupDigits, fractionOf } from '../../errors.js';
+import {
+  EngagectlError,
+  interruptionError,
+  graceMilliseconds,
+  groupDigits,
+  fractionOf,
+} from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { Tally } from '../outcomes/tally.js';
 import type { WriteJob } from './write-job.js';
-
-/** Grace period for requests in flight after an interrupt, in milliseconds. */
-const graceMilliseconds = 10_000;
 
 /** Stops a run early in two stages: first it sends nothing more, then it aborts requests in flight. */
 export class RunStop {

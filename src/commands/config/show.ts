@@ -43,11 +43,11 @@ async function showAccount({ flags, runtime, ...call }: Invocation<ShowFlags>): 
     callAccountId: calling.sources.accountId,
     callApiKey: calling.sources.passcode,
   };
-  const shown = { ...account, passcode: maskedPasscode, ...calls };
+  const redacted = { ...account, passcode: maskedPasscode, ...calls };
   const others = flags.sources ? nonAccountSettings(settings, runtime) : [];
   const object = {
     profile,
-    ...shown,
+    ...redacted,
     ...Object.fromEntries(others.map(({ key, value }) => [key, value])),
     sources: {
       ...sources,
@@ -57,13 +57,13 @@ async function showAccount({ flags, runtime, ...call }: Invocation<ShowFlags>): 
     file,
   };
   const rows = [
-    ['region', shown.region, sources.region],
-    ['base URL', shown.baseUrl, sources.baseUrl],
-    ['account id', shown.accountId, sources.accountId],
-    ['passcode', shown.passcode, sources.passcode],
-    ['header prefix', shown.headerPrefix, sources.headerPrefix],
-    ['time zone', shown.timezone, sources.timezone],
-    ['production', shown.production ? 'yes' : 'no', sources.production],
+    ['region', redacted.region, sources.region],
+    ['base URL', redacted.baseUrl, sources.baseUrl],
+    ['account id', redacted.accountId, sources.accountId],
+    ['passcode', redacted.passcode, sources.passcode],
+    ['header prefix', redacted.headerPrefix, sources.headerPrefix],
+    ['time zone', redacted.timezone, sources.timezone],
+    ['production', redacted.production ? 'yes' : 'no', sources.production],
     ...(calls
       ? [
           ['calling account', calls.callAccountId, callSources?.callAccountId],

@@ -36,9 +36,9 @@ export async function runDoctor(settings: GlobalOptions, runtime: Runtime): Prom
   const failed = checks.filter(({ status }) => status === 'failed');
   const exitCode = mostSerious(failed.map(({ id = 'E-CONFIG' }) => errorIds[id]));
   if (json) {
-    const shown = checks.map(({ id: _, ...finding }) => finding);
+    const findings = checks.map(({ id: _, ...finding }) => finding);
     const ok = exitCode === exitCodes.ok;
-    stdout.write(jsonAnswer({ ok, exitCode, checks: shown }));
+    stdout.write(jsonAnswer({ ok, exitCode, checks: findings }));
   }
   const worst = failed.find(({ id = 'E-CONFIG' }) => errorIds[id] === exitCode);
   if (worst === undefined) return;

@@ -47,7 +47,7 @@ export const inputOptions: OptionTable = [
   [
     '--max-record-bytes <bytes>',
     'reject longer records',
-    { parse: byteCount, default: 1024 * 1024, shown: '1MiB' },
+    { parse: byteCount, default: 1024 * 1024, defaultText: '1MiB' },
   ],
   ['--limit <n>', 'read only the first n records', integer({ min: 0 })],
 ];

@@ -8,7 +8,7 @@ interface OptionDetails {
   readonly parse?: ((text: string) => unknown) | undefined;
   readonly default?: unknown;
   /** The default as shown in help. */
-  readonly shown?: string;
+  readonly defaultText?: string;
   /** Value of the flag if it is given without one. */
   readonly preset?: string;
   /** Attribute names of flags that cannot be combined with this one. */
@@ -110,7 +110,7 @@ function addOption(command: Command, [flags, help, more = {}]: OptionRow, headin
   const noted = collectProblems(command, option, parse);
   if (repeatable) option.argParser(adding(noted ?? String));
   else if (noted) option.argParser(noted);
-  if (details.default !== undefined) option.default(details.default, details.shown);
+  if (details.default !== undefined) option.default(details.default, details.defaultText);
   if (preset !== undefined) option.preset(preset);
   if (conflicts !== undefined) option.conflicts(conflicts);
   if (details.common ?? required) markCommon(option);

@@ -20,7 +20,7 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   ],
   [
     '--format <format>',
-    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!}; default: by extension, else ndjson`,
+    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!} (default: by extension)`,
     { parse: choice(...formatNames), common: true },
   ],
   [
@@ -73,7 +73,7 @@ export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 export const pendingTimeoutOption: OptionRow = [
   '--pending-timeout <duration>',
   'maximum time to wait until the service has prepared the data',
-  { parse: duration, default: 1_800_000, shown: '30m' },
+  { parse: duration, default: 1_800_000, defaultText: '30m' },
 ];
 
 /** Flags that both exports share; `batchSize` parses the flag whose limits differ. */
@@ -101,7 +101,7 @@ export const exportOptions = (
   [
     '--poll-interval <duration>',
     'first pause while the service prepares the data; grows to 30s',
-    { parse: duration, default: 2000, shown: '2s' },
+    { parse: duration, default: 2000, defaultText: '2s' },
   ],
   pendingTimeoutOption,
   ...outputOptions(places),

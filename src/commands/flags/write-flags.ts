@@ -37,7 +37,7 @@ export function writeOptions(name: WriteEndpoint): OptionTable {
     ],
     [
       '-y, --yes',
-      `skip the confirmation${write.confirms === 'production' ? ' of production profiles' : ''}`,
+      `skip the confirmation${write.irreversible ? '' : ' of production profiles'}`,
       { common: true },
     ],
     ...batchOptions(write),
@@ -62,7 +62,7 @@ const batchOptions = ({ records, inFlight, mostInFlight }: WriteProperties): Opt
   [
     '--chunk-bytes <bytes>',
     'bytes per request',
-    { parse: byteCount, default: 4 * 1024 * 1024, shown: '4MiB' },
+    { parse: byteCount, default: 4 * 1024 * 1024, defaultText: '4MiB' },
   ],
   [
     '--concurrency <n>',

@@ -83,7 +83,7 @@ async function summaryOf(
   const { run } = known;
   const { totals } = await import('../../fleet/run-status.js');
   const { requests = 0, retries = 0, throttled: _, ...figures } = totals(known.signed);
-  const begun = Math.min(...results.map(({ ended, seconds }) => ended - 1000 * seconds));
+  const startedAt = Math.min(...results.map(({ ended, seconds }) => ended - 1000 * seconds));
   return {
     command: run.command,
     run: run.run,
@@ -93,7 +93,7 @@ async function summaryOf(
     ...figures,
     requests,
     retries,
-    seconds: (Math.max(...results.map(({ ended }) => ended)) - begun) / 1000,
+    seconds: (Math.max(...results.map(({ ended }) => ended)) - startedAt) / 1000,
     ...files,
     exitCode: mostSerious(results.map((result) => result.exitCode)),
   };
@@ -159,13 +159,13 @@ async function joinExport(
   { flags, runtime, program, settings }: Invocation<CollectFlags>,
 ): Promise<string> {
   const { mergeShardOutputs } = await import('../../jobs/export/merge-shards.js');
-  const { flags: asked } = await parseNestedCommand(run.argv, { program, runtime });
+  const { flags: submitted } = await parseNestedCommand(run.argv, { program, runtime });
   const today = { zone: timeZone(run.timezone ?? 'UTC'), now: runtime.now() };
   // The name given now decides the format, then the submitted one.
-  const { format: _, ...how } = asked;
+  const { format: _, ...how } = submitted;
   const [template, fileOptions] =
     flags.output === undefined
-      ? [expandDate(asked.output, today) ?? '', asked]
+      ? [expandDate(submitted.output, today) ?? '', submitted]
       : [flags.output, how];
   if (isStdout(template)) {
     throw new EngagectlError('E-USAGE', 'what a fleet exported is put together in files', {
@@ -175,8 +175,8 @@ async function joinExport(
   }
   checkOutputFormat(template, fileOptions, cliAdvice);
   const base = flags.output === undefined ? run.cwd : runtime.cwd;
-  const overwrite = flags.overwrite === true || asked.overwrite === true;
-  const documents = [...slicesByFile(signed, results, { asked, template, today })].map(
+  const overwrite = flags.overwrite === true || submitted.overwrite === true;
+  const documents = [...slicesByFile(signed, results, { submitted, template, today })].map(
     ([file, slices]) => {
       const options = outputOptions(path.resolve(base, file), fileOptions, cliAdvice.option);
       return { options: { ...options, overwrite }, slices };
@@ -190,9 +190,9 @@ async function joinExport(
 function slicesByFile(
   signed: SignedRun,
   results: readonly ShardResult[],
-  { asked, template, today }: { asked: NestedFlags; template: string; today: Today },
+  { submitted, template, today }: { submitted: NestedFlags; template: string; today: Today },
 ): Map<string, string[]> {
-  const { event = [], split = true } = asked;
+  const { event = [], split = true } = submitted;
   const events = typeof event === 'string' ? [event] : event;
   const { range } = signed.run;
   const days = parseDateRange(range!, today, cliAdvice);

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
 import { addCommand, type Invocation, type CommandSpec } from '../shared/command-spec.js';
 import type { EventExportOptions } from '../../jobs/job-options.js';
+import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { FleetCommand } from '../../fleet/fleet-run.js';
 import type { ExportFlags } from '../flags/output-flags.js';
 import type { WriteFlags } from '../flags/write-flags.js';
@@ -13,6 +14,13 @@ const specs: Readonly<Record<FleetCommand, () => Promise<{ readonly command: Com
   demerge: async () => import('../demerge.js'),
   'export-events': async () => import('../export-events.js'),
 };
+
+/** Jobs of the writes that a fleet can run. */
+export const writeJobs = {
+  upload: async () => (await import('../../jobs/write/upload.js')).upload,
+  subscribe: async () => (await import('../../jobs/write/subscribe.js')).subscribe,
+  demerge: async () => (await import('../../jobs/write/demerge.js')).demerge,
+} satisfies Record<WriteEndpoint, unknown>;
 
 export type NestedFlags = Partial<WriteFlags> &
   Partial<Omit<EventExportOptions, 'shard'>> &

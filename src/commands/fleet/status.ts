@@ -129,7 +129,7 @@ export type FleetSnapshot = Pick<
 >;
 
 /** Maximum number of shards displayed. */
-const mostShown = 30;
+const maxRows = 30;
 
 /**
  * Lines of a table besides shards: two of figures, the header, the number of hidden shards, and the
@@ -146,7 +146,7 @@ export function fleetTable(
   let drawn = 0;
   let last = '';
   return {
-    print: (picture: FleetSnapshot): void => void stdout.write(tableOf(picture, mostShown)),
+    print: (picture: FleetSnapshot): void => void stdout.write(tableOf(picture, maxRows)),
     draw: (picture: FleetSnapshot): void => {
       if (quiet) return;
       if (json) return void stdout.write(jsonAnswer(picture));
@@ -158,8 +158,8 @@ export function fleetTable(
       }
       // A table larger than the terminal could not be redrawn.
       const { rows = 24, columns = 80 } = stdout;
-      const shown = Math.min(mostShown, Math.max(rows - otherLines, 1));
-      const lines = tableOf(picture, shown).split('\n');
+      const visible = Math.min(maxRows, Math.max(rows - otherLines, 1));
+      const lines = tableOf(picture, visible).split('\n');
       const up = drawn > 0 ? `\u001B[${drawn}A\u001B[J` : '';
       stdout.write(up + lines.map((line) => truncate(line, columns)).join('\n'));
       drawn = lines.length - 1;

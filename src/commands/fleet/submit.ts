@@ -1,6 +1,6 @@
 import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
 import path from 'node:path';
-import { confirmDemerge, confirmWrite } from '../../ui/prompt.js';
+import { confirmIrreversible, confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { closeAfter, connectAccount, type AccountConnection } from '../shared/connect.js';
@@ -126,11 +126,18 @@ async function confirm(
   { runtime }: Invocation<SubmitFlags>,
 ): Promise<void> {
   if (!isWrite(name) || flags.yes) return;
-  const { confirms, does } = writeEndpoints[name];
-  if (confirms === 'always') {
+  const { irreversible, does } = writeEndpoints[name];
+  if (irreversible) {
     // The number of identities is unknown: the workers remove duplicates.
-    const about = { ...account, files, count: files.length, firstIdentities: [] };
-    return confirmDemerge(about, { yes: false, inputIsStdin: true }, runtime);
+    const about = {
+      ...account,
+      command: name,
+      irreversible,
+      files,
+      count: files.length,
+      firstIdentities: [],
+    };
+    return confirmIrreversible(about, { yes: false, inputIsStdin: true }, runtime);
   }
   if (account.production) await confirmWrite({ ...account, command: name, does, files }, runtime);
 }

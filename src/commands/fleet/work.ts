@@ -6,7 +6,7 @@ import { EngagectlError, interruptionError } from '../../errors.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { maskError } from '../../ui/mask.js';
 import { jobContext } from '../shared/job-context.js';
-import { parseNestedCommand, type NestedCommand } from './nested-command.js';
+import { parseNestedCommand, writeJobs, type NestedCommand } from './nested-command.js';
 import { hostname } from 'node:os';
 import { duration, integer } from '../flags/value-parsers.js';
 import { accountOfRun, queueOption, settingsOfRun, withQueue } from './queue.js';
@@ -39,7 +39,7 @@ const workOptions = [
   [
     '--lease <duration>',
     'time without a heartbeat after which a worker loses its shards',
-    { parse: duration, default: 30_000, shown: '30s' },
+    { parse: duration, default: 30_000, defaultText: '30s' },
   ],
   queueOption,
 ] as const satisfies OptionTable;
@@ -75,7 +75,9 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
       const workDirs = new WorkDirs(folders, runtime);
       for (const folder of workDirs.missing())
         messages.note(`the work folder ${folder} is not there yet`);
-      messages.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
+      messages.note(
+        `worker ${worker} takes up to ${slots} shards at once from ${store.displayUrl}`,
+      );
       const limits = { slots, lease, drain, workDirs };
       await takeJobs(store, { worker, ...limits, runtime, accountOf, messages, outage });
     },
@@ -149,12 +151,7 @@ async function writeShard(
     rejects: path.join(part.folder, 'rejects.ndjson'),
     ...(flags.strict && { maxRejects: { records: 0 } }),
   };
-  const job = {
-    upload: async () => (await import('../../jobs/write/upload.js')).upload,
-    subscribe: async () => (await import('../../jobs/write/subscribe.js')).subscribe,
-    demerge: async () => (await import('../../jobs/write/demerge.js')).demerge,
-  }[name as 'upload'];
-  const perform = await job();
+  const perform = await writeJobs[name as 'upload'](); // the flags of a command are its job's options
   return outcomeOf(await perform(request, context, hooksOf(part)));
 }
 
@@ -166,9 +163,9 @@ async function exportSlice(
   const { exportEvents } = await import('../../jobs/export/export-events.js');
   const { compressedBy } = parseFileName(flags.output ?? '');
   const extension = `ndjson${compressedBy.toLowerCase()}`;
-  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for `fleet collect`
+  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...exportFlags } = flags; // for `fleet collect`
   const request = {
-    ...asked,
+    ...exportFlags,
     ...part.run.range!,
     event: flags.event ?? [],
     shard: part.shard,
@@ -181,9 +178,9 @@ async function exportSlice(
 }
 
 /** Reports a shard's progress and outcome. */
-const hooksOf = ({ begun, ended }: ShardTask): JobHooks<WriteResult | ExportResult> => ({
-  begun: (progress) =>
-    begun(() => {
+const hooksOf = ({ started, ended }: ShardTask): JobHooks<WriteResult | ExportResult> => ({
+  started: (progress) =>
+    started(() => {
       const { records, rejected, bytes, totalBytes } = progress();
       return { records, rejected, share: totalBytes ? bytes / totalBytes : undefined };
     }),

@@ -136,12 +136,12 @@ const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]):
 
 /** `runs show`. Throws E-USAGE for an unknown id. */
 async function showRun({ operands, settings, runtime }: Invocation): Promise<void> {
-  const shown = shownRun(operands, runtime);
-  const rows = Object.entries(shown).map(([name, value]) => [
+  const described = describeRun(operands, runtime);
+  const rows = Object.entries(described).map(([name, value]) => [
     name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
     asText(value),
   ]);
-  printAnswer(settings(), runtime, shown, { text: textTable(rows) });
+  printAnswer(settings(), runtime, described, { text: textTable(rows) });
 }
 
 /** Formats counts as `600 accepted, 3 rejected`, without zeros, and lists with commas. */
@@ -157,7 +157,7 @@ function asText(value: unknown): string {
 }
 
 /** Describes an unfinished run with its progress, or a finished run. */
-function shownRun(operands: readonly string[], runtime: Runtime): object {
+function describeRun(operands: readonly string[], runtime: Runtime): object {
   const isUnfinished = listRuns(runsFolder(runtime), runtime).some(
     ({ header }) => header.run === operands[0],
   );
@@ -232,15 +232,15 @@ async function hostOf(
   runtime: Runtime,
 ): Promise<string | undefined> {
   const { resolveAccount } = await import('../../config/account.js');
-  const asked = { ...settings, flags: new Set(settings.flags) };
+  const runSettings = { ...settings, flags: new Set(settings.flags) };
   for (const name of ['profile', 'region'] as const) {
     const value = valueOf(`--${name}`, options, words);
     if (value === undefined) continue;
-    Object.assign(asked, { [name]: value });
-    asked.flags.add(name);
+    Object.assign(runSettings, { [name]: value });
+    runSettings.flags.add(name);
   }
   try {
-    const { region, baseUrl } = await resolveAccount(asked, runtime, { run: noPasscode });
+    const { region, baseUrl } = await resolveAccount(runSettings, runtime, { run: noPasscode });
     return region === 'local' ? region : new URL(baseUrl).host;
   } catch (error) {
     if (error instanceof EngagectlError && error.id !== 'E-CONFIG-FILE') return undefined;

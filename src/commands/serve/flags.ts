@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { compressedExtensionsText } from '../../contract/file-formats.js';
 import { choice, hostName, integer, nonEmpty, fraction } from '../flags/value-parsers.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
@@ -12,7 +13,7 @@ const placeOptions = [
   ['--memory', 'keep data in memory only', { conflicts: 'data', common: true }],
   [
     '--seed <file...>',
-    'initial records of an empty store: upload records or exports, NDJSON or JSON, also .gz',
+    `initial records of an empty store: upload records or exports, NDJSON or JSON, also ${compressedExtensionsText}`,
     { parse: nonEmpty, repeatable: true, common: true },
   ],
   ['--log', 'log each request on stderr, like -v', { common: true }],
@@ -58,12 +59,12 @@ const simulationOptions = [
   [
     '--fail-rate <share[,seed]>',
     'fraction of requests that fail with 500 or 503, 0 to 1; the same seed fails the same requests',
-    { parse: failRate, default: { failRate: 0 }, shown: '0', common: true },
+    { parse: failRate, default: { failRate: 0 }, defaultText: '0', common: true },
   ],
   [
     '--max-concurrent <upload,other>',
     'requests in flight before 429',
-    { parse: concurrency, default: { upload: 15, other: 3 }, shown: '15,3' },
+    { parse: concurrency, default: { upload: 15, other: 3 }, defaultText: '15,3' },
   ],
 ] as const satisfies OptionTable;
 

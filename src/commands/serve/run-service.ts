@@ -171,7 +171,7 @@ function warnAboutExposure(
  * including headers. The body of the response is logged with `--show-pii` only, that of the request never.
  */
 function requestLogger(
-  isShown: boolean,
+  isPrinted: boolean,
   settings: Pick<GlobalOptions, 'json' | 'logJson' | 'debug' | 'showPii'>,
   { stderr, log }: Pick<Runtime, 'stderr' | 'log'>,
 ): (seen: LoggedRequest) => void {
@@ -181,7 +181,7 @@ function requestLogger(
     const about = debug ? { ...seen, headers } : seen;
     const text = debug ? `${lineOf(seen)}${headerLines(headers)}` : lineOf(seen);
     log?.({ type: 'request', text, about });
-    if (!isShown) return;
+    if (!isPrinted) return;
     const line = json || logJson ? sanitizedJson({ type: 'request', ...about }) : sanitize(text);
     stderr.write(`${line}\n`);
   };

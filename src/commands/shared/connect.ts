@@ -53,7 +53,7 @@ export async function connectTo(
   try {
     const { baseUrl, accountId, passcode, headerPrefix } = account;
     const { timeoutMs } = settings;
-    tellRequestSettings(account, settings, { maxInFlight, messages });
+    logRequestSettings(account, settings, { maxInFlight, messages });
     const connection = await openConnection(
       {
         baseUrl,
@@ -125,7 +125,7 @@ function accountTimeZone({ timezone, sources }: Account): TimeZone {
 }
 
 /** Logs the effective request settings, given or default. */
-function tellRequestSettings(
+function logRequestSettings(
   { accountId, region, profile, baseUrl, timezone, sources }: Account,
   { timeoutMs, maxAttempts, retryForMs, retryBaseMs }: GlobalOptions,
   { maxInFlight, messages }: { readonly maxInFlight: number; readonly messages: Messages },

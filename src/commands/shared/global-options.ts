@@ -228,9 +228,9 @@ const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
 export const globalOptionTable: OptionTable = globalOptions.flatMap(
   ({ heading, flags, help, env, fallback, parse, repeatable, common }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
-    const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
+    const defaultText = fallback === undefined ? '' : ` (default: ${fallback})`;
     const details = { parse, ...(repeatable && { repeatable }), ...(common && { common }) };
-    return [heading, [flags, `${help}${shown}${variable}`, details] as const];
+    return [heading, [flags, `${help}${defaultText}${variable}`, details] as const];
   },
 );
 

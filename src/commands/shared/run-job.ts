@@ -51,7 +51,7 @@ interface JobCommand<Result extends AnyResult> extends FollowUpCommands {
   /** For exports: noun for the parts with a cursor each, like `days`. */
   readonly parts?: string;
   /** Replaces the error of the job by one that explains more. */
-  readonly judged?: (error: EngagectlError, context: CommandContext) => EngagectlError;
+  readonly refineError?: (error: EngagectlError, context: CommandContext) => EngagectlError;
   /** False: prints figures with --json only. */
   readonly figures?: boolean;
   /** Message printed immediately on Ctrl-C. */
@@ -68,7 +68,7 @@ export async function runJob<Result extends AnyResult>(
 ): Promise<void> {
   const { name, flags, stopping, again, settle } = command;
   const messages = messagePrinter(settings, runtime);
-  tellFlags(name, flags, messages);
+  logFlags(name, flags, messages);
   const report = await openReport(flags.report, runtime);
   const context = jobContext(settings, runtime, {
     maxInFlight: command.concurrency ?? 1,
@@ -88,11 +88,11 @@ export async function runJob<Result extends AnyResult>(
   try {
     const result = await command.job(context, {
       history: report !== undefined,
-      begun: (read, first) => {
+      started: (read, first) => {
         runtime.signal.addEventListener('abort', sayStopping, { once: true });
         const label = first === undefined ? name : `${name} ${first}`;
-        const shown = () => stateOf(read(), label, command.parts);
-        display = startProgress(shown, { ...settings, recordsOnStdout }, runtime);
+        const state = () => stateOf(read(), label, command.parts);
+        display = startProgress(state, { ...settings, recordsOnStdout }, runtime);
       },
       ended: async (ending) => {
         stopShowing();
@@ -134,8 +134,8 @@ async function reportEnd<Result extends AnyResult>(
 ) {
   if (rejectSummary) showRejects(rejectSummary, messages, { settings, runtime });
   const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
-  const judged = found && (command.judged?.(found, context) ?? found);
-  if (stopped && judged !== stopped) messages.warn(stopped.message);
+  const refined = found && (command.refineError?.(found, context) ?? found);
+  if (stopped && refined !== stopped) messages.warn(stopped.message);
   const summary = {
     command: name,
     ...(rehearsal && { rehearsal }),
@@ -147,7 +147,7 @@ async function reportEnd<Result extends AnyResult>(
   const unreported = await report?.(
     {
       summary,
-      error: maskError(judged, settings),
+      error: maskError(refined, settings),
       settings,
       next: unfinished ? context.words.resumeRun(run) : undefined,
       argv: settings.argv,
@@ -158,13 +158,13 @@ async function reportEnd<Result extends AnyResult>(
     messages,
   );
   const resumeHint = unfinished ? resumeAdvice(command.files, run) : undefined;
-  const error = unreported ?? (judged && withResumeAdvice(judged, resumeHint));
+  const error = unreported ?? (refined && withResumeAdvice(refined, resumeHint));
   const exitCode = error?.exitCode ?? exitCodes.ok;
   // No figures if the reader of stdout has gone, or for a wrong argument.
   const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
-  const isWanted = exitCode !== exitCodes.closedPipe && (hasFigures || settings.json);
+  const printsSummary = exitCode !== exitCodes.closedPipe && (hasFigures || settings.json);
   let isTaken = true;
-  if (isWanted) {
+  if (printsSummary) {
     const { verb, nouns, next } = command;
     const words = { verb, nouns, next };
     const place = { settings, runtime, messages, recordsOnStdout, ...words, unfinished };
@@ -207,7 +207,7 @@ const patienceFlags: Readonly<Partial<Record<string, string>>> = {
 const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 
 /** Rejects shown on the screen. */
-const shownRejects = 5;
+const maxListedRejects = 5;
 
 /** Shows the first rejects, then a count by kind. */
 function showRejects(
@@ -216,9 +216,9 @@ function showRejects(
   context: AnnotationContext,
 ): void {
   const annotated = annotateRejects(first, context);
-  const shown = annotated ? first : first.slice(0, shownRejects);
+  const listed = annotated ? first : first.slice(0, maxListedRejects);
   if (!annotated) {
-    for (const reject of shown) {
+    for (const reject of listed) {
       const { source: file, line, kind, code } = reject;
       messages.warn(`${sourceLine(file, line)}: ${kind}: ${rejectText(reject, context.settings)}`, {
         file,
@@ -228,7 +228,7 @@ function showRejects(
     }
   }
   const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);
-  if (total > shown.length) {
+  if (total > listed.length) {
     const each = [...kinds].map(([kind, { count }]) => `${grouped(count)} ${kind}`).join(', ');
     messages.warn(
       `${grouped(total)} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`,
@@ -242,7 +242,7 @@ function showRejects(
 }
 
 /** Logs the values of a command's own flags, given or default, as they could be typed. */
-function tellFlags(command: string, flags: object, messages: Messages): void {
+function logFlags(command: string, flags: object, messages: Messages): void {
   const known = Object.entries(flags).flatMap(([name, value]: [string, unknown]) => {
     const isPlain = typeof value === 'string' || typeof value === 'number';
     return isPlain ? cliAdvice.option(name, String(value)) : [];

@@ -1,5 +1,5 @@
 import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
-import { confirmWrite } from '../../ui/prompt.js';
+import { confirmIrreversible, confirmWrite } from '../../ui/prompt.js';
 import {
   suggestCommand,
   inputFlags,
@@ -31,15 +31,13 @@ interface WriteCommand<Flags> {
     context: JobContext,
     hooks: WriteHooks,
   ) => Promise<WriteResult>;
-  /** Last chance to refuse, before the first request. */
-  readonly confirm?: typeof confirmProduction;
 }
 
 /** More files than this on a command line were a glob pattern, and are not repeated in messages. */
 const mostTyped = 20;
 
 interface PendingWrite extends ConfirmPrompt {
-  readonly command: string;
+  readonly command: WriteEndpoint;
   readonly does: string;
   readonly files: readonly string[];
   readonly flags: WriteFlags;
@@ -49,7 +47,7 @@ interface PendingWrite extends ConfirmPrompt {
 /** Runs a write from its flags to its summary. Throws the error that the command ends with. */
 export async function runWrite<Flags extends WriteFlags>(
   call: Pick<Invocation<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
-  { name, job, confirm = confirmProduction, ...words }: WriteCommand<Flags>,
+  { name, job, ...words }: WriteCommand<Flags>,
 ): Promise<void> {
   const { verb, noun, does, dryRun, mostInFlight } = writeEndpoints[name];
   const { operands: files, flags, runtime } = call;
@@ -85,13 +83,13 @@ export async function runWrite<Flags extends WriteFlags>(
       stopping:
         'stopping: waiting up to 10 s for requests in flight; press Ctrl-C again to quit now',
       job: async (context, hooks) => {
-        const asked = (about: ConfirmPrompt): PendingWrite => {
+        const pending = (about: ConfirmPrompt): PendingWrite => {
           const { account } = context.connection!;
           return { command: name, does: words.does ?? does, files, flags, account, ...about };
         };
         const writeHooks = {
           ...hooks,
-          confirm: async (about: ConfirmPrompt) => confirm(asked(about), runtime),
+          confirm: async (about: ConfirmPrompt) => confirm(pending(about), runtime),
         };
         return job(request, context, writeHooks);
       },
@@ -132,9 +130,16 @@ const settleCommand = (
       )
     : undefined;
 
-/** Asks for confirmation of a write to a config profile that is marked production. */
-async function confirmProduction(asked: PendingWrite, runtime: Runtime): Promise<void> {
-  const { account, flags, piped, ...write } = asked;
+/** Asks for confirmation of a write that cannot be undone, or to a config profile that is marked production. */
+async function confirm(pending: PendingWrite, runtime: Runtime): Promise<void> {
+  const { account, flags, piped, identities, ...write } = pending;
+  const { irreversible } = writeEndpoints[write.command];
+  if (irreversible) {
+    const { count = 0, first: firstIdentities = [] } = identities ?? {};
+    const asking = { yes: flags.yes === true, inputIsStdin: piped };
+    const about = { ...account, ...write, irreversible, count, firstIdentities };
+    return confirmIrreversible(about, asking, runtime);
+  }
   if (!account.production || flags.yes || flags.dryRun || piped) return;
   await confirmWrite({ ...account, ...write }, runtime);
 }

@@ -24,7 +24,7 @@ interface ListenHooks extends PhoneHooks {
 }
 
 /** Event of a phone that does not ring. */
-const declinedUnheard = CallEvent.DeclinedDueToNotificationsDisabled;
+const declinedSilently = CallEvent.DeclinedDueToNotificationsDisabled;
 
 /** Maximum time for a call to end after hanging up, in milliseconds. */
 const longestEnd = 8000;
@@ -68,7 +68,7 @@ export async function listenForCalls(
       hooks.event(event);
       watch(phone.then(async (opened) => answering.handleEvent(opened, event)));
       if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
-      const isOfHere = rung.has(event.callId) || event.event === declinedUnheard;
+      const isOfHere = rung.has(event.callId) || event.event === declinedSilently;
       if (over.signal.aborted || signal.aborted) hungUp.abort();
       else if (isOfHere && options.once) over.abort();
     },

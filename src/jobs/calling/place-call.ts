@@ -1,6 +1,6 @@
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
-import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
-import { whenAborted, type JobContext } from '../job-context.js';
+import { EngagectlError, type ExitCode } from '../../errors.js';
+import { runEnd, whenAborted, type JobContext } from '../job-context.js';
 import { CallError } from './call-errors.js';
 import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';
 import type { CallProperties } from '../../calling/call-request.js';
@@ -65,9 +65,7 @@ export async function placeCall(
       ending: course.ending ?? nameOf(failure),
       wasInProgress,
       events,
-      seconds: Math.round(runtime.monotonic() - started) / 1000,
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
+      ...runEnd(error, started, runtime),
     };
   } finally {
     phone.close();

@@ -9,7 +9,7 @@ import {
 } from '../../bulk/export/export-journal.js';
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { formatDay, splitDays } from '../../contract/dates.js';
-import { countOf, EngagectlError, exitCodes } from '../../errors.js';
+import { countOf, EngagectlError } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
 import { resolveTarget } from '../../output/partial-file.js';
 import {
@@ -32,7 +32,7 @@ import {
 } from './export-files.js';
 import { checkOutputFormat } from '../output-options.js';
 import { exportDefaults } from '../job-options.js';
-import { catchFailure, retryStatusOf, type JobContext } from '../job-context.js';
+import { catchFailure, retryStatusOf, runEnd, type JobContext } from '../job-context.js';
 import { openRun, unjournaledRun, type OpenRun } from '../run/open-run.js';
 import { fingerprint } from '../run/run-folder.js';
 import { formatShard, shardConcurrency } from '../shard.js';
@@ -126,8 +126,8 @@ async function runConnected(exporting: ExportContext, requestedRange: DateRange)
     );
     keep = true;
     const ending = await perform(exporting, run, { ...work, ...plan });
-    const isTold = (await hooks.ended?.(ending)) ?? true;
-    keep = ending.result.unfinished || (!isTold && canBeResumed(ending.result.error, work));
+    const isReported = (await hooks.ended?.(ending)) ?? true;
+    keep = ending.result.unfinished || (!isReported && canBeResumed(ending.result.error, work));
     return { ...ending.result, unfinished: keep };
   } finally {
     run.close({ keep });
@@ -173,7 +173,7 @@ async function perform(
   const started = runtime.monotonic();
   const waits = retryStatusOf(connection, context);
   const { client, inFlight, history } = watched(connection.client, {
-    isWanted: hooks.history === true,
+    recordsHistory: hooks.history === true,
     records: () => state.records,
     runtime,
   });
@@ -193,7 +193,7 @@ async function perform(
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
-  hooks.begun?.(() => ({ ...progressOf(state, waits.text), inFlight: inFlight() }));
+  hooks.started?.(() => ({ ...progressOf(state, waits.text), inFlight: inFlight() }));
   const failure = withNearestEvent(await catchFailure(exported, runtime.signal), work.files.flat());
   if (failure?.details.namesEvent && !work.resumed) await discardUnpublished(work, state);
   const { minRecords } = work;
@@ -212,11 +212,9 @@ async function perform(
       retries,
       pendingSeconds: inSeconds(pendingMs),
       bytes,
-      seconds: inSeconds(runtime.monotonic() - started),
       output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
       ...((request.missing || minRecords > 0) && { days: countDays(work, state) }),
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
+      ...runEnd(error, started, runtime),
       unfinished: failure !== undefined && canBeResumed(failure, work),
     },
     history: history(),
@@ -320,15 +318,15 @@ async function planExport(
   // The journal has absolute paths, since the next process may run in another directory.
   const pathOf = (file = ''): string => path.resolve(context.runtime.cwd, file);
   const names = new Map(all.map((slices) => [pathOf(fileOf(slices)), fileOf(slices)]));
-  const begun = plans.flatMap(({ chosen = [] }) =>
+  const started = plans.flatMap(({ chosen = [] }) =>
     filesOf(chosen.map((slice) => withFile(slice, names.get(slice.file ?? '') ?? slice.file))),
   );
-  const unfinished = unfinishedOf(run, begun);
+  const unfinished = unfinishedOf(run, started);
   const others = all.filter((slices) => !unfinished.has(fileOf(slices)));
   const more = await missingFiles(others, { refresh: request.refresh, to: range.to }, context);
   const noted = more.map((slices) => slices.map((one) => withFile(one, pathOf(one.file))));
   if (!plans[0] || more.length > 0) await note(noted, noted.flat());
-  return { from: range.from, to: range.to, files: [...begun, ...more], wanted };
+  return { from: range.from, to: range.to, files: [...started, ...more], wanted };
 }
 
 /** Slices the range of a new run. Several events share the requests in flight. */
@@ -359,13 +357,13 @@ const plansOf = ({ kept }: OpenRun<ExportEntry>): ExportPlan[] =>
   (kept?.entries ?? []).flatMap((entry) => (entry.kind === 'plan' ? [entry.plan] : []));
 
 /** Returns the files of the run that are not complete. */
-function unfinishedOf({ kept }: OpenRun<ExportEntry>, begun: readonly FileSlices[]) {
+function unfinishedOf({ kept }: OpenRun<ExportEntry>, started: readonly FileSlices[]) {
   const done = new Set(
     (kept?.entries ?? []).flatMap((entry) =>
       entry.kind === 'published' || entry.kind === 'short' ? [entry.document] : [],
     ),
   );
-  return new Set(begun.filter((_, index) => !done.has(index)).map(fileOf));
+  return new Set(started.filter((_, index) => !done.has(index)).map(fileOf));
 }
 
 function refuseOtherOptions(

@@ -81,14 +81,14 @@ function startWrite<Options extends WriteOptions>(
   const rejects = new BoundedQueue();
   const { files, stream, format } = openSource(source);
   const context = library.of(options.signal, stream);
-  const work = startRun(context, async (begun) => {
+  const work = startRun(context, async (started) => {
     refuseNumbers(options);
     if (options.resume) library.needRuns();
     const job = await load();
     return job(
       { ...(format && { inputFormat: format }), ...options, files, journal: library.keepsRuns },
       context,
-      { begun, rejected: (record) => rejects.add(record), ready: () => rejects.ready() },
+      { started, rejected: (record) => rejects.add(record), ready: () => rejects.ready() },
     );
   });
   const { lines, ...run } = rejects.of(work);
@@ -122,10 +122,10 @@ function startVerify(
     finish: () => Promise.resolve(),
     abort: () => Promise.resolve(),
   };
-  const work = startRun(context, async (begun) => {
+  const work = startRun(context, async (started) => {
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
-    return verify({ ...request, into: () => Promise.resolve(sink) }, context, { begun });
+    return verify({ ...request, into: () => Promise.resolve(sink) }, context, { started });
   });
   const { lines, ...run } = found.of(work);
   return { ...run, differences: lines };
@@ -163,9 +163,9 @@ function createExport(
     [Symbol.asyncIterator]: records,
     toFile: (output, options = {}) => {
       const context = library.of(signal);
-      return startRun(context, async (begun) => {
+      return startRun(context, async (started) => {
         if (options.resume) library.needRuns();
-        return job({ ...options, output: output === '-' ? './-' : output }, context, { begun });
+        return job({ ...options, output: output === '-' ? './-' : output }, context, { started });
       });
     },
   };

@@ -128,7 +128,7 @@ export interface Export<
   records(): AsyncGenerator<JsonObject>;
   /** Yields the JSON text of each record as received, so numbers keep their spelling. */
   texts(): AsyncGenerator<string>;
-  /** Writes a file in the format of its extension: `.ndjson`, `.csv` or `.json`, each also `.gz`. */
+  /** Writes a file in the format of its extension; `.gz` after it compresses. */
   toFile(path: string, options?: Options): Run<ExportResult>;
 }
 

@@ -103,17 +103,17 @@ function ownSignal(caller: AbortSignal | undefined): AbortSignal {
   return own;
 }
 
-/** Starts a run. `work` calls `begun` with a function that returns the progress. */
+/** Starts a run. `work` calls `started` with a function that returns the progress. */
 export function startRun<Result>(
   context: JobContext,
-  work: (begun: (progress: () => JobProgress) => void) => Promise<Result>,
+  work: (started: (progress: () => JobProgress) => void) => Promise<Result>,
 ): Run<Result> {
   let progress: (() => JobProgress) | undefined;
-  const begun = (read: () => JobProgress) => {
+  const started = (read: () => JobProgress) => {
     progress = read;
   };
   return {
-    result: toEngagectlError(work(begun), context),
+    result: toEngagectlError(work(started), context),
     progress: () => progress?.() ?? nothingYet,
   };
 }

@@ -190,7 +190,7 @@ function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
 }
 
 /**
- * Skips an unreadable run that is certainly another one. A run that may be the wanted one is an
+ * Skips an unreadable run that is certainly another one. A run that may match is an
  * error, because its records must not be resent silently. Without `resume`, a run whose header
  * is lost is only a warning.
  */
@@ -199,7 +199,7 @@ function passOver(
   query: RunQuery,
   { words, messages }: Pick<JobContext, 'words' | 'messages'>,
 ): void {
-  const isOurs = header && mayBeWanted(header, query);
+  const isOurs = header && mayMatch(header, query);
   if (isOurs === false) return;
   const message = `the run folder ${file} cannot be read`;
   if (isOurs === undefined && !query.resume) {
@@ -214,7 +214,7 @@ function passOver(
 }
 
 /** Compares the members that the header has; other versions may lack some. */
-function mayBeWanted(header: Readonly<Record<string, unknown>>, query: RunQuery): boolean {
+function mayMatch(header: Readonly<Record<string, unknown>>, query: RunQuery): boolean {
   const names = query.exports
     ? (['command', 'files'] as const)
     : (['command', 'accountId', 'host', 'files'] as const);

@@ -158,23 +158,23 @@ function ofItsName(folder: string, header: RunHeader): RunFolder | UnreadableRun
 
 const isOfRun = (name: string): boolean => name === headerFile || name.startsWith(journalFile);
 
-type Said = Readonly<Record<string, unknown>>;
+type MessageObject = Readonly<Record<string, unknown>>;
 
 interface NoHeader {
   readonly why: string;
   /** Raw header, if it is an object. */
-  readonly messages?: Said;
+  readonly messages?: MessageObject;
   /** The header is intact but of another version. */
   readonly isOther?: true;
 }
 
 /** Reads a header and verifies its checksum and members; otherwise returns the cause. */
 function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeader {
-  let messages: Said;
+  let messages: MessageObject;
   try {
     const value = read();
     if (typeof value !== 'object' || value === null) throw new Error('it is not an object');
-    messages = value as Said;
+    messages = value as MessageObject;
   } catch (error) {
     if (error instanceof EngagectlError && error.id === 'E-CONFIG-FILE') throw error;
     return { why: `${headerFile} cannot be read: ${(error as Error).message}` };

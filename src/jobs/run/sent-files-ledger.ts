@@ -62,12 +62,12 @@ const schemaVersion = 1;
 export const ledgerPath = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
 
 /**
- * Reads the wanted lines of the ledger; a line may list many thousands of inputs. `made` is the
+ * Reads the matching lines of the ledger; a line may list many thousands of inputs. `made` is the
  * run that was just created, whose folder does not explain a torn line.
  */
 export function readLedger(
   runs: string,
-  isWanted: (line: LedgerEntry) => boolean = () => true,
+  matches: (line: LedgerEntry) => boolean = () => true,
   made?: string,
 ) {
   const lines: LedgerEntry[] = [];
@@ -86,7 +86,7 @@ export function readLedger(
     if (line === '' && end > text.length) break;
     const found = parsed(line);
     if (typeof found !== 'string') {
-      if (isWanted(found)) lines.push(found);
+      if (matches(found)) lines.push(found);
     } else if (!isTorn(line, { runs, made, isLast: end > text.length, later: text.slice(end) })) {
       damage ??= `line ${index + 1} ${found}`;
     }

@@ -60,10 +60,10 @@ function verdictOf({ records }: SentUser, { keys, untold, differences }: Compare
   return keys > 0 && untold.length === keys ? 'untold' : 'same';
 }
 
-type Said = Pick<Difference, 'sent' | 'found' | 'verdict'>;
+type Finding = Pick<Difference, 'sent' | 'found' | 'verdict'>;
 
 /** Returns a difference, `same`, `folded`, or why the key cannot be compared. */
-function compareKey(found: FoundUser, key: string, expected: Expected): string | Said {
+function compareKey(found: FoundUser, key: string, expected: Expected): string | Finding {
   const { state, value } = expected;
   if (state === 'untold') return 'operators such as $incr and $add';
   if (addressFlags.has(key.toLowerCase()))

@@ -90,8 +90,8 @@ export class SentInput {
     for (const reject of block.rejects) this.#addReject(block.rows, reject);
     for (let at = 0; at < block.count; at += 1) {
       const isEvent = block.kinds[at] === 1;
-      const isWanted = isEvent || this.#sample.wants(block.keys[at]!);
-      if (isWanted) this.#addRecord(block, at, isEvent);
+      const isSampled = isEvent || this.#sample.wants(block.keys[at]!);
+      if (isSampled) this.#addRecord(block, at, isEvent);
     }
   }
 

@@ -1,5 +1,5 @@
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
-import { exitCodes, EngagectlError, countOf, groupDigits } from '../../errors.js';
+import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
@@ -8,6 +8,7 @@ import {
   catchFailure,
   newRunId,
   retryStatusOf,
+  runEnd,
   type Connection,
   type JobContext,
 } from '../job-context.js';
@@ -112,7 +113,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const counts = { requests: 0, retries: 0 };
   const waits = retryStatusOf(connection, context);
   const { client, inFlight, history } = watched(connection.client, {
-    isWanted: hooks.history === true,
+    recordsHistory: hooks.history === true,
     records: () => tally.checked,
     runtime,
   });
@@ -120,7 +121,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     ...progressOf(verifying, { tally, inputs, waits }),
     inFlight: inFlight(),
   });
-  hooks.begun?.(progress, inputs.first);
+  hooks.started?.(progress, inputs.first);
   const { within = 0, concurrency = limits.othersInFlight, pendingTimeout } = request;
   const readAgain = async () => {
     const again = await openInputs(readingOf(request), runtime);
@@ -152,10 +153,8 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     seed: verifying.seed,
     ...proofOfSample(tally, sent, failure === undefined),
     ...counts,
-    seconds: Math.round(runtime.monotonic() - started) / 1000,
     output: request.output ?? null,
-    exitCode: error?.exitCode ?? exitCodes.ok,
-    error,
+    ...runEnd(error, started, runtime),
     unfinished: false,
   };
   await hooks.ended?.({ result, history: history(), wasResumed: false });

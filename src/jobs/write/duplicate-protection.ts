@@ -11,7 +11,7 @@ import { fingerprint } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
-import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
+import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
@@ -233,7 +233,7 @@ interface SentBefore {
   readonly isAll: boolean;
 }
 
-interface Asked {
+interface SentQuery {
   /** Runs with the same fingerprint that sent records which are not idempotent. */
   readonly lines: readonly LedgerEntry[];
   readonly resume: boolean;
@@ -245,9 +245,12 @@ interface Asked {
  * idempotent. Undefined if no input equals, or begins with, one that was sent. With `resume`, the
  * first inputs may; then the run starts after them. Throws E-ALREADY-SENT, E-INPUT-CHANGED.
  */
-export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefore | undefined> {
+export async function sentBefore(
+  inputs: Inputs,
+  query: SentQuery,
+): Promise<SentBefore | undefined> {
   const sent: (SentInput | undefined)[] = [];
-  const known = knownFrom(asked.lines);
+  const known = knownFrom(query.lines);
   for (const [input, name] of inputs.names.entries()) {
     sent.push(await matched(inputs, { input, name }, known));
   }
@@ -258,10 +261,10 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
     .slice(0, isNew < 0 ? sent.length : isNew + 1)
     .filter((one) => one !== undefined);
   const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find((one) => one !== undefined);
-  if (!asked.resume) throw alreadySent(first, asked.words);
-  if (late) throw sentLate(late, asked.words);
+  if (!query.resume) throw alreadySent(first, query.words);
+  if (late) throw sentLate(late, query.words);
   const last = some.at(-1)!;
-  if (!last.isWhole && last.text.endsInLine) throw inputChangedError(last.name, lineGoesOn);
+  if (!last.isWhole && last.text.endsInLine) throw inputChangedError(last.name, lineExtended);
   return sentOf(some, isNew < 0);
 }
 
@@ -272,7 +275,7 @@ async function refuseOtherShards(
     lines,
     shard,
     words: { option },
-  }: Pick<Asked, 'lines' | 'words'> & { readonly shard: string | undefined },
+  }: Pick<SentQuery, 'lines' | 'words'> & { readonly shard: string | undefined },
 ): Promise<void> {
   if (lines.length === 0) return;
   const known = knownFrom(lines);
@@ -365,8 +368,6 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
 
 const recordsOf = (sent: readonly SentInput[]): number =>
   sent.reduce((sum, { records }) => sum + records, 0);
-
-const lineGoesOn = 'text was appended to its last line, which had no newline when it was sent';
 
 function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
   const { run, finished, once } = line;

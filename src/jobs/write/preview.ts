@@ -220,7 +220,7 @@ function estimateOf(
 }
 
 /** Maximum rejects to list; the others are only counted by reason. */
-const toldRejects = 5;
+const maxRejects = 5;
 
 interface Place {
   readonly source: string;
@@ -241,10 +241,10 @@ class PreviewSample {
   readonly requests: RequestEstimate;
   readonly first: PreviewRecord[] = [];
   readonly rejects: PreviewReject[] = [];
-  readonly #shown: number;
+  readonly #previewed: number;
 
-  constructor(shown: number, requests: RequestEstimate) {
-    this.#shown = shown;
+  constructor(previewed: number, requests: RequestEstimate) {
+    this.#previewed = previewed;
     this.requests = requests;
   }
 
@@ -253,13 +253,13 @@ class PreviewSample {
     const { source, lines } = rows;
     this.survey.add(block);
     this.requests.add(block);
-    const shown = Math.min(count, this.#shown - this.first.length);
-    for (let index = 0; index < shown; index++) {
+    const previewed = Math.min(count, this.#previewed - this.first.length);
+    for (let index = 0; index < previewed; index++) {
       const record = json.toString('utf8', bounds[2 * index], bounds[2 * index + 1]);
       this.first.push({ source, line: lines[row[index]!] ?? 0, record });
     }
-    const told = toldRejects - this.rejects.length;
-    if (told > 0) this.rejects.push(...rejectsOf(block).slice(0, told));
+    const room = maxRejects - this.rejects.length;
+    if (room > 0) this.rejects.push(...rejectsOf(block).slice(0, room));
   }
 }
 

@@ -37,8 +37,8 @@ export async function runWrite(
   context: JobContext,
   hooks: WriteHooks = {},
 ): Promise<WriteResult> {
-  const { rehearsal: asked, runName } = request;
-  const rehearsal = asked && !writeEndpoints[kind.name].dryRun ? 'check' : asked;
+  const { rehearsal: requested, runName } = request;
+  const rehearsal = requested && !writeEndpoints[kind.name].dryRun ? 'check' : requested;
   const limiter = writeLimiter(kind.name, request, context);
   const options = inputOptions(request.files, request, kind.listColumn);
   const inputs = await openInputs(
@@ -91,7 +91,7 @@ function sayFormats({ detected, notes }: Inputs, { messages, words }: JobContext
 /** Opens the baseline. The module is loaded only if an option needs it. */
 async function openRemembered(writing: WriteContext): Promise<ChangeTracking | undefined> {
   const { changed, stream, full, gone } = writing.request;
-  if ([changed, stream, full, gone].every((asked) => asked === undefined)) return undefined;
+  if ([changed, stream, full, gone].every((option) => option === undefined)) return undefined;
   const { openChangeTracking } = await import('./change-tracking.js');
   return openChangeTracking(writing);
 }
@@ -126,8 +126,8 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     const memory = remembered?.memory;
     const ending = await sendInput(writing, { mapper, run, earlier, tally, ledger, memory });
     if (ending.result.done) await remembered?.writeGone();
-    const isTold = (await hooks.ended?.(ending)) ?? true;
-    done = ending.result.done && isTold;
+    const isReported = (await hooks.ended?.(ending)) ?? true;
+    done = ending.result.done && isReported;
     if (done && ledger) {
       const digests = inputs.ended;
       digests.addMissing(earlier?.digests.values() ?? []);
@@ -181,7 +181,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     if (request.resume) context.messages.note(note);
     return unjournaledRun(context);
   }
-  const wanted = {
+  const query = {
     command: kind.name,
     accountId: connection.accountId,
     host: connection.host,
@@ -196,7 +196,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     mayBeginAnew: (folder: RunFolder) =>
       mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
   };
-  if (request.journal) return openRun(wanted, writeEntries, context);
-  await refuseUnfinished(wanted, context);
+  if (request.journal) return openRun(query, writeEntries, context);
+  await refuseUnfinished(query, context);
   return unjournaledRun(context);
 }

@@ -27,7 +27,7 @@ import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
-import { retryStatusOf, type Wording } from '../job-context.js';
+import { retryStatusOf, runEnd, type Wording } from '../job-context.js';
 import type { ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
@@ -61,7 +61,7 @@ export async function sendInput(
   const { runtime, words } = context;
   const started = runtime.monotonic();
   const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
-    isWanted: hooks.history === true,
+    recordsHistory: hooks.history === true,
     records: () => tally.counts.accepted,
     runtime,
   });
@@ -78,7 +78,7 @@ export async function sendInput(
   };
   const job = { ...made, map };
   const sending = writeRecords(job);
-  hooks.begun?.(() => progressOf(writing, tally, job), inputs.first);
+  hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped, ...traffic } = await sending;
   say(remarks?.found());
   warnOfInput(writing, done ? parts.mapper : undefined);
@@ -99,10 +99,8 @@ export async function sendInput(
       input: describeDialect(inputs.dialect),
       ...(memory && { plan: memory.plan }),
       ...traffic,
-      seconds: Math.round(runtime.monotonic() - started) / 1000,
       rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
+      ...runEnd(error, started, runtime),
       done,
       stopped,
       unfinished: !done && isResumable(run),
@@ -238,7 +236,7 @@ function jobOf(
     budget: limiter,
     policy: connection?.policy ?? noRetries,
     runtime: context.runtime,
-    earlier: earlier && hasCommitted(earlier) ? toldOf(earlier, request) : undefined,
+    earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,
     changes: memory,
     duplicateError: ledger?.refused,
     piped: inputs.totalBytes === undefined,
@@ -257,7 +255,7 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
 }
 
 /** Clears the intents with `retryUnknown`, so that records of unknown outcome are resent. */
-const toldOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
+const resumeStateOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
   retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
 
 const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };

@@ -121,7 +121,7 @@ function inputWarnings(
       if (isPowerOfTwo(blocks)) survey?.add(block);
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
-      return doubtsOf(block, mapping);
+      return suspiciousNames(block, mapping);
     },
     found: () => (survey ? refusalsOf(survey, headers, mapping) : []),
   };
@@ -135,7 +135,7 @@ const ofValues = 'shortened-number';
 /** Mistakes in member names. For CSV, the header check finds them. */
 const ofNames = new Set(['field-spelling', 'outside-data', 'event-as-profile']);
 
-function doubtsOf(block: RecordBlock, mapping: UploadMapping): readonly InputWarning[] {
+function suspiciousNames(block: RecordBlock, mapping: UploadMapping): readonly InputWarning[] {
   const { source, cells, bytes } = block.rows;
   // The header check covers names. Field statistics cost 3 ms to start.
   if (cells && !/\d[eE][+-]?\d/.test(bytes.toString('latin1'))) return [];

@@ -53,7 +53,8 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   'field-value': {
     appliesTo: ({ part, key }) => part === 'profileData' && profileFields.has(key),
     any: 'unfit',
-    what: ({ some, key, value }) => `${some} not ${profileFields.get(key)!.wanted}, like ${value}`,
+    what: ({ some, key, value }) =>
+      `${some} not ${profileFields.get(key)!.expected}, like ${value}`,
     fix: fixOfValue,
     code: (key) => profileFields.get(key)?.code,
   },
@@ -182,7 +183,7 @@ function fixOfValue(found: Found): string {
     case 'Married':
       return 'write Y or N, not true or false';
     default:
-      return `write ${profileFields.get(found.key)?.wanted}, or leave the cell empty`;
+      return `write ${profileFields.get(found.key)?.expected}, or leave the cell empty`;
   }
 }
 

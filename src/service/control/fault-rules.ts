@@ -65,13 +65,13 @@ function matches({ endpoint, action, match }: ActiveRule, request: MatchableRequ
 }
 
 /** Whether a parameter, or any scalar in the body, equals this text. */
-function containsValue({ query, body }: MatchableRequest, wanted: string): boolean {
-  if ([...query.values()].includes(wanted)) return true;
+function containsValue({ query, body }: MatchableRequest, expected: string): boolean {
+  if ([...query.values()].includes(expected)) return true;
   const open: unknown[] = body === undefined ? [] : [JSON.parse(body)];
   while (open.length > 0) {
     const value = open.pop();
     if (value === null || typeof value !== 'object') {
-      if (String(value) === wanted) return true;
+      if (String(value) === expected) return true;
     } else for (const inner of Object.values(value)) open.push(inner);
   }
   return false;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { headerNames, endpointNames, pathOf, type EndpointName } from '../../contract/endpoints.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { supportedParameters } from '../rest/read-request.js';
+import { parametersOf } from '../rest/read-request.js';
 import {
   cursorResponse,
   demergeResponse,
@@ -72,7 +72,7 @@ function operationObject(name: EndpointName, { summary, request, answer }: Opera
   return {
     operationId: name,
     summary,
-    parameters: supportedParameters[name]
+    parameters: parametersOf(name)
       // Undocumented alternative of some clients: the body as a parameter of a GET.
       .filter(
         (parameter) =>

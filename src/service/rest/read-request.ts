@@ -137,7 +137,7 @@ export function wellFormed(text: string, what: string): string {
 const parts = ['batch_size', 'app', 'events', 'profile'];
 
 /** Supported URL parameters (specification, Endpoints 1 to 8; service-facts, Cursors). */
-export const supportedParameters: Readonly<Record<EndpointName, readonly string[]>> = {
+const supportedParameters: Readonly<Partial<Record<EndpointName, readonly string[]>>> = {
   upload: ['dryRun'],
   subscribe: ['dryRun'],
   'profiles-cursor': [...parts, 'query'],
@@ -145,16 +145,17 @@ export const supportedParameters: Readonly<Record<EndpointName, readonly string[
   profile: ['email', 'identity', 'objectId'],
   'events-cursor': [...parts, 'query'],
   events: [...parts, 'query', 'cursor'],
-  demerge: [],
 };
+export const parametersOf = (endpoint: EndpointName): readonly string[] =>
+  supportedParameters[endpoint] ?? [];
 
 /** Throws RequestError 501 for other parameters: a response that ignores them would mislead the client. */
 export function rejectUnsupported(endpoint: EndpointName, query: URLSearchParams): void {
   for (const name of query.keys())
-    if (!supportedParameters[endpoint].includes(name))
+    if (!parametersOf(endpoint).includes(name))
       throw notSupported(
         `the parameter "${name}"`,
-        `unknown parameter "${name}": ${endpoint} has ${supportedParameters[endpoint].join(', ') || 'none'}`,
+        `unknown parameter "${name}": ${endpoint} has ${parametersOf(endpoint).join(', ') || 'none'}`,
       );
 }
 

@@ -48,7 +48,7 @@ const button = (label, onclick) => make('button', { type: 'button', onclick }, l
 const link = (label, onclick) => make('button', { type: 'button', className: 'link', onclick }, label);
 const fill = (id, rows) => find(id).replaceChildren(...rows);
 const isoTime = (time) => new Date(time).toISOString().replace('T', ' ').slice(0, 19);
-const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+const formatValue = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Runs \`work\` and shows its error on the page. */
 async function tried(work) {
@@ -70,10 +70,10 @@ let view;
 function show(name) {
   view = name;
   for (const tab of document.querySelectorAll('nav button')) {
-    const isShown = tab.dataset.view === name;
-    if (isShown) tab.setAttribute('aria-current', 'page');
+    const isCurrent = tab.dataset.view === name;
+    if (isCurrent) tab.setAttribute('aria-current', 'page');
     else tab.removeAttribute('aria-current');
-    find(tab.dataset.view).hidden = !isShown;
+    find(tab.dataset.view).hidden = !isCurrent;
   }
   return tried(views[name]);
 }

@@ -24,7 +24,7 @@ function drawPhone() {
     [find('phone-in').elements.cuid, find('dial').elements.to, find('take'), find('hang-up')].find((one) => one.checkVisibility())?.focus();
 }
 /** Shows what the SDK says of a request to it. */
-async function asked(answer) {
+async function report(answer) {
   find('phone-error').textContent = '';
   const { error } = await answer;
   if (error) find('phone-error').textContent = error.errorName + ': ' + error.errorDescription;
@@ -60,7 +60,7 @@ find('phone-in').addEventListener('submit', (event) => {
       drawPhone();
     });
     const properties = { ...account, cuid: cuid.value, allowPersistSocketConnection: true };
-    if (!(await asked(client.initialize(properties)))) return client.close();
+    if (!(await report(client.initialize(properties)))) return client.close();
     [phone, phoneUser] = [client, cuid.value];
     note(phoneUser + ' is registered');
     drawPhone();
@@ -70,11 +70,11 @@ find('dial').addEventListener('submit', (event) => {
   event.preventDefault();
   const { to, about } = event.target.elements;
   other = to.value + ' about ' + about.value;
-  void asked(phone.call(to.value, about.value));
+  void report(phone.call(to.value, about.value));
   drawPhone();
 });
-find('take').addEventListener('click', () => asked(phone.answer(ringing)));
-find('decline').addEventListener('click', () => asked(phone.decline(ringing)));
+find('take').addEventListener('click', () => report(phone.answer(ringing)));
+find('decline').addEventListener('click', () => report(phone.decline(ringing)));
 find('hang-up').addEventListener('click', () => phone.hangup());
 find('phone-out').addEventListener('click', () => {
   phone.logout();

@@ -2,10 +2,10 @@
 export const pageViews = String.raw`
 let userEnd;
 async function showUsers(after) {
-  const wanted = find('search').value;
-  const query = new URLSearchParams({ q: wanted, limit: 50, ...(after ? { after } : {}) });
+  const search = find('search').value;
+  const query = new URLSearchParams({ q: search, limit: 50, ...(after ? { after } : {}) });
   const { profiles, next } = await ask('GET', 'profiles?' + query);
-  if (find('search').value !== wanted) return;
+  if (find('search').value !== search) return;
   const rows = profiles.map((user) => {
     const name = user.identity ?? user.platformInfo[0]?.objectId ?? 'user ' + user.id;
     const { sms, whatsapp, email } = user.reachability;
@@ -52,7 +52,7 @@ function gates(name, channel) {
 
 async function showUser(user) {
   const list = (members) => make('dl', {}, ...members.flatMap(([key, value]) =>
-    [make('dt', {}, key), make('dd', {}, shown(value))]));
+    [make('dt', {}, key), make('dd', {}, formatValue(value))]));
   const { identity, email, name, phone, profileData = {}, all_identities, platformInfo, reachability } = user;
   const { latestEvents = [] } = identity === undefined ? {} : await ask('GET', 'profiles/' + encodeURIComponent(identity));
   const known = Object.entries({ email, name, phone, identities: all_identities.join(', ') }).filter(([, value]) => value);
@@ -69,10 +69,10 @@ async function showUser(user) {
 let eventEnd;
 async function showEvents(after) {
   const chosen = find('event-name');
-  const wanted = chosen.value;
-  const query = new URLSearchParams({ limit: 50, ...(wanted ? { event: wanted } : {}), ...(after ? { after } : {}) });
+  const event = chosen.value;
+  const query = new URLSearchParams({ limit: 50, ...(event ? { event } : {}), ...(after ? { after } : {}) });
   const { events, next } = await ask('GET', 'events?' + query);
-  if (chosen.value !== wanted) return;
+  if (chosen.value !== event) return;
   const rows = events.map(({ at, event, identity, objectId, props }) => row(text(isoTime(at)), text(event), text(identity ?? objectId), text(JSON.stringify(props))));
   if (after) find('event-rows').append(...rows);
   else fill('event-rows', rows);
@@ -80,11 +80,11 @@ async function showEvents(after) {
   find('more-events').hidden = next === undefined;
   if (after) return;
   // They are counted one by one: the latest are there before.
-  const { names, days } = await ask('GET', 'events/days?event=' + encodeURIComponent(wanted));
-  if (chosen.value !== wanted) return;
+  const { names, days } = await ask('GET', 'events/days?event=' + encodeURIComponent(event));
+  if (chosen.value !== event) return;
   const options = [make('option', { value: '' }, 'all'), ...names.map((name) => make('option', {}, name))];
   chosen.replaceChildren(...options);
-  chosen.value = wanted;
+  chosen.value = event;
   drawDays(days);
 }
 find('event-name').addEventListener('change', () => tried(() => showEvents()));
@@ -169,12 +169,12 @@ find('fault').addEventListener('submit', async (event) => {
   await ask('POST', 'faults', rule).catch((error) => { find('fault-error').textContent = error.message; });
   await tried(showFaults);
 });
-let faultsShown;
+let lastFaults;
 async function showFaults() {
   const { faults } = await ask('GET', 'faults');
   // Keeps buttons under the pointer or the focus while nothing changes.
-  if (JSON.stringify(faults) === faultsShown) return;
-  faultsShown = JSON.stringify(faults);
+  if (JSON.stringify(faults) === lastFaults) return;
+  lastFaults = JSON.stringify(faults);
   fill('fault-rows', faults.map(({ id, seen, played, ...rule }) => row(text(id + ': ' + JSON.stringify(rule)), cell(String(seen)), cell(String(played)),
     cell(button('Delete', () => tried(async () => { await ask('DELETE', 'faults/' + id); await showFaults(); }))))));
 }

@@ -62,20 +62,20 @@ function tiles(summary: Summary, shards: readonly ReportedShard[]): Html {
   ]);
 }
 
-function spanOf(shards: readonly ReportedShard[]): { begun: number; seconds: number } {
-  const begun = Math.min(...shards.map(({ ended, seconds }) => ended - 1000 * seconds));
+function spanOf(shards: readonly ReportedShard[]): { startedAt: number; seconds: number } {
+  const startedAt = Math.min(...shards.map(({ ended, seconds }) => ended - 1000 * seconds));
   const ended = Math.max(...shards.map((one) => one.ended));
-  return { begun, seconds: (ended - begun) / 1000 };
+  return { startedAt, seconds: (ended - startedAt) / 1000 };
 }
 
 function charts(shards: readonly ReportedShard[]): Html[] {
-  const { begun, seconds } = spanOf(shards);
+  const { startedAt, seconds } = spanOf(shards);
   const stretch = Math.max((1000 * seconds) / stretches, 1);
   const throughput = Array.from({ length: stretches }, () => 0);
   const running = Array.from({ length: stretches }, () => 0);
   for (const { ended, seconds: lasted, records } of shards) {
-    const from = (ended - 1000 * lasted - begun) / stretch;
-    const to = Math.max((ended - begun) / stretch, from + 0.001);
+    const from = (ended - 1000 * lasted - startedAt) / stretch;
+    const to = Math.max((ended - startedAt) / stretch, from + 0.001);
     for (let at = Math.floor(from); at < Math.min(to, stretches); at += 1) {
       const share = (Math.min(to, at + 1) - Math.max(from, at)) / (to - from);
       throughput[at]! += (1000 * records * share) / stretch;
