@@ -30,14 +30,6 @@ export const service = {
     output('service.js', '--profiles', size, '--events', size, '--folder', folder).split('\n'),
 };
 
-export const calling = {
-  name: 'calling',
-  question: 'the router of calls: 400 clients, and so many whole calls with 200 at once',
-  size: 2000,
-  figures: ({ size, folder }) =>
-    output('calling.js', '--calls', size, '--folder', folder).split('\n'),
-};
-
 function output(program, ...args) {
   const path = fileURLToPath(new URL(program, import.meta.url));
   const command = [path, ...args.map(String)];

@@ -1,16 +1,14 @@
 // npm run bench [-- name…] [--size n] [--rounds n] [--against bin] [--write]; see bench/README.md.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cuids } from './cuids.js';
 import { changed } from './changed.js';
 import { concurrency } from './concurrency.js';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
-import { calling, service, stages } from './figures.js';
-import { growth } from './growth.js';
+import { service, stages } from './figures.js';
 import { journals } from './journal.js';
 import { guardTable, judged } from './harness/guards.js';
 import { machine, table } from './harness/report.js';
@@ -35,8 +33,6 @@ const benchmarks = [
   ...startUp,
   stages,
   service,
-  calling,
-  growth,
 ];
 
 const { values, positionals } = parseArgs({
@@ -66,10 +62,9 @@ async function main() {
   );
 
   const sections = [`Machine: ${machine()}`];
-  const charts = {};
   console.log(sections[0]);
   for (const benchmark of chosen) {
-    const section = await runBenchmark(benchmark, charts);
+    const section = await runBenchmark(benchmark);
     console.log(`\n${section}`);
     sections.push(section);
   }
@@ -82,17 +77,16 @@ async function main() {
   await writeReadmeTable(saveResults(results));
   if (chosen.length < benchmarks.length) return;
   await replaceBetween('bench/README.md', 'results', sections.join('\n\n'));
-  saveCharts(charts);
 }
 
-/** Runs one benchmark in a folder of its own and returns its section of the report; adds to `charts`. */
-async function runBenchmark(benchmark, charts) {
+/** Runs one benchmark in a folder of its own and returns its section of the report. */
+async function runBenchmark(benchmark) {
   const { name, question } = benchmark;
   const folder = mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
   const size = Number(values.size ?? benchmark.size);
   try {
     showProgress(name);
-    const body = await bodyOf(benchmark, { size, folder }, charts);
+    const body = await bodyOf(benchmark, { size, folder });
     showProgress('');
     return `### ${name}\n\n${question}\n\n${body}`;
   } finally {
@@ -100,8 +94,8 @@ async function runBenchmark(benchmark, charts) {
   }
 }
 
-/** A benchmark compares sides, or lists figures, or writes a report with charts. */
-async function bodyOf(benchmark, place, charts) {
+/** A benchmark compares sides, or lists figures, or writes a report. */
+async function bodyOf(benchmark, place) {
   if (benchmark.open) return compare(benchmark, place);
   if (benchmark.figures) {
     const lines = benchmark.figures(place);
@@ -109,7 +103,6 @@ async function bodyOf(benchmark, place, charts) {
   }
   const rounds = values.rounds && Number(values.rounds);
   const report = await benchmark.report({ ...place, rounds, progress: showProgress });
-  Object.assign(charts, report.charts);
   guards.push(...(report.guards ?? []));
   return report.text;
 }
@@ -134,10 +127,4 @@ async function compare(benchmark, { size, folder }) {
 
 function showProgress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
-}
-
-function saveCharts(charts) {
-  const folder = fileURLToPath(new URL('charts/', import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  for (const [name, svg] of Object.entries(charts)) writeFileSync(join(folder, `${name}.svg`), svg);
 }

@@ -193,7 +193,7 @@ const callingAccount = ({ accountId, apiKey }: CallingOptions): Record<string, s
 
 async function certificateIn(folder: string) {
   const { makeCertificate, writeCertificate } = await import('./service/test-certificate.js');
-  const tls = await makeCertificate([]);
+  const tls = makeCertificate([], nodeRuntime(new AbortController().signal).now());
   return { tls, file: writeCertificate(tls.cert, folder, 'certificate.pem') };
 }
 

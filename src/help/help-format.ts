@@ -123,7 +123,8 @@ function openingOf(command: Command, help: Help): string {
   );
   const opening = [
     examples.length > 0 ? renderExamples(examples, width).trimEnd() : '',
-    `Usage: ${help.commandUsage(command)}`,
+    // The program's name can be a long path.
+    `Usage: ${wrap(help.commandUsage(command), width - 7).join('\n    ')}`,
     wrap(descriptionOf(command), width).join('\n'),
   ].filter(Boolean);
   return opening.map((part) => `${part}\n`).join('\n');

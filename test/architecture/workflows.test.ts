@@ -30,11 +30,11 @@ describe('release.yml', () => {
 
   it('gives jobs only read permission unless they declare more', () => {
     expect(head).toMatch(/^permissions: \{ contents: read \}$/m);
-    expect(names).toEqual(['package', 'publish', 'single-file', 'release']);
+    expect(names).toEqual(['package', 'single-file', 'publish', 'release']);
     expect([...jobs.values()].map(rights)).toEqual([
       '',
-      'contents: read, id-token: write',
       '',
+      'contents: read, id-token: write',
       'contents: write, id-token: write, attestations: write',
     ]);
   });
@@ -48,7 +48,21 @@ describe('release.yml', () => {
     }
   });
 
-  it('attests the single files and the list of the package contents', () => {
+  it('publishes after all tests, those of the single files too, and without a stored token', () => {
+    expect(jobs.get('package')).toContain('run: .ci/run\n');
+    expect(jobs.get('single-file')).toContain('needs: package\n');
+    expect(jobs.get('single-file')).toContain('vitest run test/cli/single-file.long.test.ts');
+    expect(jobs.get('publish')).toContain('needs: [package, single-file]\n');
+    expect(jobs.get('release')).toContain('needs: publish\n');
+    for (const name of readdirSync(folder))
+      expect(readFileSync(path.join(folder, name), 'utf8')).not.toMatch(/\bsecrets\.|AUTH_TOKEN/);
+  });
+
+  it('refuses a package.json that names another repository', () => {
+    expect(jobs.get('package')).toContain('= "git+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY.git"');
+  });
+
+    it('attests the single files and the list of the package contents', () => {
     const release = jobs.get('release') ?? '';
     const [attested, uploaded] = ['attest-build-provenance@', 'gh release upload'].map((one) =>
       release.indexOf(one),
@@ -61,6 +75,22 @@ describe('release.yml', () => {
 });
 
 const root = new URL('../../', import.meta.url);
+
+it('package.json names one owner in repository, bugs, homepage and author', () => {
+  const { repository, bugs, homepage, author } = JSON.parse(
+    readFileSync(new URL('package.json', root), 'utf8'),
+  ) as {
+    repository: { type: string; url: string };
+    bugs: { url: string };
+    homepage: string;
+    author: string;
+  };
+  const [, web = ''] = /^git\+(https:\/\/[^/]+\/[^/]+\/engagectl)\.git$/.exec(repository.url) ?? [];
+  expect(repository.type).toBe('git');
+  expect(bugs.url).toBe(`${web}/issues`);
+  expect(homepage).toBe(`${web}#readme`);
+  expect(author).toContain(`(${path.dirname(web)})`);
+});
 
 // Likewise a tag of an image.
 it('Dockerfile names its images by one digest', () => {

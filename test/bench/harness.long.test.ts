@@ -25,7 +25,6 @@ const harness = new URL('../../bench/harness/', import.meta.url);
 const part = async (name: string): Promise<unknown> => import(new URL(name, harness).href);
 const { runRounds, differentWork } = (await part('rounds.js')) as Rounds;
 const { table } = (await part('report.js')) as { table: (how: object) => string };
-const { lineChart } = (await part('chart.js')) as { lineChart: (how: object) => string };
 const { startServer } = (await part('server.js')) as {
   startServer: (
     program: string,
@@ -90,20 +89,6 @@ it('the harness prints a ratio only for sides that did the same work', async () 
   expect(rows.find((row) => row.includes('| the same |'))).toMatch(/\| \d+\.\d\d \| \d+\.\d\d \|$/);
   expect(rows.find((row) => row.includes('| another |'))).toContain('no ratio: other records');
   expect(rows.find((row) => row.includes('| one less |'))).toContain('no ratio: 1 records arrived');
-});
-
-it('draws a chart as an SVG with a line for each series', () => {
-  const svg = lineChart({
-    title: 'Speed',
-    x: { label: 'rows', log: true },
-    y: { label: 's', from: 0 },
-    lines: [
-      { name: 'a', points: [[1, 1], [1000, 50]] },
-      { name: '', dashed: true, points: [[1, 2], [1000, 80]] },
-    ],
-  }); // prettier-ignore
-  expect(svg.match(/<polyline/g)).toHaveLength(2);
-  expect(svg).not.toMatch(/NaN|undefined/);
 });
 
 it.each([

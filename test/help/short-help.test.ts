@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
 import { expect, it } from 'vitest';
+import { main } from '../../src/main.js';
 import { buildProgram } from '../../src/program.js';
 import { makeWorld } from '../support/test-environment.js';
 
@@ -27,6 +28,18 @@ it('-h of every command fits 40 lines of 80 columns', async () => {
     ).toEqual([]);
     expect(lines.length, name).toBeLessThanOrEqual(40);
   }
+});
+
+it('breaks usage and examples of a program that was called by a long path', async () => {
+  const world = makeWorld();
+  const program = `node ../../../${'x'.repeat(20)}/bin/engagectl.js`;
+  for (const words of [['upload'], ['config', 'set'], ['fleet', 'submit'], []])
+    for (const flag of ['-h', '--help']) {
+      const runtime = world.runtime();
+      await main([...words, flag], { ...runtime, program });
+      const lines = runtime.output().stdout.split('\n');
+      expect(lines.filter((line) => stringWidth(line) > 80)).toEqual([]);
+    }
 });
 
 it.each([

@@ -16,13 +16,13 @@ export interface Tls {
 /** Returns the given or generated certificate; undefined for plain HTTP. */
 export async function resolveTls(
   flags: ServeFlags,
-  runtime: Pick<Runtime, 'cwd'>,
+  runtime: Pick<Runtime, 'cwd' | 'now'>,
 ): Promise<Tls | undefined> {
   const { tlsCert, tlsKey, tls, host, allowHost = [] } = flags;
   if (tlsCert !== undefined || tlsKey !== undefined) return givenTls(tlsCert, tlsKey, runtime);
   if (!tls) return undefined;
   const { makeCertificate } = await import('../../service/test-certificate.js');
-  return { ...(await makeCertificate([...hostNames(host), ...allowHost])), isMade: true };
+  return { ...makeCertificate([...hostNames(host), ...allowHost], runtime.now()), isMade: true };
 }
 
 /** Returns the host names of the certificate: for all interfaces, every address of this machine. */

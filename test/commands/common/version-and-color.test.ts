@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { version } from '../../../src/version.js';
 import { serve } from '../../support/serve.js';
@@ -89,12 +89,16 @@ it.each([
   const env = { PATH: process.env['PATH'], TERM: 'xterm', ENGAGECTL_FORCE_TTY: forced };
   const folders = { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir };
   writeFileSync(world.path('u.csv'), 'identity\nu1\n');
-  const words = [binPath, 'upload', 'u.csv', '--region', 'local'];
+  // Called by its name, so that help does not contain the path of this checkout.
+  symlinkSync(binPath, world.path('engagectl'));
+  const words = ['engagectl', 'upload', 'u.csv', '--region', 'local'];
   const all = { env: { ...env, ...folders }, cwd: world.cwd, encoding: 'utf8' } as const;
   const { stderr } = spawnSync(process.execPath, words, all);
   // A bar is drawn, and taken away again.
   expect(stderr.includes('\u001B[')).toBe(columns !== undefined);
-  const help = spawnSync(process.execPath, [binPath, 'upload', '--help'], all).stdout.split('\n');
+  const help = spawnSync(process.execPath, ['engagectl', 'upload', '--help'], all).stdout.split(
+    '\n',
+  );
   const widest = Math.max(...help.map((line) => line.length));
   expect(widest).toBeLessThanOrEqual(columns ?? 80);
   expect(widest).toBeGreaterThan((columns ?? 80) - 5);

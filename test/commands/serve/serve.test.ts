@@ -295,7 +295,7 @@ describe('serve', () => {
   });
 
   test('takes a certificate that it is given, and says what is wrong with it', async () => {
-    const { cert, key } = await makeCertificate([]);
+    const { cert, key } = makeCertificate([], Date.now());
     writeFileSync(world.path('cert.pem'), cert);
     writeFileSync(world.path('key.pem'), key);
     const { url } = await serve(

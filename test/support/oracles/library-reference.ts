@@ -3,8 +3,8 @@ import ts from '@typescript/typescript6';
 interface EntryPoint {
   /** What a program imports. */
   readonly name: string;
-  /** Name of its report in docs/api/. */
-  readonly report: string;
+  /** Its declarations below dist/, without `.d.ts`. */
+  readonly file: string;
   /** Its bundled declarations. */
   readonly text: string;
 }
@@ -20,8 +20,8 @@ export function libraryReference(entryPoints: readonly EntryPoint[]): string {
     .concat('\n');
 }
 
-function entryPointPart({ name, report, text }: EntryPoint): string[] {
-  const source = ts.createSourceFile(`${report}.d.ts`, text, ts.ScriptTarget.Latest, true);
+function entryPointPart({ name, file, text }: EntryPoint): string[] {
+  const source = ts.createSourceFile(`${file}.d.ts`, text, ts.ScriptTarget.Latest, true);
   const exported = exportedNames(source);
   const declarations = source.statements.flatMap((statement) => {
     const declared = nameOf(statement);
@@ -35,7 +35,7 @@ function entryPointPart({ name, report, text }: EntryPoint): string[] {
   const others = parts(false);
   return [
     `## ${name}`,
-    `As declarations: [api/${report}.d.ts](api/${report}.d.ts).`,
+    `As declarations: \`dist/${file}.d.ts\` of the package.`,
     ...parts(true),
     ...(others.length > 0 ? [`### Types that ${name} refers to`, ...others] : []),
   ];
