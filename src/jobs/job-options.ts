@@ -79,6 +79,10 @@ export interface UploadOptions extends WriteOptions {
   readonly drop?: readonly string[];
   /** Columns that are sent; default: all. */
   readonly only?: readonly string[];
+  /** Members that every row gets, each as `key=value`. */
+  readonly set?: readonly string[];
+  /** Columns that are sent in lower case. */
+  readonly lowercase?: readonly string[];
   /** Path of a JSON file with these options and with checks of the input. */
   readonly mapping?: string;
   /** How an empty cell is sent; default `omit`. */

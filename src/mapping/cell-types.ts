@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { dateFormat, fittingDate, fittingNumber, numberFormat } from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
+import { defaultType } from './columns.js';
 import { quoteValue } from './identity.js';
 import { parseTimestamp } from './timestamps.js';
 import { JsonParser } from '../text/json-parser.js';
@@ -11,8 +12,8 @@ import {
   type UploadMapping,
 } from './upload-mapping.js';
 import type { TimeZone } from '../time-zone.js';
-import type { TextSlice } from '../text/text-slice.js';
-import type { RecordBuilder } from './record-block.js';
+import { TextSlice } from '../text/text-slice.js';
+import { RecordBuilder } from './record-block.js';
 
 /** Writes a text as a type; if it does not fit, returns the reason, which follows the quoted text in a message. */
 type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
@@ -135,6 +136,29 @@ export function writeTypedValue(
       ? writePhone(text, records, type.slice('phone:'.length))
       : (writers[type as PlainType] ?? formattedWriter(type))(text, records, zone);
   return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
+}
+
+/** Returns the members that every flat record gets, as `"key":value,…` or nothing. Throws EngagectlError E-USAGE. */
+export function constantMembers({ constants, types, zone }: UploadMapping): string {
+  const records = new RecordBuilder();
+  const text = new TextSlice();
+  for (const [key, value] of constants) {
+    if (records.out.length > 0) records.out.ascii(',');
+    records.out.string(key);
+    records.out.ascii(':');
+    const bytes = Buffer.from(String(value));
+    const type = types.get(key) ?? defaultType(key) ?? 'string';
+    if (typeof value !== 'string') records.out.raw(bytes);
+    else {
+      const fault = writeTypedValue(text.of(bytes, 0, bytes.length), type, records, zone);
+      if (fault !== undefined)
+        throw new EngagectlError('E-USAGE', `--set ${key}=${value}: ${fault}`, {
+          why: `the value is sent as ${type}`,
+          fix: 'correct the value, or the type of this key in --types',
+        });
+    }
+  }
+  return records.out.bytes.toString('utf8', 0, records.out.length);
 }
 
 function writePhone(text: TextSlice, records: RecordBuilder, country: string): string | undefined {

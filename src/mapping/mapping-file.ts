@@ -9,6 +9,7 @@ import {
   isCellType,
   typePattern,
   type CellType,
+  type Constant,
   type Expectations,
   type UploadMapping,
 } from './upload-mapping.js';
@@ -26,13 +27,24 @@ export interface ColumnFlags {
   readonly locale?: string;
   readonly drop?: readonly string[];
   readonly only?: readonly string[];
+  readonly set?: readonly string[];
+  readonly lowercase?: readonly string[];
   /** Path of a mapping file, which contains all of the above. */
   readonly mapping?: string;
 }
 
 type ColumnMapping = Pick<
   UploadMapping,
-  'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only' | 'expected'
+  | 'identity'
+  | 'identityGiven'
+  | 'objectId'
+  | 'map'
+  | 'types'
+  | 'drop'
+  | 'only'
+  | 'constants'
+  | 'lowercase'
+  | 'expected'
 >;
 
 interface MappingContext {
@@ -50,7 +62,7 @@ export async function loadMapping(
     given ?? (flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, context));
   const identity = flags.identity ?? file.identity;
   const objectId = flags.objectId ?? file.objectId;
-  const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap((list) => list.split(','))];
+  const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap(splitList)];
   return {
     identity: identity ?? 'identity',
     identityGiven: identity !== undefined,
@@ -68,9 +80,16 @@ export async function loadMapping(
     ),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
+    constants: new Map<string, Constant>([
+      ...Object.entries(file.set ?? {}),
+      ...unambiguous('--set', (flags.set ?? []).map(parseSet)),
+    ]),
+    lowercase: new Set([...(file.lowercase ?? []), ...(flags.lowercase ?? []).flatMap(splitList)]),
     ...expectationsOf(file),
   };
 }
+
+const splitList = (list: string): string[] => list.split(',');
 
 /** Applies the locale to types without a format, and checks all formats. Throws E-USAGE. */
 function checkedTypes(
@@ -107,12 +126,13 @@ function unambiguous<T extends string>(
   pairs: readonly [column: string, value: T][],
 ): Map<string, T> {
   const values = new Map<string, T>();
+  const noun = flag === '--set' ? 'key' : 'column';
   for (const [column, value] of pairs) {
     const before = values.get(column) ?? value;
     if (before !== value) {
       throw new EngagectlError(
         'E-USAGE',
-        `${flag}: column ${JSON.stringify(column)} is named twice`,
+        `${flag}: ${noun} ${JSON.stringify(column)} is named twice`,
         {
           why: `once for ${before}, once for ${value}`,
           fix: 'remove one of them',
@@ -131,6 +151,16 @@ function parseMap(text: string): [column: string, key: string] {
   throw new EngagectlError('E-USAGE', `--map "${text}" is not <column>=<new name>`, {
     why: 'expected a column of the input, =, and the key under which it is sent',
     fix: '--map mail=Email sends column "mail" as "Email"',
+  });
+}
+
+/** Parses `key=value`, split at the first `=`, because a value may contain one. */
+function parseSet(text: string): [key: string, value: string] {
+  const at = text.indexOf('=');
+  if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
+  throw new EngagectlError('E-USAGE', `--set "${text}" is not <key>=<value>`, {
+    why: 'expected the key under which it is sent, =, and the value of every record',
+    fix: '--set Source=import sends "Source":"import" with every record',
   });
 }
 

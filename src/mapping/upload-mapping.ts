@@ -19,6 +19,9 @@ export const isCellType = (word: unknown): word is CellType =>
 export const isPhoneType = (type: CellType | undefined): type is PhoneType =>
   type?.startsWith('phone:') === true;
 
+/** Value of a constant member. */
+export type Constant = string | number | boolean;
+
 /** Expectations of a mapping file about an input. All names are input columns. */
 export interface Expectations {
   /** Columns that must have a value in every row. */
@@ -47,6 +50,10 @@ export interface UploadMapping {
   /** If set, the only columns that are sent, besides identity, objectId, ts and evtName. */
   readonly only?: ReadonlySet<string>;
   readonly types: ReadonlyMap<string, CellType>;
+  /** Members that every flat record gets, by key; texts can have a type. */
+  readonly constants: ReadonlyMap<string, Constant>;
+  /** Columns whose texts are sent in lower case. */
+  readonly lowercase: ReadonlySet<string>;
   /** Value for empty cells: none, null, or "" (untyped and string columns only). */
   readonly empty: 'omit' | 'null' | 'string';
   /** Event name for rows without one. */
