@@ -71,8 +71,8 @@ export interface UploadOptions extends WriteOptions {
   /** Renamed columns, each as `column=key`. */
   readonly map?: readonly string[];
   /**
-   * Column types, each as `column:type`: string (default), integer, number, boolean, date, json or
-   * `phone:+91`.
+   * Column types, each as `column:type`: string (default), integer, number, boolean, date, json,
+   * `phone(DE)`, `phone:+91`, `list(;)`, or one with a format such as `date(DD.MM.YYYY)`.
    */
   readonly types?: readonly string[];
   /** Columns that are not sent. */

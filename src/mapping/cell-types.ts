@@ -1,5 +1,11 @@
 import { EngagectlError } from '../errors.js';
-import { dateFormat, fittingDate, fittingNumber, numberFormat } from './cell-formats.js';
+import {
+  dateFormat,
+  fittingDate,
+  fittingNumber,
+  numberFormat,
+  phoneFormat,
+} from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
 import { defaultType } from './columns.js';
 import { quoteValue } from './identity.js';
@@ -31,12 +37,7 @@ const writers: Readonly<Record<PlainType, Write>> = {
     }
     return 'is not true, false, 1, 0, yes or no';
   },
-  date(text, { out }, zone) {
-    const instant = parseTimestamp(text, zone);
-    if (typeof instant === 'string') return instant;
-    out.ascii(`"$D_${instant}"`);
-    return undefined;
-  },
+  date: dateWriter(parseTimestamp),
   json(text, records) {
     if (!json.read(text.bytes, text.start, text.end)) return `is not JSON: it ${json.fault}`;
     if (json.hasOperator) records.idempotent = false;
@@ -44,6 +45,38 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return undefined;
   },
 };
+/** Parses a time as epoch seconds; returns why it is not one, to follow the quoted text in a message. */
+type ReadTime = (text: TextSlice, zone: TimeZone) => number | string;
+
+function dateWriter(read: ReadTime): Write {
+  return (text, { out }, zone) => {
+    const instant = read(text, zone);
+    if (typeof instant === 'string') return instant;
+    out.ascii(`"$D_${instant}"`);
+    return undefined;
+  };
+}
+
+function dateReader(format: string): ReadTime {
+  const { read } = dateFormat(format);
+  return (text, zone) =>
+    read(text.toString(), zone) ??
+    notFitting(`a date like ${format}`, fittingDate(text.toString()));
+}
+
+const timeReaders = new Map<CellType | undefined, ReadTime>();
+
+/** Returns the parser of the times of events in a column of this type: its format, or ISO 8601 and epoch seconds. */
+export function timeReader(type: CellType | undefined): ReadTime {
+  let reader = timeReaders.get(type);
+  if (!reader) {
+    const [, format] = /^date\((.*)\)$/s.exec(type ?? '') ?? [];
+    reader = format === undefined ? parseTimestamp : dateReader(format);
+    timeReaders.set(type, reader);
+  }
+  return reader;
+}
+
 /** Writers of types with a format, by type. */
 const formatted = new Map<string, Write>();
 
@@ -59,22 +92,24 @@ export function formattedWriter(type: CellType): Write {
 
 function compileFormat(kind: string, format: string): Write {
   switch (kind) {
-    case 'date': {
-      const { read } = dateFormat(format);
-      return (text, { out }, zone) => {
-        const instant = read(text.toString(), zone);
-        if (instant === undefined)
-          return notFitting(`a date like ${format}`, fittingDate(text.toString()));
-        out.ascii(`"$D_${instant}"`);
-        return undefined;
-      };
-    }
+    case 'date':
+      return dateWriter(dateReader(format));
     case 'boolean': {
       const [yes, no] = booleanPair(format);
       return (text, { out }) => {
         const word = text.toString().toLowerCase();
         if (word !== yes && word !== no) return `is not "${yes}" or "${no}"`;
         out.ascii(String(word === yes));
+        return undefined;
+      };
+    }
+    case 'phone': {
+      const { read } = phoneFormat(format);
+      return (text, { out }) => {
+        const number = read(text.toString());
+        if (number === undefined)
+          return `is not a phone number of ${format}, nor one with + and a country code`;
+        out.string(number);
         return undefined;
       };
     }
@@ -186,7 +221,7 @@ export function emptyValue(
 ): Buffer | undefined {
   const pair = type?.startsWith('boolean(') ? booleanPair(type.slice(8, -1)) : ['-', '-'];
   if (pair.includes('')) return Buffer.from(String(pair[0] === ''));
-  const isString = type === undefined || type === 'string' || isPhoneType(type);
+  const isString = type === undefined || type === 'string' || type.startsWith('phone');
   return empty === 'string' && !isString ? undefined : emptyValues[empty];
 }
 

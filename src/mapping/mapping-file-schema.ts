@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cellTypes, isCellType, type CellType } from './upload-mapping.js';
 
-const noType = `is not one of ${cellTypes.join(', ')} and phone:+91 (any country code)`;
+const noType = `is not one of ${cellTypes.join(', ')}, phone(DE) and phone:+91 (any country), list(;), or one with a format`;
 
 /** Schema of a mapping file. In a file of its own because `import()` bundles files as a whole. */
 export const mappingFileSchema = z

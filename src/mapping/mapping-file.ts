@@ -13,7 +13,7 @@ import {
   type Expectations,
   type UploadMapping,
 } from './upload-mapping.js';
-import { localizedType } from './cell-formats.js';
+import { loadFormats, localizedType } from './cell-formats.js';
 import { formattedWriter } from './cell-types.js';
 import type { MappingFile } from './mapping-file-schema.js';
 
@@ -62,6 +62,11 @@ export async function loadMapping(
     given ?? (flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, context));
   const identity = flags.identity ?? file.identity;
   const objectId = flags.objectId ?? file.objectId;
+  const types = [
+    ...Object.entries(file.types ?? {}),
+    ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
+  ];
+  await loadFormats(types.map(([, type]) => type));
   const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap(splitList)];
   return {
     identity: identity ?? 'identity',
@@ -71,13 +76,7 @@ export async function loadMapping(
       ...Object.entries(file.map ?? {}),
       ...unambiguous('--map', (flags.map ?? []).map(parseMap)),
     ]),
-    types: checkedTypes(
-      [
-        ...Object.entries(file.types ?? {}),
-        ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
-      ],
-      flags.locale,
-    ),
+    types: checkedTypes(types, flags.locale),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
     constants: new Map<string, Constant>([
@@ -178,7 +177,7 @@ function parseTypes(text: string): [column: string, type: CellType][] {
     'E-USAGE',
     `--types "${text}" is not a list of <column>:<type>${meant}`,
     {
-      why: `types are ${cellTypes.join(', ')} and phone:+91 (any country code)`,
+      why: `types are ${cellTypes.join(', ')}, phone(DE) and phone:+91 (any country), list(;), or one with a format`,
       fix: '--types Age:integer,Born:date',
     },
   );

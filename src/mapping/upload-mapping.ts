@@ -5,12 +5,12 @@ export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'jso
 export type PlainType = (typeof cellTypes)[number];
 /** Phone numbers of one country, given by its code. */
 type PhoneType = `phone:+${string}`;
-/** Values in a format: `date(DD.MM.YYYY)`, `number(1.234,56)`, `boolean(ja,nein)`, `list(;)`. */
-type FormattedType = `${'date' | 'number' | 'integer' | 'boolean' | 'list'}(${string})`;
+/** Values in a format: `date(DD.MM.YYYY)`, `number(1.234,56)`, `boolean(ja,nein)`, `phone(DE)`, `list(;)`. */
+type FormattedType = `${'date' | 'number' | 'integer' | 'boolean' | 'phone' | 'list'}(${string})`;
 export type CellType = PlainType | PhoneType | FormattedType;
 
 /** Regular expression of a type, without anchors. */
-export const typePattern = `(?:date|number|integer|boolean|list)\\([^()]*\\)|${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
+export const typePattern = `(?:date|number|integer|boolean|phone|list)\\([^()]*\\)|${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
 const wholeType = new RegExp(`^(?:${typePattern})$`);
 
 export const isCellType = (word: unknown): word is CellType =>

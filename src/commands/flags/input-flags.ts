@@ -100,7 +100,7 @@ export const mappingOptions: OptionTable = [
   ['--only <a,b>', 'send only these columns (repeatable)', { repeatable: true }],
   [
     '--types <column:type,…>',
-    'column types: string (default), integer, number, boolean, date, json, phone:+91, list(;); with a format: date(DD.MM.YYYY), number(1.234,56), boolean(ja,nein) (repeatable)',
+    'column types: string (default), integer, number, boolean, date, json, phone(DE), phone:+91, list(;); with a format: date(DD.MM.YYYY), number(1.234,56), boolean(ja,nein) (repeatable)',
     { repeatable: true },
   ],
   [
