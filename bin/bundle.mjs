@@ -61,6 +61,7 @@ const groups = [
       (importers.includes(module('commands/upload')) && importers.length > 1) ||
       ['jobs/write/upload', ...besidesTheClient].some((name) => id === module(name)),
   ),
+  group('phone-numbers', ({ id }) => id.includes('/node_modules/libphonenumber-js/')),
 ];
 
 function group(name, wants) {

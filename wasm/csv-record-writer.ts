@@ -30,6 +30,8 @@ const memberBytes: usize = 24;
 const isString: i32 = 0;
 const isBoolean: i32 = 1;
 const isAddress: i32 = 3;
+/** The member stands in full where others have their key. */
+const isConstant: i32 = 4;
 
 /** As in `src/text/cell-cleaning.ts`. */
 const longestPlaceholder: i32 = 4;
@@ -164,12 +166,13 @@ function writeMembers(): i32 {
     const from = load<i32>(cell);
     const end = load<i32>(cell, 4);
     const emptyLength = load<i32>(next, 20);
-    if (from == end && emptyLength == 0) continue;
+    const kind = load<i32>(next, 4);
+    if (from == end && emptyLength == 0 && kind != isConstant) continue;
     const comma = to == firstMember ? 1 : 0;
     to = copy(form + load<usize>(next, 8) + comma, load<i32>(next, 12) - comma, to);
-    const kind = load<i32>(next, 4);
     if (from == end) to = copy(form + load<usize>(next, 16), emptyLength, to);
     else if (kind == isString || (kind == isAddress && end > from && !mayHaveStrays(text + from, text + end))) to = writeString(from, end, to);
+    else if (kind == isConstant) continue;
     else if (kind == isBoolean && saysBoolean(text + from, end - from)) to = copy(text + from, end - from, to);
     else caller = column;
   }

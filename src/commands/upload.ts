@@ -107,6 +107,8 @@ const draftFlags = [
   'types',
   'drop',
   'only',
+  'set',
+  'lowercase',
 ];
 
 /** Prints what would be sent. Throws E-REJECTED if rows would be rejected. */

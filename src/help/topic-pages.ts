@@ -159,7 +159,13 @@ export const topicPages = {
     boolean          true, false, 1, 0, yes, no, in upper or lower case
     date             ISO 8601 or epoch seconds
     json             any JSON value
-    phone:+91        phone numbers with this country code
+    phone:+91        + and digits, with this country code
+    phone(DE)        spellings of this country and international ones, sent as + and digits
+    list(;)          several values in one cell
+
+    Formats of types: date(DD.MM.YYYY), date(M/D/YYYY H:mm), date(excel), date(epochMillis),
+    number(1.234,56), number($1,234.56), integer(1.234), boolean(ja,nein). --locale de-DE sets
+    them for types without one.
 
     A cell that does not match its type rejects its record; the rejects file says why. Empty cells
     are omitted unless --empty null or --empty string is given. For wide files, write all of this

@@ -71,14 +71,18 @@ export interface UploadOptions extends WriteOptions {
   /** Renamed columns, each as `column=key`. */
   readonly map?: readonly string[];
   /**
-   * Column types, each as `column:type`: string (default), integer, number, boolean, date, json or
-   * `phone:+91`.
+   * Column types, each as `column:type`: string (default), integer, number, boolean, date, json,
+   * `phone(DE)`, `phone:+91`, `list(;)`, or one with a format such as `date(DD.MM.YYYY)`.
    */
   readonly types?: readonly string[];
   /** Columns that are not sent. */
   readonly drop?: readonly string[];
   /** Columns that are sent; default: all. */
   readonly only?: readonly string[];
+  /** Members that every row gets, each as `key=value`. */
+  readonly set?: readonly string[];
+  /** Columns that are sent in lower case. */
+  readonly lowercase?: readonly string[];
   /** Path of a JSON file with these options and with checks of the input. */
   readonly mapping?: string;
   /** How an empty cell is sent; default `omit`. */

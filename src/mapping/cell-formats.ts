@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import type * as PhoneNumbers from 'libphonenumber-js/min';
 import type { TimeZone } from '../time-zone.js';
 
 /** Reads a text in a format; undefined if it does not fit. */
@@ -171,6 +172,38 @@ export function fittingNumber(text: string): string | undefined {
   });
   const isClear = new Set(found.map(({ value }) => value)).size === 1;
   return isClear ? `number(${found[0]!.example})` : undefined;
+}
+
+/** Parser of phone numbers. It has rules of all countries, so only `phone(…)` loads it. */
+let phoneNumbers: typeof PhoneNumbers | undefined;
+
+/** Loads the parser that the formats of these types need, if any. */
+export async function loadFormats(types: Iterable<string>): Promise<void> {
+  if ([...types].some((type) => type.startsWith('phone(')))
+    phoneNumbers ??= await import('libphonenumber-js/min');
+}
+
+/** A format of phone numbers: national spellings of one country, and international ones of all. */
+export interface PhoneFormat {
+  /** Returns the number in E.164; undefined if it is not a valid one without an extension. */
+  readonly read: (text: string) => string | undefined;
+}
+
+/** Returns the format of `phone(DE)`; `loadFormats` must have ended. Throws EngagectlError E-USAGE for an unknown country. */
+export function phoneFormat(country: string): PhoneFormat {
+  const { parsePhoneNumberFromString: parse, isSupportedCountry } = phoneNumbers!;
+  if (!isSupportedCountry(country))
+    throw unknownFormat(
+      `phone(${country})`,
+      'the two capital letters of a country, such as phone(DE)',
+    );
+  const options = { defaultCountry: country, extract: false };
+  return {
+    read(text) {
+      const number = parse(text, options);
+      return number?.isValid() && number.ext === undefined ? number.number : undefined;
+    },
+  };
 }
 
 const words: Readonly<Record<string, string>> = {

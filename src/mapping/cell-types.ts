@@ -1,6 +1,13 @@
 import { EngagectlError } from '../errors.js';
-import { dateFormat, fittingDate, fittingNumber, numberFormat } from './cell-formats.js';
+import {
+  dateFormat,
+  fittingDate,
+  fittingNumber,
+  numberFormat,
+  phoneFormat,
+} from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
+import { defaultType } from './columns.js';
 import { quoteValue } from './identity.js';
 import { parseTimestamp } from './timestamps.js';
 import { JsonParser } from '../text/json-parser.js';
@@ -11,8 +18,8 @@ import {
   type UploadMapping,
 } from './upload-mapping.js';
 import type { TimeZone } from '../time-zone.js';
-import type { TextSlice } from '../text/text-slice.js';
-import type { RecordBuilder } from './record-block.js';
+import { TextSlice } from '../text/text-slice.js';
+import { RecordBuilder } from './record-block.js';
 
 /** Writes a text as a type; if it does not fit, returns the reason, which follows the quoted text in a message. */
 type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
@@ -30,12 +37,7 @@ const writers: Readonly<Record<PlainType, Write>> = {
     }
     return 'is not true, false, 1, 0, yes or no';
   },
-  date(text, { out }, zone) {
-    const instant = parseTimestamp(text, zone);
-    if (typeof instant === 'string') return instant;
-    out.ascii(`"$D_${instant}"`);
-    return undefined;
-  },
+  date: dateWriter(parseTimestamp),
   json(text, records) {
     if (!json.read(text.bytes, text.start, text.end)) return `is not JSON: it ${json.fault}`;
     if (json.hasOperator) records.idempotent = false;
@@ -43,6 +45,38 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return undefined;
   },
 };
+/** Parses a time as epoch seconds; returns why it is not one, to follow the quoted text in a message. */
+type ReadTime = (text: TextSlice, zone: TimeZone) => number | string;
+
+function dateWriter(read: ReadTime): Write {
+  return (text, { out }, zone) => {
+    const instant = read(text, zone);
+    if (typeof instant === 'string') return instant;
+    out.ascii(`"$D_${instant}"`);
+    return undefined;
+  };
+}
+
+function dateReader(format: string): ReadTime {
+  const { read } = dateFormat(format);
+  return (text, zone) =>
+    read(text.toString(), zone) ??
+    notFitting(`a date like ${format}`, fittingDate(text.toString()));
+}
+
+const timeReaders = new Map<CellType | undefined, ReadTime>();
+
+/** Returns the parser of the times of events in a column of this type: its format, or ISO 8601 and epoch seconds. */
+export function timeReader(type: CellType | undefined): ReadTime {
+  let reader = timeReaders.get(type);
+  if (!reader) {
+    const [, format] = /^date\((.*)\)$/s.exec(type ?? '') ?? [];
+    reader = format === undefined ? parseTimestamp : dateReader(format);
+    timeReaders.set(type, reader);
+  }
+  return reader;
+}
+
 /** Writers of types with a format, by type. */
 const formatted = new Map<string, Write>();
 
@@ -58,22 +92,24 @@ export function formattedWriter(type: CellType): Write {
 
 function compileFormat(kind: string, format: string): Write {
   switch (kind) {
-    case 'date': {
-      const { read } = dateFormat(format);
-      return (text, { out }, zone) => {
-        const instant = read(text.toString(), zone);
-        if (instant === undefined)
-          return notFitting(`a date like ${format}`, fittingDate(text.toString()));
-        out.ascii(`"$D_${instant}"`);
-        return undefined;
-      };
-    }
+    case 'date':
+      return dateWriter(dateReader(format));
     case 'boolean': {
       const [yes, no] = booleanPair(format);
       return (text, { out }) => {
         const word = text.toString().toLowerCase();
         if (word !== yes && word !== no) return `is not "${yes}" or "${no}"`;
         out.ascii(String(word === yes));
+        return undefined;
+      };
+    }
+    case 'phone': {
+      const { read } = phoneFormat(format);
+      return (text, { out }) => {
+        const number = read(text.toString());
+        if (number === undefined)
+          return `is not a phone number of ${format}, nor one with + and a country code`;
+        out.string(number);
         return undefined;
       };
     }
@@ -137,6 +173,29 @@ export function writeTypedValue(
   return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
 }
 
+/** Returns the members that every flat record gets, as `"key":value,…` or nothing. Throws EngagectlError E-USAGE. */
+export function constantMembers({ constants, types, zone }: UploadMapping): string {
+  const records = new RecordBuilder();
+  const text = new TextSlice();
+  for (const [key, value] of constants) {
+    if (records.out.length > 0) records.out.ascii(',');
+    records.out.string(key);
+    records.out.ascii(':');
+    const bytes = Buffer.from(String(value));
+    const type = types.get(key) ?? defaultType(key) ?? 'string';
+    if (typeof value !== 'string') records.out.raw(bytes);
+    else {
+      const fault = writeTypedValue(text.of(bytes, 0, bytes.length), type, records, zone);
+      if (fault !== undefined)
+        throw new EngagectlError('E-USAGE', `--set ${key}=${value}: ${fault}`, {
+          why: `the value is sent as ${type}`,
+          fix: 'correct the value, or the type of this key in --types',
+        });
+    }
+  }
+  return records.out.bytes.toString('utf8', 0, records.out.length);
+}
+
 function writePhone(text: TextSlice, records: RecordBuilder, country: string): string | undefined {
   const number = text.toString();
   if (number.startsWith(country) && phonePattern.test(number)) return writeString(text, records);
@@ -162,7 +221,7 @@ export function emptyValue(
 ): Buffer | undefined {
   const pair = type?.startsWith('boolean(') ? booleanPair(type.slice(8, -1)) : ['-', '-'];
   if (pair.includes('')) return Buffer.from(String(pair[0] === ''));
-  const isString = type === undefined || type === 'string' || isPhoneType(type);
+  const isString = type === undefined || type === 'string' || type.startsWith('phone');
   return empty === 'string' && !isString ? undefined : emptyValues[empty];
 }
 

@@ -20,23 +20,29 @@ export interface Column {
   readonly isUnexpected: boolean;
   /** Values that the mapping file allows; undefined: any. */
   readonly values: ReadonlySet<string> | undefined;
+  /** Whether its texts are sent in lower case. */
+  readonly isLowercased: boolean;
 }
 
 /** Resolves the options for the column of this name. */
 export function resolveColumn(name: string, options: UploadMapping): Column {
   const key = options.map.get(name) ?? name;
-  const isFlag = key.startsWith('MSG-');
   const role = roleOf(name, key, options);
   return {
     name,
     role,
     key,
-    type: options.types.get(name) ?? (isFlag ? 'boolean' : undefined),
+    type: options.types.get(name) ?? defaultType(key),
     prefix: Buffer.from(`,${JSON.stringify(key)}:`),
     isUnexpected: role === 'data' || role === 'none' ? isUnexpected(name, options) : false,
     values: options.expected?.values.get(name),
+    isLowercased: options.lowercase.has(name),
   };
 }
+
+/** Returns the type of values sent under a key that have none: an opt-out is never sent as text. */
+export const defaultType = (key: string): CellType | undefined =>
+  key.startsWith('MSG-') ? 'boolean' : undefined;
 
 /** Whether the mapping file excludes the column; not for parts of the record such as the identity. */
 const isUnexpected = (name: string, options: UploadMapping): boolean =>
@@ -57,8 +63,8 @@ function roleOf(name: string, key: string, options: UploadMapping): ColumnRole {
 
 /**
  * Resolves the columns of a CSV header. Throws E-COLUMN-MISSING if an option names a column that does
- * not exist or a required one is missing, E-HEADER-DUPLICATE if two are sent under the same key, and
- * E-USAGE if the identity is dropped, or if --event-name is given for profiles.
+ * not exist or a required one is missing, E-HEADER-DUPLICATE if two are sent under the same key or one under
+ * that of --set, and E-USAGE if the identity is dropped, or if --event-name is given for profiles.
  */
 export function resolveColumns(
   header: readonly string[],
@@ -91,6 +97,17 @@ export function resolveColumns(
     const fix = 'drop one with --drop <column>, or map it to another key';
     const why = 'a record has each key only once';
     throw new EngagectlError('E-HEADER-DUPLICATE', message, { why, fix, file: source, line: 1 });
+  }
+  const overridden = columns.find(({ role, key }) => role === 'data' && options.constants.has(key));
+  if (overridden) {
+    const { name, key } = overridden;
+    const message = `${source}: column "${name}" is sent as "${key}", which --set also sets`;
+    throw new EngagectlError('E-HEADER-DUPLICATE', message, {
+      why: 'a record has each key only once',
+      fix: `leave the column out with --drop ${quoteForShell(name)}, or set another key`,
+      file: source,
+      line: 1,
+    });
   }
   return columns;
 }
@@ -140,12 +157,21 @@ const eventColumns = [
 ] as const;
 
 /** Returns the columns that the options name besides the key. */
-export const optionalColumns = ({ map, drop, only, types, expected }: UploadMapping): string[] => [
+export const optionalColumns = ({
+  map,
+  drop,
+  only,
+  types,
+  constants,
+  lowercase,
+  expected,
+}: UploadMapping): string[] => [
   ...new Set([
     ...map.keys(),
     ...drop,
     ...(only ?? []),
-    ...types.keys(),
+    ...[...types.keys()].filter((name) => !constants.has(name)),
+    ...lowercase,
     ...(expected?.required ?? []),
     ...(expected?.values.keys() ?? []),
   ]),

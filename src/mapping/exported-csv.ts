@@ -26,7 +26,9 @@ const isMappedByUser = (options: UploadMapping): boolean =>
   options.objectId !== undefined ||
   options.only !== undefined ||
   options.expected !== undefined ||
-  [options.map, options.drop, options.types].some(({ size }) => size > 0);
+  [options.map, options.drop, options.types, options.constants, options.lowercase].some(
+    ({ size }) => size > 0,
+  );
 
 /** Columns that are strings, whatever they look like. */
 const textColumns =

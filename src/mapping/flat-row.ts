@@ -1,6 +1,6 @@
 import { columnError, type Column } from './columns.js';
 import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
-import { parseTimestamp } from './timestamps.js';
+import { timeReader } from './cell-types.js';
 import { jsonToken } from '../text/json-parser.js';
 import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
@@ -132,7 +132,7 @@ function writeEventName(row: FlatRow, { out }: RecordBuilder, { eventName }: Upl
   return undefined;
 }
 
-function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, zone }: UploadMapping) {
+function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, types, zone }: UploadMapping) {
   const index = row.parts.ts;
   if (index < 0 || row.isEmpty(index)) {
     if (tsNow === undefined) return 'ts is missing: add it, or use --ts now';
@@ -140,7 +140,7 @@ function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, zone }: UploadMa
     return undefined;
   }
   const text = row.text(index);
-  const instant = parseTimestamp(text, zone);
+  const instant = timeReader(types.get(row.name(index)))(text, zone);
   if (typeof instant === 'string')
     return columnError(row.name(index), `${quoteValue(text)} ${instant}`);
   if (instant < 0) return columnError(row.name(index), `${quoteValue(text)} is before 1970`);

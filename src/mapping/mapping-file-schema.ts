@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cellTypes, isCellType, type CellType } from './upload-mapping.js';
 
-const noType = `is not one of ${cellTypes.join(', ')} and phone:+91 (any country code)`;
+const noType = `is not one of ${cellTypes.join(', ')}, phone(DE) and phone:+91 (any country), list(;), or one with a format`;
 
 /** Schema of a mapping file. In a file of its own because `import()` bundles files as a whole. */
 export const mappingFileSchema = z
@@ -12,6 +12,8 @@ export const mappingFileSchema = z
     types: z.record(z.string(), z.custom<CellType>(isCellType, noType)),
     drop: z.array(z.string()),
     only: z.array(z.string()),
+    set: z.record(z.string().min(1), z.union([z.string().min(1), z.number(), z.boolean()])),
+    lowercase: z.array(z.string()),
     required: z.array(z.string()),
     columns: z.literal('exact'),
     records: z.strictObject({ min: z.int().positive() }),

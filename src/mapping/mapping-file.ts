@@ -10,10 +10,11 @@ import {
   isCellType,
   typePattern,
   type CellType,
+  type Constant,
   type Expectations,
   type UploadMapping,
 } from './upload-mapping.js';
-import { localizedType } from './cell-formats.js';
+import { loadFormats, localizedType } from './cell-formats.js';
 import { formattedWriter } from './cell-types.js';
 import type { MappingFile } from './mapping-file-schema.js';
 
@@ -27,13 +28,24 @@ export interface ColumnFlags {
   readonly locale?: string;
   readonly drop?: readonly string[];
   readonly only?: readonly string[];
+  readonly set?: readonly string[];
+  readonly lowercase?: readonly string[];
   /** Path of a mapping file, which contains all of the above. */
   readonly mapping?: string;
 }
 
 type ColumnMapping = Pick<
   UploadMapping,
-  'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only' | 'expected'
+  | 'identity'
+  | 'identityGiven'
+  | 'objectId'
+  | 'map'
+  | 'types'
+  | 'drop'
+  | 'only'
+  | 'constants'
+  | 'lowercase'
+  | 'expected'
 >;
 
 interface MappingContext {
@@ -51,7 +63,12 @@ export async function loadMapping(
     given ?? (flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, context));
   const identity = flags.identity ?? file.identity;
   const objectId = flags.objectId ?? file.objectId;
-  const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap((list) => list.split(','))];
+  const types = [
+    ...Object.entries(file.types ?? {}),
+    ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
+  ];
+  await loadFormats(types.map(([, type]) => type));
+  const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap(splitList)];
   return {
     identity: identity ?? 'identity',
     identityGiven: identity !== undefined,
@@ -60,15 +77,14 @@ export async function loadMapping(
       ...Object.entries(file.map ?? {}),
       ...unambiguous('--map', (flags.map ?? []).map(parseMap)),
     ]),
-    types: checkedTypes(
-      [
-        ...Object.entries(file.types ?? {}),
-        ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
-      ],
-      flags.locale,
-    ),
+    types: checkedTypes(types, flags.locale),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
+    constants: new Map<string, Constant>([
+      ...Object.entries(file.set ?? {}),
+      ...unambiguous('--set', (flags.set ?? []).map(parseSet)),
+    ]),
+    lowercase: new Set([...(file.lowercase ?? []), ...(flags.lowercase ?? []).flatMap(splitList)]),
     ...expectationsOf(file),
   };
 }
@@ -91,6 +107,8 @@ function checkedKeys(
   }
   return new Map(map);
 }
+
+const splitList = (list: string): string[] => list.split(',');
 
 /** Applies the locale to types without a format, and checks all formats. Throws E-USAGE. */
 function checkedTypes(
@@ -127,12 +145,13 @@ function unambiguous<T extends string>(
   pairs: readonly [column: string, value: T][],
 ): Map<string, T> {
   const values = new Map<string, T>();
+  const noun = flag === '--set' ? 'key' : 'column';
   for (const [column, value] of pairs) {
     const before = values.get(column) ?? value;
     if (before !== value) {
       throw new EngagectlError(
         'E-USAGE',
-        `${flag}: column ${JSON.stringify(column)} is named twice`,
+        `${flag}: ${noun} ${JSON.stringify(column)} is named twice`,
         {
           why: `once for ${before}, once for ${value}`,
           fix: 'remove one of them',
@@ -154,6 +173,16 @@ function parseMap(text: string): [column: string, key: string] {
   });
 }
 
+/** Parses `key=value`, split at the first `=`, because a value may contain one. */
+function parseSet(text: string): [key: string, value: string] {
+  const at = text.indexOf('=');
+  if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
+  throw new EngagectlError('E-USAGE', `--set "${text}" is not <key>=<value>`, {
+    why: 'expected the key under which it is sent, =, and the value of every record',
+    fix: '--set Source=import sends "Source":"import" with every record',
+  });
+}
+
 /** Parses `column:type,…`. Each entry ends at a type, so that column names may contain `:` and `,`. */
 function parseTypes(text: string): [column: string, type: CellType][] {
   const types: [string, CellType][] = [];
@@ -168,7 +197,7 @@ function parseTypes(text: string): [column: string, type: CellType][] {
     'E-USAGE',
     `--types "${text}" is not a list of <column>:<type>${meant}`,
     {
-      why: `types are ${cellTypes.join(', ')} and phone:+91 (any country code)`,
+      why: `types are ${cellTypes.join(', ')}, phone(DE) and phone:+91 (any country), list(;), or one with a format`,
       fix: '--types Age:integer,Born:date',
     },
   );
@@ -193,7 +222,7 @@ async function readMappingFile(name: string, context: MappingContext): Promise<M
 
 /** Refuses a column `__proto__`, which would vanish as a key of an object. Throws E-USAGE. */
 function refuseProto(json: object, file: string): void {
-  const flags = { map: '--map', types: '--types', values: undefined };
+  const flags = { map: '--map', types: '--types', set: '--set', values: undefined };
   for (const [member, flag] of Object.entries(flags)) {
     const columns: unknown = Reflect.get(json, member);
     if (typeof columns !== 'object' || !Object.hasOwn(columns ?? {}, '__proto__')) continue;

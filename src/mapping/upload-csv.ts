@@ -12,9 +12,9 @@ import {
   type FlatRow,
   type HeadCells,
 } from './flat-row.js';
-import { placeholderFault } from '../text/cell-cleaning.js';
+import { lowercaseText, placeholderFault } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
-import { writeString, writeTypedValue, emptyValue } from './cell-types.js';
+import { writeString, writeTypedValue, emptyValue, constantMembers } from './cell-types.js';
 import { columnError, resolveColumns, type Column } from './columns.js';
 import { limits } from '../contract/limits.js';
 import { addressKeys, keySeeds, strayCharacterError } from './identity.js';
@@ -26,6 +26,7 @@ import type { UploadMapping } from './upload-mapping.js';
 /** Maps CSV rows to upload records. As a FlatRow, it is the row being written. */
 export class CsvUploadMapper implements FlatRow {
   readonly #options: UploadMapping;
+  readonly #constants: string;
   readonly #writer = new CsvRecordWriter();
   readonly #records = new RecordBuilder(this.#writer.out);
   /** Scratch output for the remaining cells of rejected rows. */
@@ -43,6 +44,7 @@ export class CsvUploadMapper implements FlatRow {
 
   constructor(options: UploadMapping) {
     this.#options = options;
+    this.#constants = constantMembers(options);
   }
 
   /** Resolves the columns of a header. Throws like `resolveColumns`. */
@@ -56,7 +58,7 @@ export class CsvUploadMapper implements FlatRow {
       ts: roles.indexOf('ts'),
       evtName: roles.indexOf('evtName'),
     };
-    this.#writer.setForm(recordTemplate(columns, this.#options));
+    this.#writer.setForm(recordTemplate(columns, this.#options, this.#constants));
     this.#columns = columns;
     this.#header = header;
   }
@@ -104,7 +106,8 @@ export class CsvUploadMapper implements FlatRow {
 
   text(index: number): TextSlice {
     const at = this.#first + 2 * index;
-    return this.#text.ofCell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
+    const text = this.#text.ofCell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
+    return this.#columns[index]!.isLowercased ? lowercaseText(text) : text;
   }
 
   placeholderFault(text: TextSlice): string | undefined {
@@ -130,10 +133,10 @@ export class CsvUploadMapper implements FlatRow {
   }
 
   /** Writes a cell that is neither plain text nor empty. */
-  #writeCell(index: number, { type }: Column, records: RecordBuilder): string | undefined {
+  #writeCell(index: number, { type, key }: Column, records: RecordBuilder): string | undefined {
     const text = this.text(index);
     if (type !== undefined) return writeTypedValue(text, type, records, this.#options.zone);
-    const fault = strayCharacterError(text);
+    const fault = addressKeys.has(key) ? strayCharacterError(text) : undefined;
     return fault ?? writeString(text, records);
   }
 
@@ -167,10 +170,15 @@ const memberNumbers = 6;
 const opening = Buffer.from('{"identity":');
 
 /** Returns the template of records with these columns. */
-export function recordTemplate(columns: readonly Column[], options: UploadMapping): RecordTemplate {
+export function recordTemplate(
+  columns: readonly Column[],
+  options: UploadMapping,
+  constants: string,
+): RecordTemplate {
   const data = [...columns.entries()].filter(([, { role }]) => role === 'data');
   const texts: Buffer[] = [];
-  let at = numberBytes * (headNumbers + memberNumbers * data.length);
+  const members = data.length + (constants === '' ? 0 : 1);
+  let at = numberBytes * (headNumbers + memberNumbers * members);
   const placed = (text: Buffer | undefined): [place: number, length: number] => {
     if (!text) return [at, 0];
     texts.push(text);
@@ -182,26 +190,33 @@ export function recordTemplate(columns: readonly Column[], options: UploadMappin
     limits.identityLength, // the limit counts characters, so a key of so many bytes is never too long
     keySeeds.identity,
     ...[opening, openProfileData].flatMap(placed),
+    ...(constants === ''
+      ? []
+      : [0, kinds.constant, ...[Buffer.from(`,${constants}`), undefined].flatMap(placed)]),
     ...data.flatMap(([index, column]) => [
       index,
       kindOf(column),
       ...[column.prefix, emptyValue(column.type, options)].flatMap(placed),
     ]),
   );
-  return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members: data.length };
+  return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members };
 }
 
 /** Returns the key column if the head of a record consists of it alone and needs no other check; otherwise -1. */
 function keyColumn(columns: readonly Column[], { kind, expected }: UploadMapping): number {
   const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
   if (kind === 'event' || isKeyedTwice || expected) return -1;
-  return columns.findIndex(({ role }) => role === 'identity');
+  return columns.findIndex(({ role, isLowercased }) => role === 'identity' && !isLowercased);
 }
 
-/** Kinds of members: `address` is a string that this module checks unless it is surely valid, `typed` is written here. */
-const kinds = { string: 0, boolean: 1, typed: 2, address: 3 } as const;
+/**
+ * Kinds of members: `address` is a string that this module checks unless it is surely valid, `typed` is written here,
+ * and `constant` has its value in its prefix.
+ */
+const kinds = { string: 0, boolean: 1, typed: 2, address: 3, constant: 4 } as const;
 
-function kindOf({ type, key }: Column): number {
+function kindOf({ type, key, isLowercased }: Column): number {
+  if (isLowercased) return kinds.typed;
   if (type === undefined) return addressKeys.has(key) ? kinds.address : kinds.string;
   if (type === 'string') return kinds.string;
   return type === 'boolean' ? kinds.boolean : kinds.typed;

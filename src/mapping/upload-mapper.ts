@@ -22,9 +22,9 @@ import { misspelledColumns } from './preview/field-spelling.js';
 import { CsvUploadMapper } from './upload-csv.js';
 import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from './flat-row.js';
 import { TextSlice, equalBytes } from '../text/text-slice.js';
-import { emptyValue, writeString, writeTypedValue } from './cell-types.js';
+import { constantMembers, emptyValue, writeString, writeTypedValue } from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
-import { cleanText, type CellCleaning } from '../text/cell-cleaning.js';
+import { cleanText, lowercaseText, type CellCleaning } from '../text/cell-cleaning.js';
 import { quoteForShell } from '../wording.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -60,8 +60,14 @@ export function uploadMapper(options: UploadMapping): Mapper {
   };
 }
 
-/** Returns the key location. With another identity column, the key of a JSON row depends on the row's shape. */
+/**
+ * Returns the key location. With another identity column, the key of a JSON row depends on the row's shape; in lower
+ * case, it depends on the record.
+ */
 function keysOf(options: UploadMapping): KeyLocation {
+  const { identity, objectId = 'objectId', lowercase } = options;
+  if (lowercase.has(identity) || lowercase.has(objectId))
+    return { cells: () => undefined, member: undefined };
   const placed = (header: readonly string[], role: ColumnRole): number =>
     header.findIndex((name) => resolveColumn(name, options).role === role);
   return {
@@ -76,6 +82,8 @@ function keysOf(options: UploadMapping): KeyLocation {
 /** Error for records without columns. */
 const shapeFault =
   'the mapping file expects columns, but this is an upload record or an exported record';
+const constantFault =
+  '--set adds to flat rows, but this is an upload record or an exported record, which is sent unchanged';
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
 /** Members that flat rows do not have. */
@@ -162,6 +170,7 @@ class UploadJson {
     const isEvent = json.find('event_props') >= 0;
     const isFlat = type < 0 && !isEvent && !isExported;
     if (this.#options.expected && !isFlat) return shapeFault;
+    if (this.#options.constants.size > 0 && !isFlat) return constantFault;
     if (type >= 0) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) return writeExportedProfile(json, records);
@@ -184,6 +193,7 @@ class FlatJsonRow implements FlatRow {
   /** Columns and key spellings of the previous record's members, which most records repeat. */
   readonly #columns: Column[] = [];
   readonly #spellings: Buffer[] = [];
+  readonly #constants: Buffer;
   /** Columns that options name, but that have not occurred yet. */
   readonly #unseen: Set<string>;
   #hasRows = false;
@@ -194,6 +204,7 @@ class FlatJsonRow implements FlatRow {
     this.#json = json;
     this.#records = records;
     this.#options = options;
+    this.#constants = Buffer.from(constantMembers(options));
     this.#unseen = new Set(optionalColumns(options));
   }
 
@@ -214,9 +225,20 @@ class FlatJsonRow implements FlatRow {
     }
     // without --object-id, objectId is the key only of records without identity
     if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
-    if (this.#options.map.size === 0) return undefined; // only --map can give two members one key
-    const [, second] = columnsWithSameKey(this.#columns.slice(0, this.#json.count)) ?? [];
-    return second && columnError(second.name, `another column is also sent as "${second.key}"`);
+    return this.#sameKeyFault();
+  }
+
+  /** Returns why two members have one key, which only --map and --set can cause. */
+  #sameKeyFault(): string | undefined {
+    const { map, constants } = this.#options;
+    if (map.size === 0 && constants.size === 0) return undefined;
+    const columns = this.#columns.slice(0, this.#json.count);
+    const [, second] = columnsWithSameKey(columns) ?? [];
+    if (second) return columnError(second.name, `another column is also sent as "${second.key}"`);
+    const set = columns.find(({ role, key }) => role === 'data' && constants.has(key));
+    return (
+      set && columnError(set.name, `--set also sets "${set.key}"; --drop it, or set another key`)
+    );
   }
 
   name(index: number): string {
@@ -237,7 +259,8 @@ class FlatJsonRow implements FlatRow {
   text(index: number): TextSlice {
     const json = this.#json;
     const string = json.stringAt(index, this.#text);
-    if (string && this.cleaning) return cleanText(string, this.cleaning);
+    if (string && this.cleaning) cleanText(string, this.cleaning);
+    if (string && this.#columns[index]!.isLowercased) lowercaseText(string);
     return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
@@ -250,7 +273,8 @@ class FlatJsonRow implements FlatRow {
   }
 
   writeString(index: number): void {
-    if (this.cleaning) writeString(this.text(index), this.#records);
+    const isChanged = this.cleaning !== undefined || this.#columns[index]!.isLowercased;
+    if (isChanged) writeString(this.text(index), this.#records);
     else this.#copy(index);
   }
 
@@ -272,6 +296,7 @@ class FlatJsonRow implements FlatRow {
     const { out } = this.#records;
     const dataStart = out.length;
     const faults: string[] = [];
+    out.raw(this.#constants);
     if (this.#json.hasOperator) this.#records.idempotent = false;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;

@@ -5,12 +5,12 @@ export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'jso
 export type PlainType = (typeof cellTypes)[number];
 /** Phone numbers of one country, given by its code. */
 type PhoneType = `phone:+${string}`;
-/** Values in a format: `date(DD.MM.YYYY)`, `number(1.234,56)`, `boolean(ja,nein)`, `list(;)`. */
-type FormattedType = `${'date' | 'number' | 'integer' | 'boolean' | 'list'}(${string})`;
+/** Values in a format: `date(DD.MM.YYYY)`, `number(1.234,56)`, `boolean(ja,nein)`, `phone(DE)`, `list(;)`. */
+type FormattedType = `${'date' | 'number' | 'integer' | 'boolean' | 'phone' | 'list'}(${string})`;
 export type CellType = PlainType | PhoneType | FormattedType;
 
 /** Regular expression of a type, without anchors. */
-export const typePattern = `(?:date|number|integer|boolean|list)\\([^()]*\\)|${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
+export const typePattern = `(?:date|number|integer|boolean|phone|list)\\([^()]*\\)|${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
 const wholeType = new RegExp(`^(?:${typePattern})$`);
 
 export const isCellType = (word: unknown): word is CellType =>
@@ -18,6 +18,9 @@ export const isCellType = (word: unknown): word is CellType =>
 
 export const isPhoneType = (type: CellType | undefined): type is PhoneType =>
   type?.startsWith('phone:') === true;
+
+/** Value of a constant member. */
+export type Constant = string | number | boolean;
 
 /** Expectations of a mapping file about an input. All names are input columns. */
 export interface Expectations {
@@ -47,6 +50,10 @@ export interface UploadMapping {
   /** If set, the only columns that are sent, besides identity, objectId, ts and evtName. */
   readonly only?: ReadonlySet<string>;
   readonly types: ReadonlyMap<string, CellType>;
+  /** Members that every flat record gets, by key; texts can have a type. */
+  readonly constants: ReadonlyMap<string, Constant>;
+  /** Columns whose texts are sent in lower case. */
+  readonly lowercase: ReadonlySet<string>;
   /** Value for empty cells: none, null, or "" (untyped and string columns only). */
   readonly empty: 'omit' | 'null' | 'string';
   /** Event name for rows without one. */

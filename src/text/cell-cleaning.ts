@@ -103,6 +103,12 @@ function trimText(text: TextSlice): TextSlice {
   return text.of(bytes, start, end, text.broken);
 }
 
+/** Sets a text to its lower case. */
+export function lowercaseText(text: TextSlice): TextSlice {
+  const lower = Buffer.from(text.toString().toLowerCase());
+  return text.of(lower, 0, lower.length, text.broken);
+}
+
 /** Texts that programs write for missing values, at most `longestPlaceholder` bytes and not starting with a digit. */
 const placeholders: ReadonlySet<string> = new Set(
   ['nan', 'NaN', 'NULL', 'null', 'None', '\\N', '#N/A', 'N/A', '<NA>', 'NaT', '-'], // prettier-ignore

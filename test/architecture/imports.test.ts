@@ -31,7 +31,7 @@ const mayImport: Readonly<Record<string, string>> = {
   bulk: 'redact, client, contract, text, errors, event-loop, files, type input, type mapping, type output, type runtime',
   input: 'contract, wording, text, wasm, errors, event-loop, files, type runtime',
   mapping:
-    'contract, did-you-mean, wording, time-zone, text, errors, files, type input, type runtime, zod',
+    'contract, did-you-mean, wording, time-zone, text, errors, files, type input, type runtime, zod, import() libphonenumber-js',
   output: 'contract, wording, did-you-mean, time-zone, text, errors, files, type runtime',
   client: 'redact, contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, time-zone, text, files, calling, libsql, ws, zod',

@@ -62,7 +62,7 @@ describe('release.yml', () => {
     expect(jobs.get('package')).toContain('= "git+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY.git"');
   });
 
-    it('attests the single files and the list of the package contents', () => {
+  it('attests the single files and the list of the package contents', () => {
     const release = jobs.get('release') ?? '';
     const [attested, uploaded] = ['attest-build-provenance@', 'gh release upload'].map((one) =>
       release.indexOf(one),

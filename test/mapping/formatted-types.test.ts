@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { fittingDate, localizedType, numberFormat } from '../../src/mapping/cell-formats.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  fittingDate,
+  loadFormats,
+  localizedType,
+  numberFormat,
+} from '../../src/mapping/cell-formats.js';
 import { loadMapping } from '../../src/mapping/mapping-file.js';
 import { mapCells, mapJson } from '../support/builders/upload-mapping.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -14,6 +19,8 @@ function sent(type: string, value: string): unknown {
   return (outcome as { profileData: { x?: unknown } }).profileData.x;
 }
 const date = (iso: string) => `$D_${Date.parse(iso) / 1000}`;
+
+beforeAll(() => loadFormats(['phone(DE)']));
 
 describe('a type with a format', () => {
   it.each([
@@ -39,6 +46,12 @@ describe('a type with a format', () => {
     ['boolean(ja,nein)', 'nein', false],
     ['boolean(x,)', 'x', true],
     ['boolean(x,)', '', false],
+    ['phone(DE)', '030 / 901820', '+4930901820'],
+    ['phone(DE)', '(0151) 12345678', '+4915112345678'],
+    ['phone(DE)', '0049 151 12345678', '+4915112345678'],
+    ['phone(DE)', '+1 202-456-1111', '+12024561111'],
+    ['phone(US)', '(202) 456-1111', '+12024561111'],
+    ['phone(IN)', '098765 43210', '+919876543210'],
     ['list(;)', 'a; b;;c', ['a', 'b', 'c']],
   ])('%s reads %j', (type, value, expected) => {
     expect(sent(type, value)).toEqual(expected);
@@ -56,6 +69,17 @@ describe('a type with a format', () => {
     ['number(1,234.56)', '$1', 'is not a number like 1,234.56; number($1,234.56) would fit'],
     ['number(1.234,56)', '007', 'is not a number like 1.234,56'],
     ['boolean(ja,nein)', 'x', 'is not "ja" or "nein"'],
+    ['phone(DE)', '123', 'is not a phone number of DE, nor one with + and a country code'],
+    [
+      'phone(DE)',
+      'Tel. 030 901820',
+      'is not a phone number of DE, nor one with + and a country code',
+    ],
+    [
+      'phone(US)',
+      '202-456-1111 ext. 7',
+      'is not a phone number of US, nor one with + and a country code',
+    ],
   ])('%s rejects %j', (type, value, why) => {
     expect(sent(type, value)).toBe(`column "x": ${JSON.stringify(value)} ${why}`);
   });
@@ -82,6 +106,7 @@ describe('a type with a format', () => {
     [['x:number(1.234)'], undefined, 'unknown format'],
     [['x:boolean(ja)'], undefined, 'unknown format'],
     [['x:date'], 'nonsense!', 'unknown locale'],
+    [['x:phone(UK)'], undefined, 'the type phone(UK) has an unknown format'],
   ])('is refused if it is unclear: %j %j', async (types, locale, message) => {
     const flags = { types, ...(locale !== undefined && { locale }) };
     await expect(loadMapping(flags, makeWorld().runtime())).rejects.toThrow(message);
@@ -125,6 +150,20 @@ describe('a type with a format', () => {
       undefined,
     ]);
   });
+});
+
+it('reads the times of events in the format of the type of ts', () => {
+  const types = new Map([['ts', 'date(DD.MM.YYYY HH:mm)']] as const);
+  const options = { kind: 'event', eventName: 'Buy', types } as const;
+  const event = { identity: 'u', type: 'event', evtName: 'Buy', evtData: {} };
+  expect(mapCells({ identity: 'u', ts: '14.11.2023 22:13' }, options)).toEqual({
+    ...event,
+    ts: Date.parse('2023-11-14T22:13Z') / 1000,
+  });
+  expect(mapCells({ identity: 'u', ts: '2023-11-14' }, options)).toEqual([
+    'validate',
+    'column "ts": "2023-11-14" is not a date like DD.MM.YYYY HH:mm; date(YYYY-MM-DD) would fit',
+  ]);
 });
 
 it('sends a JSON number as the identity if its type is string', () => {

@@ -22,6 +22,8 @@ describe('the column mapping', () => {
       map: new Map(),
       types: new Map(),
       drop: new Set(),
+      constants: new Map(),
+      lowercase: new Set(),
     });
   });
 
@@ -74,13 +76,17 @@ describe('the column mapping', () => {
     { types: ['Age:integer,Born'] },
     { types: [':integer'] },
     { types: [''] },
+    { set: ['Source'] },
+    { set: ['Source='] },
+    { set: ['=x'] },
+    { set: ['a=b', 'a=c'] },
   ])('refuses %j', async (flags) => {
     await expect(loadMapping(flags, { cwd })).rejects.toMatchObject({ id: 'E-USAGE' });
   });
 
   it('reads all of it from a file, where flags add and win', async () => {
     const text =
-      '\uFEFF{"identity":"Id","objectId":"Dev","map":{"a":"A","b":"B"},"types":{"c":"date","d":"json"},"drop":["e"],"only":["a"]}';
+      '\uFEFF{"identity":"Id","objectId":"Dev","map":{"a":"A","b":"B"},"types":{"c":"date","d":"json"},"drop":["e"],"only":["a"],"set":{"Source":"crm","Score":5},"lowercase":["a"]}';
     expect(await withFile(text)).toEqual({
       identity: 'Id',
       identityGiven: true,
@@ -89,14 +95,18 @@ describe('the column mapping', () => {
       types: new Map([['c', 'date'], ['d', 'json']]),
       drop: new Set(['e']),
       only: new Set(['a']),
+      constants: new Map<string, unknown>([['Source', 'crm'], ['Score', 5]]),
+      lowercase: new Set(['a']),
     }); // prettier-ignore
-    const flags = { identity: 'X', map: ['b=Z'], types: ['c:string'], drop: ['f'], only: ['g,h'] };
+    const flags = { identity: 'X', map: ['b=Z'], types: ['c:string'], drop: ['f'], only: ['g,h'], set: ['Source=a=b'], lowercase: ['c,d'] }; // prettier-ignore
     expect(await withFile(text, flags)).toMatchObject({
       identity: 'X',
       map: new Map([['a', 'A'], ['b', 'Z']]),
       types: new Map([['c', 'string'], ['d', 'json']]),
       drop: new Set(['e', 'f']),
       only: new Set(['a', 'g', 'h']),
+      constants: new Map<string, unknown>([['Source', 'a=b'], ['Score', 5]]),
+      lowercase: new Set(['a', 'c', 'd']),
     }); // prettier-ignore
   });
 

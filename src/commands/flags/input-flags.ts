@@ -100,9 +100,15 @@ export const mappingOptions: OptionTable = [
   ['--only <a,b>', 'send only these columns (repeatable)', { repeatable: true }],
   [
     '--types <column:type,…>',
-    'column types: string (default), integer, number, boolean, date, json, phone:+91, list(;); with a format: date(DD.MM.YYYY), number(1.234,56), boolean(ja,nein) (repeatable)',
+    'column types: string (default), integer, number, boolean, date, json, phone(DE), phone:+91, list(;); with a format: date(DD.MM.YYYY), number(1.234,56), boolean(ja,nein) (repeatable)',
     { repeatable: true },
   ],
+  [
+    '--set <key=value>',
+    'send this member with every row, such as Source=import (repeatable)',
+    { repeatable: true },
+  ],
+  ['--lowercase <a,b>', 'send these columns in lower case (repeatable)', { repeatable: true }],
   ['--locale <tag>', 'format of dates, numbers and booleans without one, such as de-DE'],
   ['--mapping <file>', 'JSON file with these options and with expectations', { common: true }],
   [

@@ -63,8 +63,10 @@ export async function uploadMapping(
     });
   }
   if (type === 'event' && options.recoverQuotes) throw noRecovery('events', words);
+  const columns = await loadMapping(options, runtime, drafted);
+  refuseKeyParts(columns.constants, type, words);
   return {
-    ...(await loadMapping(options, runtime, drafted)),
+    ...columns,
     kind: type,
     empty,
     retryUnknown: retryUnknown === true,
@@ -72,6 +74,25 @@ export async function uploadMapping(
     ...(eventName !== undefined && { eventName }),
     ...(ts === 'now' && { tsNow: Math.floor(runtime.now() / 1000) }),
   };
+}
+
+/** Throws E-USAGE if a constant would be a part of the record: that differs for each user, or has a flag of its own. */
+function refuseKeyParts(
+  constants: UploadMapping['constants'],
+  type: UploadMapping['kind'],
+  { option }: Wording,
+): void {
+  const flags: Readonly<Record<string, string>> = {
+    identity: option('identity', '<column>'),
+    objectId: option('objectId', '<column>'),
+    ...(type === 'event' && { ts: option('ts', 'now'), evtName: option('eventName', '<name>') }),
+  };
+  const part = [...constants.keys()].find((key) => Object.hasOwn(flags, key));
+  if (part === undefined) return;
+  throw new EngagectlError('E-USAGE', `${option('set')} cannot set ${part}`, {
+    why: 'it adds members to the data of a record',
+    fix: `use ${flags[part]}`,
+  });
 }
 
 /**
@@ -83,6 +104,8 @@ const meaningOf = ({
   types,
   drop,
   only,
+  constants,
+  lowercase,
   tsNow,
   expected,
   ...rest
@@ -93,6 +116,8 @@ const meaningOf = ({
   types: [...types],
   drop: [...drop],
   only: only && [...only],
+  set: constants.size > 0 ? [...constants] : undefined,
+  lowercase: lowercase.size > 0 ? [...lowercase] : undefined,
   tsNow: tsNow !== undefined,
   // minRecords does not change what is sent
   expected: expected && {

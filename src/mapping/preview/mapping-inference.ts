@@ -36,8 +36,10 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
     identity,
     objectId: given.objectId,
     map: Object.fromEntries(map),
-    types: typesOf(data, map, { ...sampled, given }),
+    types: { ...typesOf(data, map, { ...sampled, given }), ...constantTypes(given) },
     drop: others.filter(isDropped).map(({ name }) => name),
+    set: Object.fromEntries(given.constants),
+    lowercase: [...given.lowercase],
     required: required(sent, sampled.rows),
     columns: 'exact',
     values: closedSets(data, map, { ...sampled, given }),
@@ -100,6 +102,9 @@ function typesOf(
   });
   return Object.fromEntries(types);
 }
+
+const constantTypes = ({ types, constants }: UploadMapping) =>
+  Object.fromEntries([...types].filter(([key]) => constants.has(key)));
 
 const required = (columns: readonly ColumnSample[], rows: number): string[] =>
   columns.filter(({ filled }) => rows > 0 && filled === rows).map(({ name }) => name);

@@ -14,6 +14,8 @@ export const uploadDefaults: UploadMapping = {
   map: new Map(),
   drop: new Set(),
   types: new Map(),
+  constants: new Map(),
+  lowercase: new Set(),
   empty: 'omit',
   zone: timeZone('UTC'),
   retryUnknown: false,

@@ -1,0 +1,109 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { serve, written } from '../../support/serve.js';
+
+const profile = (identity: string, profileData: object) => ({
+  identity,
+  type: 'profile',
+  profileData,
+});
+
+it.each([
+  ['u.csv', 'identity,City\nann,Oslo\nbob,\n'],
+  ['u.ndjson', '{"identity":"ann","City":"Oslo"}\n{"identity":"bob"}\n'],
+])('sends the members of --set with every row of %s', async (name, text) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path(name), text);
+  const argv = ['upload', name, '--set', 'Source=a=b', '--set', 'Score=5', '--set', 'MSG-email=no'];
+  expect((await world.run([...argv, '--types', 'Score:integer'])).code).toBe(0);
+  const set = { Source: 'a=b', Score: 5, 'MSG-email': false };
+  expect(written(service).flat()).toEqual([
+    profile('ann', { ...set, City: 'Oslo' }),
+    profile('bob', set),
+  ]);
+});
+
+it('sends constants of a mapping file as they are, also with events', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('e.csv'), 'identity,ts,Item\nann,1700000000,hat\n');
+  writeFileSync(world.path('m.json'), '{"set":{"Source":"crm","Test":false,"Price":1.5}}');
+  const argv = ['upload', 'e.csv', '--type', 'event', '--event-name', 'Buy', '--mapping', 'm.json'];
+  expect((await world.run(argv)).code).toBe(0);
+  expect(written(service).flat()).toEqual([
+    {
+      identity: 'ann',
+      type: 'event',
+      evtName: 'Buy',
+      ts: 1_700_000_000,
+      evtData: { Source: 'crm', Test: false, Price: 1.5, Item: 'hat' },
+    },
+  ]);
+});
+
+it.each([
+  [['--set', 'City=x'], 8, 'column "City" is sent as "City", which --set also sets'],
+  [['--set', 'identity=x'], 2, '--set cannot set identity'],
+  [['--set', 'Age=x', '--types', 'Age:integer'], 2, '--set Age=x: "x" is not an integer'],
+  [['--lowercase', 'Mail'], 8, 'column "Mail" missing'],
+])('refuses %j before anything is sent', async (flags, code, message) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,City\nann,Oslo\n');
+  const run = await world.run(['upload', 'u.csv', ...flags]);
+  expect(run.code).toBe(code);
+  expect(run.stderr).toContain(message);
+  expect(written(service).flat()).toEqual([]);
+});
+
+it('rejects records of the service, and rows that have the member, with --set', async () => {
+  const { world, service } = await serve();
+  const rows = [
+    profile('ann', { City: 'Oslo' }),
+    { identity: 'bob', Source: 'web' },
+    { identity: 'cat' },
+  ];
+  writeFileSync(world.path('u.ndjson'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const { code, stderr } = await world.run(['upload', 'u.ndjson', '--set', 'Source=crm']);
+  expect(code).toBe(3);
+  expect(written(service).flat()).toEqual([profile('cat', { Source: 'crm' })]);
+  expect(stderr).toContain('--set adds to flat rows');
+  expect(stderr).toContain('--set also sets "Source"');
+});
+
+it.each([
+  ['u.csv', 'identity,Email,City\nANN@X.com,Ann@X.com,Oslo\n"É""Q",,Bern\n'],
+  ['u.ndjson', '{"identity":"ANN@X.com","Email":"Ann@X.com","City":"Oslo"}\n{"identity":"\\u00c9\\"Q","City":"Bern"}\n'], // prettier-ignore
+])('sends the columns of --lowercase in %s in lower case, the identity too', async (name, text) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path(name), text);
+  const { code } = await world.run(['upload', name, '--lowercase', 'identity,Email']);
+  expect(code).toBe(0);
+  expect(written(service).flat()).toEqual([
+    profile('ann@x.com', { Email: 'ann@x.com', City: 'Oslo' }),
+    profile('é"q', { City: 'Bern' }),
+  ]);
+});
+
+it('keeps users in order and in one shard whose identities differ in case only', async () => {
+  const { world, service } = await serve();
+  const rows = ['Ann', 'ANN', 'ann', 'Bob', 'BOB', 'cat', 'Dan', 'eve'];
+  writeFileSync(world.path('u.csv'), `identity,N\n${rows.map((id, n) => `${id},${n}\n`).join('')}`);
+  const shards = ['1/2', '2/2'];
+  const sent: string[][] = [];
+  for (const shard of shards) {
+    const argv = ['upload', 'u.csv', '--lowercase', 'identity', '--shard', shard];
+    const before = written(service).length;
+    expect((await world.run(argv)).code).toBe(0);
+    const records = written(service).slice(before).flat() as { identity: string }[];
+    sent.push(records.map(({ identity }) => identity));
+  }
+  expect(sent.flat().toSorted()).toEqual(rows.map((id) => id.toLowerCase()).toSorted());
+  expect(sent[0]!.filter((id) => sent[1]!.includes(id))).toEqual([]);
+});
+
+it('writes records as they were read to the rejects file with --lowercase', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,Email\nAnn, X@y.com\n');
+  expect((await world.run(['upload', 'u.csv', '--lowercase', 'Email'])).code).toBe(3);
+  const reject = JSON.parse(readFileSync(world.path('u.csv.rejects.ndjson'), 'utf8')) as object;
+  expect(reject).toMatchObject({ record: { identity: 'Ann', Email: ' X@y.com' } });
+});
