@@ -26,6 +26,7 @@ export class CallRouter {
   readonly directory: UserDirectory;
   readonly #registration: Registration;
   readonly #lifecycle: CallLifecycle;
+  readonly #attempts: CallAttempts;
   #isStopped = false;
 
   constructor(rules: CallingRules, { store, timers, now, onDefect }: RouterContext) {
@@ -33,6 +34,7 @@ export class CallRouter {
     this.turn = new TurnTransaction(store, onDefect);
     this.directory = new UserDirectory(store, this.turn, now);
     const { turn, directory } = this;
+    this.#attempts = new CallAttempts(rules.limits.callsPerMinute, now);
     const context = { rules, store, turn, directory, timers, now };
     this.#lifecycle = new CallLifecycle(context);
     this.#registration = new Registration(context, this.#lifecycle);
@@ -109,6 +111,11 @@ export class CallRouter {
     if (user.loggedOut) return reply.reject('WRONG_ORDER', 'this cuid is logged out');
     if (this.rules.isOff)
       return reply.reject('FEATURE_OFF', 'calling is disabled for this account');
+    if (!this.#attempts.take(user.cuid))
+      return reply.reject(
+        'TOO_MANY_CALLS',
+        `the limit is ${this.rules.limits.callsPerMinute} calls per minute`,
+      );
     if (to === user.cuid) return reply.reject('SELF_CALL', 'this is your own cuid');
     if (user.call) return reply.reject('CALL_IN_PROGRESS', 'this cuid has another call');
     const receiver = this.directory.find(to);
@@ -156,3 +163,33 @@ export class CallRouter {
     this.#lifecycle.apply(call, { type: 'hangup', by: sideOf(call, user) });
   }
 }
+
+/** Counts the calls of each cuid, across its sockets and processes: the allowance of a minute refills steadily. */
+class CallAttempts {
+  readonly #perMinute: number;
+  readonly #now: () => number;
+  /** Time at which the allowance of a cuid is full again, in epoch milliseconds; later the entry is deleted. */
+  readonly #fullAt = new Map<string, number>();
+
+  constructor(perMinute: number, now: () => number) {
+    this.#perMinute = perMinute;
+    this.#now = now;
+  }
+
+  /** Counts an attempt; returns false, and does not count it, if it is one too many. */
+  take(cuid: string): boolean {
+    const now = this.#now();
+    const fullAt = Math.max(this.#fullAt.get(cuid) ?? now, now) + minute / this.#perMinute;
+    if (fullAt > now + minute) return false;
+    this.#fullAt.set(cuid, fullAt);
+    if (this.#fullAt.size > maxCountedCuids) this.#forgetFull(now);
+    return true;
+  }
+
+  #forgetFull(now: number): void {
+    for (const [cuid, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(cuid);
+  }
+}
+
+const minute = 60_000;
+const maxCountedCuids = 10_000;

@@ -57,7 +57,7 @@ export class SignalServer {
       cancel();
       this.#unauthenticated.delete(socket);
     };
-    const socket = new ClientSocket({ socket: opened, router, faults, onAuthenticated });
+    const socket = new ClientSocket({ socket: opened, router, timers, faults, onAuthenticated });
     const cancel = timers.after(router.rules.timers.auth, () =>
       socket.close(closeCodes.authTimeout, 'no auth in time'),
     );
@@ -70,9 +70,13 @@ export class SignalServer {
     opened.on('close', () => {
       onAuthenticated();
       this.#sockets.delete(socket);
+      socket.closed();
     });
   }
 }
+
+/** Interval in which a socket may read more frames, in milliseconds. */
+const refillMs = 100;
 
 /** Maximum bytes buffered for a slow client, whose frames are also in its inbox. */
 const maxBuffered = 1024 * 1024;
@@ -88,6 +92,7 @@ interface NetworkFaults {
 interface ClientSocketParts {
   readonly socket: WebSocket;
   readonly router: CallRouter;
+  readonly timers: Timers;
   readonly faults: NetworkFaults;
   readonly onAuthenticated: () => void;
 }
@@ -99,13 +104,25 @@ class ClientSocket implements Session {
   nonces: Session['nonces'] = undefined;
   readonly #parts: ClientSocketParts;
   #unansweredPings = 0;
+  /** Frames that may be read now. */
+  #allowance: number;
+  /** Frames above the limit. The socket is paused meanwhile, so these are at most what had already arrived. */
+  #held: (readonly [data: Buffer, isBinary: boolean])[] = [];
+  #cancelRefill: (() => void) | undefined;
 
   constructor(parts: ClientSocketParts) {
     this.#parts = parts;
     const { socket, router } = parts;
-    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    this.#allowance = router.rules.limits.framesPerSecond;
+    socket.on('message', (data, isBinary) => this.#limit(data as Buffer, isBinary));
     socket.on('pong', () => (this.#unansweredPings = 0));
-    socket.on('close', () => router.disconnected(this));
+  }
+
+  /** Handles the end of the connection. Held frames were not acknowledged, so the client resends them. */
+  closed(): void {
+    this.#cancelRefill?.();
+    this.#held = [];
+    this.#parts.router.disconnected(this);
   }
 
   send(text: string): void {
@@ -124,7 +141,10 @@ class ClientSocket implements Session {
 
   /** Closes the socket without the simulated latency. */
   closeNow(code: number, reason: string): void {
-    this.#parts.socket.close(code, reason);
+    const { socket } = this.#parts;
+    socket.close(code, reason);
+    // The closing handshake needs the client's answer.
+    if (socket.isPaused) socket.resume();
   }
 
   /** Ends the connection without a closing handshake. */
@@ -135,15 +155,46 @@ class ClientSocket implements Session {
   /** Sends a ping; drops a client that did not answer the last two. */
   ping(): void {
     const { socket } = this.#parts;
+    // An answer may wait behind the frames of a paused socket.
+    if (socket.isPaused) return;
     if (this.#unansweredPings === 2) return this.drop();
     this.#unansweredPings += 1;
     socket.ping();
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
-    const { socket, router, onAuthenticated } = this.#parts;
-    this.#unansweredPings = 0;
+  /** Reads at most the allowed number of frames per second, so that one client cannot delay the others. */
+  #limit(data: Buffer, isBinary: boolean): void {
+    const { socket } = this.#parts;
     if (socket.readyState !== socket.OPEN) return;
+    if (this.#allowance === 0) {
+      this.#held.push([data, isBinary]);
+      if (!socket.isPaused) socket.pause();
+      return;
+    }
+    this.#allowance -= 1;
+    this.#scheduleRefill();
+    this.#receive(data, isBinary);
+  }
+
+  #scheduleRefill(): void {
+    this.#cancelRefill ??= this.#parts.timers.after(refillMs, () => this.#refill());
+  }
+
+  #refill(): void {
+    const { socket, router } = this.#parts;
+    this.#cancelRefill = undefined;
+    const { framesPerSecond } = router.rules.limits;
+    const refill = Math.ceil((framesPerSecond * refillMs) / 1000);
+    this.#allowance = Math.min(framesPerSecond, this.#allowance + refill);
+    for (const [data, isBinary] of this.#held.splice(0, this.#allowance))
+      this.#limit(data, isBinary);
+    if (this.#allowance < framesPerSecond) this.#scheduleRefill();
+    if (socket.isPaused && this.#held.length === 0) socket.resume();
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    const { router, onAuthenticated } = this.#parts;
+    this.#unansweredPings = 0;
     if (isBinary) return this.close(1003, 'frames must be text');
     const text = (data as Buffer).toString();
     const parsed = parseClientFrame(text);
