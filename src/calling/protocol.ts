@@ -165,7 +165,8 @@ const refusalNames = [
 export type RefusalName = (typeof refusalNames)[number];
 
 export interface FrameRefusal {
-  readonly name: RefusalName;
+  /** A `RefusalName`, or the name of any SDK error that a test has scripted. */
+  readonly name: string;
   readonly message: string;
 }
 

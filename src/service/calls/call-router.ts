@@ -4,6 +4,7 @@ import { Registration, replyTo, type Reply } from './registration.js';
 import { TurnTransaction } from './turn-transaction.js';
 import type { Side, Trigger } from './call-state.js';
 import type { ClientFrame } from '../../calling/protocol.js';
+import type { CallSteering } from './steering.js';
 import type { Database } from '../store/database.js';
 import type { Timers } from '../clock.js';
 import type { CallingRules } from './call-options.js';
@@ -15,6 +16,7 @@ interface RouterContext {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onDefect: (error: unknown) => void;
+  readonly steering: CallSteering;
 }
 
 type Frame<T extends ClientFrame['t']> = Extract<ClientFrame, { readonly t: T }>;
@@ -27,15 +29,17 @@ export class CallRouter {
   readonly #registration: Registration;
   readonly #lifecycle: CallLifecycle;
   readonly #attempts: CallAttempts;
+  readonly #steering: CallSteering;
   #isStopped = false;
 
-  constructor(rules: CallingRules, { store, timers, now, onDefect }: RouterContext) {
+  constructor(rules: CallingRules, { store, timers, now, onDefect, steering }: RouterContext) {
     this.rules = rules;
+    this.#steering = steering;
     this.turn = new TurnTransaction(store, onDefect);
     this.directory = new UserDirectory(store, this.turn, now);
     const { turn, directory } = this;
     this.#attempts = new CallAttempts(rules.limits.callsPerMinute, now);
-    const context = { rules, store, turn, directory, timers, now };
+    const context = { rules, store, turn, directory, timers, now, steering };
     this.#lifecycle = new CallLifecycle(context);
     this.#registration = new Registration(context, this.#lifecycle);
     this.#lifecycle.endAbandoned();
@@ -63,6 +67,15 @@ export class CallRouter {
   /** Handles a closed socket. */
   disconnected(session: Session): void {
     if (!this.#isStopped) this.#registration.disconnected(session);
+  }
+
+  /** Drops the socket of a cuid; returns false if it has none. */
+  drop(cuid: string): boolean {
+    const session = this.directory.find(cuid)?.session;
+    if (session === undefined) return false;
+    this.#registration.disconnected(session);
+    session.drop();
+    return true;
   }
 
   /** Stores all state and ignores everything from then on. */
@@ -118,11 +131,14 @@ export class CallRouter {
       );
     if (to === user.cuid) return reply.reject('SELF_CALL', 'this is your own cuid');
     if (user.call) return reply.reject('CALL_IN_PROGRESS', 'this cuid has another call');
-    const receiver = this.directory.find(to);
+    const script = this.#steering.take(user.cuid, to);
+    if (script?.does === 'fail')
+      return reply.reject(script.error ?? 'CALL_FAILED', 'a test steers this call');
+    const receiver = this.directory.find(to) ?? (script && this.directory.add(to));
     if (!receiver) return reply.reject('NOT_REACHABLE', 'the receiver has never registered');
     const call = this.#lifecycle.place(user, receiver, { callContext, ...images });
     reply.ok({ callId: call.id });
-    this.#lifecycle.begin(call);
+    this.#lifecycle.begin(call, script);
   }
 
   /** Applies a trigger that only the receiver may send. */

@@ -6,6 +6,7 @@ import { parseClientFrame } from '../../calling/parse-frame.js';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../clock.js';
+import type { CallNetwork, CallSteering } from './steering.js';
 import type { CallRouter } from './call-router.js';
 import type { Session, RegisteredUser } from './users.js';
 
@@ -83,10 +84,12 @@ const maxBuffered = 1024 * 1024;
 
 /** Simulated faults of the network, applied to frames of the router. */
 interface NetworkFaults {
-  /** Calls `send` after the latency, preserving the order. */
-  readonly delay: (send: () => void) => void;
+  /** Delay of each frame of the router. */
+  readonly latencyMs: number;
   /** Returns whether to break the connection instead of sending a frame. */
   readonly breaks: () => boolean;
+  /** Conditions of single cuids. */
+  readonly steering: CallSteering;
 }
 
 interface ClientSocketParts {
@@ -108,6 +111,7 @@ class ClientSocket implements Session {
   #allowance: number;
   /** Frames above the limit. The socket is paused meanwhile, so these are at most what had already arrived. */
   #held: (readonly [data: Buffer, isBinary: boolean])[] = [];
+  readonly #delayed: (() => void)[] = [];
   #cancelRefill: (() => void) | undefined;
 
   constructor(parts: ClientSocketParts) {
@@ -128,7 +132,8 @@ class ClientSocket implements Session {
   send(text: string): void {
     const { socket, faults } = this.#parts;
     if (faults.breaks()) return socket.terminate();
-    faults.delay(() => {
+    if (this.#network?.lose === true) return;
+    this.#delay(() => {
       if (socket.readyState !== socket.OPEN) return;
       socket.send(text);
       if (socket.bufferedAmount > maxBuffered) socket.terminate();
@@ -136,7 +141,20 @@ class ClientSocket implements Session {
   }
 
   close(code: number, reason: string): void {
-    this.#parts.faults.delay(() => this.closeNow(code, reason));
+    this.#delay(() => this.closeNow(code, reason));
+  }
+
+  get #network(): CallNetwork | undefined {
+    return this.#parts.faults.steering.networkOf(this.user?.cuid);
+  }
+
+  /** Calls `send` after the latency. The order is preserved when a test shortens it. */
+  #delay(send: () => void): void {
+    const { faults, timers } = this.#parts;
+    const delayMs = faults.latencyMs + (this.#network?.delayMs ?? 0);
+    if (delayMs === 0 && this.#delayed.length === 0) return send();
+    this.#delayed.push(send);
+    timers.after(delayMs, () => this.#delayed.shift()?.());
   }
 
   /** Closes the socket without the simulated latency. */
@@ -195,6 +213,7 @@ class ClientSocket implements Session {
   #receive(data: RawData, isBinary: boolean): void {
     const { router, onAuthenticated } = this.#parts;
     this.#unansweredPings = 0;
+    if (this.#network?.lose === true) return;
     if (isBinary) return this.close(1003, 'frames must be text');
     const text = (data as Buffer).toString();
     const parsed = parseClientFrame(text);
