@@ -11,12 +11,25 @@ import { startService as start } from './service/start.js';
 import type { Clock } from './service/clock.js';
 import type { ServiceOptions } from './service/service.js';
 import type { ServiceSettings, SettingsChanges, Variants } from './service/settings.js';
+import { recordsSince, type CallRecord } from './service/calls/call-records.js';
+import type {
+  CallEventFilter,
+  CallNetwork,
+  CallScript,
+  ObservedCallEvent,
+} from './service/calls/steering.js';
+import type { ServiceContext } from './service/service.js';
 import type { CallingOptions, PushOffer } from './service/calls/call-options.js';
 import type { FaultRuleInput, ActiveRule } from './service/control/fault-rules.js';
 import type { LoggedRequest } from './service/control/request-log.js';
 
 export type {
   ActiveRule,
+  CallNetwork,
+  CallRecord,
+  CallScript,
+  CallEventFilter,
+  ObservedCallEvent,
   CallingOptions as CallOptions,
   EndpointName,
   FaultRuleInput,
@@ -81,10 +94,31 @@ export interface TestClock {
   now(): Date;
   /** Stops the clock at an instant: ISO 8601 with an offset, or epoch seconds. */
   set(instant: Date | string | number): void;
-  /** Moves the clock forward, stopped or not. */
+  /** Moves the clock forward, stopped or not. Calls whose time to ring or connect is up end. */
   advance(seconds: number): void;
   /** Returns to the system clock. */
   release(): void;
+}
+
+/** Steers the calls of the service. Needs the option `calls`; without it every function throws. */
+export interface TestCalls {
+  /** Scripts the next call to a cuid, or the next `times` calls. Rejects with the name and cause of a wrong member. */
+  script(script: CallScript): Promise<void>;
+  /** Breaks the connection of a cuid now; throws if it has none. */
+  drop(cuid: string): void;
+  /** Delays or loses the frames of a cuid, until the next call of this function for it. */
+  network(network: CallNetwork): Promise<void>;
+  /** Breaks the connection of a cuid, which cannot connect until a call has been pushed to it (`onPush`). */
+  pushOnly(cuid: string): void;
+  /**
+   * Resolves with the oldest matching event that no earlier `waitFor` returned, or with the next one. Rejects after
+   * `timeoutMs` of real time, by default 10 s.
+   */
+  waitFor(wanted: CallEventFilter & { readonly timeoutMs?: number }): Promise<ObservedCallEvent>;
+  /** Returns all calls, oldest first. */
+  list(): CallRecord[];
+  /** Removes scripts, network conditions and observed events. */
+  clear(): void;
 }
 
 /** A running test service. Shares no state with other services in the same process. */
@@ -117,6 +151,7 @@ export interface TestService {
   /** Changes settings of the running service; rejects with the name and cause of a wrong one. Returns all settings. */
   settings(changes: SettingsChanges): Promise<ServiceSettings>;
   readonly clock: TestClock;
+  readonly calls: TestCalls;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -169,6 +204,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         else service.faults.clear();
       },
       clock: testClock(service.clock),
+      calls: testCalls(service),
       close: end,
       [Symbol.asyncDispose]: end,
     };
@@ -185,6 +221,34 @@ const testClock = (clock: Clock): TestClock => ({
   advance: (seconds) => clock.advance(seconds * 1000),
   release: () => clock.release(),
 });
+
+const steeringParser = async () =>
+  (await import('./service/control/settings-schema.js')).parseSteering;
+
+function testCalls({ calls, store }: ServiceContext): TestCalls {
+  const started = () => {
+    if (calls === undefined) throw new Error('startService was called without the option calls');
+    return calls;
+  };
+  return {
+    script: async (script) => started().steering.add((await steeringParser())('script', script)),
+    drop: (cuid) => {
+      if (!started().router.drop(cuid)) throw new Error(`${cuid} is not connected`);
+    },
+    network: async (network) =>
+      started().steering.setNetwork((await steeringParser())('network', network)),
+    pushOnly: (cuid) => started().requirePush(cuid),
+    waitFor: async (wanted) => {
+      const { timeoutMs, ...filter } = (await steeringParser())('wait', wanted);
+      return started().waitFor(filter, timeoutMs);
+    },
+    list: () => {
+      started().router.turn.end();
+      return JSON.parse(`[${[...(recordsSince(store, 0) ?? [])].join(',')}]`) as CallRecord[];
+    },
+    clear: () => started().steering.clear(),
+  };
+}
 
 const callingAccount = ({ accountId, apiKey }: CallingOptions): Record<string, string> => ({
   ENGAGECTL_CALL_ACCOUNT_ID: accountId,

@@ -209,6 +209,8 @@ interface DeviceCapabilities {
   /** Whether a telephone call is active. */
   pstnBusy(): Answer<boolean>;
   showMissedCall(missed: MissedCall): unknown;
+  /** Plays the voice of calls through the loudspeaker, or through the earpiece. */
+  setSpeaker(isOn: boolean): unknown;
 }
 type Permission = 'granted' | 'denied' | 'prompt';
 type Answer<Value> = Value | Promise<Value>;
@@ -251,6 +253,11 @@ interface SignedCallEnv {
   readonly times?: Partial<ClientTimes>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
+  /**
+   * Subscribes to the platform's news that the network is back; returns a function that unsubscribes. A client that
+   * is disconnected then reconnects at once. Default: the event `online` of browsers.
+   */
+  readonly onOnline?: (reconnect: () => void) => () => void;
 }
 /** Timeouts and intervals of the client in milliseconds. */
 interface ClientTimes {
@@ -264,6 +271,8 @@ interface ClientTimes {
   readonly ping: number;
   /** Factor of the delays before reconnecting; default: 1. */
   readonly reconnectScale: number;
+  /** Interval in which the network quality of a call is measured. */
+  readonly quality: number;
 }
 /** Clock and timers, injected by tests and other platforms. */
 interface Clock {
@@ -297,8 +306,23 @@ interface MediaOptions {
 interface MediaSession {
   /** Resolves when media is connected; if it rejects, the call is hung up. */
   readonly connected: Promise<void>;
+  /** Sends silence in place of the microphone, without renegotiation. */
+  setMuted(isMuted: boolean): void;
+  /** Counts what was transported so far. Without it, the network quality of calls is unknown. */
+  stats?(): Promise<CallStats>;
   /** Releases the microphone and the connection. */
   close(): void;
+}
+/** Figures of a call's voice since its start. */
+interface CallStats {
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  /** Packets of the other side that did not arrive. */
+  readonly packetsLost: number;
+  /** Variation of the packets' travel time. */
+  readonly jitterMs: number;
+  /** Time to the other side and back; undefined until it is measured. */
+  readonly roundTripMs: number | undefined;
 }
 interface MediaAdapter {
   /** Opens the media session of an answered call. */
@@ -344,6 +368,7 @@ interface IceCandidate {
 /** Audio track. */
 interface MediaTrack {
   readonly kind: string;
+  enabled: boolean;
   stop(): void;
 }
 /** Group of tracks. */
@@ -370,7 +395,21 @@ interface PeerConnection {
   setLocalDescription(description: SessionDescription): Promise<void>;
   setRemoteDescription(description: SessionDescription): Promise<void>;
   addIceCandidate(candidate: IceCandidate): Promise<void>;
+  getStats(): Promise<StatsReport>;
   close(): void;
+}
+interface StatsReport {
+  forEach(visit: (entry: StatsEntry) => void): void;
+}
+interface StatsEntry {
+  readonly type: string;
+  readonly packetsSent?: number;
+  readonly packetsReceived?: number;
+  readonly packetsLost?: number;
+  readonly jitter?: number;
+  readonly nominated?: boolean;
+  readonly currentRoundTripTime?: number;
+  readonly roundTripTime?: number;
 }
 type PeerConnectionClass = new (configuration: {
   readonly iceServers: IceServer[];

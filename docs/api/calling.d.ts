@@ -256,6 +256,8 @@ interface DeviceCapabilities {
   /** Whether a telephone call is active. */
   pstnBusy(): Answer<boolean>;
   showMissedCall(missed: MissedCall): unknown;
+  /** Plays the voice of calls through the loudspeaker, or through the earpiece. */
+  setSpeaker(isOn: boolean): unknown;
 }
 type Permission = 'granted' | 'denied' | 'prompt';
 type Answer<Value> = Value | Promise<Value>;
@@ -278,6 +280,7 @@ declare const devicePresets: {
     readonly requestPhoneState: () => Answer<boolean>;
     readonly pstnBusy: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
+    readonly setSpeaker: (isOn: boolean) => unknown;
   };
   readonly notificationsOff: {
     readonly notificationsEnabled: () => false;
@@ -289,6 +292,7 @@ declare const devicePresets: {
     readonly requestPhoneState: () => Answer<boolean>;
     readonly pstnBusy: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
+    readonly setSpeaker: (isOn: boolean) => unknown;
   };
   readonly android13Denied: {
     readonly osVersion: () => number;
@@ -300,6 +304,7 @@ declare const devicePresets: {
     readonly requestPhoneState: () => Answer<boolean>;
     readonly pstnBusy: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
+    readonly setSpeaker: (isOn: boolean) => unknown;
   };
   readonly pstnBusy: {
     readonly pstnBusy: () => true;
@@ -311,6 +316,7 @@ declare const devicePresets: {
     readonly phoneState: () => Answer<Permission>;
     readonly requestPhoneState: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
+    readonly setSpeaker: (isOn: boolean) => unknown;
   };
   /** On the telephone, and not asked for Read Phone State yet. */
   readonly pstnBusyUnasked: {
@@ -323,6 +329,7 @@ declare const devicePresets: {
     readonly requestNotificationPermission: () => Answer<boolean>;
     readonly requestPhoneState: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
+    readonly setSpeaker: (isOn: boolean) => unknown;
   };
 };
 
@@ -358,6 +365,11 @@ interface SignedCallEnv {
   readonly times?: Partial<ClientTimes>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
+  /**
+   * Subscribes to the platform's news that the network is back; returns a function that unsubscribes. A client that
+   * is disconnected then reconnects at once. Default: the event `online` of browsers.
+   */
+  readonly onOnline?: (reconnect: () => void) => () => void;
 }
 /** Timeouts and intervals of the client in milliseconds. */
 interface ClientTimes {
@@ -371,6 +383,8 @@ interface ClientTimes {
   readonly ping: number;
   /** Factor of the delays before reconnecting; default: 1. */
   readonly reconnectScale: number;
+  /** Interval in which the network quality of a call is measured. */
+  readonly quality: number;
 }
 /** Clock and timers, injected by tests and other platforms. */
 interface Clock {
@@ -404,8 +418,23 @@ interface MediaOptions {
 interface MediaSession {
   /** Resolves when media is connected; if it rejects, the call is hung up. */
   readonly connected: Promise<void>;
+  /** Sends silence in place of the microphone, without renegotiation. */
+  setMuted(isMuted: boolean): void;
+  /** Counts what was transported so far. Without it, the network quality of calls is unknown. */
+  stats?(): Promise<CallStats>;
   /** Releases the microphone and the connection. */
   close(): void;
+}
+/** Figures of a call's voice since its start. */
+interface CallStats {
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  /** Packets of the other side that did not arrive. */
+  readonly packetsLost: number;
+  /** Variation of the packets' travel time. */
+  readonly jitterMs: number;
+  /** Time to the other side and back; undefined until it is measured. */
+  readonly roundTripMs: number | undefined;
 }
 interface MediaAdapter {
   /** Opens the media session of an answered call. */
@@ -527,6 +556,23 @@ interface MissedCallActionClickResult {
   };
   readonly callDetails: CallDetails;
 }
+type NetworkQuality = 'good' | 'poor' | 'bad';
+/** Quality of the voice that arrives in a call. */
+interface NetworkQualityResult {
+  readonly quality: NetworkQuality;
+  readonly stats: CallStats;
+  readonly callDetails: CallDetails;
+}
+/** State of the connection to the router. */
+interface ConnectionResult {
+  /**
+   * `connecting`: for the first time. `reconnecting`: the socket was lost, or an attempt failed. `closed`: until the
+   * next `initialize`.
+   */
+  readonly state: 'connecting' | 'connected' | 'reconnecting' | 'reconnected' | 'closed';
+  /** Time of the next attempt of `reconnecting`, in epoch milliseconds. */
+  readonly nextAttemptAt?: number;
+}
 /** A ringing call, for the app's call screen. */
 interface IncomingCall {
   readonly callId: string;
@@ -538,6 +584,8 @@ interface IncomingCall {
 interface ListenerPayloads {
   readonly SignedCallOnCallStatusChanged: CallEventResult;
   readonly SignedCallOnMissedCallActionClicked: MissedCallActionClickResult;
+  readonly SignedCallOnNetworkQualityChanged: NetworkQualityResult;
+  readonly SignedCallOnConnectionChanged: ConnectionResult;
 }
 type ListenerName = keyof ListenerPayloads;
 
@@ -561,6 +609,8 @@ declare class SignedCallClient {
   #private;
   readonly SignedCallOnCallStatusChanged: 'SignedCallOnCallStatusChanged';
   readonly SignedCallOnMissedCallActionClicked: 'SignedCallOnMissedCallActionClicked';
+  readonly SignedCallOnNetworkQualityChanged: 'SignedCallOnNetworkQualityChanged';
+  readonly SignedCallOnConnectionChanged: 'SignedCallOnConnectionChanged';
   constructor(env: SignedCallEnv);
   /** Replaces the environment; it takes effect with the next `initialize`. */
   readonly use: (env: SignedCallEnv) => void;
@@ -580,6 +630,14 @@ declare class SignedCallClient {
   readonly hangup: () => void;
   /** Alias of `hangup`. */
   readonly hangupCall: () => void;
+  /** Mutes or unmutes the microphone of the current call: the other side gets silence. Without a call it does nothing. */
+  readonly setMuted: (isMuted: boolean) => void;
+  readonly isMuted: () => boolean;
+  /** Switches the current call to the loudspeaker or the earpiece, where every call starts. */
+  readonly setSpeaker: (isOn: boolean) => void;
+  readonly isSpeakerOn: () => boolean;
+  /** Returns the figures of the current call's voice; null without a call in progress or without voice. */
+  readonly getStats: () => Promise<CallStats | null>;
   /** Ends the current call and signs the user out. No calls can be made or received until `initialize`. */
   readonly logout: () => void;
   /** Closes the socket, at once or when the active call ends. Calls arrive by push only until `initialize`. */
@@ -636,6 +694,7 @@ interface IceCandidate {
 /** Audio track. */
 interface MediaTrack {
   readonly kind: string;
+  enabled: boolean;
   stop(): void;
 }
 /** Group of tracks. */
@@ -662,7 +721,21 @@ interface PeerConnection {
   setLocalDescription(description: SessionDescription): Promise<void>;
   setRemoteDescription(description: SessionDescription): Promise<void>;
   addIceCandidate(candidate: IceCandidate): Promise<void>;
+  getStats(): Promise<StatsReport>;
   close(): void;
+}
+interface StatsReport {
+  forEach(visit: (entry: StatsEntry) => void): void;
+}
+interface StatsEntry {
+  readonly type: string;
+  readonly packetsSent?: number;
+  readonly packetsReceived?: number;
+  readonly packetsLost?: number;
+  readonly jitter?: number;
+  readonly nominated?: boolean;
+  readonly currentRoundTripTime?: number;
+  readonly roundTripTime?: number;
 }
 type PeerConnectionClass = new (configuration: {
   readonly iceServers: IceServer[];
@@ -693,8 +766,10 @@ export type {
   CallDetails,
   CallEventResult,
   CallProperties,
+  CallStats,
   ClientTimes,
   Clock,
+  ConnectionResult,
   CuidFinding,
   CuidRule,
   DeviceCapabilities,
@@ -709,6 +784,8 @@ export type {
   MissedCall,
   MissedCallActionClickResult,
   MissedCallActions,
+  NetworkQuality,
+  NetworkQualityResult,
   PeerConnectionClass,
   Permission,
   Platform,

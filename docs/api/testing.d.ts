@@ -102,6 +102,13 @@ interface PushOffer {
   readonly expiresAt: number;
   readonly details: CallDetails;
 }
+/** Limits of one client. */
+interface CallLimits {
+  /** Calls that a cuid may place in a minute; more are refused. */
+  readonly callsPerMinute: number;
+  /** Frames of a socket that are read in a second; more wait in the network. */
+  readonly framesPerSecond: number;
+}
 /** Options of the call router of the local service. */
 interface CallingOptions {
   readonly accountId: string;
@@ -112,6 +119,8 @@ interface CallingOptions {
   readonly dropRate?: number;
   /** Whether calling is disabled for the account, so that calls are rejected. */
   readonly isOff?: boolean;
+  /** Overrides of single limits. */
+  readonly limits?: Partial<CallLimits>;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }
 

@@ -9,9 +9,9 @@ import {
   type RouterFrames,
 } from './protocol.js';
 import type { RouterConnection } from './connection.js';
-import type { Environment, MediaSession, MediaOptions } from './environment.js';
+import type { CallStats, Environment, MediaSession, MediaOptions } from './environment.js';
 import type { FrameAnswer } from './socket.js';
-import type { Listeners } from './listeners.js';
+import type { Listeners, NetworkQuality } from './listeners.js';
 
 /** Dependencies on the session. */
 interface ActiveCallOptions {
@@ -70,8 +70,14 @@ export class ActiveCall {
       signal: (payload) => void connection().post('sdp', { callId, payload }, isCurrent),
       connected: () => void connection().post('ready', { callId }, isCurrent),
       failed: () => this.hangup(),
+      quality: (quality, stats) =>
+        this.#options.listeners.fire('SignedCallOnNetworkQualityChanged', {
+          quality,
+          stats,
+          callDetails: details,
+        }),
     });
-    this.#call = { details, direction, media, isAnswered: false };
+    this.#call = { details, direction, media, isAnswered: false, isSpeakerOn: false };
   }
 
   /** Stops media at once; the call ends when the router confirms it. */
@@ -80,6 +86,28 @@ export class ActiveCall {
     if (call === undefined) return;
     call.media.close();
     void this.#options.connection().post('hangup', { callId: call.details.callId });
+  }
+
+  get isMuted(): boolean {
+    return this.#call?.media.isMuted ?? false;
+  }
+
+  setMuted(isMuted: boolean): void {
+    this.#call?.media.setMuted(isMuted);
+  }
+
+  get isSpeakerOn(): boolean {
+    return this.#call?.isSpeakerOn ?? false;
+  }
+
+  setSpeaker(isOn: boolean): void {
+    if (this.#call === undefined || this.#call.isSpeakerOn === isOn) return;
+    this.#call.isSpeakerOn = isOn;
+    this.#options.env.device.setSpeaker(isOn);
+  }
+
+  async stats(): Promise<CallStats | undefined> {
+    return await this.#call?.media.stats();
   }
 
   /** Resolves when there is no call. */
@@ -170,6 +198,7 @@ export class ActiveCall {
   }
 
   #clear(): void {
+    this.setSpeaker(false);
     this.#call?.media.close();
     this.#call = undefined;
     this.#options.listeners.stopRinging();
@@ -206,6 +235,7 @@ interface LocalCall {
   readonly direction: CallDirection;
   readonly media: CallMedia;
   isAnswered: boolean;
+  isSpeakerOn: boolean;
 }
 
 export function stateOf(call: LocalCall | undefined): SignedCallState {
@@ -220,6 +250,8 @@ interface CallMediaEvents {
   connected(): void;
   /** Called when media cannot be established. */
   failed(): void;
+  /** Called when the network quality is known, and when it changes. */
+  quality(quality: NetworkQuality, stats: CallStats): void;
 }
 
 /** Media session of one call, from its answer to its end. */
@@ -228,6 +260,9 @@ class CallMedia {
   readonly #events: CallMediaEvents;
   #session: MediaSession | undefined;
   #isClosed = false;
+  #isMuted = false;
+  #quality: NetworkQuality | undefined;
+  #stopTimer = () => {};
   /** Signals received before the media adapter registered its handler. */
   #early: unknown[] = [];
   #handler: ((payload: unknown) => void) | undefined;
@@ -246,8 +281,11 @@ class CallMedia {
       });
       if (this.#isClosed) this.#closeSession(session);
       else this.#session = session;
+      if (this.#isMuted) session.setMuted(true);
       await session.connected;
-      if (!this.#isClosed) this.#events.connected();
+      if (this.#isClosed) return;
+      this.#events.connected();
+      if (session.stats !== undefined) this.#scheduleMeasurement(await this.stats());
     } catch (error) {
       if (this.#isClosed) return;
       this.#env.log.info(`media failed: ${String(error)}`);
@@ -260,8 +298,45 @@ class CallMedia {
     else this.#handler(payload);
   }
 
+  get isMuted(): boolean {
+    return this.#isMuted;
+  }
+
+  setMuted(isMuted: boolean): void {
+    this.#isMuted = isMuted;
+    this.#session?.setMuted(isMuted);
+  }
+
+  /** Returns undefined if the adapter does not count, or its connection fails to. */
+  async stats(): Promise<CallStats | undefined> {
+    try {
+      return await this.#session?.stats?.();
+    } catch (error) {
+      this.#env.log.info(`the figures of the media failed: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  #scheduleMeasurement(before: CallStats | undefined): void {
+    if (this.#isClosed) return;
+    const { clock, times } = this.#env;
+    this.#stopTimer = clock.after(times.quality, () => void this.#measure(before));
+  }
+
+  async #measure(before: CallStats | undefined): Promise<void> {
+    const stats = await this.stats();
+    if (this.#isClosed) return;
+    const quality = before && stats && qualityBetween(before, stats);
+    if (quality !== undefined && quality !== this.#quality) {
+      this.#quality = quality;
+      this.#events.quality(quality, stats!);
+    }
+    this.#scheduleMeasurement(stats);
+  }
+
   close(): void {
     this.#isClosed = true;
+    this.#stopTimer();
     if (this.#session !== undefined) this.#closeSession(this.#session);
     this.#session = undefined;
   }
@@ -281,4 +356,25 @@ class CallMedia {
     this.#early = [];
     for (const payload of early) handler(payload);
   }
+}
+
+/** Limits of a quality; beyond any of them it is worse. */
+const limits = {
+  good: { lossPercent: 3, jitterMs: 50, roundTripMs: 400 },
+  poor: { lossPercent: 10, jitterMs: 150, roundTripMs: 1000 },
+} as const;
+
+/** Returns the quality of the time between two measurements. If nothing arrived, it is bad. */
+export function qualityBetween(before: CallStats, after: CallStats): NetworkQuality {
+  const received = after.packetsReceived - before.packetsReceived;
+  // Late packets reduce the count.
+  const lost = Math.max(0, after.packetsLost - before.packetsLost);
+  if (received <= 0) return 'bad';
+  const lossPercent = (100 * lost) / (received + lost);
+  const isWithin = (limit: (typeof limits)[keyof typeof limits]) =>
+    lossPercent <= limit.lossPercent &&
+    after.jitterMs <= limit.jitterMs &&
+    (after.roundTripMs ?? 0) <= limit.roundTripMs;
+  if (isWithin(limits.good)) return 'good';
+  return isWithin(limits.poor) ? 'poor' : 'bad';
 }

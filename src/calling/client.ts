@@ -1,5 +1,10 @@
 import { CallingSession } from './session.js';
-import { withDefaults, type Environment, type SignedCallEnv } from './environment.js';
+import {
+  withDefaults,
+  type CallStats,
+  type Environment,
+  type SignedCallEnv,
+} from './environment.js';
 import { expectLevel, type LogLevel } from './logger.js';
 import { lintInitProperties, type InitProperties } from './init-properties.js';
 import {
@@ -27,6 +32,9 @@ import type { SignedCallState } from './active-call.js';
 export class SignedCallClient {
   readonly SignedCallOnCallStatusChanged = listenerNames.SignedCallOnCallStatusChanged;
   readonly SignedCallOnMissedCallActionClicked = listenerNames.SignedCallOnMissedCallActionClicked;
+
+  readonly SignedCallOnNetworkQualityChanged = listenerNames.SignedCallOnNetworkQualityChanged;
+  readonly SignedCallOnConnectionChanged = listenerNames.SignedCallOnConnectionChanged;
 
   #env: Environment;
   #level: LogLevel | undefined;
@@ -82,6 +90,26 @@ export class SignedCallClient {
   readonly hangupCall = (): void => {
     this.hangup();
   };
+
+  /** Mutes the microphone of the current call, or unmutes it: the other side gets silence. */
+  readonly setMuted = (isMuted: boolean): void => {
+    expectBoolean(isMuted, 'setMuted');
+    this.#session?.activeCall.setMuted(isMuted);
+  };
+
+  readonly isMuted = (): boolean => this.#session?.activeCall.isMuted ?? false;
+
+  /** Switches the current call to the loudspeaker or the earpiece, where every call starts. */
+  readonly setSpeaker = (isOn: boolean): void => {
+    expectBoolean(isOn, 'setSpeaker');
+    this.#session?.activeCall.setSpeaker(isOn);
+  };
+
+  readonly isSpeakerOn = (): boolean => this.#session?.activeCall.isSpeakerOn ?? false;
+
+  /** Returns the figures of the current call's voice; null without a call in progress or without voice. */
+  readonly getStats = async (): Promise<CallStats | null> =>
+    (await this.#session?.activeCall.stats()) ?? null;
 
   /** Ends the current call and signs the user out. No calls can be made or received until `initialize`. */
   readonly logout = (): void => {
@@ -242,4 +270,8 @@ export class SignedCallClient {
     this.#env.log.info(`${fault.name}: ${response.error.errorDescription}`);
     return response;
   }
+}
+
+function expectBoolean(value: unknown, method: string): void {
+  if (typeof value !== 'boolean') throw new TypeError(`${method} requires true or false`);
 }

@@ -2,6 +2,7 @@ import { closeCodes, type AckData, type ClientFrames, type RouterFrame } from '.
 import { challengeRouter, clientProof } from './key-proof.js';
 import { faultOfAnswer, FrameSocket, type FrameAnswer } from './socket.js';
 import type { Environment } from './environment.js';
+import type { ConnectionResult } from './listeners.js';
 import type { CallFault } from './errors.js';
 
 /** Receives what arrives over all sockets of a connection. */
@@ -12,6 +13,8 @@ interface ConnectionReceiver {
   stateLost(): void;
   /** Called when the router rejects this client; the connection does not reconnect. */
   rejected(fault: CallFault): void;
+  /** Called when the state of the connection changes, and with each attempt to reconnect. */
+  changed(result: ConnectionResult): void;
 }
 
 type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
@@ -40,6 +43,9 @@ export class RouterConnection {
   #failed = 0;
   #isClosed = false;
   #stopTimer = () => {};
+  readonly #stopOnline: () => void;
+  /** Whether the next attempt to reconnect is scheduled. */
+  #isWaiting = false;
   #onceUp: (() => void)[] = [];
   readonly #posted = new Set<Promise<FrameAnswer>>();
 
@@ -49,6 +55,7 @@ export class RouterConnection {
     this.#apiKey = apiKey;
     this.#receiver = receiver;
     this.#lastSeq = lastSeq;
+    this.#stopOnline = env.onOnline(() => this.#online());
   }
 
   /** Highest `seq` received; undefined at the start of a session. */
@@ -67,7 +74,8 @@ export class RouterConnection {
 
   /** Connects for the first time; a failure closes the connection. */
   async open(): Promise<CallFault | undefined> {
-    const fault = await this.#connect();
+    this.#receiver.changed({ state: 'connecting' });
+    const fault = await this.#connect('connected');
     if (fault !== undefined) this.close();
     return fault;
   }
@@ -128,8 +136,10 @@ export class RouterConnection {
 
   /** Closes the connection permanently. */
   close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stopTimer();
+    this.#stopOnline();
     const link = this.#link;
     this.#link = undefined;
     // `close` may be called inside a listener, before that frame was acknowledged.
@@ -137,6 +147,7 @@ export class RouterConnection {
     link?.notify('bye', {});
     link?.close();
     this.#release();
+    this.#receiver.changed({ state: 'closed' });
   }
 
   #release(): void {
@@ -145,7 +156,7 @@ export class RouterConnection {
     for (const run of waiting) run();
   }
 
-  async #connect(): Promise<CallFault | undefined> {
+  async #connect(reached: 'connected' | 'reconnected'): Promise<CallFault | undefined> {
     const link = await FrameSocket.open(this.#env);
     if (!(link instanceof FrameSocket)) return link;
     if (this.#isClosed) {
@@ -166,6 +177,7 @@ export class RouterConnection {
       return faultOfAnswer(answer) ?? { name: 'NO_NETWORK' };
     }
     this.#begin(link, answer.data as AckData['auth']);
+    this.#receiver.changed({ state: reached });
     return undefined;
   }
 
@@ -220,11 +232,24 @@ export class RouterConnection {
     const { clock, random, times, log } = this.#env;
     const delay = reconnectDelay(this.#failed, random) * times.reconnectScale;
     log.info(`cannot reach the router; next attempt in ${Math.round(delay)} ms`);
+    this.#isWaiting = true;
     this.#stopTimer = clock.after(delay, () => void this.#reconnect());
+    this.#receiver.changed({ state: 'reconnecting', nextAttemptAt: clock.now() + delay });
+  }
+
+  /** Tries at once what would happen later: the network is back, or has changed. */
+  #online(): void {
+    this.#failed = 0;
+    const link = this.#link;
+    if (!this.#isWaiting && link === undefined) return;
+    this.#stopTimer();
+    if (link === undefined) void this.#reconnect();
+    else void this.#probe(link);
   }
 
   async #reconnect(): Promise<void> {
-    const fault = await this.#connect();
+    this.#isWaiting = false;
+    const fault = await this.#connect('reconnected');
     if (fault === undefined || this.#isClosed) return;
     this.#failed += 1;
     if (fault.name === 'NO_NETWORK') this.#scheduleReconnect();
@@ -240,6 +265,7 @@ export class RouterConnection {
   /** Probes the router regularly, because a browser does not report a lost network. */
   #scheduleProbe(link: FrameSocket): void {
     const { clock, times } = this.#env;
+    this.#stopTimer();
     this.#stopTimer = clock.after(times.ping, () => void this.#probe(link));
   }
 

@@ -21,6 +21,8 @@ export interface DeviceCapabilities {
   /** Whether a telephone call is active. */
   pstnBusy(): Answer<boolean>;
   showMissedCall(missed: MissedCall): unknown;
+  /** Plays the voice of calls through the loudspeaker, or through the earpiece. */
+  setSpeaker(isOn: boolean): unknown;
 }
 
 export type Permission = 'granted' | 'denied' | 'prompt';
@@ -44,6 +46,7 @@ const allowAll: DeviceCapabilities = {
   requestPhoneState: () => true,
   pstnBusy: () => false,
   showMissedCall: () => undefined,
+  setSpeaker: () => undefined,
 };
 
 const deny = () => false;
@@ -141,6 +144,11 @@ export class Device {
       () => this.#device.showMissedCall(missed),
       undefined,
     );
+  }
+
+  /** Selects loudspeaker or earpiece. */
+  setSpeaker(isOn: boolean): void {
+    void this.#guard<unknown>('setSpeaker', () => this.#device.setSpeaker(isOn), undefined);
   }
 
   #ask(name: keyof typeof safeAnswers): Promise<unknown> {

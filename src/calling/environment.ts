@@ -30,6 +30,11 @@ export interface SignedCallEnv {
   readonly times?: Partial<ClientTimes>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
+  /**
+   * Subscribes to the platform's news that the network is back; returns a function that unsubscribes. A client that
+   * is disconnected then reconnects at once. Default: the event `online` of browsers.
+   */
+  readonly onOnline?: (reconnect: () => void) => () => void;
 }
 
 /** Timeouts and intervals of the client in milliseconds. */
@@ -44,6 +49,8 @@ export interface ClientTimes {
   readonly ping: number;
   /** Factor of the delays before reconnecting; default: 1. */
   readonly reconnectScale: number;
+  /** Interval in which the network quality of a call is measured. */
+  readonly quality: number;
 }
 
 const defaultTimes: ClientTimes = {
@@ -52,6 +59,7 @@ const defaultTimes: ClientTimes = {
   latency: 2000,
   ping: 10_000,
   reconnectScale: 1,
+  quality: 2000,
 };
 
 /** Environment with all defaults applied. */
@@ -84,8 +92,19 @@ export function withDefaults(env: SignedCallEnv): Environment {
     log,
     times: { ...defaultTimes, ...env.times },
     onRefused: env.onRefused ?? (() => undefined),
+    onOnline: env.onOnline ?? browserOnline,
     nonce: () => nonceOf(random),
   };
+}
+
+function browserOnline(reconnect: () => void): () => void {
+  const { addEventListener, removeEventListener } = globalThis as Partial<{
+    addEventListener(type: 'online', listener: () => void): void;
+    removeEventListener(type: 'online', listener: () => void): void;
+  }>;
+  // React Native and Node have no such event.
+  addEventListener?.('online', reconnect);
+  return () => removeEventListener?.('online', reconnect);
 }
 
 /** Uses WebCrypto where available; React Native has it only with a polyfill. */
@@ -143,8 +162,24 @@ export interface MediaOptions {
 export interface MediaSession {
   /** Resolves when media is connected; if it rejects, the call is hung up. */
   readonly connected: Promise<void>;
+  /** Sends silence in place of the microphone, without renegotiation. */
+  setMuted(isMuted: boolean): void;
+  /** Counts what was transported so far. Without it, the network quality of calls is unknown. */
+  stats?(): Promise<CallStats>;
   /** Releases the microphone and the connection. */
   close(): void;
+}
+
+/** Figures of a call's voice since its start. */
+export interface CallStats {
+  readonly packetsSent: number;
+  readonly packetsReceived: number;
+  /** Packets of the other side that did not arrive. */
+  readonly packetsLost: number;
+  /** Variation of the packets' travel time. */
+  readonly jitterMs: number;
+  /** Time to the other side and back; undefined until it is measured. */
+  readonly roundTripMs: number | undefined;
 }
 
 export interface MediaAdapter {
@@ -154,5 +189,10 @@ export interface MediaAdapter {
 
 /** Media adapter without voice: an answered call is in progress at once. */
 export const noMedia: MediaAdapter = {
-  open: () => Promise.resolve({ connected: Promise.resolve(), close: () => undefined }),
+  open: () =>
+    Promise.resolve({
+      connected: Promise.resolve(),
+      setMuted: () => undefined,
+      close: () => undefined,
+    }),
 };

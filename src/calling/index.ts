@@ -27,6 +27,7 @@ export {
   type Permission,
 } from './device.js';
 export {
+  type CallStats,
   type Clock,
   type ClientTimes,
   type SignedCallEnv,
@@ -49,6 +50,9 @@ export {
 } from './init-properties.js';
 export {
   type CallEventResult,
+  type ConnectionResult,
+  type NetworkQuality,
+  type NetworkQualityResult,
   type IncomingCall,
   type ListenerName,
   type MissedCallActionClickResult,

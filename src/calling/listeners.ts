@@ -1,3 +1,4 @@
+import type { CallStats } from './environment.js';
 import type { CallDirection, CallEvent, CallDetails } from './protocol.js';
 import type { Logger } from './logger.js';
 
@@ -16,6 +17,26 @@ export interface MissedCallActionClickResult {
   readonly callDetails: CallDetails;
 }
 
+export type NetworkQuality = 'good' | 'poor' | 'bad';
+
+/** Quality of the voice that arrives in a call. */
+export interface NetworkQualityResult {
+  readonly quality: NetworkQuality;
+  readonly stats: CallStats;
+  readonly callDetails: CallDetails;
+}
+
+/** State of the connection to the router. */
+export interface ConnectionResult {
+  /**
+   * `connecting`: for the first time. `reconnecting`: the socket was lost, or an attempt failed. `closed`: until the
+   * next `initialize`.
+   */
+  readonly state: 'connecting' | 'connected' | 'reconnecting' | 'reconnected' | 'closed';
+  /** Time of the next attempt of `reconnecting`, in epoch milliseconds. */
+  readonly nextAttemptAt?: number;
+}
+
 /** A ringing call, for the app's call screen. */
 export interface IncomingCall {
   readonly callId: string;
@@ -28,12 +49,16 @@ export interface IncomingCall {
 export interface ListenerPayloads {
   readonly SignedCallOnCallStatusChanged: CallEventResult;
   readonly SignedCallOnMissedCallActionClicked: MissedCallActionClickResult;
+  readonly SignedCallOnNetworkQualityChanged: NetworkQualityResult;
+  readonly SignedCallOnConnectionChanged: ConnectionResult;
 }
 export type ListenerName = keyof ListenerPayloads;
 
 export const listenerNames = {
   SignedCallOnCallStatusChanged: 'SignedCallOnCallStatusChanged',
   SignedCallOnMissedCallActionClicked: 'SignedCallOnMissedCallActionClicked',
+  SignedCallOnNetworkQualityChanged: 'SignedCallOnNetworkQualityChanged',
+  SignedCallOnConnectionChanged: 'SignedCallOnConnectionChanged',
 } as const satisfies { readonly [Name in ListenerName]: Name };
 
 type Handler<Name extends ListenerName> = (payload: ListenerPayloads[Name]) => unknown;
@@ -102,6 +127,6 @@ function expectFunction(callback: unknown): void {
 
 function expectName(name: string): void {
   if (Object.keys(listenerNames).includes(name)) return;
-  const known = Object.keys(listenerNames).join(' or ');
-  throw new TypeError(`Unknown listener ${name}: use ${known}`);
+  const known = Object.keys(listenerNames).join(', ');
+  throw new TypeError(`Unknown listener ${name}: use one of ${known}`);
 }

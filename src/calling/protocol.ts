@@ -146,7 +146,7 @@ export const provenText = {
   ): string => JSON.stringify(['client', clientNonce, routerNonce, accountId, cuid, deviceId]),
 } as const;
 
-/** Reasons for which the router rejects a frame. All but the last two are names of SDK errors. */
+/** Reasons for which the router rejects a frame. All but the last three are names of SDK errors. */
 const refusalNames = [
   'BAD_REQUEST',
   'AUTH_FAILURE',
@@ -157,13 +157,16 @@ const refusalNames = [
   'FEATURE_OFF',
   /** The call has ended or is past this step: the other side was first, and the sender gets no event. */
   'ALREADY_COMPLETED',
+  /** The cuid has placed as many calls in the last minute as it may. */
+  'TOO_MANY_CALLS',
   /** `hello` and `auth` must come first, and only once. */
   'WRONG_ORDER',
 ] as const;
 export type RefusalName = (typeof refusalNames)[number];
 
 export interface FrameRefusal {
-  readonly name: RefusalName;
+  /** A `RefusalName`, or the name of any SDK error that a test has scripted. */
+  readonly name: string;
   readonly message: string;
 }
 

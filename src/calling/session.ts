@@ -14,15 +14,18 @@ export class CallingSession {
   readonly #env: Environment;
   #properties: InitProperties;
   readonly #placement: CallPlacement;
-  readonly #activeCall: ActiveCall;
+  readonly activeCall: ActiveCall;
   #connection: RouterConnection;
   /** `disconnectSignallingSocket` was called; the socket closes once there is no call. */
   #isLeaving = false;
   /** Error with which the router rejected a reconnect. */
   #rejection: CallFault | undefined;
 
+  readonly #listeners: Listeners;
+
   constructor(env: Environment, properties: InitProperties, listeners: Listeners) {
     this.#env = env;
+    this.#listeners = listeners;
     this.#properties = { ...properties };
     this.#connection = this.#newConnection(undefined);
     const connection = () => this.#connection;
@@ -31,9 +34,9 @@ export class CallingSession {
       env,
       cuid,
       connection,
-      activeCall: () => this.#activeCall,
+      activeCall: () => this.activeCall,
     });
-    this.#activeCall = new ActiveCall({
+    this.activeCall = new ActiveCall({
       env,
       listeners,
       connection,
@@ -71,7 +74,7 @@ export class CallingSession {
   }
 
   get state(): SignedCallState {
-    const { state } = this.#activeCall;
+    const { state } = this.activeCall;
     return state === 'NoCall' && this.#placement.isPlacing ? 'OutgoingCall' : state;
   }
 
@@ -102,7 +105,7 @@ export class CallingSession {
   async answer(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
     if (!(await this.#env.device.ensureMicrophone())) {
-      void this.#activeCall.decline(callId, declineCodes.microphoneNotGranted);
+      void this.activeCall.decline(callId, declineCodes.microphoneNotGranted);
       return { name: 'MIC_DENIED' };
     }
     if (this.#properties.promptReceiverReadPhoneStatePermission === true)
@@ -113,19 +116,19 @@ export class CallingSession {
 
   async decline(callId: string): Promise<CallFault | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    return faultOfAnswer(await this.#activeCall.decline(callId));
+    return faultOfAnswer(await this.activeCall.decline(callId));
   }
 
   hangup(): void {
     this.#placement.cancel();
-    this.#activeCall.hangup();
+    this.activeCall.hangup();
   }
 
   /** Hangs up; resolves when the call has ended. */
   async endCall(): Promise<void> {
     this.hangup();
     await this.#placement.pending;
-    await this.#activeCall.whenOver();
+    await this.activeCall.whenOver();
   }
 
   /** Closes the socket, at once or when the active call ends. */
@@ -141,19 +144,19 @@ export class CallingSession {
     await this.#connection.post('logout', {});
     await this.#placement.pending;
     this.disconnect();
-    if (!this.#connection.isClosed) await this.#activeCall.whenOver();
+    if (!this.#connection.isClosed) await this.activeCall.whenOver();
   }
 
   /** Closes the connection without an event; the end of a call is reported after the next `initialize`. */
   close(): void {
     this.#connection.close();
-    this.#activeCall.discard();
+    this.activeCall.discard();
   }
 
   /** Closes the connection, and ends a call that the router did not end in time. */
   abandon(): void {
     this.#connection.close();
-    this.#activeCall.abandon();
+    this.activeCall.abandon();
   }
 
   /** Resolves when all posted frames have been answered. */
@@ -163,7 +166,7 @@ export class CallingSession {
   }
 
   #rings(callId: string): boolean {
-    const { call, state } = this.#activeCall;
+    const { call, state } = this.activeCall;
     return state === 'IncomingCall' && call?.details.callId === callId;
   }
 
@@ -184,9 +187,10 @@ export class CallingSession {
         caps: { notifications: await device.canNotify() },
       }),
       receiver: {
-        receive: (frame) => this.#activeCall.receive(frame),
-        stateLost: () => this.#activeCall.connectionLost(),
+        receive: (frame) => this.activeCall.receive(frame),
+        stateLost: () => this.activeCall.connectionLost(),
         rejected: (fault) => this.#rejected(fault),
+        changed: (result) => this.#listeners.fire('SignedCallOnConnectionChanged', result),
       },
       lastSeq,
     });
@@ -199,7 +203,7 @@ export class CallingSession {
 
   #rejected(fault: CallFault): void {
     this.#rejection = fault;
-    this.#activeCall.connectionLost();
+    this.activeCall.connectionLost();
     this.#env.onRefused(fault.name);
   }
 }

@@ -1,4 +1,4 @@
-import type { MediaAdapter, MediaOptions, MediaSession } from './environment.js';
+import type { CallStats, MediaAdapter, MediaOptions, MediaSession } from './environment.js';
 
 export interface WebrtcOptions {
   /** Default: that of the platform. */
@@ -50,7 +50,29 @@ function startSession(
     for (const track of microphone.getTracks()) track.stop();
     peer.close();
   };
-  return { connected, close };
+  const setMuted = (isMuted: boolean) => {
+    // A disabled track sends silence.
+    for (const track of microphone.getTracks()) track.enabled = !isMuted;
+  };
+  return { connected, setMuted, stats: async () => statsOf(await peer.getStats()), close };
+}
+
+/** Reads the figures of the voice from a report of WebRTC, whose times are in seconds. */
+function statsOf(report: StatsReport): CallStats {
+  const stats = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, jitterMs: 0 };
+  let roundTrip: number | undefined;
+  report.forEach((entry) => {
+    if (entry.type === 'outbound-rtp') stats.packetsSent += entry.packetsSent ?? 0;
+    if (entry.type === 'inbound-rtp') {
+      stats.packetsReceived += entry.packetsReceived ?? 0;
+      stats.packetsLost += entry.packetsLost ?? 0;
+      stats.jitterMs = (entry.jitter ?? 0) * 1000;
+    }
+    if (entry.type === 'candidate-pair' && entry.nominated !== false)
+      roundTrip = entry.currentRoundTripTime ?? roundTrip;
+    if (entry.type === 'remote-inbound-rtp') roundTrip = entry.roundTripTime ?? roundTrip;
+  });
+  return { ...stats, roundTripMs: roundTrip === undefined ? undefined : roundTrip * 1000 };
 }
 
 /** Media APIs of a browser; other platforms lack some of them. */
@@ -143,6 +165,7 @@ interface IceCandidate {
 /** Audio track. */
 export interface MediaTrack {
   readonly kind: string;
+  enabled: boolean;
   stop(): void;
 }
 
@@ -171,7 +194,23 @@ interface PeerConnection {
   setLocalDescription(description: SessionDescription): Promise<void>;
   setRemoteDescription(description: SessionDescription): Promise<void>;
   addIceCandidate(candidate: IceCandidate): Promise<void>;
+  getStats(): Promise<StatsReport>;
   close(): void;
+}
+
+interface StatsReport {
+  forEach(visit: (entry: StatsEntry) => void): void;
+}
+
+interface StatsEntry {
+  readonly type: string;
+  readonly packetsSent?: number;
+  readonly packetsReceived?: number;
+  readonly packetsLost?: number;
+  readonly jitter?: number;
+  readonly nominated?: boolean;
+  readonly currentRoundTripTime?: number;
+  readonly roundTripTime?: number;
 }
 
 export type PeerConnectionClass = new (configuration: {

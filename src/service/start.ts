@@ -78,7 +78,7 @@ async function buildService(
   const Calls = calls && (await import('./calls/call-system.js')).CallingSystem;
   const clock = new Clock(now);
   const store = new Database(dataDir);
-  const context = { store, now: () => clock.now(), random, latencyMs, onDefect };
+  const context = { store, clock, random, latencyMs, onDefect };
   const service = {
     options,
     settings: new Settings(options),

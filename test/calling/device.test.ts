@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { devicePresets, type DeviceCapabilities } from '../../src/calling/device.js';
+import { noMedia, type CallStats, type MediaAdapter } from '../../src/calling/environment.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient } from '../support/calling-client.js';
 import { until } from '../support/until.js';
@@ -115,4 +116,106 @@ it('lets a busy phone ring until the app has requested Read Phone State, at the 
   });
   expect([await call(), await call(), await call()]).toEqual(['rang', 'busy', 'busy']);
   expect(ann.events.at(-1)).toBe('Outgoing ReceiverBusyOnAnotherCall');
+});
+
+it('the loudspeaker is switched for one call, and off again at its end', async () => {
+  const switched: boolean[] = [];
+  const setSpeaker = (isOn: boolean) => void switched.push(isOn);
+  const { ann, bob } = await annAndBob({ ...devicePresets.allowAll, setSpeaker });
+  bob.client.setSpeaker(true);
+  expect(bob.client.isSpeakerOn()).toBe(false);
+  await ann.client.call('bob_1', 'lunch');
+  await until(() => bob.rang.length === 1);
+  bob.client.setSpeaker(true);
+  bob.client.setSpeaker(true);
+  expect(bob.client.isSpeakerOn()).toBe(true);
+  ann.client.hangup();
+  await silent([ann, bob]);
+  expect(switched).toEqual([true, false]);
+  expect(bob.client.isSpeakerOn()).toBe(false);
+  expect(() => bob.client.setSpeaker('on' as never)).toThrow(TypeError);
+});
+
+it('a call muted before its answer starts muted, and the next one does not', async () => {
+  const muted: boolean[] = [];
+  const media: MediaAdapter = {
+    open: async (options) => ({
+      ...(await noMedia.open(options)),
+      setMuted: (isMuted) => void muted.push(isMuted),
+    }),
+  };
+  const { url } = await runRouter();
+  const ann = await testClient({ url, media });
+  const bob = await testClient({ url });
+  await ann.client.initialize(annProperties);
+  await bob.client.initialize(bobProperties);
+  ann.client.setMuted(true);
+  expect(ann.client.isMuted()).toBe(false);
+  bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
+  await ann.client.call('bob_1', 'lunch');
+  ann.client.setMuted(true);
+  await until(() => ann.events.at(-1) === 'Outgoing CallInProgress');
+  expect(muted).toEqual([true]);
+  expect(ann.client.isMuted()).toBe(true);
+  ann.client.hangup();
+  await silent([ann, bob]);
+  await ann.client.call('bob_1', 'dinner');
+  await until(() => ann.events.at(-1) === 'Outgoing CallInProgress');
+  expect(ann.client.isMuted()).toBe(false);
+  expect(muted).toEqual([true]);
+  expect(() => ann.client.setMuted(1 as never)).toThrow(TypeError);
+});
+
+it('the quality listener reports how the voice of a call changes', async () => {
+  const counts = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, jitterMs: 5 };
+  let figures: CallStats = { ...counts, roundTripMs: undefined };
+  /** What the next interval transports. */
+  let next: Partial<CallStats> = { packetsReceived: 100 };
+  const media: MediaAdapter = {
+    open: async (options) => ({
+      ...(await noMedia.open(options)),
+      stats: () => {
+        const { packetsReceived = 0, packetsLost = 0, ...times } = next;
+        figures = {
+          ...figures,
+          ...times,
+          packetsReceived: figures.packetsReceived + packetsReceived,
+          packetsLost: figures.packetsLost + packetsLost,
+        };
+        return Promise.resolve(figures);
+      },
+    }),
+  };
+  const { url } = await runRouter();
+  const ann = await testClient({ url, media, times: { quality: 5 } });
+  const bob = await testClient({ url });
+  const qualities: string[] = [];
+  ann.client.addListener(ann.client.SignedCallOnNetworkQualityChanged, ({ quality, ...more }) => {
+    expect(more).toMatchObject({ stats: { packetsSent: 0 }, callDetails: { calleeCuid: 'bob_1' } });
+    qualities.push(quality);
+  });
+  await ann.client.initialize(annProperties);
+  await bob.client.initialize(bobProperties);
+  bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
+  expect(await ann.client.getStats()).toBeNull();
+  await ann.client.call('bob_1', 'lunch');
+  const expected: string[] = [];
+  const becomes = async (quality: string, interval: Partial<CallStats>) => {
+    next = interval;
+    expected.push(quality);
+    await until(() => qualities.length === expected.length);
+    expect(qualities).toEqual(expected);
+  };
+  await becomes('good', { packetsReceived: 97, packetsLost: 3 });
+  await becomes('poor', { packetsReceived: 96, packetsLost: 4 });
+  await becomes('good', { packetsReceived: 100 });
+  await becomes('bad', { packetsReceived: 89, packetsLost: 11 });
+  await becomes('poor', { packetsReceived: 100, jitterMs: 51 });
+  await becomes('bad', { packetsReceived: 100, jitterMs: 5, roundTripMs: 1001 });
+  await becomes('good', { packetsReceived: 100, roundTripMs: 30 });
+  await becomes('bad', {}); // nothing arrives
+  expect(await ann.client.getStats()).toMatchObject({ packetsReceived: figures.packetsReceived });
+  ann.client.hangup();
+  await silent([ann, bob]);
+  expect(await ann.client.getStats()).toBeNull();
 });

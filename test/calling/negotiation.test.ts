@@ -42,7 +42,7 @@ function platform() {
     configurations.push(configuration);
     return peer;
   } as unknown as PeerConnectionClass;
-  const track = { kind: 'audio', stop: () => void done.push('stop') };
+  const track = { kind: 'audio', enabled: true, stop: () => void done.push('stop') };
   const openMicrophone = () => Promise.resolve({ getTracks: () => [track] });
   return { done, configurations, emit, become, options: { RTCPeerConnection, openMicrophone } };
 }

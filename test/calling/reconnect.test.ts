@@ -357,3 +357,36 @@ it('backs off longer each time, up to 5 s, with a jitter of one half', () => {
   expect(delays(0)).toEqual([750, 1500, 2500, 2500]);
   expect(delays(1)).toEqual([2250, 4500, 7500, 7500]);
 });
+
+it('the connection listener reports each state, with the time of the next attempt; `online` tries at once', async () => {
+  const router = await runRouter();
+  const proxy = await cutProxy(router.url);
+  let reconnect: (() => void) | undefined;
+  const onOnline = (run: () => void) => {
+    reconnect = run;
+    return () => (reconnect = undefined);
+  };
+  // Without `online` the next attempt would be long after the end of the test.
+  const ann = await testClient({ url: proxy.url, onOnline, times: { reconnectScale: 1e6 } });
+  const states: string[] = [];
+  let nextAttemptAt: number | undefined;
+  ann.client.addListener('SignedCallOnConnectionChanged', (result) => {
+    states.push(result.state);
+    ({ nextAttemptAt = nextAttemptAt } = result);
+  });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  expect(states).toEqual(['connecting', 'connected']);
+  const before = Date.now();
+  proxy.cut();
+  await until(() => states.at(-1) === 'reconnecting');
+  expect(nextAttemptAt! - before).toBeGreaterThan(750_000_000);
+  reconnect?.();
+  await until(() => states.at(-1) === 'reconnected');
+  reconnect?.(); // a working connection stays
+  expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({
+    error: { errorName: 'NOT_REACHABLE' },
+  });
+  ann.client.close();
+  expect(states).toEqual(['connecting', 'connected', 'reconnecting', 'reconnected', 'closed']);
+  expect(reconnect).toBeUndefined();
+});

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
+import type { CallStats } from '../../src/calling/environment.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { hasWrtc, speaker } from '../support/processes/speaking-phone.js';
+import { until } from '../support/until.js';
 
 // §8.12 of the calling contract: two processes hear each other's tone, by WebRTC on loopback.
 
@@ -12,6 +14,36 @@ it.skipIf(!hasWrtc)('transmits a tone in both directions between two processes',
   expect(await ann.line()).toBe('ready');
   expect(Number(await ann.line())).toBeCloseTo(880, -1);
   expect(Number(await bob.line())).toBeCloseTo(440, -1);
+  ann.hangUp();
+  expect([(await ann.exit)[0], (await bob.exit)[0]]).toEqual([0, 0]);
+});
+
+it.skipIf(!hasWrtc)('a muted side sends silence, and can be heard again after', async () => {
+  const { url } = await runRouter();
+  const bob = speaker(url, 'bob_1', '880');
+  expect(await bob.line()).toBe('ready');
+  const ann = speaker(url, 'ann_1', '440', 'bob_1');
+  expect(await ann.line()).toBe('ready');
+  for (const side of [ann, bob]) expect(Number(await side.line())).toBeGreaterThan(0);
+  const loudness = async () => {
+    bob.say('loudness');
+    return Number(await bob.line());
+  };
+  expect(await loudness()).toBeGreaterThan(4000);
+  ann.say('mute');
+  expect(await ann.line()).toBe('muted true');
+  // What is on its way when the side is muted still arrives.
+  await until(async () => (await loudness()) < 50, { message: 'bob hears silence' });
+  ann.say('unmute');
+  expect(await ann.line()).toBe('muted false');
+  await until(async () => (await loudness()) > 4000, { message: 'bob hears ann again' });
+
+  ann.say('stats');
+  const stats = JSON.parse((await ann.line())!) as CallStats;
+  expect(stats).toMatchObject({ packetsLost: 0 });
+  expect(stats.packetsSent).toBeGreaterThan(50);
+  expect(stats.packetsReceived).toBeGreaterThan(50);
+  expect(ann.qualities).toContain('good');
   ann.hangUp();
   expect([(await ann.exit)[0], (await bob.exit)[0]]).toEqual([0, 0]);
 });

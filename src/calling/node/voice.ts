@@ -69,7 +69,7 @@ export async function nodeVoice(options: NodeVoiceOptions = {}): Promise<MediaAd
         for (const end of ends.splice(0)) end();
         session.close();
       };
-      return { connected: session.connected, close };
+      return { ...session, close };
     },
   };
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { stateDirectory } from '../../config/directories.js';
-import { checkCuid } from '../../jobs/calling/call-errors.js';
+import { checkCuid } from '../../jobs/calling/phone.js';
 import {
   listenForCalls,
   readMissedActions,

@@ -1,4 +1,4 @@
-import { CallError, checkCallOptions } from '../../jobs/calling/call-errors.js';
+import { CallError, checkCallOptions } from '../../jobs/calling/phone.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call.js';
 import { versioned } from '../../ui/sanitize.js';
 import { openVoice } from '../../jobs/calling/voice.js';

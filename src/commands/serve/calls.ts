@@ -92,6 +92,7 @@ async function optionsOf(
   messages: Messages,
 ): Promise<CallOptions> {
   const { callTimers } = await import('../../calling/protocol.js');
+  const { callLimits } = await import('../../service/calls/call-options.js');
   const { ringing, connecting, gone, ping } = callTimers;
   const faster = (milliseconds: number) => milliseconds / callSpeed;
   return {
@@ -103,6 +104,7 @@ async function optionsOf(
       gone: faster(gone),
       ping: faster(ping),
     },
+    limits: { callsPerMinute: callLimits.callsPerMinute * callSpeed },
     dropRate: callDrops,
     isOff: calls === 'off',
     onPush: pushHook === undefined ? undefined : pushHookOf(pushHook, runtime, messages),

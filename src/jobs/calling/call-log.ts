@@ -4,10 +4,9 @@ import { RetryStatus, withRetry, type RetryPolicy } from '../../client/retry.js'
 import { EngagectlError } from '../../errors.js';
 import { openRecordOutput } from '../record-output.js';
 import { requestLogger } from '../connection.js';
-import { accountRejectedError } from './call-errors.js';
+import { accountRejectedError, type CallingAccount } from './phone.js';
 import type { FileOptions } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
-import type { CallingAccount } from './phone.js';
 
 /** Account of the calling system, with request options. */
 export interface CallsAccount extends CallingAccount {

@@ -7,8 +7,7 @@ import {
   type CallScriptRow,
 } from './call-script.js';
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
-import { AutoAnswer, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
-import { CallError } from './call-errors.js';
+import { AutoAnswer, CallError, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
 import { placeCall } from './place-call.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';

@@ -8,9 +8,10 @@ import {
 } from './call-state.js';
 import { ongoingCalls, detailsOf, saveCall } from './call-records.js';
 import { randomUUID } from 'node:crypto';
-import { CallDirection, type CallDetails } from '../../calling/protocol.js';
+import { CallDirection, declineCodes, type CallDetails } from '../../calling/protocol.js';
 import { updateProfile } from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
+import type { CallScript, CallSteering } from './steering.js';
 import type { Call, RegisteredUser, UserDirectory } from './users.js';
 import type { Database } from '../store/database.js';
 import type { Timers } from '../clock.js';
@@ -33,12 +34,14 @@ export class CallLifecycle {
   }
 
   /** Reports the call as placed to the initiator, and offers it to the receiver if it can receive calls. */
-  begin(call: Call): void {
+  begin(call: Call, script?: CallScript): void {
     const { receiver } = call;
+    call.isScripted = script !== undefined;
     this.#transition(call, initialTransition);
-    const unavailable = unavailableTrigger(receiver);
+    const unavailable = unavailableTrigger(receiver, call.isScripted);
     if (unavailable) return void this.apply(call, unavailable);
     receiver.call = call;
+    if (script) return this.#play(call, script);
     this.#offer(call);
     if (!receiver.session) this.#push(call);
     this.#startTimer(call, this.#context.rules.timers.ringing, { type: 'unanswered' });
@@ -84,6 +87,27 @@ export class CallLifecycle {
     }
   }
 
+  /** Lets the receiver of a call do what the script of a test says. */
+  #play(call: Call, { does, reason, afterSeconds = 0, hangupAfterSeconds }: CallScript): void {
+    const { rules, timers } = this.#context;
+    this.#startTimer(call, rules.timers.ringing, { type: 'unanswered' });
+    if (does === 'ignore') return;
+    const reasonCode = reason === undefined ? {} : { reasonCode: declineCodes[reason] };
+    const act = () => {
+      if (does === 'decline') this.apply(call, { type: 'decline', ...reasonCode });
+      else if (this.apply(call, { type: 'answer' })) this.#connect(call, hangupAfterSeconds);
+    };
+    timers.after(1000 * afterSeconds, act);
+  }
+
+  /** Reports the voice as connected: a scripted callee has none, so the call does not wait for that of the caller. */
+  #connect(call: Call, hangupAfterSeconds: number | undefined): void {
+    for (const by of ['receiver', 'initiator'] as const) this.apply(call, { type: 'ready', by });
+    if (hangupAfterSeconds === undefined) return;
+    const hangUp = () => void this.apply(call, { type: 'hangup', by: 'receiver' });
+    this.#context.timers.after(1000 * hangupAfterSeconds, hangUp);
+  }
+
   #offer({ id: callId, receiver, details, placedAt }: Call): void {
     const { channel } = details;
     const expiresAt = placedAt + this.#context.rules.timers.ringing;
@@ -93,6 +117,7 @@ export class CallLifecycle {
 
   #push({ id: callId, receiver, details, placedAt }: Call): void {
     const { timers, onPush } = this.#context.rules;
+    this.#context.steering.wake(receiver.cuid);
     const { cuid, device } = receiver;
     const { deviceId, platform } = device;
     const expiresAt = placedAt + timers.ringing;
@@ -100,7 +125,7 @@ export class CallLifecycle {
   }
 
   #transition(call: Call, { state, ending, ...events }: Transition): void {
-    const { directory, store, turn, now } = this.#context;
+    const { directory, store, turn, now, steering } = this.#context;
     const { phase } = state;
     const isNew = phase !== call.state.phase || phase === 'placed';
     call.state = state;
@@ -119,9 +144,14 @@ export class CallLifecycle {
       const event = events[side];
       const { id: callId, details } = call;
       const direction = directionOf(side);
-      if (event) directory.deliver(call[side], { t: 'event', callId, direction, event, details });
+      const isHeard = side === 'initiator' || !call.isScripted;
+      if (event && isHeard)
+        directory.deliver(call[side], { t: 'event', callId, direction, event, details });
     }
-    if (ending) this.#notifyReceiver(call, ending, wasOffered && !events.receiver);
+    const observed = events.initiator ?? events.receiver;
+    if (observed) steering.observe({ event: observed, callDetails: call.details, at: now() });
+    if (ending && !call.isScripted)
+      this.#notifyReceiver(call, ending, wasOffered && !events.receiver);
   }
 
   #startTimer(call: Call, milliseconds: number, trigger: Trigger): void {
@@ -155,13 +185,12 @@ export class CallLifecycle {
 }
 
 /** Returns the trigger that ends a call to a user who cannot be offered one. */
-function unavailableTrigger({
-  call,
-  loggedOut,
-  session,
-  device,
-}: RegisteredUser): Trigger | undefined {
+function unavailableTrigger(
+  { call, loggedOut, session, device }: RegisteredUser,
+  isScripted: boolean,
+): Trigger | undefined {
   if (call) return { type: 'busy' };
+  if (isScripted) return undefined;
   if (loggedOut) return { type: 'loggedOut' };
   if (!session && device.caps.notifications === false) return { type: 'notificationsOff' };
   return undefined;
@@ -210,6 +239,7 @@ export interface CallContext {
   readonly turn: TurnTransaction;
   readonly directory: UserDirectory;
   readonly timers: Timers;
+  readonly steering: CallSteering;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }

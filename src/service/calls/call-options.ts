@@ -16,6 +16,16 @@ export interface PushOffer {
   readonly details: CallDetails;
 }
 
+/** Limits of one client. */
+export interface CallLimits {
+  /** Calls that a cuid may place in a minute; more are refused. */
+  readonly callsPerMinute: number;
+  /** Frames of a socket that are read in a second; more wait in the network. */
+  readonly framesPerSecond: number;
+}
+
+export const callLimits: CallLimits = { callsPerMinute: 300, framesPerSecond: 200 };
+
 /** Options of the call router of the local service. */
 export interface CallingOptions {
   readonly accountId: string;
@@ -26,12 +36,15 @@ export interface CallingOptions {
   readonly dropRate?: number;
   /** Whether calling is disabled for the account, so that calls are rejected. */
   readonly isOff?: boolean;
+  /** Overrides of single limits. */
+  readonly limits?: Partial<CallLimits>;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }
 
 /** Options with all defaults applied. */
-export type CallingRules = Required<Omit<CallingOptions, 'timers'>> & {
+export type CallingRules = Required<Omit<CallingOptions, 'timers' | 'limits'>> & {
   readonly timers: CallTimers;
+  readonly limits: CallLimits;
 };
 
 export const withDefaults = (options: CallingOptions): CallingRules => ({
@@ -40,4 +53,5 @@ export const withDefaults = (options: CallingOptions): CallingRules => ({
   onPush: undefined,
   ...options,
   timers: { ...callTimers, ...options.timers },
+  limits: { ...callLimits, ...options.limits },
 });

@@ -4,6 +4,7 @@ import { Registration, replyTo, type Reply } from './registration.js';
 import { TurnTransaction } from './turn-transaction.js';
 import type { Side, Trigger } from './call-state.js';
 import type { ClientFrame } from '../../calling/protocol.js';
+import type { CallSteering } from './steering.js';
 import type { Database } from '../store/database.js';
 import type { Timers } from '../clock.js';
 import type { CallingRules } from './call-options.js';
@@ -15,6 +16,7 @@ interface RouterContext {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onDefect: (error: unknown) => void;
+  readonly steering: CallSteering;
 }
 
 type Frame<T extends ClientFrame['t']> = Extract<ClientFrame, { readonly t: T }>;
@@ -26,14 +28,18 @@ export class CallRouter {
   readonly directory: UserDirectory;
   readonly #registration: Registration;
   readonly #lifecycle: CallLifecycle;
+  readonly #attempts: CallAttempts;
+  readonly #steering: CallSteering;
   #isStopped = false;
 
-  constructor(rules: CallingRules, { store, timers, now, onDefect }: RouterContext) {
+  constructor(rules: CallingRules, { store, timers, now, onDefect, steering }: RouterContext) {
     this.rules = rules;
+    this.#steering = steering;
     this.turn = new TurnTransaction(store, onDefect);
     this.directory = new UserDirectory(store, this.turn, now);
     const { turn, directory } = this;
-    const context = { rules, store, turn, directory, timers, now };
+    this.#attempts = new CallAttempts(rules.limits.callsPerMinute, now);
+    const context = { rules, store, turn, directory, timers, now, steering };
     this.#lifecycle = new CallLifecycle(context);
     this.#registration = new Registration(context, this.#lifecycle);
     this.#lifecycle.endAbandoned();
@@ -61,6 +67,15 @@ export class CallRouter {
   /** Handles a closed socket. */
   disconnected(session: Session): void {
     if (!this.#isStopped) this.#registration.disconnected(session);
+  }
+
+  /** Drops the socket of a cuid; returns false if it has none. */
+  drop(cuid: string): boolean {
+    const session = this.directory.find(cuid)?.session;
+    if (session === undefined) return false;
+    this.#registration.disconnected(session);
+    session.drop();
+    return true;
   }
 
   /** Stores all state and ignores everything from then on. */
@@ -109,13 +124,21 @@ export class CallRouter {
     if (user.loggedOut) return reply.reject('WRONG_ORDER', 'this cuid is logged out');
     if (this.rules.isOff)
       return reply.reject('FEATURE_OFF', 'calling is disabled for this account');
+    if (!this.#attempts.take(user.cuid))
+      return reply.reject(
+        'TOO_MANY_CALLS',
+        `the limit is ${this.rules.limits.callsPerMinute} calls per minute`,
+      );
     if (to === user.cuid) return reply.reject('SELF_CALL', 'this is your own cuid');
     if (user.call) return reply.reject('CALL_IN_PROGRESS', 'this cuid has another call');
-    const receiver = this.directory.find(to);
+    const script = this.#steering.take(user.cuid, to);
+    if (script?.does === 'fail')
+      return reply.reject(script.error ?? 'CALL_FAILED', 'a test steers this call');
+    const receiver = this.directory.find(to) ?? (script && this.directory.add(to));
     if (!receiver) return reply.reject('NOT_REACHABLE', 'the receiver has never registered');
     const call = this.#lifecycle.place(user, receiver, { callContext, ...images });
     reply.ok({ callId: call.id });
-    this.#lifecycle.begin(call);
+    this.#lifecycle.begin(call, script);
   }
 
   /** Applies a trigger that only the receiver may send. */
@@ -156,3 +179,33 @@ export class CallRouter {
     this.#lifecycle.apply(call, { type: 'hangup', by: sideOf(call, user) });
   }
 }
+
+/** Counts the calls of each cuid, across its sockets and processes: the allowance of a minute refills steadily. */
+class CallAttempts {
+  readonly #perMinute: number;
+  readonly #now: () => number;
+  /** Time at which the allowance of a cuid is full again, in epoch milliseconds; later the entry is deleted. */
+  readonly #fullAt = new Map<string, number>();
+
+  constructor(perMinute: number, now: () => number) {
+    this.#perMinute = perMinute;
+    this.#now = now;
+  }
+
+  /** Counts an attempt; returns false, and does not count it, if it is one too many. */
+  take(cuid: string): boolean {
+    const now = this.#now();
+    const fullAt = Math.max(this.#fullAt.get(cuid) ?? now, now) + minute / this.#perMinute;
+    if (fullAt > now + minute) return false;
+    this.#fullAt.set(cuid, fullAt);
+    if (this.#fullAt.size > maxCountedCuids) this.#forgetFull(now);
+    return true;
+  }
+
+  #forgetFull(now: number): void {
+    for (const [cuid, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(cuid);
+  }
+}
+
+const minute = 60_000;
+const maxCountedCuids = 10_000;

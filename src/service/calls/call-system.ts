@@ -1,4 +1,5 @@
-import { Timers } from '../clock.js';
+import { Timers, type Clock } from '../clock.js';
+import { CallSteering, type CallEventFilter, type ObservedCallEvent } from './steering.js';
 import { withDefaults, type CallingOptions } from './call-options.js';
 import { CallRouter } from './call-router.js';
 import { SignalServer } from './websocket-server.js';
@@ -10,8 +11,7 @@ interface CallSystemContext {
   readonly latencyMs: number;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly onDefect?: ((error: unknown) => void) | undefined;
 }
 
@@ -19,16 +19,18 @@ interface CallSystemContext {
 interface Running {
   readonly router: CallRouter;
   readonly sockets: SignalServer;
-  readonly timers: Timers;
+  readonly timers: Pick<Timers, 'stop'>;
 }
 
 /** Calling system of the local service: the router and the sockets of its clients. */
 export class CallingSystem {
+  /** Lives across restarts. */
+  readonly steering = new CallSteering();
   readonly #start: () => Running;
   #running: Running;
 
   constructor(options: CallingOptions, context: CallSystemContext) {
-    this.#start = () => start(options, context);
+    this.#start = () => start(options, context, this.steering);
     this.#running = this.#start();
   }
 
@@ -38,6 +40,20 @@ export class CallingSystem {
 
   get sockets(): SignalServer {
     return this.#running.sockets;
+  }
+
+  /** Drops the socket of a cuid, and refuses new ones until a call has been pushed to it. */
+  requirePush(cuid: string): void {
+    this.steering.requirePush(cuid);
+    this.router.drop(cuid);
+  }
+
+  /** Waits for an event of a call in real time, not by the clock that tests move. */
+  waitFor(filter: CallEventFilter, timeoutMs: number): Promise<ObservedCallEvent> {
+    const timers = new Timers();
+    return this.steering.waitFor(filter, timeoutMs, (milliseconds, ring) =>
+      timers.after(milliseconds, ring),
+    );
   }
 
   /** Stops the router and closes all sockets; active calls stay stored until the next start. */
@@ -61,13 +77,25 @@ export class CallingSystem {
 
 function start(
   options: CallingOptions,
-  { store, latencyMs, random, now, onDefect = () => undefined }: CallSystemContext,
+  { store, latencyMs, random, clock, onDefect = () => undefined }: CallSystemContext,
+  steering: CallSteering,
 ): Running {
   const timers = new Timers();
+  // Calls ring, connect and end by the clock that tests move; sockets live by the time of their network.
+  const callTimers = new Timers((milliseconds, ring) => clock.after(milliseconds, ring));
   const rules = withDefaults(options);
-  const router = new CallRouter(rules, { store, timers, now, onDefect });
-  const delay = (send: () => void) => (latencyMs > 0 ? void timers.after(latencyMs, send) : send());
+  const router = new CallRouter(rules, {
+    store,
+    timers: callTimers,
+    now: () => clock.now(),
+    onDefect,
+    steering,
+  });
   const breaks = () => rules.dropRate > 0 && random() < rules.dropRate;
-  const sockets = new SignalServer({ router, timers, faults: { delay, breaks } });
-  return { router, sockets, timers };
+  const sockets = new SignalServer({ router, timers, faults: { latencyMs, breaks, steering } });
+  const stop = () => {
+    timers.stop();
+    callTimers.stop();
+  };
+  return { router, sockets, timers: { stop } };
 }

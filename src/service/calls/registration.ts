@@ -8,6 +8,7 @@ import {
   type RefusalName,
 } from '../../calling/protocol.js';
 import { sideOf, type CallLifecycle, type CallContext } from './call-lifecycle.js';
+import type { ErrorName } from '../../calling/errors.js';
 import type { Call, Session, RegisteredUser } from './users.js';
 import type { TurnTransaction } from './turn-transaction.js';
 
@@ -34,13 +35,14 @@ export class Registration {
 
   /** Authenticates a socket and attaches it to its user. */
   authenticate(session: Session, auth: Auth, reply: Reply): void {
-    const { rules, directory, turn } = this.#context;
+    const { rules, directory, turn, steering } = this.#context;
     if (auth.proof === undefined && auth.apiKey === undefined)
       return reply.reject('BAD_REQUEST', 'auth: proof or apiKey is required');
     if (!isSame(auth.accountId, rules.accountId) || !this.#provesKey(session, auth)) {
       return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
     }
     const { cuid, deviceId, platform, caps, missedCallActions } = auth;
+    if (steering.isAsleep(cuid)) return session.drop();
     const before = directory.find(cuid);
     const old = before?.session;
     if (before && old) {
@@ -139,7 +141,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 /** Answers one frame of a session. `ok` must precede all frames that result from it. */
 export interface Reply {
   ok(data?: AckData[keyof AckData]): void;
-  reject(name: RefusalName, message: string): void;
+  reject(name: RefusalName | ErrorName, message: string): void;
   /** Rejects the frame and closes the socket. */
   close(name: RefusalName, message: string, code: number): void;
 }

@@ -45,6 +45,8 @@ export interface Session {
   send(text: string): void;
   /** Closes the socket after pending frames were sent. */
   close(code: number, reason: string): void;
+  /** Ends the connection without a closing handshake. */
+  drop(): void;
 }
 
 /** A call and its state. Times are epoch milliseconds. */
@@ -61,6 +63,8 @@ export interface Call {
   ending?: Ending | undefined;
   /** Buttons of the receiver's missed-call notification. */
   actions?: MissedCallActions | undefined;
+  /** Whether a test decides what its receiver does; the receiver's device is not told of it. */
+  isScripted?: boolean;
   /** Cancels the timeout of the current state. */
   cancelTimer?: () => void;
 }
@@ -81,6 +85,19 @@ export class UserDirectory {
   find(cuid: string): RegisteredUser | undefined {
     const user = this.#users.get(cuid) ?? this.#load(cuid);
     if (user) this.#users.set(cuid, user);
+    return user;
+  }
+
+  /** Adds a user without a device, who receives calls only as a test scripts them. */
+  add(cuid: string): RegisteredUser {
+    const device = {
+      deviceId: 'scripted',
+      platform: 'android',
+      caps: {},
+      missedCallActions: {},
+    } as const;
+    const user = newUser(cuid, device, new Inbox());
+    this.#users.set(cuid, user);
     return user;
   }
 

@@ -6,6 +6,7 @@ import { parseClientFrame } from '../../calling/parse-frame.js';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../clock.js';
+import type { CallNetwork, CallSteering } from './steering.js';
 import type { CallRouter } from './call-router.js';
 import type { Session, RegisteredUser } from './users.js';
 
@@ -57,7 +58,7 @@ export class SignalServer {
       cancel();
       this.#unauthenticated.delete(socket);
     };
-    const socket = new ClientSocket({ socket: opened, router, faults, onAuthenticated });
+    const socket = new ClientSocket({ socket: opened, router, timers, faults, onAuthenticated });
     const cancel = timers.after(router.rules.timers.auth, () =>
       socket.close(closeCodes.authTimeout, 'no auth in time'),
     );
@@ -70,24 +71,31 @@ export class SignalServer {
     opened.on('close', () => {
       onAuthenticated();
       this.#sockets.delete(socket);
+      socket.closed();
     });
   }
 }
+
+/** Interval in which a socket may read more frames, in milliseconds. */
+const refillMs = 100;
 
 /** Maximum bytes buffered for a slow client, whose frames are also in its inbox. */
 const maxBuffered = 1024 * 1024;
 
 /** Simulated faults of the network, applied to frames of the router. */
 interface NetworkFaults {
-  /** Calls `send` after the latency, preserving the order. */
-  readonly delay: (send: () => void) => void;
+  /** Delay of each frame of the router. */
+  readonly latencyMs: number;
   /** Returns whether to break the connection instead of sending a frame. */
   readonly breaks: () => boolean;
+  /** Conditions of single cuids. */
+  readonly steering: CallSteering;
 }
 
 interface ClientSocketParts {
   readonly socket: WebSocket;
   readonly router: CallRouter;
+  readonly timers: Timers;
   readonly faults: NetworkFaults;
   readonly onAuthenticated: () => void;
 }
@@ -99,19 +107,33 @@ class ClientSocket implements Session {
   nonces: Session['nonces'] = undefined;
   readonly #parts: ClientSocketParts;
   #unansweredPings = 0;
+  /** Frames that may be read now. */
+  #allowance: number;
+  /** Frames above the limit. The socket is paused meanwhile, so these are at most what had already arrived. */
+  #held: (readonly [data: Buffer, isBinary: boolean])[] = [];
+  readonly #delayed: (() => void)[] = [];
+  #cancelRefill: (() => void) | undefined;
 
   constructor(parts: ClientSocketParts) {
     this.#parts = parts;
     const { socket, router } = parts;
-    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    this.#allowance = router.rules.limits.framesPerSecond;
+    socket.on('message', (data, isBinary) => this.#limit(data as Buffer, isBinary));
     socket.on('pong', () => (this.#unansweredPings = 0));
-    socket.on('close', () => router.disconnected(this));
+  }
+
+  /** Handles the end of the connection. Held frames were not acknowledged, so the client resends them. */
+  closed(): void {
+    this.#cancelRefill?.();
+    this.#held = [];
+    this.#parts.router.disconnected(this);
   }
 
   send(text: string): void {
     const { socket, faults } = this.#parts;
     if (faults.breaks()) return socket.terminate();
-    faults.delay(() => {
+    if (this.#network?.lose === true) return;
+    this.#delay(() => {
       if (socket.readyState !== socket.OPEN) return;
       socket.send(text);
       if (socket.bufferedAmount > maxBuffered) socket.terminate();
@@ -119,12 +141,28 @@ class ClientSocket implements Session {
   }
 
   close(code: number, reason: string): void {
-    this.#parts.faults.delay(() => this.closeNow(code, reason));
+    this.#delay(() => this.closeNow(code, reason));
+  }
+
+  get #network(): CallNetwork | undefined {
+    return this.#parts.faults.steering.networkOf(this.user?.cuid);
+  }
+
+  /** Calls `send` after the latency. The order is preserved when a test shortens it. */
+  #delay(send: () => void): void {
+    const { faults, timers } = this.#parts;
+    const delayMs = faults.latencyMs + (this.#network?.delayMs ?? 0);
+    if (delayMs === 0 && this.#delayed.length === 0) return send();
+    this.#delayed.push(send);
+    timers.after(delayMs, () => this.#delayed.shift()?.());
   }
 
   /** Closes the socket without the simulated latency. */
   closeNow(code: number, reason: string): void {
-    this.#parts.socket.close(code, reason);
+    const { socket } = this.#parts;
+    socket.close(code, reason);
+    // The closing handshake needs the client's answer.
+    if (socket.isPaused) socket.resume();
   }
 
   /** Ends the connection without a closing handshake. */
@@ -135,15 +173,47 @@ class ClientSocket implements Session {
   /** Sends a ping; drops a client that did not answer the last two. */
   ping(): void {
     const { socket } = this.#parts;
+    // An answer may wait behind the frames of a paused socket.
+    if (socket.isPaused) return;
     if (this.#unansweredPings === 2) return this.drop();
     this.#unansweredPings += 1;
     socket.ping();
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
-    const { socket, router, onAuthenticated } = this.#parts;
-    this.#unansweredPings = 0;
+  /** Reads at most the allowed number of frames per second, so that one client cannot delay the others. */
+  #limit(data: Buffer, isBinary: boolean): void {
+    const { socket } = this.#parts;
     if (socket.readyState !== socket.OPEN) return;
+    if (this.#allowance === 0) {
+      this.#held.push([data, isBinary]);
+      if (!socket.isPaused) socket.pause();
+      return;
+    }
+    this.#allowance -= 1;
+    this.#scheduleRefill();
+    this.#receive(data, isBinary);
+  }
+
+  #scheduleRefill(): void {
+    this.#cancelRefill ??= this.#parts.timers.after(refillMs, () => this.#refill());
+  }
+
+  #refill(): void {
+    const { socket, router } = this.#parts;
+    this.#cancelRefill = undefined;
+    const { framesPerSecond } = router.rules.limits;
+    const refill = Math.ceil((framesPerSecond * refillMs) / 1000);
+    this.#allowance = Math.min(framesPerSecond, this.#allowance + refill);
+    for (const [data, isBinary] of this.#held.splice(0, this.#allowance))
+      this.#limit(data, isBinary);
+    if (this.#allowance < framesPerSecond) this.#scheduleRefill();
+    if (socket.isPaused && this.#held.length === 0) socket.resume();
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    const { router, onAuthenticated } = this.#parts;
+    this.#unansweredPings = 0;
+    if (this.#network?.lose === true) return;
     if (isBinary) return this.close(1003, 'frames must be text');
     const text = (data as Buffer).toString();
     const parsed = parseClientFrame(text);

@@ -42,6 +42,44 @@ const showCallingAccount: ControlHandler = (_, { calls }) => {
   return JSON.stringify({ account: { accountId, apiKey } });
 };
 
+/** Handles `POST /_local/calls/…`, which steers calls as `service.calls` of engagectl/testing does. */
+const steerCalls: ControlHandler = async ({ rest, body }, { calls }) => {
+  if (!calls) throw requestError(404, 'this service routes no calls');
+  const { steering, router } = calls;
+  // Loaded on demand: zod takes 50 ms.
+  const { parseSteering } = await import('./settings-schema.js');
+  switch (rest) {
+    case 'scripts':
+      steering.add(parseSteering('script', body));
+      return done;
+    case 'network':
+      steering.setNetwork(parseSteering('network', body));
+      return done;
+    case 'push-only':
+      calls.requirePush(parseSteering('device', body).cuid);
+      return done;
+    case 'drop': {
+      const { cuid } = parseSteering('device', body);
+      if (!router.drop(cuid)) throw requestError(404, `${cuid} is not connected`);
+      return done;
+    }
+    case 'wait': {
+      const { timeoutMs, ...filter } = parseSteering('wait', body);
+      const observed = calls.waitFor(filter, timeoutMs).catch((error: unknown) => {
+        throw requestError(408, (error as Error).message);
+      });
+      return JSON.stringify(await observed);
+    }
+    default:
+      throw requestError(404, `Not found: POST …/scripts, network, push-only, drop or wait`);
+  }
+};
+
+const clearSteering: ControlHandler = (_, { calls }) => {
+  calls?.steering.clear();
+  return done;
+};
+
 /** Handles `GET /_local/openapi.json` (contract §10). */
 const showOpenApi: ControlHandler = async ({ origin }, { options }) => {
   // Loaded on demand: zod takes 50 ms.
@@ -146,5 +184,7 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/subscriptions', listSubscriptions),
   controlRoute('GET', '/_local/calls', listCalls),
   controlRoute('GET', '/_local/calls/account', showCallingAccount),
+  controlRoute('DELETE', '/_local/calls/scripts', clearSteering),
+  controlRoute('POST', '/_local/calls/*', steerCalls),
   controlRoute('GET', '/_local/openapi.json', showOpenApi),
 ];

@@ -1,6 +1,10 @@
 import { validateHeaderName } from 'node:http';
 import { z } from 'zod';
 import { timeZone } from '../../time-zone.js';
+import { isCuid } from '../../calling/cuid.js';
+import { errorTable } from '../../calling/errors.js';
+import { CallEvent, callTimers, declineCodes } from '../../calling/protocol.js';
+import { callLimits } from '../calls/call-options.js';
 import { requestError } from '../response.js';
 import { variantValues, type Variants, type SettingsChanges } from '../settings.js';
 
@@ -53,7 +57,7 @@ const testOptions = z.strictObject({
   tls: z.boolean().optional(),
   timezone: z.string().refine(isTimeZone, 'must be an IANA time zone').optional(),
   lagSeconds: z.number().min(0).max(86_400).optional(),
-  calls: z.looseObject({ accountId: z.string(), apiKey: z.string() }).optional(),
+  calls: callingOptions().optional(),
   onRequest: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
 });
 
@@ -61,6 +65,77 @@ const testOptions = z.strictObject({
 export function checkTestOptions(options: unknown): void {
   const { error } = testOptions.safeParse(options);
   if (error) throw new TypeError(`startService: ${issueTexts(error, 'options').join('; ')}`);
+}
+
+function overridesOf(names: readonly string[], value: z.ZodType) {
+  return z.strictObject(Object.fromEntries(names.map((name) => [name, value.optional()])));
+}
+
+function callingOptions() {
+  const milliseconds = z.number().min(0);
+  return z.strictObject({
+    accountId: z.string(),
+    apiKey: z.string(),
+    timers: overridesOf(Object.keys(callTimers), milliseconds).optional(),
+    limits: overridesOf(Object.keys(callLimits), z.int().min(1)).optional(),
+    dropRate: z.number().min(0).max(1).optional(),
+    isOff: z.boolean().optional(),
+    onPush: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
+  });
+}
+
+const cuid = z.string().refine(isCuid, 'must be a cuid');
+const seconds = z.number().min(0).max(86_400);
+const names = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
+  z.enum(Object.keys(table) as Name[]);
+
+const steering = {
+  script: z
+    .strictObject({
+      to: cuid,
+      from: cuid.optional(),
+      does: z.enum(['answer', 'decline', 'ignore', 'fail']),
+      afterSeconds: seconds.optional(),
+      hangupAfterSeconds: seconds.optional(),
+      reason: names(declineCodes).optional(),
+      error: names(errorTable).optional(),
+      times: z.int().min(1).optional(),
+    })
+    .check(({ value, issues }) => {
+      const members = [
+        ['afterSeconds', ['answer', 'decline']],
+        ['hangupAfterSeconds', ['answer']],
+        ['reason', ['decline']],
+        ['error', ['fail']],
+      ] as const;
+      for (const [name, does] of members) {
+        if (value[name] === undefined || does.some((one) => one === value.does)) continue;
+        const message = `has no effect with does: "${value.does}"`;
+        issues.push({ code: 'custom', path: [name], message, input: value[name] });
+      }
+    }),
+  network: z.strictObject({
+    cuid,
+    delayMs: z.number().min(0).max(600_000).optional(),
+    lose: z.boolean().optional(),
+  }),
+  device: z.strictObject({ cuid }),
+  wait: z.strictObject({
+    to: cuid.optional(),
+    from: cuid.optional(),
+    event: names(CallEvent).optional(),
+    timeoutMs: z.number().min(0).max(600_000).default(10_000),
+  }),
+} as const;
+
+/** Validates what steers calls; throws RequestError 400 with the path and cause of each error. */
+export function parseSteering<Name extends keyof typeof steering>(
+  name: Name,
+  value: unknown,
+): z.infer<(typeof steering)[Name]> {
+  const { data, error } = steering[name].safeParse(value);
+  if (data) return data as z.infer<(typeof steering)[Name]>;
+  throw requestError(400, issueTexts(error, name).join('; '));
 }
 
 /** Formats each issue as `path: cause`; the path of an unknown member names the member. */

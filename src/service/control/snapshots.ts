@@ -55,6 +55,7 @@ export async function resetService(service: ServiceContext): Promise<string> {
   requests.clear();
   settings.reset();
   clock.release();
+  service.calls?.steering.clear();
   await mutex.run(() => {
     lag.clear();
     replaceData(service, () => store.clear());

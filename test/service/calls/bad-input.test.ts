@@ -218,6 +218,64 @@ it('1,000 sockets that never say who they are: the oldest give way, who is known
   });
 });
 
+it('reads 200 frames at once of a socket that floods it, so others are answered in between', async () => {
+  const service = await patientRouter();
+  const [eve, ann] = [await join(service.url, 'eve_1'), await join(service.url, 'ann_1')];
+  const flood = 60_000;
+  let answered = 0;
+  eve.socket.on('message', () => (answered += 1));
+  for (let id = 1; id <= flood; id += 1)
+    eve.socket.send(JSON.stringify({ t: 'probe', id: 1000 + id }));
+  expect(await ann.ask('probe', {})).toBe('ok');
+  expect(answered).toBeLessThan(1000);
+  await until(() => answered >= 300, { message: () => `${answered} frames were answered` });
+  eve.socket.terminate();
+});
+
+it('reads frames above the limit later, and loses none of them', async () => {
+  const service = await runRouter({ limits: { framesPerSecond: 1000 } });
+  const eve = await join(service.url, 'eve_1');
+  const ids: number[] = [];
+  eve.socket.on('message', (data: Buffer) => {
+    ids.push((JSON.parse(data.toString()) as { re: number }).re);
+  });
+  const sent = Array.from({ length: 1500 }, (_, n) => 1000 + n);
+  for (const id of sent) eve.socket.send(JSON.stringify({ t: 'probe', id }));
+  await until(() => ids.length === sent.length);
+  expect(ids).toEqual(sent);
+});
+
+it('a router that stops does not wait for the frames of a flood', async () => {
+  const service = await patientRouter();
+  const eve = await join(service.url, 'eve_1');
+  for (let id = 2; id <= 60_000; id += 1) eve.socket.send(JSON.stringify({ t: 'probe', id }));
+  await until(() => eve.lastAck > 100);
+  await service.close();
+  expect(await eve.closed).toBe(1001);
+});
+
+it('refuses the calls of a cuid above the limit per minute, on whatever socket, and no one else’s', async () => {
+  let now = 1_700_000_000_000;
+  const limits = { callsPerMinute: 3 };
+  const service = await runRouter({ limits }, { now: () => now });
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  const attempt = async (client: RawClient, to: string) => {
+    const answer = await client.ask('call', { to, context: 'hello' });
+    await client.ask('hangup', {});
+    return typeof answer === 'object' ? 'placed' : answer;
+  };
+  for (const outcome of ['placed', 'placed', 'placed', 'TOO_MANY_CALLS'])
+    expect(await attempt(ann, 'bob_1')).toBe(outcome);
+  const newer = await join(service.url, 'ann_1');
+  expect(await attempt(newer, 'bob_1')).toBe('TOO_MANY_CALLS');
+  expect(await attempt(bob, 'ann_1')).toBe('placed');
+  now += 20_000;
+  expect(await attempt(newer, 'bob_1')).toBe('placed');
+  expect(await attempt(newer, 'bob_1')).toBe('TOO_MANY_CALLS');
+  const { records } = await askRest(service, 'GET', '/call/v1/calls');
+  expect(records).toHaveLength(5);
+});
+
 /** A frame of a client, masked with zeros. */
 function maskedFrame(frame: object): Buffer {
   const text = Buffer.from(JSON.stringify(frame));

@@ -28,6 +28,8 @@ export class RawClient {
   readonly closed: Promise<number>;
   readonly #acks = new Map<number, (ack: Ack) => void>();
   #id = 0;
+  /** Id of the frame that was answered last. */
+  lastAck = 0;
 
   constructor(url: string, headers: Record<string, string> = {}) {
     const address = url.replace('http', 'ws') + signalPath;
@@ -88,8 +90,10 @@ export class RawClient {
 
   #take(text: string): void {
     const frame = JSON.parse(text) as Ack | RouterFrame;
-    if (frame.t === 'ack') this.#acks.get(frame.re)?.(frame);
-    else this.frames.push(frame);
+    if (frame.t === 'ack') {
+      this.lastAck = frame.re;
+      this.#acks.get(frame.re)?.(frame);
+    } else this.frames.push(frame);
   }
 }
 

@@ -22,8 +22,18 @@ export function speaker(...args: readonly string[]) {
   const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const qualities: string[] = [];
   return {
-    line: async () => (await lines.next()).value as string | undefined,
+    /** The next line of what it prints, without the network quality. */
+    line: async () => {
+      for (;;) {
+        const line = (await lines.next()).value as string | undefined;
+        if (!line?.startsWith('quality ')) return line;
+        qualities.push(line.slice('quality '.length));
+      }
+    },
+    qualities,
+    say: (line: string) => child.stdin.write(`${line}\n`),
     hangUp: () => child.stdin.write('\n'),
     exit: once(child, 'exit') as Promise<[number | null]>,
   };

@@ -1,6 +1,8 @@
 // node voice-process.mjs <url> <cuid> <hertz> [to]: says a tone in a call, and prints the tone it hears.
-// It calls, or waits to be called; one second of sound is enough.
+// It calls, or waits to be called; one second of sound is enough. Lines of standard input: `mute`, `unmute`; `loudness`
+// and `stats` print what half a second of sound and the SDK say; an empty line hangs up.
 import process from 'node:process';
+import { createInterface } from 'node:readline';
 import { createSignedCall } from '../../../dist/calling/index.js';
 import { nodeEnv, nodeVoice } from '../../../dist/calling/node/index.js';
 
@@ -12,6 +14,7 @@ const tone = Int16Array.from(
 );
 
 const heard = [];
+let listen = () => undefined;
 let report;
 const enough = new Promise((resolve) => {
   report = resolve;
@@ -19,6 +22,7 @@ const enough = new Promise((resolve) => {
 const media = await nodeVoice({
   play: { rate, samples: tone },
   onVoice: (sound) => {
+    listen(sound);
     if (heard.length === 0 && sound.samples.every((sample) => Math.abs(sample) < 500)) return;
     heard.push(...sound.samples);
     // The first third of a second may still be swinging in.
@@ -26,12 +30,21 @@ const media = await nodeVoice({
   },
 });
 const client = createSignedCall(
-  await nodeEnv({ url, core: { accountId: 'C' }, media, log: () => undefined }),
+  await nodeEnv({
+    url,
+    core: { accountId: 'C' },
+    media,
+    log: () => undefined,
+    times: { quality: 200 },
+  }),
 );
 const over = new Promise((resolve) => {
   client.addListener(client.SignedCallOnCallStatusChanged, ({ callEvent }) => {
     if (callEvent === 'Ended') resolve();
   });
+});
+client.addListener(client.SignedCallOnNetworkQualityChanged, ({ quality }) => {
+  process.stdout.write(`quality ${quality}\n`);
 });
 client.onIncomingCall(({ callId }) => client.answer(callId));
 const account = { accountId: 'CALL-ACCOUNT', apiKey: 'call-key' };
@@ -39,15 +52,34 @@ await client.initialize({ ...account, cuid, allowPersistSocketConnection: true }
 process.stdout.write('ready\n');
 if (to !== undefined) await client.call(to, 'tones');
 process.stdout.write(`${await enough}\n`);
-if (to === undefined) {
-  // The other side has heard enough, too, and hangs up.
-  await over;
-} else {
-  process.stdin.once('data', () => client.hangup());
-  await over;
-  process.stdin.destroy();
-}
+const input = createInterface(process.stdin).on('line', (line) => void obey(line));
+// The other side has heard enough, too, or hangs up.
+await over;
+input.close();
+process.stdin.destroy();
 client.close();
+
+async function obey(line) {
+  if (line === '') client.hangup();
+  if (line === 'mute' || line === 'unmute') {
+    client.setMuted(line === 'mute');
+    process.stdout.write(`muted ${client.isMuted()}\n`);
+  }
+  if (line === 'stats') process.stdout.write(`${JSON.stringify(await client.getStats())}\n`);
+  if (line === 'loudness') process.stdout.write(`${await loudness()}\n`);
+}
+
+/** The greatest amplitude in half a second, which begins now. */
+function loudness() {
+  let [count, peak] = [0, 0];
+  return new Promise((resolve) => {
+    listen = ({ samples, rate: received }) => {
+      count += samples.length;
+      for (const sample of samples) peak = Math.max(peak, Math.abs(sample));
+      if (count > received / 2) resolve(peak);
+    };
+  });
+}
 
 /** How often a second it swings up through zero. */
 function pitch(samples, rate) {
