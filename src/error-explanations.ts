@@ -428,6 +428,19 @@ export const errorExplanations = {
     ],
     next: ['correct its name or its permissions', 'gzip -t <file>', resume],
   },
+  'E-INCOMPLETE': {
+    means:
+      'the input ends in the middle of a record: its last line has no line end and cannot be parsed; with --run-name, any row of a CSV without a line end. All other records were processed; the last one was held back',
+    causes: [
+      'another program is still writing the file',
+      'the program that writes to the pipe was killed',
+      'the file was cut off by a full disk or an interrupted download',
+    ],
+    next: [
+      'complete the input, then ' + resume,
+      'if the input is complete: rerun the same command with --resume --final',
+    ],
+  },
   'E-FILE-WRITE': {
     means: 'a local file could not be written; nothing more was sent',
     causes: ['the disk is full', 'missing permissions', 'the state directory is not writable'],

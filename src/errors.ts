@@ -61,6 +61,7 @@ export const errorIds = {
   'E-OUTPUT-EXISTS': exitCodes.refused,
   'E-PARTIAL-EXISTS': exitCodes.refused,
   'E-FILE-READ': exitCodes.file,
+  'E-INCOMPLETE': exitCodes.file,
   'E-FILE-WRITE': exitCodes.file,
   'E-COLUMNS': exitCodes.file,
   'E-INTERRUPTED': exitCodes.interrupted,

@@ -63,6 +63,7 @@ declare const errorIds: {
   readonly 'E-OUTPUT-EXISTS': 8;
   readonly 'E-PARTIAL-EXISTS': 8;
   readonly 'E-FILE-READ': 9;
+  readonly 'E-INCOMPLETE': 9;
   readonly 'E-FILE-WRITE': 9;
   readonly 'E-COLUMNS': 9;
   readonly 'E-INTERRUPTED': 130;
@@ -161,6 +162,8 @@ interface WriteOptions extends ReadOptions {
   readonly retryUnknown?: boolean;
   /** Resume the unfinished run of the same job, if there is one. */
   readonly resume?: boolean;
+  /** The input ends where it ends: do not hold back an incomplete last record. */
+  readonly final?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
   /** Name of a run whose input is a pipe; another process can resume the run by this name. */
@@ -437,6 +440,8 @@ interface WriteResult extends RunResult {
   /** Records that may have been processed and are not idempotent. */
   readonly unknown: number;
   readonly notSent: number;
+  /** 1 if the input ends in the middle of a record, which is among those not sent. */
+  readonly heldBack?: number;
   /** Records that an earlier attempt of the same run committed. */
   readonly resumed: number;
   readonly duplicates: number;

@@ -209,13 +209,14 @@ export const topicPages = {
     killed, power cut  committed records are on the disk: --resume
     129, 130, 143      requests in flight had up to 10 s to finish: --resume
     4, 5               --resume when the account or the service works again
-    9                  free disk space, then --resume
+    9                  free disk space, or complete the input (E-INCOMPLETE), then --resume
     6                  never resent automatically: see stage "unknown" in the rejects file
     8                  the input, the options or the files have changed: restore them, or --fresh
     7, cursor          an export cursor expired: --fresh starts the export again
 
     Flags:
     --resume         continue the unfinished run; if there is none, start one
+    --final          the input ends here: do not wait for the rest of its last line
     --fresh          discard the unfinished run and start from scratch; an export's partial file is renamed
     --no-journal     do not keep a journal (the run cannot be resumed)
     --retry-unknown  resend records whose outcome is unknown

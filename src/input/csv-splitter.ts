@@ -11,8 +11,10 @@ import {
 } from '../text/csv-scanner.js';
 import {
   endOfLine,
+  rawBytes,
   rawExcerpt,
   skipLine,
+  type HoldBack,
   type SplitRecords,
   type RecordSplitter,
   type Skip,
@@ -60,15 +62,15 @@ export class CsvSplitter implements RecordSplitter {
   }
 
   /** Splits most windows at once, and long ones in parts, because the scanner copies its text each time. */
-  cut(text: Buffer, line: number, last: boolean): SplitRecords {
+  cut(text: Buffer, line: number, last: boolean, holdBack?: HoldBack): SplitRecords {
     for (let size = usualBytes; ; size *= 2) {
       const isWhole = text.length <= size;
-      const cut = this.#cut(text.subarray(0, size), line, last && isWhole);
+      const cut = this.#cut(text.subarray(0, size), line, last && isWhole, holdBack);
       if (cut.used > 0 || cut.unclosed || isWhole) return cut;
     }
   }
 
-  #cut(text: Buffer, line: number, last: boolean): SplitRecords {
+  #cut(text: Buffer, line: number, last: boolean, holdBack?: HoldBack): SplitRecords {
     this.#scanner.begin(text, this.header.length, last);
     const { faults: found, ...records } = this.#scanner.cut(line);
     const end = found.at(-1);
@@ -78,7 +80,10 @@ export class CsvSplitter implements RecordSplitter {
       rejected.length === 0 ? none : rejected.map((fault) => this.#faultOf(fault, text, last));
     const cut = { ...records, faults, unclosed };
     const long = this.#recovers ? undefined : this.#longQuote(cut, text);
-    return unescapeCells(text, long ? cutBefore(long, cut) : cut, this.markers);
+    const checked = long ? { ...cutBefore(long, cut), unclosed: long.place } : cut;
+    const mayEndEarly = last && !checked.unclosed && cut.used === text.length;
+    const kept = holdBack && mayEndEarly ? withoutIncomplete(checked, text, holdBack) : checked;
+    return unescapeCells(text, kept, this.markers);
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -166,9 +171,29 @@ export class CsvSplitter implements RecordSplitter {
   }
 }
 
+/**
+ * Leaves the last row in a text that ends without a line end if it is incomplete: an invalid row, or
+ * with `unterminated` every row, since its last cell may be cut off.
+ */
+function withoutIncomplete(cut: SplitRecords, text: Buffer, holdBack: HoldBack): SplitRecords {
+  const { count, bounds } = cut;
+  const fault = cut.faults.at(-1);
+  const recordAt = count > 0 ? bounds[2 * count - 2]! : -1;
+  if (fault && fault.at > recordAt) {
+    const { at, line, raw, error: incomplete } = fault;
+    const isLast = at + raw.length === text.length || raw.length === rawBytes;
+    if (isLast) return { ...cut, used: at, line, faults: cut.faults.slice(0, -1), incomplete };
+  }
+  if (holdBack !== 'unterminated') return cut;
+  const incomplete = 'the last line has no line end, so its last cell may be cut off';
+  const isRecord = count > 0 && bounds[2 * count - 1] === text.length;
+  const kept = isRecord ? cutBefore({ record: count - 1, at: recordAt }, cut) : cut;
+  return { ...kept, incomplete };
+}
+
 /** Returns the part of a cut before one of its records. */
 const cutBefore = (
-  { record, at, place }: { record: number; at: number; place: UnclosedQuote },
+  { record, at }: { readonly record: number; readonly at: number },
   cut: SplitRecords,
 ): SplitRecords => ({
   ...cut,
@@ -179,7 +204,6 @@ const cutBefore = (
   lines: cut.lines.subarray(0, record),
   cells: cut.cells?.subarray(0, (cut.cells.length / cut.count) * record),
   faults: cut.faults.filter((fault) => fault.at < at),
-  unclosed: place,
 });
 
 /** Returns line and column of a quoting error. */

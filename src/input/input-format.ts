@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { endOfLine, skipLine } from './record-splitter.js';
+import { endOfLine, skipLine, type HoldBack } from './record-splitter.js';
 import type { InputFormat } from '../contract/file-formats.js';
 import type { TextBuffer } from './text-buffer.js';
 
@@ -126,6 +126,8 @@ export interface InputOptions extends ReadingOptions {
   readonly listColumn?: string | undefined;
   /** Compute digests of what is read, so that another process can resume, and another run recognizes the input. */
   readonly digests?: boolean;
+  /** Hold back an incomplete last record, because more of it may follow; default: read it like any other. */
+  readonly holdBack?: HoldBack | undefined;
   /** Skip rows of tables in which all cells are empty. */
   readonly skipsEmptyRows?: boolean;
   /** Maximum length of a record; a longer one is a parse error. */

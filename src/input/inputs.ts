@@ -47,7 +47,7 @@ export interface Inputs {
   takeDigests(): readonly TextDigest[];
   /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED if it differs. */
   verify(digests: Iterable<TextDigest>): Promise<void>;
-  /** Digests of the inputs that were read to their end. Requires the option `digests`. */
+  /** Digests of the inputs that were read, with `ended` unless they are incomplete. Requires the option `digests`. */
   readonly ended: DigestTable;
   /** Name of each input. */
   readonly names: readonly string[];
@@ -172,15 +172,17 @@ class SequentialInputs implements Inputs {
         const { header } = this.#checked.tableOf(input) ?? {};
         if (!isSameHeader(open.cutter.header, header)) throw headerChanged(open.source);
         let { start: end } = open;
+        let isComplete = true;
         for await (const block of splitBlocks(open)) {
           ({ end } = block);
           this.emptyRows += block.emptyRows ?? 0;
           this.#records = end.ordinal;
+          isComplete = block.heldBack === undefined;
           yield block;
         }
         if (open.wasReplaced()) this.warnings.push(replaced(open.source));
         this.#bytesBefore += open.bytesRead();
-        this.#noteEnd(open, end);
+        this.#noteEnd(open, isComplete ? end : undefined);
         this.#current = undefined;
         open.close();
         start = { ...startPosition, input: input + 1, ordinal: end.ordinal };
@@ -205,12 +207,12 @@ class SequentialInputs implements Inputs {
     return current ? [...ended, current] : ended;
   }
 
-  /** Records the digest of an input that was read to its end. */
-  #noteEnd(open: OpenInput, end: Position): void {
+  /** Records the digest of an input that was read; `end` is undefined if it ends in the middle of a record. */
+  #noteEnd(open: OpenInput, end: Position | undefined): void {
     const digest = digestOf(open);
     if (!digest) return;
-    this.ended.set({ ...digest, ended: { end, head: open.text!.head } });
-    this.#endedSince.push(end.input);
+    this.ended.set(end ? { ...digest, ended: { end, head: open.text!.head } } : digest);
+    this.#endedSince.push(digest.input);
   }
 
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
@@ -245,11 +247,17 @@ class SequentialInputs implements Inputs {
   }
 }
 
-/** Returns the digest of what was read so far; undefined if digests are off. */
-function digestOf({ text, cutter, start: { input } }: OpenInput): TextDigest | undefined {
+/**
+ * Returns the digest of what was read so far; undefined if digests are off. It does not cover an
+ * incomplete last line, unless records of that line were read.
+ */
+function digestOf({ text, window, cutter, start }: OpenInput): TextDigest | undefined {
   if (!text) return undefined;
-  const endsInLine = text.endsInLine && cutter.state === undefined;
-  return { input, offset: text.length, hash: text.hash, endsInLine };
+  const { input } = start;
+  const isConsumed = window.bytes.length === 0;
+  const { length, hash } = isConsumed || text.lines.length < window.offset ? text : text.lines;
+  const endsInLine = isConsumed && window.endsInLine && cutter.state === undefined;
+  return { input, offset: length, hash, endsInLine };
 }
 
 const replaced = (name: string): string =>

@@ -1,6 +1,7 @@
 import {
   rawExcerpt,
   LF,
+  type HoldBack,
   type SplitRecords,
   type RecordSplitter,
   type Skip,
@@ -68,7 +69,8 @@ export class JsonArraySplitter implements RecordSplitter {
     return this.#state;
   }
 
-  cut(text: Buffer, firstLine: number, last: boolean): SplitRecords {
+  cut(text: Buffer, firstLine: number, isLast: boolean, holdBack?: HoldBack): SplitRecords {
+    const last = isLast && holdBack === undefined;
     this.#elements.load(text);
     const found: Found = {
       text,
@@ -87,7 +89,9 @@ export class JsonArraySplitter implements RecordSplitter {
       this.#break(found, p, { at: p, error: 'the array is not closed' });
     }
     this.#noteColumn(text, p);
+    const isOpen = this.#state !== 'nothing' && this.#state !== 'broken';
     return {
+      incomplete: holdBack && isOpen ? 'the array is not closed' : undefined,
       used: p,
       line: found.lineAt(p),
       count: found.lines.length,

@@ -1,4 +1,10 @@
-import { LF, type SplitRecords, type RecordSplitter, type Skip } from './record-splitter.js';
+import {
+  LF,
+  type HoldBack,
+  type RecordSplitter,
+  type Skip,
+  type SplitRecords,
+} from './record-splitter.js';
 
 const mostRecords = 4096;
 
@@ -15,7 +21,8 @@ export class NdjsonSplitter implements RecordSplitter {
   readonly #bounds = new Int32Array(2 * mostRecords);
   readonly #lines = new Uint32Array(mostRecords);
 
-  cut(text: Buffer, firstLine: number, last: boolean): SplitRecords {
+  cut(text: Buffer, firstLine: number, last: boolean, holdBack?: HoldBack): SplitRecords {
+    let incomplete: string | undefined;
     let count = 0;
     let line = firstLine;
     let start = 0;
@@ -25,6 +32,10 @@ export class NdjsonSplitter implements RecordSplitter {
         if (!last && text.length - start > maxBlankBytes && isBlank(text, start))
           start = text.length;
         if (!last) break;
+        if (holdBack && start < text.length && !isJson(text.subarray(start))) {
+          incomplete = 'the last line has no line end and is not valid JSON';
+          break;
+        }
         end = text.length;
       }
       const next = Math.min(end + 1, text.length);
@@ -46,6 +57,7 @@ export class NdjsonSplitter implements RecordSplitter {
       lines: this.#lines.subarray(0, count),
       cells: undefined,
       faults: [],
+      incomplete,
     };
   }
 
@@ -53,6 +65,17 @@ export class NdjsonSplitter implements RecordSplitter {
     const end = text.indexOf(LF);
     if (end !== -1) return { used: end + 1, line: line + 1, done: true };
     return { used: text.length, line, done: last };
+  }
+}
+
+/** Whether a line is JSON text, or blank. */
+function isJson(line: Buffer): boolean {
+  if (isBlank(line, 0)) return true;
+  try {
+    JSON.parse(line.toString());
+    return true;
+  } catch {
+    return false;
   }
 }
 

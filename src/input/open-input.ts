@@ -91,6 +91,7 @@ export async function openInput(
       cutter,
       start,
       maxRecordBytes,
+      holdBack: options.holdBack,
       skipsEmptyRows: options.skipsEmptyRows,
       cleaning: cellCleaning(options),
       dialect: {

@@ -22,6 +22,8 @@ export interface SplitRecords {
   readonly faults: readonly RowParseError[];
   /** Set if reading cannot continue after `used` bytes. */
   readonly unclosed?: UnclosedQuote | undefined;
+  /** Set if the text ends in the middle of a record, which stays in the text: the reason. */
+  readonly incomplete?: string | undefined;
 }
 
 /** Position of a quote that makes the rest of the text one cell. */
@@ -53,8 +55,9 @@ export interface RecordSplitter {
   /**
    * Returns the records that end in `text`, which starts between two records on physical line
    * `line`. `last`: nothing follows. `used` is 0 if the first record ends beyond the text.
+   * `holdBack` is set if nothing follows and no line end is at the end: leaves an incomplete last record in the text.
    */
-  cut(text: Buffer, line: number, last: boolean): SplitRecords;
+  cut(text: Buffer, line: number, last: boolean, holdBack?: HoldBack): SplitRecords;
   /**
    * Skips a record that is too long, first from its start, then from where it stopped,
    * so that its bytes need not stay in memory. Bytes beyond `used` are passed again. A quoted cell is skipped as a
@@ -63,11 +66,17 @@ export interface RecordSplitter {
   skip(text: Buffer, line: number, last: boolean): Skip;
 }
 
+/**
+ * Which last record without a line end may be incomplete: one that cannot be parsed, or any row of a
+ * table, whose last cell may be cut off.
+ */
+export type HoldBack = 'unparsable' | 'unterminated';
+
 /** Cost of a record besides its bytes, in units of Breaks. */
 const recordUnits = 64;
 
 /** Bytes of an invalid record that are kept. */
-const rawBytes = 64 * 1024;
+export const rawBytes = 64 * 1024;
 
 /** Returns the first 64 KiB of an invalid record. */
 export const rawExcerpt = (record: Buffer): Buffer => record.subarray(0, rawBytes);
@@ -80,6 +89,8 @@ export interface SplitInput {
   /** Position of the start of the window. */
   readonly start: Position;
   readonly maxRecordBytes: number;
+  /** Which incomplete last record is held back; default: none. */
+  readonly holdBack?: HoldBack | undefined;
   /** Whether rows in which all cells are empty are skipped. */
   readonly skipsEmptyRows?: boolean | undefined;
   /** How cells are cleaned, if they are. */
@@ -88,8 +99,8 @@ export interface SplitInput {
 
 /**
  * Splits one input into blocks of at most some hundred KB (one record may have `maxRecordBytes`).
- * An invalid record becomes a parse error of its block. Throws what the source throws, and E-CSV-QUOTE at a quote
- * that is never closed.
+ * An invalid record becomes a parse error of its block; an incomplete one at the end is held back by the last block.
+ * Throws what the source throws, and E-CSV-QUOTE at a quote that is never closed.
  */
 export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> {
   const { window, cutter, maxRecordBytes } = input;
@@ -107,7 +118,8 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
   };
   for (;;) {
     const text = window.bytes;
-    const all = cutter.cut(text, line, window.ended);
+    const holdBack = window.endsInLine ? input.holdBack : undefined;
+    const all = cutter.cut(text, line, window.ended, holdBack);
     const cut = input.skipsEmptyRows ? withoutEmptyRows(all, cutter) : all;
     emptyRows += all.count - cut.count + all.faults.length - cut.faults.length;
     line = cut.line;
@@ -126,7 +138,10 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
       line = await skipRecord(input, line);
       yield toBlock(text.subarray(0, 0), { ...noRecords, faults: [fault] });
     } else if (window.ended) {
-      if (emptyRows > 0) yield toBlock(text.subarray(0, 0), noRecords);
+      const { incomplete: error } = cut;
+      const heldBack = error && { at: 0, line, error, raw: Buffer.from(rawExcerpt(text)) };
+      if (heldBack) yield { ...toBlock(text.subarray(0, 0), noRecords), heldBack };
+      else if (emptyRows > 0) yield toBlock(text.subarray(0, 0), noRecords);
       return;
     } else {
       await window.grow();

@@ -23,7 +23,7 @@ export interface TextDigest {
   readonly offset: number;
   /** CRC-32 of these bytes; see TextHasher. */
   readonly hash: string;
-  /** Whether the input ended there without a line end. */
+  /** Whether the input ended there without a line end, and its last line was read as a record. */
   readonly endsInLine: boolean;
   /** Set once the input was read to its end. */
   readonly ended?: EndOfText;
@@ -68,6 +68,8 @@ export interface RowBlock {
   readonly end: Position;
   /** Records that could not be read, in order; each is one outcome (stage `parse`). */
   readonly faults: readonly RowParseError[];
+  /** The last record of an input that ends in the middle of it; it is not among the faults and has no ordinal. */
+  readonly heldBack?: RowParseError;
 }
 
 export interface Cells {

@@ -3,6 +3,8 @@ const smallWindow = 64 * 1024;
 
 const nothing = Buffer.alloc(0);
 
+const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d, undefined]);
+
 /**
  * The part of a text that was read and not yet consumed. Bytes handed out do not change while
  * their memory is retained; more text is appended after them, or to other memory.
@@ -16,6 +18,7 @@ export class TextBuffer {
   readonly #free: BufferPool[] = [];
   /** Whether the text ends with `bytes`. */
   ended = false;
+  #lastByte: number | undefined;
   /** Bytes dropped so far, which is the offset of `bytes` in the text. */
   offset = 0;
   readonly #chunks: AsyncGenerator<Buffer>;
@@ -24,6 +27,11 @@ export class TextBuffer {
 
   constructor(chunks: AsyncGenerator<Buffer>) {
     this.#chunks = chunks;
+  }
+
+  /** Whether the text ended without a line end, so that appended text would belong to its last line. */
+  get endsInLine(): boolean {
+    return this.ended && !lineEnds.has(this.#lastByte);
   }
 
   /**
@@ -59,6 +67,7 @@ export class TextBuffer {
     const end = this.#start + length;
     chunk.copy(this.memory.bytes, end - chunk.length);
     this.bytes = this.memory.bytes.subarray(this.#start, end);
+    this.#lastByte = chunk.at(-1) ?? this.#lastByte;
   }
 
   /** Drops the first `count` bytes. */

@@ -3,8 +3,6 @@ import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
 import type { TextDigest } from './row-block.js';
 
-const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d, undefined]);
-
 /** Bytes at the start that also get a strong digest. */
 export const headBytes = 4096;
 
@@ -13,8 +11,8 @@ export class TextHasher {
   /** Bytes. */
   length = 0;
   #sum = 0;
-  #lastByte: number | undefined;
-  #ended = false;
+  /** The text up to its last line end. */
+  #lines = { length: 0, sum: 0 };
   #head: Buffer = Buffer.alloc(0);
   /** Text so far, until `hashAt` or `release` is called. */
   #kept: Buffer[] | undefined;
@@ -57,9 +55,10 @@ export class TextHasher {
     return digestOf(this.#head);
   }
 
-  /** Whether the text ended without a line end, so that appended text would belong to its last line. */
-  get endsInLine(): boolean {
-    return this.#ended && !lineEnds.has(this.#lastByte);
+  /** Length and hash of the text up to its last line end, because the rest may be incomplete and change. */
+  get lines(): { readonly length: number; readonly hash: string } {
+    const { length, sum } = this.#lines;
+    return { length, hash: hexOf(sum) };
   }
 
   add(text: Buffer): void {
@@ -73,9 +72,13 @@ export class TextHasher {
       this.#place.hash = hexOf(crc32(text.subarray(0, left), this.#sum));
     }
     this.#kept?.push(Buffer.from(text));
-    this.#sum = crc32(text, this.#sum);
+    const lines = text.lastIndexOf(0x0a) + 1;
+    if (lines > 0) {
+      this.#sum = crc32(text.subarray(0, lines), this.#sum);
+      this.#lines = { length: this.length + lines, sum: this.#sum };
+    }
+    if (lines < text.length) this.#sum = crc32(text.subarray(lines), this.#sum);
     this.length += text.length;
-    this.#lastByte = text.at(-1) ?? this.#lastByte;
   }
 
   async *pass(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -83,7 +86,6 @@ export class TextHasher {
       this.add(chunk);
       yield chunk;
     }
-    this.#ended = true;
   }
 }
 

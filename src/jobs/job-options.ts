@@ -33,6 +33,8 @@ export interface WriteOptions extends ReadOptions {
   readonly retryUnknown?: boolean;
   /** Resume the unfinished run of the same job, if there is one. */
   readonly resume?: boolean;
+  /** The input ends where it ends: do not hold back an incomplete last record. */
+  readonly final?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
   /** Name of a run whose input is a pipe; another process can resume the run by this name. */

@@ -28,6 +28,8 @@ export interface WriteResult extends RunResult {
   /** Records that may have been processed and are not idempotent. */
   readonly unknown: number;
   readonly notSent: number;
+  /** 1 if the input ends in the middle of a record, which is among those not sent. */
+  readonly heldBack?: number;
   /** Records that an earlier attempt of the same run committed. */
   readonly resumed: number;
   readonly duplicates: number;

@@ -75,6 +75,7 @@ const labels = {
   rules: 'found',
   unknown: 'unknown',
   notSent: 'not sent',
+  heldBack: 'held back',
   resumed: 'resumed',
   duplicates: 'duplicates',
   new: 'new',
@@ -128,6 +129,7 @@ export function summaryFigures(summary: Summary): Figure[] {
     rules: foundText(summary),
     unknown: summary.unknown,
     notSent: summary.notSent,
+    heldBack: summary.heldBack,
     resumed: summary.resumed,
     duplicates: summary.duplicates,
     new: summary.plan?.new,
@@ -284,8 +286,9 @@ export function headline(
 }
 
 function mainPart(summary: Summary, verb: string, nouns: string): string {
-  const { read = 0, accepted = 0, resumed = 0, notSent = 0, rehearsal } = summary;
-  if (rehearsal === 'check') return `check: ${ofAll(notSent, read, nouns)} would be sent`;
+  const { read = 0, accepted = 0, resumed = 0, notSent = 0, heldBack = 0, rehearsal } = summary;
+  if (rehearsal === 'check')
+    return `check: ${ofAll(notSent - heldBack, read, nouns)} would be sent`;
   const taken = ofAll(accepted + resumed, read, nouns);
   if (rehearsal === 'dryRun') return `dry run: the service would take ${taken}`;
   const before = resumed > 0 ? `, ${grouped(resumed)} of them in an earlier attempt` : '';
@@ -295,18 +298,22 @@ function mainPart(summary: Summary, verb: string, nouns: string): string {
 }
 
 /** Whether the run stopped early, so that the number of records read is not the total. */
-const isCut = ({ exitCode, accepted = 0, resumed = 0, notSent = 0, rehearsal }: Summary): boolean =>
-  ![0, 3, 6].includes(exitCode) && accepted + resumed > 0 && notSent > 0 && rehearsal === undefined;
+const isCut = ({ exitCode, accepted = 0, resumed = 0, rehearsal, ...counts }: Summary): boolean => {
+  const { notSent = 0, heldBack = 0 } = counts;
+  const isStopped = ![0, 3, 6].includes(exitCode) && notSent > heldBack;
+  return isStopped && accepted + resumed > 0 && rehearsal === undefined;
+};
 
 function otherParts(summary: Summary, command: string): (string | undefined)[] {
-  const { rejected, unknown, notSent, duplicates, rehearsal } = summary;
+  const { rejected, unknown, notSent = 0, heldBack = 0, duplicates, rehearsal } = summary;
   const unsent = isCut(summary) ? 'more were read and not sent' : 'not sent';
   return [
     part(rejected, command === 'get-profile' ? 'not found' : 'rejected'),
     part(unknown, 'with an unknown outcome'),
     part(duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'),
+    part(heldBack, 'held back'),
     ...(rehearsal === undefined
-      ? [part(notSent, command === 'get-profile' ? 'not asked for' : unsent)]
+      ? [part(notSent - heldBack, command === 'get-profile' ? 'not asked for' : unsent)]
       : [rehearsal === 'check' ? 'nothing was sent' : 'nothing was changed']),
   ];
 }
@@ -325,7 +332,8 @@ const counted = (count: number, nouns: string): string =>
 
 /** Figures of the headline and of the traffic line. */
 const headlineFigures: ReadonlySet<Figure['name']> = new Set([
-  ...(['read', 'accepted', 'rejected', 'unknown', 'notSent', 'resumed', 'duplicates'] as const),
+  ...(['read', 'accepted', 'rejected', 'unknown', 'notSent', 'heldBack'] as const),
+  ...(['resumed', 'duplicates'] as const),
   ...(['records', 'checked', 'proof', 'pages', 'requests', 'retries'] as const),
   ...(['pendingSeconds', 'bytesSent', 'bytes', 'seconds', 'rate'] as const),
 ]);

@@ -17,6 +17,8 @@ export const zeroCommitted = () => ({
 export interface OutcomeCounts extends CommittedCounts {
   read: number;
   notSent: number;
+  /** 1 if the input ends in the middle of a record; included in `notSent`. */
+  heldBack?: number;
   /** Accepted in an earlier attempt of the same run. */
   resumed: number;
   /** Records of other shards; not included in `read`. */

@@ -20,8 +20,17 @@ interface TallyOptions {
   readonly sourceRecord: (rows: RowBlock, row: number) => string;
   /** Write records that were not sent to the rejects file, because the input is a pipe. */
   readonly listNotSent: boolean;
+  /** Write an incomplete last record to the rejects file, because the run cannot be resumed. */
+  readonly listHeldBack?: boolean;
   /** Columns that the user named as the record's key. */
   readonly keys?: readonly string[] | undefined;
+}
+
+/** A record that is incomplete because its input ends in the middle of it. */
+interface IncompleteRecord {
+  readonly source: string;
+  readonly line: number;
+  readonly error: string;
 }
 
 /** Receives the outcome of every record once: counts it, logs it, writes rejects, and frees its memory. */
@@ -29,6 +38,8 @@ export class Tally {
   readonly counts: OutcomeCounts = zeroCounts();
   readonly samples: RejectSamples;
   readonly rejects: RejectsFile;
+  /** The incomplete last record of an input, which was not sent. */
+  incomplete: IncompleteRecord | undefined;
   /** Replaced by the journal when the run starts sending. */
   log: OutcomeLog;
   readonly #options: TallyOptions;
@@ -57,17 +68,18 @@ export class Tally {
 
   /** Ends a record that could not be parsed. */
   parseError(rows: RowBlock, fault: RowParseError): void {
-    const { line, column, error, raw } = fault;
-    const where = column === undefined ? error : `${error} (column ${column})`;
-    this.#list({
-      source: rows.source,
-      line,
-      stage: 'parse',
-      error: where,
-      ...rawText(raw),
-      ...cellsOf(rows),
-    });
+    this.#listRaw(rows, fault, 'parse');
     this.#end(rows, ordinalOfFault(rows, fault), 'rejected');
+  }
+
+  /** Counts the incomplete last record of an input as not sent. It has no outcome in the journal. */
+  holdBack(rows: RowBlock, fault: RowParseError): void {
+    const { line, error } = fault;
+    this.incomplete = { source: rows.source, line, error };
+    this.counts.read += 1;
+    this.counts.notSent += 1;
+    this.counts.heldBack = 1;
+    if (this.#options.listHeldBack) this.#listRaw(rows, fault, 'notSent');
   }
 
   /** Ends a row that was not accepted. */
@@ -128,6 +140,12 @@ export class Tally {
 
   assertBalanced(): void {
     assertBalanced(this.counts);
+  }
+
+  #listRaw(rows: RowBlock, { line, column, error, raw }: RowParseError, stage: RejectStage): void {
+    const where = column === undefined ? error : `${error} (column ${column})`;
+    const { source } = rows;
+    this.#list({ source, line, stage, error: where, ...rawText(raw), ...cellsOf(rows) });
   }
 
   #list(reject: Reject): void {

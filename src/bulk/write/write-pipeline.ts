@@ -42,13 +42,15 @@ export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
     await tally.close();
   });
   await stop.guard(async () => {
-    if (stop.error && !job.piped) await countUnread(input, job);
+    const isLeft = stop.error !== undefined || tally.incomplete !== undefined;
+    if (isLeft && !job.piped) await countUnread(input, job);
   });
   stop.close();
   tally.assertBalanced();
   const { error } = stop;
   const stopped = error ?? checkRejectLimit(job, 'end');
-  return { ...sender.traffic, done: error === undefined, stopped };
+  const done = error === undefined && tally.incomplete === undefined;
+  return { ...sender.traffic, done, stopped };
 }
 
 const stoppedBefore = 'not sent: the run stopped';
@@ -60,7 +62,13 @@ async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise
     if (!job.piped) return rows;
     return whileIdle(rows, job.runtime, async (moreInput) => builder.submitAll(moreInput));
   };
-  for (let rows = await next(); rows; rows = await next()) await feed(rows, parts);
+  for (let rows = await next(); rows; rows = await next()) {
+    await feed(rows, parts);
+    if (!rows.heldBack) continue;
+    // The ordinals of later inputs are known when this one is complete.
+    job.tally.holdBack(rows, rows.heldBack);
+    break;
+  }
   await builder.finish();
 }
 

@@ -112,6 +112,10 @@ const rejectOptions: OptionTable = [
 const resumeOptions: OptionTable = [
   ['--resume', 'continue the unfinished run of this command, or start one', { common: true }],
   [
+    '--final',
+    'the input ends here, even without a line end (default: hold back an incomplete last record)',
+  ],
+  [
     '--fresh',
     'discard the unfinished run of this command and start from scratch',
     { conflicts: 'resume' },

@@ -15,7 +15,7 @@ export const dryRunFlags = ['check', 'dry-run', 'preview', 'report', 'json'];
 export const inputFlags = [
   dryRunFlags,
   ['input-format', 'delimiter', 'quote', 'escape', 'comment', 'encoding', 'limit', 'rejects'],
-  ['resume', 'fresh', 'run', 'run-name'],
+  ['resume', 'final', 'fresh', 'run', 'run-name'],
   ['shard', 'shards'], // a corrected record may belong to any shard
 ].flat();
 
@@ -24,7 +24,7 @@ export const writeOnlyFlags = [
   dryRunFlags,
   ['yes', 'chunk-size', 'chunk-bytes', 'concurrency', 'order', 'overwrite', 'no-journal'],
   ['rejects', 'max-rejects', 'strict', 'retry-unknown', 'again', 'shard', 'shards'],
-  ['changed', 'stream', 'full', 'gone', 'resume', 'fresh', 'run', 'run-name'],
+  ['changed', 'stream', 'full', 'gone', 'resume', 'final', 'fresh', 'run', 'run-name'],
 ].flat();
 
 /** Returns the typed command line, quoted for a shell, with these files and without some flags. */

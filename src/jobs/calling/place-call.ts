@@ -1,8 +1,13 @@
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { EngagectlError, type ExitCode } from '../../errors.js';
 import { runEnd, whenAborted, type JobContext } from '../job-context.js';
-import { CallError } from './call-errors.js';
-import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';
+import {
+  CallError,
+  openPhone,
+  type CallingAccount,
+  type PhoneEvent,
+  type PhoneOptions,
+} from './phone.js';
 import type { CallProperties } from '../../calling/call-request.js';
 import type { SignedCall } from '../../calling/index.js';
 

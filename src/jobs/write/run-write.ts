@@ -20,6 +20,7 @@ import { inputOptions } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
 import { openTally, sendInput, isResumable } from './send-input.js';
+import type { InputOptions } from '../../input/input-format.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { ChangeTracking } from './change-tracking.js';
@@ -40,7 +41,7 @@ export async function runWrite(
   const { rehearsal: requested, runName } = request;
   const rehearsal = requested && !writeEndpoints[kind.name].dryRun ? 'check' : requested;
   const limiter = writeLimiter(kind.name, request, context);
-  const options = inputOptions(request.files, request, kind.listColumn);
+  const options = readingOf(kind, request, context);
   const inputs = await openInputs(
     { ...options, digests: rehearsal === undefined },
     context.runtime,
@@ -76,6 +77,19 @@ export async function runWrite(
     await inputs.close();
     await connection?.close();
   }
+}
+
+/** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */
+function readingOf(
+  { listColumn }: WriteKind,
+  request: WriteRequest,
+  { ports }: JobContext,
+): InputOptions {
+  const isFinal = request.final === true || ports?.leasedRun !== undefined;
+  return {
+    ...inputOptions(request.files, request, listColumn),
+    holdBack: isFinal ? undefined : request.runName ? 'unterminated' : 'unparsable',
+  };
 }
 
 /** Reports a format that was detected from the content, so that a wrong guess is noticed. */
@@ -154,7 +168,7 @@ async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const { kind, hooks, request, context, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
   const piped = inputs.totalBytes === undefined;
-  const options = inputOptions(request.files, request, kind.listColumn);
+  const options = readingOf(kind, request, context);
   const identities = piped
     ? undefined
     : await kind.survey?.(await openInputs(options, context.runtime), mapper);

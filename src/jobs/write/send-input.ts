@@ -79,7 +79,8 @@ export async function sendInput(
   const job = { ...made, map };
   const sending = writeRecords(job);
   hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
-  const { done, stopped, ...traffic } = await sending;
+  const { done, stopped: stop, ...traffic } = await sending;
+  const stopped = stop ?? incompleteError(writing, parts);
   say(remarks?.found());
   warnOfInput(writing, done ? parts.mapper : undefined);
   const short = done ? shortOf(writing, tally, traffic) : undefined;
@@ -129,6 +130,28 @@ function progressOf(
   const { totalBytes } = inputs;
   const waiting = waits.text;
   return { read, records, rejected, bytes, totalBytes, inFlight: budget.inFlight, waiting };
+}
+
+/** Builds the error for an input that ends in the middle of a record; undefined if it does not. */
+function incompleteError(
+  { kind, rehearsal, context: { words } }: WriteContext,
+  { tally: { incomplete, rejects }, run: { kept } }: Parts,
+): EngagectlError | undefined {
+  if (!incomplete) return undefined;
+  const { source, line, error } = incomplete;
+  const final = words.option('final');
+  const next = kept
+    ? `when the rest is there, rerun with ${words.option('resume')}; if this is the end, add ${final}`
+    : rehearsal
+      ? `complete it, or add ${final} if this is its end`
+      : words.correct(kind.name, rejects.path);
+  return new EngagectlError('E-INCOMPLETE', `${source} ends in the middle of a record`, {
+    why: `line ${line} was held back: ${error}`,
+    fix: next,
+    resumes: kept !== undefined,
+    file: source,
+    line,
+  });
 }
 
 /** Prints warnings about the input; `mapper` is set if all of it was read. */
@@ -183,6 +206,7 @@ export async function openTally(
     // The producer of a named pipe can be run again.
     listNotSent:
       inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
+    listHeldBack: kept === undefined && rehearsal === undefined,
   });
   if (shard) tally.counts.otherShards = 0;
   if (!kept || !earlier) return tally;
