@@ -225,6 +225,14 @@ interface SubscribeOptions extends WriteOptions {
   /** Type of rows that do not state one. */
   readonly type?: 'phone' | 'whatsapp' | 'email';
   readonly status?: 'Unsubscribe' | 'Resubscribe';
+  /** Columns of type, value and status, each as `column=value`. */
+  readonly map?: readonly string[];
+  /** Types of columns, each as `column:type`: string, `phone(DE)` or `phone:+91`. */
+  readonly types?: readonly string[];
+  /** Columns that are sent in lower case. */
+  readonly lowercase?: readonly string[];
+  /** Path of a JSON file with map, types and lowercase. */
+  readonly mapping?: string;
 }
 interface DemergeOptions extends WriteOptions {
   /** Column of the identity; default `identity`. */
@@ -307,6 +315,12 @@ interface DayFileOptions extends FileOptions {
 interface LookUpOptions extends ReadOptions {
   /** Identifier of sources that do not name one. */
   readonly by?: 'identity' | 'email' | 'objectId';
+  /** Column of the identifiers; default: the name of their kind. Needs `by`. */
+  readonly column?: string;
+  /** Types of columns, each as `column:type`: string, `phone(DE)` or `phone:+91`. */
+  readonly types?: readonly string[];
+  /** Columns that are looked up in lower case. */
+  readonly lowercase?: readonly string[];
   /** Maximum requests in flight; default 3. */
   readonly concurrency?: number;
   /** Add whether the user is reachable by SMS, WhatsApp and email. */

@@ -2,7 +2,7 @@ import { identifierKinds } from '../contract/endpoints.js';
 import { inputFormatsText } from '../contract/file-formats.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { inputOptions, requireInput, refuseInputFlags } from './flags/input-flags.js';
+import { inputOptions, requireInput, refuseInputFlags, textOptions } from './flags/input-flags.js';
 import { concurrencyOption, outputOptions } from './flags/output-flags.js';
 import { choice, nonEmpty } from './flags/value-parsers.js';
 import { isStdout } from '../jobs/output-options.js';
@@ -16,13 +16,21 @@ import type { FlagsOf, OptionTable } from './flags/option-table.js';
 
 const userOptions = [
   'Users:',
-  ['--identity <value>', 'look up the user with this identity', { parse: nonEmpty, common: true }],
   [
-    '--email <value>',
-    'look up the user with this email address',
+    '--identity <value>',
+    'identity of the user; with --input: its column',
     { parse: nonEmpty, common: true },
   ],
-  ['--object-id <value>', 'look up the user of this device', { parse: nonEmpty, common: true }],
+  [
+    '--email <value>',
+    'email address of the user; with --input: its column',
+    { parse: nonEmpty, common: true },
+  ],
+  [
+    '--object-id <value>',
+    'device of the user; with --input: its column',
+    { parse: nonEmpty, common: true },
+  ],
   [
     '--input <file>',
     `look up the users of a file: ${inputFormatsText}, or a list; - reads stdin`,
@@ -62,25 +70,32 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     # in a pipe
     tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson
   `,
-  options: [...userOptions, ...inputOptions, ...outputOptions()],
+  options: [...userOptions, ...inputOptions, ...textOptions, ...outputOptions()],
   run: async (call) => {
     const { flags } = call;
-    const users = selectedUsers(call);
+    const { column, ...users } = selectedUsers(call);
     if ('input' in users) requireInput(users.input === '-' ? [] : [users.input], call);
     const settings = call.settings();
-    await runLookUp({ users, flags }, settings, call.runtime);
+    const columns = column === undefined ? {} : { column };
+    await runLookUp({ users, flags: { ...flags, ...columns } }, settings, call.runtime);
   },
 };
 
+/** Users to look up; with an input, also the column that identifies them. */
+type SelectedUsers = LookupTarget & { readonly column?: string };
+
 /** Returns how users are identified. Throws E-USAGE for no, several, or empty values. */
-function selectedUsers({ operands: values, flags, command }: Invocation<UserFlags>): LookupTarget {
+function selectedUsers({ operands: values, flags, command }: Invocation<UserFlags>): SelectedUsers {
   const { input, by } = flags;
-  const ways: LookupTarget[] = identifierKinds.flatMap((by) => {
-    const value = flags[by];
-    return value === undefined ? [] : [{ by, values: [value] }];
+  const ways: SelectedUsers[] = identifierKinds.flatMap((kind): SelectedUsers[] => {
+    const value = flags[kind];
+    if (value === undefined) return [];
+    const isColumn = input !== undefined && (by === undefined || by === kind);
+    return [isColumn ? { by: kind, input, column: value } : { by: kind, values: [value] }];
   });
   if (values.length > 0) ways.push({ by: 'identity', values });
-  if (input !== undefined) ways.push({ by, input });
+  const isInput = ways.some((way) => 'input' in way);
+  if (input !== undefined && !isInput) ways.push({ by, input });
   const [way] = ways;
   if (way === undefined || ways.length > 1) {
     throw new EngagectlError(

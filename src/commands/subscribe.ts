@@ -1,13 +1,12 @@
 import { inputFormatsText } from '../contract/file-formats.js';
 import { choiceInAnyCase } from './flags/value-parsers.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
+import { textOptions } from './flags/input-flags.js';
+import type { SubscribeOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './shared/command-spec.js';
 import type { OptionTable } from './flags/option-table.js';
 
-interface SubscribeFlags extends WriteFlags {
-  readonly type?: 'phone' | 'whatsapp' | 'email';
-  readonly status?: 'Unsubscribe' | 'Resubscribe';
-}
+type SubscribeFlags = WriteFlags & Omit<SubscribeOptions, keyof WriteFlags | 'rehearsal'>;
 
 const statusOptions: OptionTable = [
   [
@@ -20,6 +19,13 @@ const statusOptions: OptionTable = [
     'Unsubscribe or Resubscribe, if the input has no status',
     { parse: choiceInAnyCase('Unsubscribe', 'Resubscribe'), common: true },
   ],
+  [
+    '--map <column=part>',
+    'column of type, value or status, such as phone=value (repeatable)',
+    { repeatable: true, common: true },
+  ],
+  ...textOptions,
+  ['--mapping <file>', 'JSON file with map, types and lowercase'],
 ];
 
 export const command: CommandSpec<SubscribeFlags> = {
@@ -31,6 +37,8 @@ export const command: CommandSpec<SubscribeFlags> = {
   examples: `
     # a CSV with the columns type, value and status
     engagectl subscribe opt-outs.csv
+    # other column names; numbers as they are written in Germany
+    engagectl subscribe list.csv --map Mobil=value --type phone --types "Mobil:phone(DE)"
     # let the service check the records and change nothing
     engagectl subscribe opt-outs.csv --dry-run
     # from cron: a list of phone numbers, one per line

@@ -15,6 +15,8 @@ import {
   type Identifier,
   type IdentifierReader,
 } from '../mapping/identity.js';
+import { textRules } from '../mapping/cell-types.js';
+import { loadMapping } from '../mapping/mapping-file.js';
 import { addReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
 import { isStdout } from '../output/formats.js';
@@ -35,7 +37,7 @@ import { inputOptions } from './input-files.js';
 import type { Client } from '../client/client.js';
 import type { RetryStatus } from '../client/retry.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { FileOptions, LookUpOptions, ReadOptions } from './job-options.js';
+import type { FileOptions, LookUpOptions } from './job-options.js';
 import type { JobHooks, JobProgress, LookupResult } from './job-results.js';
 import type { IdentifierKind } from '../contract/endpoints.js';
 import type { Runtime } from '../runtime.js';
@@ -268,12 +270,17 @@ export interface Users extends Pick<
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
 async function openIdentifiers(
   target: LookupTarget,
-  options: ReadOptions,
+  options: LookUpOptions,
   runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
 ): Promise<Users> {
-  const reader = identifierReader(target.by);
-  if ('values' in target) return { ...valuesAsInput(target.values, target.by), reader };
-  const listColumn = target.by ?? 'identity';
+  if ('values' in target)
+    return { ...valuesAsInput(target.values, target.by), reader: identifierReader(target.by) };
+  const { types, lowercase, column } = options;
+  const flags = { ...(types && { types }), ...(lowercase && { lowercase }) };
+  const columns = new Map(target.by && column !== undefined ? [[target.by, column]] : []);
+  const rules = { columns, ...textRules(await loadMapping(flags, runtime)) };
+  const reader = identifierReader(target.by, rules);
+  const listColumn = column ?? target.by ?? 'identity';
   const inputs = await openInputs(inputOptions([target.input], options, listColumn), runtime);
   for (const { header, source } of inputs.headers) reader.check(header, source);
   return {

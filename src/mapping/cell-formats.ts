@@ -1,5 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import type * as PhoneNumbers from 'libphonenumber-js/min';
+import type { PhoneNumber } from 'libphonenumber-js/min';
 import type { TimeZone } from '../time-zone.js';
 
 /** Reads a text in a format; undefined if it does not fit. */
@@ -93,7 +94,7 @@ function readEpoch(text: string, unit: number): number | undefined {
 
 /** Formats that people use, to suggest one for a value that does not fit. */
 const common = ['YYYY-MM-DD', 'DD.MM.YYYY', 'D.M.YYYY', 'M/D/YYYY', 'D/M/YYYY', 'M/D/YYYY H:mm', 'D.M.YYYY H:mm', 'YYYYMMDD', 'YYYY/MM/DD', 'D-M-YYYY', 'epochMillis', 'excel']; // prettier-ignore
-const utc: TimeZone = { name: 'UTC', offsetAt: () => 0, toEpoch: (seconds) => seconds };
+export const utc: TimeZone = { name: 'UTC', offsetAt: () => 0, toEpoch: (seconds) => seconds };
 
 /** Returns a date format that a text fits, as a type; undefined if none does. */
 export function fittingDate(text: string): string | undefined {
@@ -185,11 +186,14 @@ export async function loadFormats(types: Iterable<string>): Promise<void> {
 
 /** A format of phone numbers: national spellings of one country, and international ones of all. */
 export interface PhoneFormat {
-  /** Returns the number in E.164; undefined if it is not a valid one without an extension. */
-  readonly read: (text: string) => string | undefined;
+  /** Returns the number in E.164, or why the text is not one, without a + at its start. */
+  readonly read: (text: string) => string;
 }
 
-/** Returns the format of `phone(DE)`; `loadFormats` must have ended. Throws EngagectlError E-USAGE for an unknown country. */
+/**
+ * Returns the format of `phone(DE)`; `loadFormats` must have ended. A number that could start with an area code or with
+ * the country code is not accepted. Throws EngagectlError E-USAGE for an unknown country.
+ */
 export function phoneFormat(country: string): PhoneFormat {
   const { parsePhoneNumberFromString: parse, isSupportedCountry } = phoneNumbers!;
   if (!isSupportedCountry(country))
@@ -198,10 +202,19 @@ export function phoneFormat(country: string): PhoneFormat {
       'the two capital letters of a country, such as phone(DE)',
     );
   const options = { defaultCountry: country, extract: false };
+  const isAmbiguous = (text: string, { nationalNumber, countryCallingCode }: PhoneNumber) => {
+    const digits = text.replaceAll(/\D/g, '');
+    const hasPrefix = text.includes('+') || nationalNumber !== digits;
+    return !hasPrefix && digits.startsWith(countryCallingCode) && parse(`+${digits}`)?.isValid();
+  };
   return {
     read(text) {
       const number = parse(text, options);
-      return number?.isValid() && number.ext === undefined ? number.number : undefined;
+      if (!number?.isValid() || number.ext !== undefined)
+        return `is not a phone number of ${country}, nor one with + and a country code`;
+      if (isAmbiguous(text, number))
+        return `can be a number with or without the country code ${number.countryCallingCode}: write + before the code`;
+      return number.number;
     },
   };
 }

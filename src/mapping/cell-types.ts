@@ -5,9 +5,11 @@ import {
   fittingNumber,
   numberFormat,
   phoneFormat,
+  utc,
 } from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
 import { defaultType } from './columns.js';
+import { lowercaseText } from '../text/cell-cleaning.js';
 import { quoteValue } from './identity.js';
 import { parseTimestamp } from './timestamps.js';
 import { JsonParser } from '../text/json-parser.js';
@@ -18,6 +20,7 @@ import {
   type UploadMapping,
 } from './upload-mapping.js';
 import type { TimeZone } from '../time-zone.js';
+import type { ValueRules } from './row-values.js';
 import { TextSlice } from '../text/text-slice.js';
 import { RecordBuilder } from './record-block.js';
 
@@ -107,8 +110,7 @@ function compileFormat(kind: string, format: string): Write {
       const { read } = phoneFormat(format);
       return (text, { out }) => {
         const number = read(text.toString());
-        if (number === undefined)
-          return `is not a phone number of ${format}, nor one with + and a country code`;
+        if (!number.startsWith('+')) return number;
         out.string(number);
         return undefined;
       };
@@ -194,6 +196,40 @@ export function constantMembers({ constants, types, zone }: UploadMapping): stri
     }
   }
   return records.out.bytes.toString('utf8', 0, records.out.length);
+}
+
+/**
+ * Returns the rules of values with these types, which must be texts, and of columns in lower case. Throws
+ * EngagectlError E-USAGE for a type that is not a text.
+ */
+export function textRules({
+  types,
+  lowercase,
+}: Pick<UploadMapping, 'types' | 'lowercase'>): Pick<ValueRules, 'spelled' | 'convert'> {
+  for (const [column, type] of types) {
+    if (type === 'string' || type.startsWith('phone')) continue;
+    throw new EngagectlError(
+      'E-USAGE',
+      `column ${JSON.stringify(column)} cannot have the type ${type}`,
+      {
+        why: 'identifiers, addresses and statuses are texts',
+        fix: 'use string, or a type of phone numbers such as phone(DE)',
+      },
+    );
+  }
+  const records = new RecordBuilder();
+  return {
+    spelled: new Set(types.keys()),
+    convert: (column, text) => {
+      if (lowercase.has(column)) lowercaseText(text);
+      const type = types.get(column) ?? 'string';
+      if (type === 'string') return undefined;
+      records.out.length = 0;
+      const fault = writeTypedValue(text, type, records, utc);
+      if (fault === undefined) text.of(records.out.bytes, 1, records.out.length - 1); // without its quotes
+      return fault;
+    },
+  };
 }
 
 function writePhone(text: TextSlice, records: RecordBuilder, country: string): string | undefined {

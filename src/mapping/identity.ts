@@ -3,7 +3,7 @@ import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { strayCharacters } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import { missingColumnsError } from './columns.js';
-import { valueError, RowValues } from './row-values.js';
+import { valueError, RowValues, type ValueRules } from './row-values.js';
 import { validationError, type RecordBuilder, type RejectReason } from './record-block.js';
 import type { KeyPart } from '../text/record-hash.js';
 import type { RowBlock } from '../input/row-block.js';
@@ -119,15 +119,20 @@ export interface IdentifierReader {
 }
 
 /** Reads identifiers from rows: of the kind `by`, otherwise of the first kind that a row or header has. */
-export function identifierReader(by: IdentifierKind | undefined): IdentifierReader {
+export function identifierReader(
+  by: IdentifierKind | undefined,
+  rules?: ValueRules,
+): IdentifierReader {
   const kinds = by === undefined ? identifierKinds : [by];
-  const values = new RowValues(kinds, true);
+  const values = new RowValues<IdentifierKind>(kinds, true, rules);
   const text = new TextSlice();
 
   const check = (header: readonly string[], source: string): void => {
-    if (kinds.some((kind) => header.includes(kind))) return;
-    const fix = 'add one of these columns, or give a bare list with --by <kind>';
-    throw missingColumnsError(kinds, header, source, fix);
+    const columns = kinds.map((kind) => values.columnOf(kind));
+    if (columns.some((column) => header.includes(column))) return;
+    const fix =
+      'add one of these columns, name another one with --identity, --email or --object-id <column>, or give a bare list with --by <kind>';
+    throw missingColumnsError(columns, header, source, fix);
   };
 
   /** Reads the identifier of an object, or a string that is the identifier. */
@@ -138,7 +143,7 @@ export function identifierReader(by: IdentifierKind | undefined): IdentifierRead
     const fault = isWhole ? undefined : values.read(kind, text);
     if (fault) return fault;
     const textFault = identityError(kind, text) ?? placeholderError(values, text);
-    if (textFault !== undefined) return valueError(kind, textFault);
+    if (textFault !== undefined) return valueError(values.columnOf(kind), textFault);
     return { by: kind, value: text.toString() };
   };
 

@@ -34,7 +34,7 @@ export interface ColumnFlags {
   readonly mapping?: string;
 }
 
-type ColumnMapping = Pick<
+export type ColumnMapping = Pick<
   UploadMapping,
   | 'identity'
   | 'identityGiven'

@@ -8,6 +8,22 @@ import type { TextSlice } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);
 
+/** How values are found and changed before they are used. All columns are those of the input. */
+export interface ValueRules {
+  /** Columns by the names of their values; by default, a value has the name of its column. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** Columns that can also be JSON numbers, which are read as they are spelled. */
+  readonly spelled: ReadonlySet<string>;
+  /** Changes the value of a column; returns why it cannot. */
+  readonly convert: (column: string, text: TextSlice) => string | undefined;
+}
+
+const noRules: ValueRules = {
+  columns: new Map(),
+  spelled: new Set(),
+  convert: () => undefined,
+};
+
 /** Reads single values of rows by their names: cells of a CSV, members of a JSON object. */
 export class RowValues<Name extends string> {
   readonly #json = new JsonParser();
@@ -15,6 +31,7 @@ export class RowValues<Name extends string> {
   /** Argument for `find`, by name. */
   readonly #members = new Map<Name, string>();
   readonly #retryUnknown: boolean;
+  readonly #rules: ValueRules;
   /** Cells of the row; undefined for JSON. */
   #cells: RowBlock['cells'];
   readonly #columns = new Map<Name, number>();
@@ -23,10 +40,17 @@ export class RowValues<Name extends string> {
   #rows: RowBlock | undefined;
 
   /** `retryUnknown`: whether to read lines of a rejects file with stage `unknown`. */
-  constructor(names: readonly Name[], retryUnknown: boolean) {
+  constructor(names: readonly Name[], retryUnknown: boolean, rules = noRules) {
     this.#names = names;
-    for (const name of names) this.#members.set(name, Buffer.from(name).toString('latin1'));
+    this.#rules = rules;
+    for (const name of names)
+      this.#members.set(name, Buffer.from(this.columnOf(name)).toString('latin1'));
     this.#retryUnknown = retryUnknown;
+  }
+
+  /** Returns the column of a value. */
+  columnOf(name: Name): string {
+    return this.#rules.columns.get(name) ?? name;
   }
 
   /** Moves to a row; returns why it cannot be read, or undefined. */
@@ -34,7 +58,8 @@ export class RowValues<Name extends string> {
     const { cells } = rows;
     this.#rows = rows;
     if (cells && cells !== this.#cells) {
-      for (const name of this.#names) this.#columns.set(name, cells.header.indexOf(name));
+      for (const name of this.#names)
+        this.#columns.set(name, cells.header.indexOf(this.columnOf(name)));
     }
     this.#cells = cells;
     if (!cells) return readInputRecord(this.#json, rows, row, this.#retryUnknown);
@@ -64,16 +89,25 @@ export class RowValues<Name extends string> {
     return this.#indexOf(name) >= 0;
   }
 
-  /** Reads the value of this name, which must be a string. */
+  /** Reads the value of this name, which must be a string unless its numbers are read as spelled. */
   read(name: Name, text: TextSlice): RejectReason | undefined {
     const index = this.#indexOf(name);
-    if (index < 0) return valueError(name, 'the value is missing');
+    const column = this.columnOf(name);
+    if (index < 0) return valueError(column, 'the value is missing');
     if (this.#cells) {
       const at = this.#first + 2 * index;
       text.ofCell(this.#bytes, this.#cells.bounds[at]!, this.#cells.bounds[at + 1]!);
     } else if (this.#json.stringAt(index, text)) this.#clean(text);
-    else return valueError(name, 'the value must be a string');
-    return undefined;
+    else if (this.#rules.spelled.has(column) && this.#isNumber(index)) {
+      const { bytes } = this.#json;
+      text.of(bytes, this.#json.valueStart(index), this.#json.valueEnd(index));
+    } else return valueError(column, 'the value must be a string');
+    const fault = text.isEmpty ? undefined : this.#rules.convert(column, text);
+    return fault === undefined ? undefined : valueError(column, fault);
+  }
+
+  #isNumber(index: number): boolean {
+    return /[-\d]/.test(String.fromCharCode(this.#json.kindOf(index)));
   }
 
   /** Reads the value of this name; a missing value or null is an empty text. */

@@ -1,8 +1,11 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
 import { TextSlice } from '../text/text-slice.js';
+import { textRules } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
 import { quoteValue, addressError, placeholderError, keyHash, keySeeds } from './identity.js';
-import { valueError, RowValues } from './row-values.js';
+import { valueError, RowValues, type ValueRules } from './row-values.js';
+import type { RowBlock } from '../input/row-block.js';
+import type { UploadMapping } from './upload-mapping.js';
 import {
   validationError,
   RecordBuilder,
@@ -18,19 +21,43 @@ export interface SubscribeMapping {
   /** Type and status of rows without them. */
   readonly type?: SubscriptionType;
   readonly status?: SubscriptionStatus;
+  /** Columns whose names differ from their parts, by part. */
+  readonly columns: ReadonlyMap<string, string>;
+  readonly types: UploadMapping['types'];
+  readonly lowercase: ReadonlySet<string>;
   /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
 }
 
-const parts = ['type', 'value', 'status'] as const;
+export const parts = ['type', 'value', 'status'] as const;
+/** Words of other programs for a status, in lower case. */
+const statusWords: Readonly<Record<string, SubscriptionStatus>> = {
+  ...subscriptionStatuses,
+  unsubscribed: 'Unsubscribe',
+  'opt-out': 'Unsubscribe',
+  opt_out: 'Unsubscribe',
+  'opted-out': 'Unsubscribe',
+  opted_out: 'Unsubscribe',
+  resubscribed: 'Resubscribe',
+  'opt-in': 'Resubscribe',
+  opt_in: 'Resubscribe',
+  'opted-in': 'Resubscribe',
+  opted_in: 'Resubscribe',
+};
 /** Longer texts cannot be a type or status, and are not converted to strings. */
 const longestWord = 20;
 
-const keysOf = ({ type }: SubscribeMapping): KeyLocation => ({
-  cells: (header) => ({
-    key: [header.indexOf('value'), -1],
-    before: { column: header.indexOf('type'), ofEmpty: `${type ?? ''}\0` },
-  }),
+const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocation => ({
+  cells: (header) =>
+    types.size + lowercase.size > 0
+      ? undefined // the key is that of the converted value
+      : {
+          key: [header.indexOf(columns.get('value') ?? 'value'), -1],
+          before: {
+            column: header.indexOf(columns.get('type') ?? 'type'),
+            ofEmpty: `${type ?? ''}\0`,
+          },
+        },
   member: undefined, // the key has two parts
 });
 
@@ -38,21 +65,21 @@ const keysOf = ({ type }: SubscribeMapping): KeyLocation => ({
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
   const { out } = records;
-  const values = new RowValues(parts, options.retryUnknown);
+  const values = new RowValues(parts, options.retryUnknown, rulesOf(options));
   const text = new TextSlice();
+  const named = namedColumns(options);
+  const members = new UnseenMembers(named);
 
   const check = (header: readonly string[], source: string): void => {
+    const unknown = named.filter((column) => !header.includes(column));
+    if (unknown.length > 0) throw missingColumnsError(unknown, header, source);
     const missing = parts.filter(
-      (part) => !header.includes(part) && (part === 'value' || options[part] === undefined),
+      (part) =>
+        !header.includes(values.columnOf(part)) &&
+        (part === 'value' || options[part] === undefined),
     );
     if (missing.length === 0) return;
-    const flags = missing.filter((part) => part !== 'value').map((part) => `--${part} <${part}>`);
-    const fix = !missing.includes('value')
-      ? `add the missing columns to the file, or use ${flags.join(' and ')}`
-      : flags.length === 0
-        ? 'name the column of the numbers or addresses "value"'
-        : 'name the columns "type", "value" and "status"; a list of values alone needs --type <type> and --status <status>';
-    throw missingColumnsError(missing, header, source, fix);
+    throw missingColumnsError(missing, header, source, fixFor(missing));
   };
 
   /** Returns the documented spelling of a row's type or status, or why it is invalid. */
@@ -66,18 +93,18 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     if (text.isEmpty && supplied !== undefined) return supplied;
     const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
-    return valueError(part, `${quoteValue(text)} is not one of ${Object.values(words).join(', ')}`);
+    return valueError(values.columnOf(part), `${quoteValue(text)} is not one of ${listed(words)}`);
   };
 
   const valueFault = (): RejectReason | undefined => {
     const fault = addressError(text) ?? placeholderError(values, text);
-    return fault === undefined ? undefined : valueError('value', fault);
+    return fault === undefined ? undefined : valueError(values.columnOf('value'), fault);
   };
 
   const write = (): RejectReason | undefined => {
     if (!values.isNamed) return validationError('a record must be a JSON object');
     const type = word('type', subscriptionTypes, options.type);
-    const status = word('status', subscriptionStatuses, options.status);
+    const status = word('status', statusWords, options.status);
     const fault = values.readOptional('value', text) ?? valueFault();
     if (typeof type === 'object' || typeof status === 'object' || fault) {
       const faults = [type, status, fault].filter((each) => typeof each === 'object');
@@ -86,17 +113,67 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     out.ascii(`{"type":"${type}","value":"`);
     out.escaped(text.bytes, text.start, text.end);
     out.ascii(`","status":"${status}"}`);
-    const seed = keySeeds.subscription ^ type.charCodeAt(0);
-    records.key = keyHash(text.bytes, text.start, text.end, seed);
+    records.key = keyHash(text.bytes, text.start, text.end, seedOf(type));
     return undefined;
   };
 
   return {
     keys: keysOf(options),
     check,
+    unseenColumns: () => members.names,
     map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);
+      else members.look(rows);
       return records.build(rows, (row) => values.moveTo(rows, row) ?? write(), picked);
     },
   };
+}
+
+const rulesOf = (options: SubscribeMapping): ValueRules => ({
+  columns: options.columns,
+  ...textRules(options),
+});
+
+const seedOf = (type: SubscriptionType): number => keySeeds.subscription ^ type.charCodeAt(0);
+
+const namedColumns = ({ columns, types, lowercase }: SubscribeMapping): readonly string[] => [
+  ...new Set([...columns.values(), ...types.keys(), ...lowercase]),
+];
+
+const listed = (words: Readonly<Record<string, string>>): string =>
+  [...new Set(Object.values(words))].join(', ');
+
+/** Returns what to do about columns that a header does not have. */
+function fixFor(missing: readonly (typeof parts)[number][]): string {
+  const flags = missing.filter((part) => part !== 'value').map((part) => `--${part} <${part}>`);
+  if (!missing.includes('value'))
+    return `add the missing columns to the file, or use ${flags.join(' and ')}`;
+  return flags.length === 0
+    ? 'name the column of the numbers or addresses with --map <column>=value'
+    : 'name the columns with --map <column>=type, =value and =status; a list of values alone needs --type <type> and --status <status>';
+}
+
+/** Members that options name, but that no JSON object has had so far. */
+class UnseenMembers {
+  readonly #values: RowValues<string>;
+  readonly #unseen: Set<string>;
+  #hasObjects = false;
+
+  constructor(names: readonly string[]) {
+    this.#values = new RowValues(names, true);
+    this.#unseen = new Set(names);
+  }
+
+  get names(): readonly string[] {
+    return this.#hasObjects ? [...this.#unseen] : [];
+  }
+
+  look(rows: RowBlock): void {
+    const values = this.#values;
+    for (let row = 0; row < rows.count && this.#unseen.size > 0; row += 1) {
+      if (values.moveTo(rows, row) !== undefined || !values.isNamed) continue;
+      this.#hasObjects = true;
+      for (const name of this.#unseen) if (values.has(name)) this.#unseen.delete(name);
+    }
+  }
 }

@@ -183,6 +183,39 @@ describe('many users', () => {
     expect(asked()).toEqual(queries);
   });
 
+  it.each([
+    ['crm.csv', 'No,Mail\n1,A\n2,b\n', ['--email', 'Mail', '--lowercase', 'Mail'], 'email'],
+    [
+      'crm.ndjson',
+      '{"Mail":"A"}\n{"Mail":"b"}\n',
+      ['--email', 'Mail', '--lowercase', 'Mail'],
+      'email',
+    ],
+    ['ids.ndjson', '{"id":"a"}\n{"id":"b"}\n', ['--identity', 'id'], 'identity'],
+  ])('of a column of %s with another name', async (name, text, flags, by) => {
+    await serve();
+    writeFileSync(world.path(name), text);
+    const { code, stdout } = await run(['--input', name, ...flags]);
+    expect([code, stdout]).toEqual([0, lines('a', 'b')]);
+    expect(asked().toSorted()).toEqual([`${by}=a`, `${by}=b`]);
+  });
+
+  it('with numeric ids are looked up with the type string', async () => {
+    await serve();
+    writeFileSync(world.path('ids.ndjson'), '{"id":12345678901234567890}\n');
+    const argv = ['--input', 'ids.ndjson', '--identity', 'id', '--types', 'id:string'];
+    expect((await run(argv)).code).toBe(3);
+    expect(asked()).toEqual(['identity=12345678901234567890']);
+  });
+
+  it('of a column that is missing are refused', async () => {
+    await serve();
+    writeFileSync(world.path('crm.csv'), 'No,Mail\n1,a\n');
+    const { code, stderr } = await run(['--input', 'crm.csv', '--email', 'Email']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('column "Email" missing')]);
+    expect(asked()).toEqual([]);
+  });
+
   it('of standard input, gzip too', async () => {
     await serve();
     const { code, stdout } = await run(['--input', '-', '--by', 'identity'], {
@@ -339,7 +372,9 @@ describe('when it goes wrong', () => {
   it.each([
     [[], 'nothing says'],
     [['a', '--email', 'b'], 'more than one way'],
-    [['--identity', 'a', '--input', 'x.csv'], 'more than one way'],
+    [['--identity', 'a', '--email', 'b', '--input', 'x.csv'], 'more than one way'],
+    [['a', '--input', 'x.csv'], 'more than one way'],
+    [['a', '--lowercase', 'x'], '--lowercase needs --input'],
     [['a', '--by', 'email'], '--by is for --input'],
     [[''], 'empty'],
     [['--email', ''], 'empty'],

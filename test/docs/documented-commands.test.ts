@@ -44,6 +44,7 @@ const files: Readonly<Record<string, string>> = {
   'crm.csv': 'CustomerId,mail,Age,Signed Up,Internal\nu2,u2@example.test,41,2026-10-01,x\n',
   'events.ndjson': `${['Charged', 'Searched'].map(eventOf).join('\n')}\n`,
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
+  'sms.csv': 'Name,Mobile,Choice\nAnn,0151 12345678,opted_out\n',
   'opt-outs.txt': 'u1@example.test\nu2@example.test\n',
   'leavers.txt': 'u2\n',
   'cuid.key': 'a key of more than sixteen characters\n',

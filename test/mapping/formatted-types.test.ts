@@ -52,6 +52,8 @@ describe('a type with a format', () => {
     ['phone(DE)', '+1 202-456-1111', '+12024561111'],
     ['phone(US)', '(202) 456-1111', '+12024561111'],
     ['phone(IN)', '098765 43210', '+919876543210'],
+    ['phone(IN)', '919876543210', '+919876543210'],
+    ['phone(US)', '12024561111', '+12024561111'],
     ['list(;)', 'a; b;;c', ['a', 'b', 'c']],
   ])('%s reads %j', (type, value, expected) => {
     expect(sent(type, value)).toEqual(expected);
@@ -69,6 +71,11 @@ describe('a type with a format', () => {
     ['number(1,234.56)', '$1', 'is not a number like 1,234.56; number($1,234.56) would fit'],
     ['number(1.234,56)', '007', 'is not a number like 1.234,56'],
     ['boolean(ja,nein)', 'x', 'is not "ja" or "nein"'],
+    [
+      'phone(DE)',
+      '4915112345678',
+      'can be a number with or without the country code 49: write + before the code',
+    ],
     ['phone(DE)', '123', 'is not a phone number of DE, nor one with + and a country code'],
     [
       'phone(DE)',

@@ -4,10 +4,16 @@ import type { RowBlock } from '../../src/input/row-block.js';
 import { csvRows, jsonRows, recordTexts } from '../support/builders/row-blocks.js';
 
 type Options = Partial<SubscribeMapping>;
+const defaults: SubscribeMapping = {
+  columns: new Map(),
+  types: new Map(),
+  lowercase: new Set(),
+  retryUnknown: false,
+};
 const header = ['type', 'value', 'status'];
 
 function map(rows: RowBlock, options: Options = {}) {
-  const block = subscribeMapper({ retryUnknown: false, ...options }).map(rows);
+  const block = subscribeMapper({ ...defaults, ...options }).map(rows);
   return { ...block, records: recordTexts(block) };
 }
 
@@ -23,6 +29,9 @@ describe('a subscription row', () => {
   it.each([
     ['PHONE', '+491', 'UNSUBSCRIBE', sent('phone', '+491', 'Unsubscribe')],
     ['WhatsApp', '+491', 'resubscribe', sent('whatsapp', '+491', 'Resubscribe')],
+    ['phone', '+491', 'opted_out', sent('phone', '+491', 'Unsubscribe')],
+    ['phone', '+491', 'Unsubscribed', sent('phone', '+491', 'Unsubscribe')],
+    ['phone', '+491', 'OPT-IN', sent('phone', '+491', 'Resubscribe')],
     ['email', '"Ä\\b"@x.y', 'Resubscribe', sent('email', '\\"Ä\\\\b\\"@x.y', 'Resubscribe')],
   ])('is sent in the documented spelling: %s %s %s', (type, value, status, record) => {
     expect(outcome(csvRows(header, [[type, value, status]]))).toBe(record);
@@ -120,7 +129,7 @@ describe('a subscription row', () => {
       ['type', 'status'],
       { type: 'phone', status: 'Unsubscribe' },
       'column "value" missing',
-      'name the column of the numbers or addresses "value"',
+      'name the column of the numbers or addresses with --map <column>=value',
     ],
     [
       ['value', 'type'],
@@ -129,7 +138,7 @@ describe('a subscription row', () => {
       'add the missing columns to the file, or use --status <status>',
     ],
   ])('needs the columns %j to hold more', (columns, options, message, fix) => {
-    const mapper = subscribeMapper({ retryUnknown: false, ...options });
+    const mapper = subscribeMapper({ ...defaults, ...options });
     expect(() => { mapper.check(columns, 's.csv'); }).toThrow(
       expect.objectContaining({ id: 'E-COLUMN-MISSING', message: `s.csv: ${message}`, details: expect.objectContaining({ fix }) }),
     ); // prettier-ignore

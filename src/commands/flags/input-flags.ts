@@ -67,7 +67,7 @@ export function requireInput(
 
 /** Throws E-USAGE for input flags if no input is read. `--limit` counts operands, too. */
 export function refuseInputFlags(command: Command): void {
-  const rows = inputOptions.filter((row) => typeof row !== 'string');
+  const rows = [...inputOptions, ...textOptions].filter((row) => typeof row !== 'string');
   const names = new Set(rows.map(([flags]) => new Option(flags).attributeName()));
   const typed = command.options.filter((option) => {
     const name = option.attributeName();
@@ -85,6 +85,16 @@ export const typeOption: OptionRow = [
   '--type <type>',
   'what each row is: profile or event',
   { parse: choice('profile', 'event'), default: 'profile', common: true },
+];
+
+/** Flags for columns that are texts. */
+export const textOptions: OptionTable = [
+  [
+    '--types <column:type,…>',
+    'column types: string (also for JSON numbers), phone(DE), phone:+91 (repeatable)',
+    { repeatable: true },
+  ],
+  ['--lowercase <a,b>', 'read these columns in lower case (repeatable)', { repeatable: true }],
 ];
 
 /** Flags that control how rows become records of an upload. */

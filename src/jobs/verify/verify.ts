@@ -14,6 +14,7 @@ import {
 } from '../job-context.js';
 import { verifyDefaults, type VerifyOptions } from '../job-options.js';
 import { inputOptions } from '../input-files.js';
+import { subscribeMapping } from '../write/subscribe.js';
 import { uploadMapping } from '../write/upload.js';
 import { checkAll, type CheckContext } from './check-sent.js';
 import { SentEvents } from './sent-events.js';
@@ -67,7 +68,7 @@ export async function verify(
     const { zone } = connection;
     const mapper = mapping
       ? uploadMapper({ ...mapping, zone })
-      : subscribeMapper({ ...request.subscriptions, retryUnknown: request.settle === true });
+      : subscribeMapper(await subscriptionsOf(request, context));
     for (const { header, source } of inputs.headers) mapper.check(header, source);
     const seed = request.seed ?? Math.floor(context.runtime.random() * 2 ** 32);
     const reading = {
@@ -95,6 +96,22 @@ const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
   ...options,
   retryUnknown: settle === true,
 });
+
+const subscriptionsOf = async (
+  { subscriptions, settle, map, types, lowercase, mapping }: VerifyRequest,
+  context: JobContext,
+) =>
+  subscribeMapping(
+    {
+      ...subscriptions,
+      ...(map && { map }),
+      ...(types && { types }),
+      ...(lowercase && { lowercase }),
+      ...(mapping !== undefined && { mapping }),
+      retryUnknown: settle === true,
+    },
+    context,
+  );
 
 const readingOf = (request: VerifyRequest) => {
   const { type, status } = request.subscriptions ?? {};

@@ -1,4 +1,6 @@
-import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
+import { EngagectlError } from '../../errors.js';
+import { loadMapping, type ColumnMapping } from '../../mapping/mapping-file.js';
+import { parts, subscribeMapper, type SubscribeMapping } from '../../mapping/subscribe-mapper.js';
 import { inputFingerprint } from '../input-files.js';
 import { runWrite } from './run-write.js';
 import type { WriteResult } from '../job-results.js';
@@ -12,18 +14,80 @@ export async function subscribe(
   context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
-  const { type, status, retryUnknown = false } = request;
+  const { type, status } = request;
+  const mapping = await subscribeMapping(request, context);
   return runWrite(
     {
       name: 'subscribe',
       listColumn: type && status && 'value',
-      meaning: { ...inputFingerprint(request), type, status },
+      meaning: { ...inputFingerprint(request), type, status, ...meaningOf(mapping) },
       frame: ['{"d":[', ']}'],
-      mapper: () =>
-        subscribeMapper({ ...(type && { type }), ...(status && { status }), retryUnknown }),
+      mapper: () => subscribeMapper(mapping),
     },
     request,
     context,
     hooks,
   );
 }
+
+/** Builds the mapping of rows to subscriptions. Throws E-USAGE, E-FILE-READ. */
+export async function subscribeMapping(
+  { type, status, retryUnknown = false, map, types, lowercase, mapping }: SubscribeOptions,
+  { runtime }: Pick<JobContext, 'runtime'>,
+): Promise<SubscribeMapping> {
+  const flags = {
+    ...(map && { map }),
+    ...(types && { types }),
+    ...(lowercase && { lowercase }),
+    ...(mapping !== undefined && { mapping }),
+  };
+  const loaded = await loadMapping(flags, runtime);
+  refuseOtherMembers(loaded, mapping);
+  return {
+    ...(type && { type }),
+    ...(status && { status }),
+    columns: columnsByPart(loaded.map),
+    types: loaded.types,
+    lowercase: loaded.lowercase,
+    retryUnknown,
+  };
+}
+
+/** Throws E-USAGE for a mapping file of an upload, most of which would have no effect. */
+function refuseOtherMembers(
+  { identityGiven, objectId, drop, only, constants, expected }: ColumnMapping,
+  file: string | undefined,
+): void {
+  const isUsed = identityGiven || drop.size > 0 || constants.size > 0;
+  if (!isUsed && (objectId ?? only ?? expected) === undefined) return;
+  throw new EngagectlError('E-USAGE', `${file}: not a mapping file of subscriptions`, {
+    why: 'it has members besides map, types and lowercase',
+    fix: 'write a mapping file for this input',
+  });
+}
+
+/** Throws E-USAGE for a key that is not a part of a subscription, and for a part with two columns. */
+function columnsByPart(map: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const columns = new Map<string, string>();
+  for (const [column, part] of map) {
+    const isPart = parts.some((name) => name === part);
+    if (isPart && !columns.has(part)) {
+      columns.set(part, column);
+      continue;
+    }
+    throw new EngagectlError('E-USAGE', `column ${JSON.stringify(column)} cannot be "${part}"`, {
+      why: isPart
+        ? 'another column is it, too'
+        : 'a subscription consists of type, value and status',
+      fix: 'map each of them once, for example --map phone=value',
+    });
+  }
+  return columns;
+}
+
+/** Returns the mapping for the fingerprint of a run; empty if it has none. */
+const meaningOf = ({ columns, types, lowercase }: SubscribeMapping) => ({
+  ...(columns.size > 0 && { columns: [...columns] }),
+  ...(types.size > 0 && { types: [...types] }),
+  ...(lowercase.size > 0 && { lowercase: [...lowercase] }),
+});

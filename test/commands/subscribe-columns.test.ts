@@ -1,0 +1,89 @@
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { serve, written } from '../support/serve.js';
+
+const phone = (value: string, status: string) => ({ type: 'phone', value, status });
+
+it.each([
+  ['list.csv', 'Name,Mobil,Kanal,Status\nAnn,0151 12345678,Phone,opted_out\nBob,+49 151 12345679,phone,Opt-In\n'], // prettier-ignore
+  ['list.ndjson', '{"Mobil":"0151 12345678","Kanal":"Phone","Status":"opted_out"}\n{"Mobil":15112345679,"Kanal":"phone","Status":"Opt-In"}\n'], // prettier-ignore
+])(
+  'sends the columns of %s that --map names, phones in the spelling of the service',
+  async (name, text) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    const map = ['Mobil=value', 'Kanal=type', 'Status=status'].flatMap((each) => ['--map', each]);
+    const argv = [name, ...map, '--types', 'Mobil:phone(DE)'];
+    expect((await world.run(['subscribe', ...argv])).code).toBe(0);
+    expect(written(service).flat()).toEqual([
+      phone('+4915112345678', 'Unsubscribe'),
+      phone('+4915112345679', 'Resubscribe'),
+    ]);
+  },
+);
+
+it('reads map, types and lowercase from a mapping file, and flags win', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('m.json'), '{"map":{"Mail":"value"},"lowercase":["Mail"]}');
+  writeFileSync(world.path('list.csv'), 'Mail\nANN@x.com\n');
+  const argv = ['subscribe', 'list.csv', '--mapping', 'm.json', '--type', 'email'];
+  expect((await world.run([...argv, '--status', 'Unsubscribe'])).code).toBe(0);
+  expect(written(service).flat()).toEqual([
+    { type: 'email', value: 'ann@x.com', status: 'Unsubscribe' },
+  ]);
+});
+
+it.each([
+  [['--map', 'Mobile=value'], 8, 'column "Mobile" missing; did you mean "Mobil"?'],
+  [['--map', 'Mobil=number'], 2, 'column "Mobil" cannot be "number"'],
+  [['--map', 'Mobil=value', '--map', 'Name=value'], 2, 'column "Name" cannot be "value"'],
+  [['--map', 'Mobil=value', '--types', 'Mobil:date'], 2, 'cannot have the type date'],
+  [['--mapping', 'm.json'], 2, 'm.json: not a mapping file of subscriptions'],
+  [[], 8, 'name the column of the numbers or addresses with --map <column>=value'],
+])('refuses %j before anything is sent', async (flags, code, message) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('m.json'), '{"map":{"Mobil":"value"},"drop":["Name"]}');
+  writeFileSync(world.path('list.csv'), 'Name,Mobil\nAnn,+4915112345678\n');
+  const argv = ['subscribe', 'list.csv', '--type', 'phone', '--status', 'Unsubscribe', ...flags];
+  const run = await world.run(argv);
+  expect([run.code, run.stderr]).toEqual([code, expect.stringContaining(message)]);
+  expect(written(service).flat()).toEqual([]);
+});
+
+it('warns if no JSON record has a column that a flag names', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('l.ndjson'), '{"type":"email","value":"A@x.com","status":"opt-out"}\n');
+  const run = await world.run(['subscribe', 'l.ndjson', '--lowercase', 'Mail']);
+  expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('no record has the column "Mail"')]); // prettier-ignore
+  expect(written(service).flat()).toHaveLength(1);
+});
+
+it('sends each number once in one of two shards, however it is written', async () => {
+  const { world, service } = await serve();
+  const numbers = ['0151 12345678', '+49 151 12345678', '0049 151 12345678', '0151 12345679'];
+  writeFileSync(world.path('list.csv'), `value\n${numbers.join('\n')}\n`);
+  const argv = ['subscribe', 'list.csv', '--type', 'phone', '--status', 'Unsubscribe'];
+  const sent: string[][] = [];
+  for (const shard of ['1/2', '2/2']) {
+    const before = written(service).length;
+    const flags = ['--types', 'value:phone(DE)', '--shard', shard];
+    expect((await world.run([...argv, ...flags])).code).toBe(0);
+    const records = written<{ value: string }>(service).slice(before).flat();
+    sent.push(records.map(({ value }) => value));
+  }
+  expect(sent.flat().toSorted()).toEqual([...Array.from({ length: 3 }, () => '+4915112345678'), '+4915112345679']); // prettier-ignore
+  expect(sent[0]!.filter((value) => sent[1]!.includes(value))).toEqual([]);
+});
+
+it('verifies subscriptions with the mapping flags of the write', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,Phone\nann,+4915112345678\n');
+  writeFileSync(world.path('list.csv'), 'Mobil\n0151 12345678\n');
+  expect((await world.run(['upload', 'u.csv'])).code).toBe(0);
+  const flags = ['--map', 'Mobil=value', '--types', 'Mobil:phone(DE)', '--type', 'phone'];
+  const argv = ['list.csv', ...flags, '--status', 'Unsubscribe'];
+  expect((await world.run(['subscribe', ...argv])).code).toBe(0);
+  const run = await world.run(['verify', '--subscriptions', ...argv, '--json']);
+  const summary = run.stderr.trim().split('\n').at(-1) ?? '';
+  expect([run.code, JSON.parse(summary)]).toMatchObject([0, { read: 1, rejected: 0 }]);
+});
