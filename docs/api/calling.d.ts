@@ -630,7 +630,7 @@ declare class SignedCallClient {
   readonly hangup: () => void;
   /** Alias of `hangup`. */
   readonly hangupCall: () => void;
-  /** Mutes or unmutes the microphone of the current call: the other side gets silence. Without a call it does nothing. */
+  /** Mutes the microphone of the current call, or unmutes it: the other side gets silence. */
   readonly setMuted: (isMuted: boolean) => void;
   readonly isMuted: () => boolean;
   /** Switches the current call to the loudspeaker or the earpiece, where every call starts. */

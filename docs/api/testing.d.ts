@@ -68,6 +68,21 @@ interface Variants {
 }
 
 type Platform = 'android' | 'ios';
+/** Capabilities of a device that the router considers. */
+interface Caps {
+  /** If false, calls to the device are declined at once while it is not connected. Default: true. */
+  readonly notifications?: boolean;
+}
+/** Reasons of automatic declines, as observed in public builds of such SDKs; 1006 is our addition. */
+declare const declineCodes: {
+  readonly busy: 1001;
+  readonly microphoneNotGranted: 1002;
+  readonly loggedOutCuid: 1003;
+  readonly busyOnVoip: 1004;
+  readonly busyOnPstn: 1005;
+  readonly notificationsDisabled: 1006;
+};
+type DeclineCode = (typeof declineCodes)[keyof typeof declineCodes];
 interface CallDetails {
   readonly callId: string;
   readonly callerCuid: string;
@@ -77,6 +92,46 @@ interface CallDetails {
   readonly receiverImage?: string;
   /** Push: the receiver was not on the socket when the call was placed. */
   readonly channel: 'Socket' | 'Push';
+}
+/** Labels of at most 3 buttons by action id. */
+type MissedCallActions = Readonly<Record<string, string>>;
+/** Members of router frames by type, without `t` and `seq`. */
+interface RouterFrames {
+  /** Offers a call that rings until `expiresAt`, in epoch milliseconds of the router's clock. */
+  readonly incoming: {
+    readonly callId: string;
+    readonly details: CallDetails;
+    readonly channel: CallDetails['channel'];
+    readonly expiresAt: number;
+  };
+  readonly event: {
+    readonly callId: string;
+    readonly direction: CallDirection;
+    readonly event: CallEvent;
+    readonly details: CallDetails;
+  };
+  /** Ends an incoming call without an event, because its receiver was busy. */
+  readonly over: {
+    readonly callId: string;
+    readonly reason: string;
+  };
+  readonly sdp: {
+    readonly callId: string;
+    readonly payload: unknown;
+  };
+  /** The missed-call notification. */
+  readonly missed: {
+    readonly callId: string;
+    readonly actions: MissedCallActions;
+    readonly details: CallDetails;
+  };
+  /** Reports a click on a button of the notification. */
+  readonly action: {
+    readonly callId: string;
+    readonly actionId: string;
+    readonly label: string;
+    readonly details: CallDetails;
+  };
 }
 /** Timeouts of the router in milliseconds. */
 interface CallTimers {
@@ -90,6 +145,364 @@ interface CallTimers {
   readonly auth: number;
   /** Interval of pings; a socket that misses two of them is dropped. */
   readonly ping: number;
+}
+/** Call events (specification, States and transitions). */
+declare const CallEvent: {
+  readonly CallIsPlaced: 'CallIsPlaced';
+  readonly Cancelled: 'Cancelled';
+  readonly Declined: 'Declined';
+  readonly Missed: 'Missed';
+  readonly Answered: 'Answered';
+  readonly CallInProgress: 'CallInProgress';
+  readonly Ended: 'Ended';
+  readonly ReceiverBusyOnAnotherCall: 'ReceiverBusyOnAnotherCall';
+  readonly DeclinedDueToLoggedOutCuid: 'DeclinedDueToLoggedOutCuid';
+  readonly DeclinedDueToNotificationsDisabled: 'DeclinedDueToNotificationsDisabled';
+  readonly DeclinedDueToMicrophonePermissionsNotGranted: 'DeclinedDueToMicrophonePermissionsNotGranted';
+};
+type CallEvent = (typeof CallEvent)[keyof typeof CallEvent];
+declare const CallDirection: {
+  readonly Incoming: 'Incoming';
+  readonly Outgoing: 'Outgoing';
+};
+type CallDirection = (typeof CallDirection)[keyof typeof CallDirection];
+
+type Side = 'initiator' | 'receiver';
+/** State of a call. `over` is final. */
+interface CallState {
+  readonly phase: 'placed' | 'answered' | 'inProgress' | 'over';
+  /** Sides whose media is connected. */
+  readonly ready: readonly Side[];
+}
+/** End of a call, as recorded in the system events. */
+interface Ending {
+  readonly status: 'over' | 'declined' | 'missed' | 'cancelled';
+  readonly reason: string;
+  readonly reasonCode?: DeclineCode;
+}
+
+/** Device on which a cuid last registered, as reported by the client. */
+interface Device {
+  readonly deviceId: string;
+  readonly platform: Platform;
+  readonly caps: Caps;
+  readonly missedCallActions: MissedCallActions;
+}
+/** A cuid that has registered. */
+interface RegisteredUser {
+  readonly cuid: string;
+  device: Device;
+  loggedOut: boolean;
+  /** Time of its last `auth` in epoch milliseconds. */
+  registeredAt: number;
+  readonly inbox: Inbox;
+  /** Its socket, while connected. */
+  session?: Session | undefined;
+  /** Its current call, as initiator or receiver. */
+  call?: Call | undefined;
+  /** Cancels the grace period of a disconnect. */
+  cancelGraceTimer?: () => void;
+}
+/** Socket of a client. */
+interface Session {
+  readonly id: string;
+  /** Undefined before `auth` and after another socket replaced this one. */
+  user: RegisteredUser | undefined;
+  /** Nonces of its `hello`; undefined before it. */
+  nonces:
+    | {
+        readonly client: string;
+        readonly router: string;
+      }
+    | undefined;
+  /** Sends a frame. */
+  send(text: string): void;
+  /** Closes the socket after pending frames were sent. */
+  close(code: number, reason: string): void;
+  /** Ends the connection without a closing handshake. */
+  drop(): void;
+}
+/** A call and its state. Times are epoch milliseconds. */
+interface Call {
+  readonly id: string;
+  readonly initiator: RegisteredUser;
+  readonly receiver: RegisteredUser;
+  details: CallDetails;
+  state: CallState;
+  readonly placedAt: number;
+  answeredAt?: number | undefined;
+  inProgressAt?: number | undefined;
+  endedAt?: number | undefined;
+  ending?: Ending | undefined;
+  /** Buttons of the receiver's missed-call notification. */
+  actions?: MissedCallActions | undefined;
+  /** Whether a test decides what its receiver does; the receiver's device is not told of it. */
+  isScripted?: boolean;
+  /** Cancels the timeout of the current state. */
+  cancelTimer?: () => void;
+}
+/** Stored form of an inbox. */
+interface StoredInbox {
+  readonly seq: number;
+  readonly frames: readonly (readonly [at: number, text: string])[];
+}
+/** Frame of the router without its sequence number. */
+type UnnumberedFrame = {
+  [T in keyof RouterFrames]: {
+    readonly t: T;
+  } & RouterFrames[T];
+}[keyof RouterFrames];
+/**
+ * Unacknowledged frames of a cuid, which are resent on its next socket: at most 100, for at most a day.
+ * Sequence numbers only increase.
+ */
+declare class Inbox {
+  #private;
+  constructor({ seq, frames }?: StoredInbox);
+  /** Sequence number of the newest frame. */
+  get seq(): number;
+  get size(): number;
+  /** Adds a frame and returns its text. A full inbox drops media descriptions first, then the oldest frames. */
+  add(unnumbered: UnnumberedFrame, now: number): string;
+  /** Drops the frames up to a sequence number, which the client has received. */
+  acknowledge(seq: number): void;
+  /** Drops the offer and the media descriptions of a call that has ended. */
+  forgetCall(callId: string): void;
+  /** Returns the texts of the waiting frames. */
+  waiting(now: number): string[];
+  toJSON(): StoredInbox;
+}
+
+/** A stored call. Times are epoch milliseconds. */
+interface CallRecord extends CallDetails {
+  readonly phase: Call['state']['phase'];
+  readonly placedAt: number;
+  readonly answeredAt?: number;
+  readonly inProgressAt?: number;
+  readonly endedAt?: number;
+  readonly status?: Ending['status'];
+  readonly reason?: string;
+  readonly reasonCode?: number;
+  /** Buttons of the notification of a missed call. */
+  readonly actions?: MissedCallActions;
+}
+
+/** Errors that `initialize`, `call`, `answer` and `decline` resolve with. */
+declare const errorTable: {
+  readonly NO_NETWORK: {
+    readonly android: 1000;
+    readonly ios: 1000;
+    readonly message: 'No network';
+    readonly description: 'No socket to the router could be opened, or it was lost before the answer';
+  };
+  readonly CORE_REQUIRED: {
+    readonly android: 2001;
+    readonly ios: 2001;
+    readonly message: 'Core SDK missing';
+    readonly description: 'env.core must be an active instance of the core SDK: an object with accountId';
+  };
+  readonly INIT_CONFIG: {
+    readonly android: 2002;
+    readonly ios: 2003;
+    readonly message: 'initProperties missing or wrong';
+    readonly description: 'initialize requires an object of initProperties';
+  };
+  readonly NOT_INITIALIZED: {
+    readonly android: 2003;
+    readonly ios: 2003;
+    readonly message: 'Not initialized';
+    readonly description: 'Call initialize first, also after logout';
+  };
+  readonly ACCOUNT_OR_KEY_MISSING: {
+    readonly android: 2004;
+    readonly ios: {
+      readonly accountId: 2004;
+      readonly apiKey: 2005;
+    };
+    readonly message: 'accountId or apiKey missing';
+    readonly description: 'accountId and apiKey of the calling settings must be non-empty strings';
+  };
+  readonly CUID_MISSING: {
+    readonly android: 2005;
+    readonly ios: 2006;
+    readonly message: 'cuid missing';
+    readonly description: 'cuid must be a non-empty string';
+  };
+  readonly CUID_LENGTH: {
+    readonly android: 2006;
+    readonly ios: 2007;
+    readonly message: 'cuid has the wrong length';
+    readonly description: 'A cuid has 5 to 50 characters';
+  };
+  readonly CUID_INVALID: {
+    readonly android: 2007;
+    readonly ios: 2008;
+    readonly message: 'cuid is malformed';
+    readonly description: 'A cuid consists of ASCII letters, digits and _, starts with a letter or a digit, and is not two numbers with _ between them';
+  };
+  readonly BRANDING: {
+    readonly android: 2010;
+    readonly ios: 400;
+    readonly message: 'overrideDefaultBranding is wrong';
+    readonly description: 'Colors must be hexadecimal, logoUrl https, buttonTheme light or dark';
+  };
+  readonly BAD_REQUEST: {
+    readonly android: 2011;
+    readonly ios: 400;
+    readonly message: 'Bad request';
+    readonly description: 'The router rejected the request, or the context is not alphanumeric';
+  };
+  readonly AUTH_FAILURE: {
+    readonly android: 2012;
+    readonly ios: 404;
+    readonly message: 'Authentication failed';
+    readonly description: 'The router rejected this accountId and apiKey';
+  };
+  readonly NOTIFICATION_PERMISSION: {
+    readonly android: 2013;
+    readonly ios: 'Only Android 13 and newer request it';
+    readonly message: 'Notification permission denied';
+    readonly description: 'Android 13 and newer cannot show incoming calls without it';
+  };
+  readonly PRODUCTION_REQUIRED: {
+    readonly android: 'The property applies to iOS only';
+    readonly ios: 2011;
+    readonly message: 'production missing';
+    readonly description: 'On iOS, production must be true or false';
+  };
+  readonly PERSIST_REQUIRED: {
+    readonly android: 2002;
+    readonly ios: 'The property applies to Android only';
+    readonly message: 'allowPersistSocketConnection missing';
+    readonly description: 'On Android, allowPersistSocketConnection must be true or false';
+  };
+  readonly MIC_DENIED: {
+    readonly android: 5001;
+    readonly ios: 5001;
+    readonly message: 'Microphone permission denied';
+    readonly description: 'A call requires the microphone';
+  };
+  readonly RECEIVER_NETWORK_LOST: {
+    readonly android: 5002;
+    readonly ios: 5005;
+    readonly message: 'Call not acknowledged';
+    readonly description: 'The placement of the call was not acknowledged in time';
+  };
+  readonly NOT_REACHABLE: {
+    readonly android: 5003;
+    readonly ios: 5002;
+    readonly message: 'Receiver not reachable';
+    readonly description: 'The receiver has never registered';
+  };
+  readonly BAD_NETWORK: {
+    readonly android: 5004;
+    readonly ios: 5008;
+    readonly message: 'Bad network';
+    readonly description: 'The router took longer than 2000 ms to answer';
+  };
+  readonly SELF_CALL: {
+    readonly android: 5005;
+    readonly ios: 5003;
+    readonly message: 'Call to oneself';
+    readonly description: 'receiverCuid is your own cuid';
+  };
+  readonly CONTEXT_REQUIRED: {
+    readonly android: 5006;
+    readonly ios: 2000;
+    readonly message: 'Call context missing';
+    readonly description: 'callContext must be a non-empty string';
+  };
+  readonly CONTEXT_LENGTH: {
+    readonly android: 5007;
+    readonly ios: 2000;
+    readonly message: 'Call context too long';
+    readonly description: 'callContext may have at most 64 characters';
+  };
+  readonly CALLEE_REQUIRED: {
+    readonly android: 5009;
+    readonly ios: 5005;
+    readonly message: 'Receiver missing';
+    readonly description: 'receiverCuid must be a well-formed cuid';
+  };
+  readonly CALL_FAILED: {
+    readonly android: 5010;
+    readonly ios: 5005;
+    readonly message: 'Call failed';
+    readonly description: 'The router could not place the call';
+  };
+  readonly SOCKET_REQUIRED: {
+    readonly android: 5011;
+    readonly ios: 5012;
+    readonly message: 'Signalling socket disconnected';
+    readonly description: 'Call initialize to reopen the socket after disconnectSignallingSocket';
+  };
+  readonly CALL_OPTIONS: {
+    readonly android: 5012;
+    readonly ios: 5005;
+    readonly message: 'callProperties are wrong';
+    readonly description: 'initiator_image and receiver_image must be http or https URLs';
+  };
+  readonly CALL_IN_PROGRESS: {
+    readonly android: 5013;
+    readonly ios: 5009;
+    readonly message: 'Call in progress';
+    readonly description: 'Another call exists or is being placed';
+  };
+  readonly FEATURE_OFF: {
+    readonly android: 5014;
+    readonly ios: 5006;
+    readonly message: 'Calling is disabled';
+    readonly description: 'Calling is disabled for this account';
+  };
+  readonly CUID_ELSEWHERE: {
+    readonly android: 2012;
+    readonly ios: 5004;
+    readonly message: 'cuid in use on another device';
+    readonly description: 'Another device uses this cuid; a cuid belongs to one user on one device';
+  };
+};
+type ErrorName = keyof typeof errorTable;
+/** Error names, to compare with `errorName`; the codes have different meanings on the two platforms. */
+declare const ErrorName: { readonly [Name in ErrorName]: Name };
+
+/** What happens to the next calls to a cuid, whether a device has it or not. Devices with it are not asked. */
+interface CallScript {
+  readonly to: string;
+  /** Only calls of this cuid. */
+  readonly from?: string | undefined;
+  /** `fail`: refused with `error`. `ignore`: rings until it is missed or cancelled. */
+  readonly does: 'answer' | 'decline' | 'ignore' | 'fail';
+  /** Time of ringing before the answer or decline; default 0. */
+  readonly afterSeconds?: number | undefined;
+  /** Time from the answer until the callee hangs up; without it only the caller does. */
+  readonly hangupAfterSeconds?: number | undefined;
+  /** Reason of a decline; without it the callee declined by hand. */
+  readonly reason?: keyof typeof declineCodes | undefined;
+  /** Error of `fail`; default `CALL_FAILED`. */
+  readonly error?: ErrorName | undefined;
+  /** Number of calls; default 1. */
+  readonly times?: number | undefined;
+}
+/** Network between the router and the device of a cuid. */
+interface CallNetwork {
+  readonly cuid: string;
+  /** Delay of each frame of the router. */
+  readonly delayMs?: number | undefined;
+  /** Whether all frames vanish in both directions while the socket seems open. */
+  readonly lose?: boolean | undefined;
+}
+/** Selects an event of a call, as its caller gets it. */
+interface CallEventFilter {
+  readonly to?: string | undefined;
+  readonly from?: string | undefined;
+  readonly event?: CallEvent | undefined;
+}
+/** An event of a call, as its caller gets it; of a call that has no caller any more, as its receiver does. */
+interface ObservedCallEvent {
+  readonly event: CallEvent;
+  readonly callDetails: CallDetails;
+  /** Milliseconds since 1970. */
+  readonly at: number;
 }
 
 /** A call for a device that is not connected, as a push service would deliver it. */
@@ -279,10 +692,34 @@ interface TestClock {
   now(): Date;
   /** Stops the clock at an instant: ISO 8601 with an offset, or epoch seconds. */
   set(instant: Date | string | number): void;
-  /** Moves the clock forward, stopped or not. */
+  /** Moves the clock forward, stopped or not. Calls whose time to ring or connect is up end. */
   advance(seconds: number): void;
   /** Returns to the system clock. */
   release(): void;
+}
+/** Steers the calls of the service. Needs the option `calls`; without it every function throws. */
+interface TestCalls {
+  /** Scripts the next call to a cuid, or the next `times` calls. Rejects with the name and cause of a wrong member. */
+  script(script: CallScript): Promise<void>;
+  /** Breaks the connection of a cuid now; throws if it has none. */
+  drop(cuid: string): void;
+  /** Delays or loses the frames of a cuid, until the next call of this function for it. */
+  network(network: CallNetwork): Promise<void>;
+  /** Breaks the connection of a cuid, which cannot connect until a call has been pushed to it (`onPush`). */
+  pushOnly(cuid: string): void;
+  /**
+   * Resolves with the oldest matching event that no earlier `waitFor` returned, or with the next one. Rejects after
+   * `timeoutMs` of real time, by default 10 s.
+   */
+  waitFor(
+    wanted: CallEventFilter & {
+      readonly timeoutMs?: number;
+    },
+  ): Promise<ObservedCallEvent>;
+  /** Returns all calls, oldest first. */
+  list(): CallRecord[];
+  /** Removes scripts, network conditions and observed events. */
+  clear(): void;
 }
 /** A running test service. Shares no state with other services in the same process. */
 interface TestService {
@@ -314,6 +751,7 @@ interface TestService {
   /** Changes settings of the running service; rejects with the name and cause of a wrong one. Returns all settings. */
   settings(changes: SettingsChanges): Promise<ServiceSettings>;
   readonly clock: TestClock;
+  readonly calls: TestCalls;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -326,12 +764,18 @@ declare function startService(options?: TestServiceOptions): Promise<TestService
 export { startService };
 export type {
   ActiveRule,
+  CallEventFilter,
+  CallNetwork,
   CallingOptions as CallOptions,
+  CallRecord,
+  CallScript,
   EndpointName,
   FaultRuleInput,
+  ObservedCallEvent,
   PushOffer,
   ServiceSettings,
   SettingsChanges,
+  TestCalls,
   TestClock,
   TestRequest,
   TestService,
