@@ -19,7 +19,7 @@ export const run: CommandSpec<CallScriptFlags> = {
   description:
     'Places a call for each row, with both phones in this process, to test an environment. Columns: ' +
     'caller, callee, context; optional: callee_does (answer, decline, ignore, no-microphone, ' +
-    'notifications-off, absent), expect (the last event, or the name of an error), answer_after, ' +
+    'notifications-off, absent, external: an app under test answers), expect (the last event, or the name of an error), answer_after, ' +
     'hangup_after, cancel_after. Prints one outcome per line on stdout; exit code 3 if a call did ' +
     'not end as expected.',
   operands: [['[file...]', `${inputFormatsText}; - reads stdin`]],

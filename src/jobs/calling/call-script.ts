@@ -13,6 +13,8 @@ const receivers = {
   'no-microphone': 'DeclinedDueToMicrophonePermissionsNotGranted',
   'notifications-off': 'DeclinedDueToNotificationsDisabled',
   absent: 'NOT_REACHABLE',
+  /** An app under test, on a device or in a browser, which answers by itself. */
+  external: 'Ended',
 } as const;
 export type ReceiverBehavior = keyof typeof receivers;
 

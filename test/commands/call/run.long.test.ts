@@ -68,6 +68,30 @@ it('rows that go otherwise are rejected, those that are wrong say why, and all a
   expect(byLine.get(5)?.['stage']).toBe('parse');
 });
 
+it('an external callee is an app of its own, in another process', async () => {
+  const { world, run, listen } = await callingWorld();
+  const app = await listen('ann_1');
+  const busy = await listen('ann_2', '--answer', 'decline');
+  const rows = [
+    'bob_1,ann_1,Order 1,external,,,20ms,',
+    'bob_2,ann_2,Order 2,external,Declined,,,',
+    'bob_3,ann_2,Order 3,external,,,,',
+    'bob_4,ann_9,Order 4,external,NOT_REACHABLE,,,',
+  ];
+  writeFileSync(world.path('calls.csv'), script(...rows));
+  const running = run(['run', 'calls.csv']);
+  expect(await running.ended()).toBe(3);
+  const outcomes = running.lines.map(({ line, outcome, ending }) => [line, outcome, ending]);
+  expect(outcomes.toSorted()).toEqual([
+    [2, 'accepted', 'Ended'],
+    [3, 'accepted', 'Declined'],
+    [4, 'rejected', 'Declined'],
+    [5, 'accepted', 'NOT_REACHABLE'],
+  ]);
+  await app.says('Ended');
+  await busy.says('Declined');
+});
+
 it('calls of one cuid take turns, those of others go on meanwhile', async () => {
   const { world, run } = await callingWorld();
   const rows = Array.from({ length: 24 }, (_, n) => ({
