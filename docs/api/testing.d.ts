@@ -1,18 +1,16 @@
 /// <reference types="node" />
 import { IncomingHttpHeaders } from 'node:http';
 
-/** Paths of the eight endpoints (specification, Endpoints 1 to 8). */
-declare const endpointPaths: {
-  readonly upload: '/1/upload';
-  readonly subscribe: '/1/subscribe';
-  readonly profiles: '/1/profiles.json';
-  readonly profile: '/1/profile.json';
-  readonly events: '/1/events.json';
-  readonly demerge: '/1/demerge/profiles.json';
-};
-type PathName = keyof typeof endpointPaths;
-type ExportName = 'profiles' | 'events';
-type EndpointName = PathName | `${ExportName}-cursor`;
+/** The eight endpoints. An export has two of them. */
+type EndpointName =
+  | 'upload'
+  | 'subscribe'
+  | 'profiles-cursor'
+  | 'profiles'
+  | 'profile'
+  | 'events-cursor'
+  | 'events'
+  | 'demerge';
 
 /** Settings of the simulation, which a test can change while the service runs (contract §10). */
 interface ServiceSettings {
