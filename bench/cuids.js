@@ -40,7 +40,7 @@ export const cuids = {
       ],
       async watch({ output }, run) {
         await run();
-        // In the rounds nothing is kept of what it says.
+        // The rounds discard its output.
         return { records: output ? JSON.parse(readFileSync(output, 'utf8')).read : size };
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -85,7 +85,7 @@ async function open({ size, folder }, { ours, peers, digestOf }) {
   };
 }
 
-/** What a side wrote; nothing for a floor, which is then compared by what it was sent. */
+/** Returns the file that a side wrote; undefined for a floor, which is compared by the pages sent to it. */
 function digestOfLines(path) {
   const text = readFileSync(path);
   if (text.length === 0) return {};

@@ -1,4 +1,4 @@
-// node bench/fleet.js: what shards and a fleet cost beside one process, and how soon another worker goes on. Needs the build
+// node bench/fleet.js: the cost of shards and a fleet compared with one process, and the time until another worker resumes. Needs the build
 // and redis-server; prints the tables of docs/scale.md.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -88,7 +88,7 @@ async function seconds(work) {
   return (performance.now() - before) / 1000;
 }
 
-/** Of a whole process, start-up included: it does not depend on what else the machine does. */
+/** CPU time of a process with its start-up, which does not depend on the load of the machine. */
 function cpuSeconds(...argv) {
   const words = [process.execPath, bin, ...argv];
   const script = `TIMEFORMAT='%U %S'; exec 3>/dev/null; time "$@" 2>&3 >&3`;
@@ -213,7 +213,7 @@ const before = received.records;
 const recovery = await seconds(async () => {
   while (received.records === before) await delay(20);
 });
-console.log(`another worker goes on ${shown(recovery)} s after a kill (lease of 10 s)`);
+console.log(`another worker resumes ${shown(recovery)} s after a kill (lease of 10 s)`);
 second.child.kill('SIGKILL');
 redis.kill('SIGKILL');
 server.close();

@@ -8,7 +8,7 @@ import { startServer } from './harness/server.js';
 
 const question = 'the same upload with journal and order, and without one or both of them';
 
-/** Many at the first: what is asked for is less than the machine varies by from round to round. */
+/** Many rounds at the first service, because the guard is narrower than the noise between rounds. */
 const rounds = 25;
 
 /** Each sync takes 5 ms longer, as on many a disk that is reached over a network. */
@@ -19,7 +19,7 @@ const slowDisk =
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
 if (!hasStrace) console.error('SKIPPED: journal-50ms-slow-disk needs strace');
 
-/** At a service that answers at once, and at one as far away as most are. */
+/** A service that answers immediately, and one with the latency of most deployments. */
 export const journals = [
   { name: 'journal', question, size: 1_000_000, rounds, open: (place) => open(place, 0) },
   {

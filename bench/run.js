@@ -47,7 +47,7 @@ const { values, positionals } = parseArgs({
 
 /** Medians of the sides of each benchmark that ran, by its name. */
 const results = {};
-/** What each benchmark said of its guards, in the order in which they ran. */
+/** Results of the guards, in the order of the benchmarks. */
 const guards = [];
 
 await main();

@@ -1,4 +1,4 @@
-// What bench/service.js uploads: random at their places, the same in every run.
+// Records that bench/service.js uploads: random by position, and the same in every run.
 
 /** Neighbours lie far apart in an index. */
 export function identityOf(number) {
@@ -6,7 +6,7 @@ export function identityOf(number) {
   return `user-${mixed.toString(36)}-${number.toString(36)}`;
 }
 
-/** What the service stores of profileText(number): JSON texts, but for the addresses. */
+/** Returns the row that the service stores for profileText(number): JSON texts, except addresses. */
 export function profileRow(number) {
   const identity = identityOf(number);
   const points = Math.imul(number, 0x9e3779b1) >>> 18;

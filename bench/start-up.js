@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { startServer } from './harness/server.js';
 import { engagectl, peer } from './harness/sides.js';
 
-/** In the shell's environment, and without the certificates that Node may be told to read at its start. */
+/** The shell's environment, and one without NODE_EXTRA_CA_CERTS, which Node reads at start-up. */
 const environments = [
   { suffix: '', where: '', env: {} },
   {
@@ -47,7 +47,7 @@ function guardsOf(suffix, what, most) {
   return suffix === '-bare' ? [{ what: `${what} ÷ bare Node`, to: 'floor', most }] : [];
 }
 
-/** Until it has printed what it was asked for, by somebody who has used the tool before. */
+/** Measures until the output is printed, with files in the disk cache. */
 async function openWords(args, { folder, env }) {
   const { upload, sink } = await openSink(folder);
   const [program, ...words] = upload.command;
@@ -60,7 +60,7 @@ async function openWords(args, { folder, env }) {
   };
 }
 
-/** Until its first request has arrived. */
+/** Measures until the first request arrives. */
 async function openUpload({ folder, env }) {
   const { upload, sink } = await openSink(folder);
   return {

@@ -21,7 +21,7 @@ export const uploadCsv = {
   },
 };
 
-/** The same at a service as far away as most are, where requests in flight limit every client. */
+/** The same at a service with the latency of most deployments, where requests in flight limit every client. */
 export const uploadCsvAt100ms = {
   name: 'upload-csv-100ms',
   question: 'CSV of 12 columns to a counting sink that takes 100 ms for each answer',

@@ -1,6 +1,6 @@
 // Makes of the modules in build/ the program, and puts it in the place of dist/: part of `npm run build`. Start-up is why: a few files
 // are loaded instead of hundreds, and of the dependencies what is used. What is native of libsql stays outside.
-// It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
+// It is CommonJS, which Node loads faster; importers of the package still get an ES module.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
 import {
   existsSync,
@@ -39,7 +39,7 @@ const aroundCommands = new Set(
 );
 
 /**
- * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
+ * Modules that are needed together are one file: `main` answers `--version`, `program` is the command tree and
  * answers `--help`, `around` are the commands that it can do without, `run` is the job of an upload, and what that
  * command loads as other commands do; the client is not in it. What `around` and `run` both
  * need is in `program`, so that neither loads the other. A group takes the
@@ -69,7 +69,7 @@ function group(name, wants) {
   return { name: nameOf, debugName: name };
 }
 
-/** Whether it is a command around those that read and write users. */
+/** Whether a module is a command other than those that read and write users. */
 function isAround(id) {
   return aroundCommands.has(id);
 }
@@ -96,7 +96,7 @@ const unused = [
   ['commander/lib/command.js', 'node:child_process'],
 ];
 
-/** What is looked at of them all the same: the most bytes of headers that Node's own client takes. */
+/** The one property read from them: the maximum header size of Node's own client. */
 const instead = 'module.exports = { maxHeaderSize: 16384 };';
 
 const leaveOutUnused = {
@@ -178,7 +178,7 @@ function quicker(code) {
     );
 }
 
-/** What `import` of the package, or of a part of it, leads to. */
+/** Entry points of the package for `import`. */
 function entry(output, part, folder = './') {
   const { exports } = output.find(({ name }) => name === part);
   return `import library from '${folder}${part}.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;

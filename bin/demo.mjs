@@ -28,11 +28,11 @@ const expected = JSON.parse(readFileSync(join(root, 'fixtures/expected.json'), '
 const charged = expected['events.ndjson'].events['Charged'];
 const added = expected['events.csv.gz'].events['Added To Cart'];
 const users = { file: join(output, 'users.csv'), count: 20_000 };
-/** A journal of this size, in bytes, tells that a third of the users or so are there. */
+/** Size of the journal in bytes after about a third of the users. */
 const midway = 2_000;
 const october = ['--from', '2026-10-01', '--to', '2026-10-14'];
 
-/** What each command must do: its exit code, figures that the ledger keeps of it, and further `checks`. */
+/** Expected result of each command: exit code, figures in the ledger, and further `checks`. */
 const steps = [
   {
     say: 'Preview a hand-made file: what would be sent, and likely mistakes. Nothing is sent.',
@@ -265,7 +265,7 @@ function journalSize() {
   return statSync(join(runs, run ?? '', 'journal.ndjson'), { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** What the last write command came to, as the tool itself keeps it. */
+/** Returns the ledger entry of the last write. */
 function lastOfLedger() {
   const lines = readFileSync(join(stateFolder, 'ledger.ndjson'), 'utf8').trimEnd().split('\n');
   return JSON.parse(lines.at(-1));

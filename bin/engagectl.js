@@ -48,7 +48,7 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   }
 }
 
-/** Nothing that shows errors is loaded yet. */
+/** Prints the error itself: the modules that print errors are not loaded yet. */
 function refuse(message) {
   const asJson = /(?:^| )(?:--json|--log-format[= ]json)(?: |$)/.test(words.join(' '));
   const error = { id: 'E-USAGE', message, exitCode: 2 };

@@ -18,7 +18,7 @@ function ask() {
       ? `[${host}]`
       : host;
   const url = `${isTls ? 'https' : 'http'}://${name}:${valueOf('--port') ?? 8787}/_local/health`;
-  // It is this very container: whose certificate it is needs no proof.
+  // The service is in this container, so its certificate needs no verification.
   get(url, { rejectUnauthorized: false, timeout: 2000 }, ({ statusCode }) =>
     process.exit(statusCode === 200 ? 0 : 1),
   )

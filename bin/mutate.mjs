@@ -91,7 +91,7 @@ const stale = [...equivalent].filter((name) => !names.has(name));
 if (stale.length > 0)
   throw new Error(`bin/equivalent-mutations.txt has lines of no mutation:\n${stale.join('\n')}`);
 const planted = all.filter((mutation) => !equivalent.has(nameOf(mutation)));
-/** Of a report of this program: only what survived is planted again. */
+/** Path of an earlier report; only its survivors are mutated again. */
 const survived =
   values.survivors && readFileSync(values.survivors, 'utf8').split('survivors:\n')[1];
 const chosen = planted.filter(
@@ -215,7 +215,7 @@ async function tryTests(longest) {
     const lines = linesOf(`${report}/log`);
     const isVoid = new Set(lines.flatMap((line) => (line.isVoid ? [line.test] : [])));
     for (const test of isVoid) console.log(`cannot be repeated: ${test}`);
-    /** What each process was at when it ended. */
+    /** The test that each process was running when it ended. */
     const last = new Map(lines.map((line) => [line.pid, line]));
     last.delete(undefined);
     for (const { test, id, isFound } of lines) {
@@ -338,7 +338,7 @@ async function exitCode(args, env, patience = 90_000) {
   return code;
 }
 
-/** As bin/equivalent-mutations.txt names it: the line, with the change in its place. */
+/** Returns the mutation as written in bin/equivalent-mutations.txt: the mutated line. */
 function nameOf({ file, text, start, end, put }) {
   const lineEnd = text.indexOf('\n', end);
   const before = text.slice(text.lastIndexOf('\n', start - 1) + 1, start);
@@ -351,7 +351,7 @@ function described(mutation) {
   return nameOf(mutation).replace(': ', `:${line}: `);
 }
 
-/** In an order that the seed draws. */
+/** Shuffles by the seed. */
 function shuffled(list) {
   const drawn = (index) => createHash('sha256').update(`${seed} ${index}`).digest('hex');
   const ordered = list.map((item, index) => ({ item, at: drawn(index) }));

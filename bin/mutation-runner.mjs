@@ -70,7 +70,7 @@ export default class MutationRunner extends TestRunner {
     const id = on;
     on = 0;
     if (isRecording || this.#skipsRest) return;
-    // The other worker passes over what is found, too.
+    // The other worker skips mutations that are already found, too.
     if (id !== 0 && isFound) writeFileSync(`${report}/${id}`, '');
     if (id !== 0) log({ test: nameOf(test), id, isFound });
     else if (isFound) log({ test: nameOf(test), isVoid: true });
@@ -88,7 +88,7 @@ export default class MutationRunner extends TestRunner {
     return super.onAfterRunTask(test);
   }
 
-  /** What modules reach when they are loaded, and hooks. */
+  /** Lines that run when modules are loaded, and in hooks. */
   #logLoaded() {
     log({ ids: [...reached] });
     reached = new Set();

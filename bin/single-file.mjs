@@ -1,5 +1,5 @@
 // Makes one file of the build and of the Node that runs this, for Linux: `npm run build && node bin/single-file.mjs engagectl`.
-// It is a "single executable application" of Node: what it carries is laid out by bin/single-file-main.cjs.
+// A "single executable application" of Node; bin/single-file-main.cjs unpacks its contents.
 // The postject that puts it in knows Linux's format; on macOS and Windows the file would have to be signed again.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const [output = 'engagectl'] = process.argv.slice(2);
 
-/** Where postject puts what the file carries; Node looks for it behind this mark. */
+/** Marker after which Node looks for the contents that postject inserts. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 /** By the names under which they are laid out; of libsql the part for this platform. */
@@ -73,7 +73,7 @@ function makeFile() {
     chmodSync(output, 0o755);
     const postject = createRequire(import.meta.url).resolve('postject/dist/cli.js');
     const words = [resolve(output), 'NODE_SEA_BLOB', blob, '--sentinel-fuse', fuse];
-    // It warns of what it does not know of the file; that it works, is tried.
+    // It warns about unknown sections of the file; a test runs the result.
     execFileSync(process.execPath, [postject, ...words], { stdio: ['ignore', 'ignore', 'pipe'] });
     execFileSync(resolve(output), ['--version'], { env: { XDG_CACHE_HOME: work } });
   } catch (error) {

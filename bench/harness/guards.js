@@ -2,7 +2,7 @@ import { markdownTable, median } from './report.js';
 import { differentWork } from './rounds.js';
 
 /**
- * What a benchmark's results say of its guards. A guard: { what, of?, to?, key = 'wall', most }. `of` is how the name of the
+ * Evaluates a benchmark's guards against its results. A guard: { what, of?, to?, key = 'wall', most }. `of` is how the name of the
  * side begins that it is about (default: ours). With `to`, that side is divided by another one, and the median of the ratios
  * of each round counts. Without, the median of `key` does: seconds, or MiB.
  */

@@ -1,4 +1,4 @@
-// What the system says of a process while it runs.
+// Figures of a running process from the operating system.
 import { readFileSync } from 'node:fs';
 
 /** Processor time of the process until now; Linux only, else NaN. */

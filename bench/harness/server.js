@@ -24,7 +24,7 @@ export async function startServer(program, ...args) {
   };
 }
 
-/** The other end: tells the address, answers questions, and ends with the parent. */
+/** Runs in the child process: reports the address, answers messages, and exits with the parent. */
 export function serveParent(server, { reset, arrived }) {
   server.listen(0, '127.0.0.1', () => {
     process.send({ url: `http://127.0.0.1:${server.address().port}` });

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { EngagectlError, interruptionError, withWhy } from '../errors.js';
+import { countOf, EngagectlError, interruptionError, withWhy } from '../errors.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
 import { budgetOf, RunIndex, shardJob, type ShardProgress } from './account-queue.js';
 import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
@@ -186,7 +186,7 @@ function throwIfLeft(lanes: readonly AccountWorker[]): void {
   const errors = lanes.flatMap(({ left }) => left);
   const [first] = errors;
   if (!first) return;
-  throw new EngagectlError(first.id, `${errors.length} shards are left for other workers`, {
+  throw new EngagectlError(first.id, `${countOf(errors.length, 'shard')} left for other workers`, {
     why: withWhy(first),
     fix: first.details.fix,
   });

@@ -46,24 +46,24 @@ const rows: [from: CallState, what: string, trigger: Trigger][] = [
   [placed, 'receiver hangs up or logs out', { type: 'hangup', by: 'receiver' }],
   [placed, 'initiator hangs up or logs out', { type: 'hangup', by: 'initiator' }],
   [placed, 'no answer in 30 s', { type: 'unanswered' }],
-  [placed, 'initiator gone', { type: 'gone', by: 'initiator' }],
+  [placed, 'initiator is gone', { type: 'gone', by: 'initiator' }],
   [placed, 'receiver answers', { type: 'answer' }],
   [
     { ...answered, ready: ['receiver'] },
-    'voice stands on both sides',
+    'voice connects on both sides',
     { type: 'ready', by: 'initiator' },
   ],
   [answered, 'no voice in 10 s', { type: 'unconnected' }],
   [answered, 'a side hangs up or logs out', { type: 'hangup', by: 'receiver' }],
-  [answered, 'a side gone', { type: 'gone', by: 'initiator' }],
-  [answered, 'the router starts again', { type: 'restart' }],
+  [answered, 'one side is gone', { type: 'gone', by: 'initiator' }],
+  [answered, 'the router restarts', { type: 'restart' }],
   [
     { phase: 'inProgress', ready: [] },
     'a side hangs up or logs out',
     { type: 'hangup', by: 'initiator' },
   ],
-  [{ phase: 'inProgress', ready: [] }, 'a side gone', { type: 'gone', by: 'receiver' }],
-  [{ phase: 'inProgress', ready: [] }, 'the router starts again', { type: 'restart' }],
+  [{ phase: 'inProgress', ready: [] }, 'one side is gone', { type: 'gone', by: 'receiver' }],
+  [{ phase: 'inProgress', ready: [] }, 'the router restarts', { type: 'restart' }],
 ];
 
 it('documents each transition of a call', () => {

@@ -43,7 +43,7 @@ describe.each(stores)('on $name', ({ start }) => {
     });
     expect(await other.ended()).toBe(8);
     expect(other.stderr).toMatch(/^warning: shard .* is left to another worker: E-RUN-CHANGED: /m);
-    expect(other.stderr).toContain('error E-RUN-CHANGED: 1 shards are left for other workers');
+    expect(other.stderr).toContain('error E-RUN-CHANGED: 1 shard left for other workers');
     const { parts, counts } = await fleet.until(run, () => true);
     expect([counts['waiting'], parts[0]!.state, parts[0]!.error]).toEqual([
       1,

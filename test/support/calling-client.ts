@@ -29,7 +29,7 @@ export interface TestClient {
   readonly lines: string[];
 }
 
-/** A client that notes what it is told; closed when the test ends. */
+/** A client that records its events; closed when the test ends. */
 export async function testClient(
   env: Partial<SignedCallEnv> & { readonly url: string },
 ): Promise<TestClient> {

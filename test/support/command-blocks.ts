@@ -2,13 +2,13 @@
 export interface CommandBlock {
   /** Line of the page on which the block starts, 1-based. */
   readonly line: number;
-  /** What a shell is to run. */
+  /** Shell script. */
   readonly script: string;
   /** From a comment `<!-- exit n -->` before the block; 0 without one. */
   readonly exitCode: number;
 }
 
-/** How the commands of a block are found, by the word after the fence; other blocks hold none. */
+/** Finds the commands of a block, by the word after the fence; other blocks have none. */
 const commandsOf: Readonly<Record<string, (text: string) => string>> = {
   sh: (text) => text,
   console: (text) => matches(text, /^\$ (.*)$/gm),

@@ -22,7 +22,7 @@ const watchedKinds = new Set([
   'Timeout',
 ]);
 
-/** How many resources of each kind keep the process alive. */
+/** Number of resources that keep the process alive, by kind. */
 function activeResources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) {
@@ -48,7 +48,7 @@ beforeAll(() => {
   return refuseLeaks; // after all other hooks: what the first one returns is called last
 });
 
-/** What is open now and was not before the first test of the file. */
+/** Resources that are open now and were not before the first test of the file. */
 function leftOpen(): string[] {
   const opened = [...openDescriptors()].filter(([key]) => !descriptorsBefore.has(key));
   const more = [...activeResources()].flatMap(([kind, count]) => {

@@ -10,7 +10,7 @@ import { main } from '../../src/main.js';
 import { dropEmptyVariables, type Runtime } from '../../src/runtime.js';
 
 export interface WorldOptions {
-  /** What stands on standard input: text, bytes, or a stream of them. Nothing by default. */
+  /** Standard input: text, bytes, or a stream of them. Empty by default. */
   readonly stdin?: string | Uint8Array | Readable;
   readonly env?: Readonly<Record<string, string>>;
   /** Which standard streams are terminals; `true` means all of them. None by default. */
@@ -23,17 +23,17 @@ export interface WorldOptions {
   readonly statusRequests?: EventTarget;
   /** `instant` (the default) makes back-offs and polling return at once. */
   readonly sleep?: 'instant' | 'real';
-  /** Of the user that the command thinks it runs as. */
+  /** User id that the command sees. */
   readonly uid?: number;
   /** Wall clock, milliseconds since 1970. The machine's by default. */
   readonly now?: () => number;
   /** Monotonic clock in milliseconds. The machine's by default. */
   readonly monotonic?: () => number;
-  /** Of a test that runs beside others of its file: its own context. */
+  /** The test's own context, if it runs concurrently with others of its file. */
   readonly test?: RunningTest;
 }
 
-/** What cleans up behind a test. */
+/** Registers clean-up after a test. */
 type RunningTest = Pick<TestContext, 'onTestFinished' | 'onTestFailed'>;
 
 export interface Outcome {
@@ -141,7 +141,7 @@ function capture({ tty = false, columns = 80 }: WorldOptions, name: 'stdout' | '
   return { stream, text: () => Buffer.concat(chunks).toString('utf8') };
 }
 
-/** What a spinner needs of a terminal's stream besides `write`. */
+/** Members of a terminal's stream that spinners need besides `write`. */
 const cursorMethods = (stream: Writable, columns: number) => ({
   columns,
   cursorTo: (x: number) => cursorTo(stream, x),

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface UntilOptions {
-  /** What the condition means, for the failure; a function is called when the deadline has passed. */
+  /** Description of the condition, for the failure; a function is called when the deadline has passed. */
   readonly message?: string | (() => string);
   /** Milliseconds after which the wait fails. */
   readonly deadline?: number;

@@ -68,7 +68,7 @@ export const pagesOfAnyKind = fc
     };
   });
 
-/** Where a body is cut into pieces, in any order and beyond its end. */
+/** Offsets at which a body is cut, in any order and beyond its end. */
 export const cutsOf = fc.array(fc.nat(), { maxLength: 12 });
 
 /** The pieces of `bytes` that end at `cuts`. */

@@ -9,7 +9,7 @@ import { Tally } from '../../../src/bulk/outcomes/tally.js';
 import { RejectsFile } from '../../../src/output/rejects-file.js';
 import { jsonRows } from './row-blocks.js';
 
-/** A record: its text, its key, and whether it is an event; events converge only if that is said. */
+/** A record: text, key, and whether it is an event; events are not idempotent unless stated. */
 export interface TestRecord {
   readonly text: string;
   readonly key?: number;
@@ -44,7 +44,7 @@ export const textsOf = (batch: Batch): string[] =>
     return json.toString('utf8', start, end);
   });
 
-/** What parts of a write are given; nothing of it reaches a disk or a service. */
+/** Options of a write that reaches neither disk nor service. */
 export function jobOf({
   records = 3,
   most = 2,

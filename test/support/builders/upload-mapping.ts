@@ -6,7 +6,7 @@ import { csvRows, jsonRows, recordTexts } from './row-blocks.js';
 
 export type Options = Partial<UploadMapping>;
 
-/** What `upload` does without flags. */
+/** The mapping of `upload` without flags. */
 export const uploadDefaults: UploadMapping = {
   kind: 'profile',
   identity: 'identity',

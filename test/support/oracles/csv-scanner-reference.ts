@@ -113,7 +113,7 @@ export class SlowScanner {
     this.width++;
   }
 
-  /** Where the unquoted cell ends: at a delimiter or the record's end. */
+  /** Returns the end of an unquoted cell: a delimiter or the record's end. */
   #plainEnd(text: Buffer, from: number, last: boolean): number {
     const { delimiter, quote } = this.#dialect;
     this.#isPlain = true;
@@ -129,7 +129,7 @@ export class SlowScanner {
     }
   }
 
-  /** Where the quote stands that closes the cell whose content starts at `from`. */
+  /** Returns the position of the closing quote of the cell whose content starts at `from`. */
   #quotedEnd(text: Buffer, from: number, last: boolean): number {
     const { quote } = this.#dialect;
     this.#isPlain = true;

@@ -1,7 +1,7 @@
 import ts from '@typescript/typescript6';
 
 interface EntryPoint {
-  /** What a program imports. */
+  /** Exports that programs import. */
   readonly name: string;
   /** Its declarations below dist/, without `.d.ts`. */
   readonly file: string;

@@ -130,7 +130,7 @@ class PageEnvelope {
   }
 }
 
-/** Is told of what lies at the top of a page: depth is the number of containers around it. */
+/** Receives the members at the top of a page; depth is the number of enclosing containers. */
 interface PageEvents {
   /** A key of the page itself, with its quotes. */
   key(start: number, end: number): void;
@@ -143,7 +143,7 @@ interface PageEvents {
 /** Deeper nesting than any record that can be uploaded (200), with room to spare. */
 const deepest = 65_536;
 
-// What the next byte belongs to, or what must come next.
+// State of the scan: the token of the next byte, or what is expected.
 const value = 0;
 const valueOrClose = 1;
 const keyOrClose = 2;
@@ -168,13 +168,13 @@ const isEscape = tableOf('"\\/bfnrt');
 const isHexDigit = tableOf('0123456789abcdefABCDEF');
 
 /**
- * Goes over the bytes of a page once, checks that they are JSON (RFC 8259), and tells its events.
+ * Scans the bytes of a page once, checks that they are JSON (RFC 8259), and emits events.
  */
 class PageTokens {
   readonly #events: PageEvents;
   readonly #page: HeapBytes;
 
-  /** Where scanning goes on, and in which state. */
+  /** Position and state in which scanning continues. */
   #at = 0;
   #state = value;
   #depth = 0;

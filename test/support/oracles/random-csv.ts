@@ -64,7 +64,7 @@ export function wildCsv(random: Random): WildDocument {
   };
 }
 
-/** How a document arrives: mostly in tiny chunks, so that they end everywhere. */
+/** Cuts a document into chunks, mostly tiny ones, so that they end everywhere. */
 export const arrival = (random: Random) => ({
   encoding: random.pick<Encoding>([
     'utf-8',

@@ -78,5 +78,5 @@ const tableText = ({ heading, rows }: Table): string =>
 
 const inCell = (text: string): string => text.replaceAll('|', String.raw`\|`);
 
-/** What would be HTML or emphasis. */
+/** Characters that Markdown would read as HTML or emphasis. */
 const escaped = (text: string): string => text.replaceAll(/[<*_]/g, String.raw`\$&`);

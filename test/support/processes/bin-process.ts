@@ -81,7 +81,7 @@ export class BinProcess {
     return code ?? signal;
   }
 
-  /** How it ended, as `World.run` says it; throws when a signal ended it. */
+  /** Returns the result in the form of `World.run`; throws if a signal ended the process. */
   async outcome(): Promise<{ code: number; stdout: string; stderr: string }> {
     const code = await this.ended();
     if (typeof code === 'string') throw new Error(`ended by ${code}: ${this.stderr}`);

@@ -28,13 +28,13 @@ export class CallProcess extends BinProcess {
     return this.lines.map(({ event }) => event);
   }
 
-  /** Resolves when it has said so, on either stream. */
+  /** Resolves when the text was printed on either stream. */
   async says(text: string): Promise<this> {
-    const isSaid = () => this.stderr.includes(text) || this.events.includes(text);
-    await until(() => isSaid() || this.child.exitCode !== null, {
-      message: () => `"${text}" was said, but only: ${this.stderr}`,
+    const isPrinted = () => this.stderr.includes(text) || this.events.includes(text);
+    await until(() => isPrinted() || this.child.exitCode !== null, {
+      message: () => `"${text}" was printed, but only: ${this.stderr}`,
     });
-    if (!isSaid()) throw new Error(`"${text}" was not said: ${this.stderr}`);
+    if (!isPrinted()) throw new Error(`"${text}" was not printed: ${this.stderr}`);
     return this;
   }
 }

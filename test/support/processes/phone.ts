@@ -8,12 +8,12 @@ const script = fileURLToPath(new URL('phone-process.mjs', import.meta.url));
 
 /** A user with a phone of their own: a process, and where it was killed the next one, with the same device. */
 export class Phone {
-  /** What was heard so far, over all processes; without what the phone says of itself. */
+  /** Events received so far by all processes, without the phone's own messages. */
   readonly events: string[] = [];
   readonly #args: readonly string[];
   #child!: ChildProcess;
   #lines!: AsyncIterator<string>;
-  /** What the last process heard last: killed before it could tell the router, the next one hears it again. */
+  /** Last event of the last process. If it was killed before the acknowledgment, the next process receives it again. */
   #before: string | undefined;
 
   private constructor(args: readonly string[]) {
@@ -39,7 +39,7 @@ export class Phone {
     this.#child.stdin!.write(`${line}\n`);
   }
 
-  /** Reads on until it was heard. */
+  /** Reads until the event was received. */
   async hears(wanted: string): Promise<void> {
     for (;;) {
       const { value, done } = await this.#lines.next();
@@ -59,7 +59,7 @@ export class Phone {
     await exited;
   }
 
-  /** All that it ever heard. */
+  /** All events. */
   async leave(): Promise<readonly string[]> {
     this.does('leave');
     for (;;) {

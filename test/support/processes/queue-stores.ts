@@ -10,11 +10,11 @@ import { until } from '../until.js';
 /** A store of a test's own, on a free port, its data in a temporary folder. */
 export interface TestStore {
   readonly url: string;
-  /** Where its data are. */
+  /** Data directory. */
   readonly folder: string;
-  /** Like a power cut of the process: nothing is told. */
+  /** Kills the process without notice (SIGKILL). */
   kill(): Promise<void>;
-  /** With the data of before; at the same port. */
+  /** Restarts with the same data on the same port. */
   start(): Promise<void>;
   /** Without them. */
   wipe(): Promise<void>;
@@ -23,7 +23,7 @@ export interface TestStore {
 
 const redisServer = '/usr/bin/redis-server';
 
-/** Where Debian has it, the newest first; undefined where it is not installed. */
+/** Path on Debian, the newest version first; undefined if it is not installed. */
 function postgresFolder(): string | undefined {
   const root = '/usr/lib/postgresql';
   const versions = existsSync(root) ? readdirSync(root) : [];
@@ -31,7 +31,7 @@ function postgresFolder(): string | undefined {
   return newest === undefined ? undefined : path.join(root, newest, 'bin');
 }
 
-/** What can be started on this machine; what is missing is said aloud. */
+/** Stores that can be started on this machine; prints a note about missing ones. */
 export const stores = (
   [
     ['Redis', existsSync(redisServer) && startRedis],
@@ -141,7 +141,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** It may listen, and not yet have read what it held before. */
+/** The port may be open before the earlier data is loaded. */
 const pongs = async (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => void socket.write('PING\r\n'));

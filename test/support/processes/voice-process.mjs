@@ -53,7 +53,7 @@ process.stdout.write('ready\n');
 if (to !== undefined) await client.call(to, 'tones');
 process.stdout.write(`${await enough}\n`);
 const input = createInterface(process.stdin).on('line', (line) => void obey(line));
-// The other side has heard enough, too, or hangs up.
+// The other side has also received enough, or hangs up.
 await over;
 input.close();
 process.stdin.destroy();
@@ -69,7 +69,7 @@ async function obey(line) {
   if (line === 'loudness') process.stdout.write(`${await loudness()}\n`);
 }
 
-/** The greatest amplitude in half a second, which begins now. */
+/** Returns the greatest amplitude of the next half second. */
 function loudness() {
   let [count, peak] = [0, 0];
   return new Promise((resolve) => {
@@ -81,7 +81,7 @@ function loudness() {
   });
 }
 
-/** How often a second it swings up through zero. */
+/** Rising zero crossings per second. */
 function pitch(samples, rate) {
   const rises = [];
   for (let index = 1; index < samples.length; index += 1) {

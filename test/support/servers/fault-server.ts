@@ -4,13 +4,13 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
 
-/** A request as it arrived; nothing about it is judged. */
+/** A request as it arrived, not validated. */
 export interface Received {
   readonly method: string;
   /** Path and query, as text. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** What was read of the body; empty when the step did not read it. */
+  /** The part of the body that was read; empty if the step did not read it. */
   body: Buffer;
 }
 
@@ -24,7 +24,7 @@ export interface Exchange {
   readonly execute: () => Promise<void>;
 }
 
-/** How one request is dealt with. Built from the functions below. */
+/** Handles one request. Built from the functions below. */
 export type Step = (exchange: Exchange) => void | Promise<void>;
 /** The steps of the requests in order of arrival, the last one for all that follow; or a choice. */
 export type Script = readonly [Step, ...Step[]] | ((received: Received, index: number) => Step);
@@ -102,7 +102,7 @@ export function answer(status: number, body: object | string = '', headers: Head
   };
 }
 
-/** Carries the request out, then goes on as told: `commit(reset())`, `commit(hang())`, … */
+/** Executes the request, then the given step: `commit(reset())`, `commit(hang())`, … */
 export const commit =
   (step: Step): Step =>
   async (exchange) => {
@@ -118,7 +118,7 @@ export const accepted = (): Step => async (exchange) => {
   await answer(200, { status: 'success', ...counts })(exchange);
 };
 
-/** Carries a write out and says so. */
+/** Executes a write and confirms it. */
 export const accept = (): Step => commit(accepted());
 
 /** A connection reset. By itself before the body is read; `afterReading(reset())` after it. */
@@ -173,7 +173,7 @@ export const stall =
     response.write(body.slice(0, bytes));
   };
 
-/** How the end of a body is told: by its length, by chunks, or by the end of the connection. */
+/** Framing of a body: by its length, by chunks, or by the end of the connection. */
 export type Framing = 'length' | 'chunked' | 'close';
 
 /** An answer that breaks off after `bytes` of its body. */

@@ -13,12 +13,12 @@ export interface PageReply {
   readonly chunk?: number;
   /** The connection breaks after this many bytes of the body. */
   readonly cutAfter?: number;
-  /** The last byte waits for this; it gets the targets asked for so far, again and again. */
+  /** Delays the last byte until this returns true; called repeatedly with the targets requested so far. */
   readonly until?: (asked: readonly string[]) => boolean;
 }
 
 /**
- * One page of a cursor: what it answers each time it is asked for, the last one from then on.
+ * One page of a cursor: its replies in order; the last one is repeated.
  * `next` is the cursor of the page after it, undefined on the last.
  */
 export type Page = (next: string | undefined) => string | Buffer | PageReply | readonly PageReply[];
@@ -30,7 +30,7 @@ export interface Opening {
   readonly event_name: string;
   readonly from: number;
   readonly to: number;
-  /** How often this event and range were opened before. */
+  /** Number of times that this event and range were opened before. */
   readonly earlier: number;
 }
 

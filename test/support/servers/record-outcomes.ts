@@ -5,7 +5,7 @@ type Sent = Readonly<Record<string, unknown>>;
 /** Entry of `unprocessed` for a record that is refused; undefined for one that is processed. */
 export type Judgement = { readonly code: number; readonly error: string } | undefined;
 
-/** Carries out the records that pass, and answers as the service does (service-facts, Answers). */
+/** Executes the valid records, and answers like the service (docs/service-api.md). */
 export const judge =
   (verdictOn: (record: Sent) => Judgement): Step =>
   async (exchange) => {

@@ -7,14 +7,14 @@ import { provenText, type RouterFrames } from '../../../src/calling/protocol.js'
 
 export type Frame = Readonly<Record<string, unknown>> & { readonly t: string; readonly id: number };
 
-/** What an answer is made of; `undefined`: none is sent. */
+/** Content of an answer; `undefined`: none is sent. */
 type Script = (frame: Frame) => { readonly data: object } | { readonly refuse: string } | undefined;
 
 export interface ScriptedRouter {
   readonly url: string;
   /** All frames that came, but greetings, probes and what was only seen. */
   readonly heard: Frame[];
-  /** All that came, as it came. */
+  /** Frames received, in order. */
   readonly texts: string[];
   /** `seq` that were seen. */
   readonly seen: number[];

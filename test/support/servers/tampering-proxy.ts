@@ -8,7 +8,7 @@ export type LyingRecord = Record<string, unknown>;
 
 export interface LyingService {
   readonly service: TestService;
-  /** Of a client that is lied to, and of one that is not. */
+  /** Environments of a client behind the proxy, and of one that is not. */
   readonly env: Readonly<Record<string, string>>;
   readonly honest: Readonly<Record<string, string>>;
 }
