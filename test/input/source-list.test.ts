@@ -24,7 +24,7 @@ describe('gzip', () => {
     );
   });
 
-  it('that was cut gives out the whole records before, then an error', async () => {
+  it('that is truncated yields its complete records, then an error', async () => {
     const text = lines(20_000);
     const packed = gzipSync(text);
     const kept = Math.floor(packed.length * 0.7);
@@ -40,7 +40,7 @@ describe('gzip', () => {
     });
   });
 
-  it('or a pipe that was cut gives out a record longer than a read, and what follows', async () => {
+  it('or a truncated pipe yields a record longer than a read, and what follows', async () => {
     const parts = [`{"a":"${'x'.repeat(70_000)}`, '"}\n{"a":2}\n{"a"'];
     async function* cut(): AsyncGenerator<Buffer> {
       for (const part of parts) yield Buffer.from(part);
