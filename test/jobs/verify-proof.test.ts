@@ -60,7 +60,7 @@ describe('what a sample proves', () => {
     [0, 1200, true, '0 of 1,200 users differ: all were compared'],
     [1, 1, true, '1 of 1 user differs: all were compared'],
   ])(
-    'is worded for %d differing of %d compared; all were compared: %s',
+    'words the result of %d differing of %d compared; all were compared: %s',
     (differing, checked, isWhole, sentence) => {
       expect(proofText({ what: 'users', differing, checked, isWhole })).toBe(sentence);
     },
