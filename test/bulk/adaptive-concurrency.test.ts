@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { AimdLimiter } from '../../src/bulk/adaptive-concurrency.js';
 
-it('lets in as many as there are slots, the others in turn', async () => {
+it('admits as many callers as there are slots, the others in turn', async () => {
   const gate = new AimdLimiter(2);
   const inside: number[] = [];
   for (const n of [1, 2, 3, 4]) void gate.acquire().then(() => inside.push(n));
@@ -17,7 +17,7 @@ it('lets in as many as there are slots, the others in turn', async () => {
   expect([inside, gate.inFlight]).toEqual([[1, 2, 3, 4], 1]);
 });
 
-it('is cut once per burst, and grows back by what comes through', async () => {
+it('cuts the limit once per burst, and raises it with successes', async () => {
   const gate = new AimdLimiter(10);
   const tickets = await Promise.all([gate.acquire(), gate.acquire()]);
   for (const ticket of tickets) gate.throttled(ticket);

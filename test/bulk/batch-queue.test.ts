@@ -6,7 +6,7 @@ async function* numbers(count: number) {
   for (let n = 1; n <= count; n += 1) yield n;
 }
 
-it('gives out every item once, whoever waited for it, and then none', async () => {
+it('yields every item once to several consumers, then undefined', async () => {
   const intake = new PeekableIterator(numbers(2));
   await intake.ready();
   await intake.ready();
@@ -15,7 +15,7 @@ it('gives out every item once, whoever waited for it, and then none', async () =
   expect([await intake.take(), await intake.take()]).toEqual([undefined, undefined]);
 });
 
-it('can be left while it waits, and taken up again where it was', async () => {
+it('can be abandoned while it waits, and resumes where it was', async () => {
   const late = deferred<IteratorResult<string>>();
   const intake = new PeekableIterator<string>({
     [Symbol.asyncIterator]: () => ({ next: () => late.promise }),
@@ -28,7 +28,7 @@ it('can be left while it waits, and taken up again where it was', async () => {
   expect(await intake.take(new AbortController().signal)).toBe('late');
 });
 
-it('tells a failure to who takes, as often as that is tried', async () => {
+it('throws a failure to every consumer, each time', async () => {
   const intake = new PeekableIterator(
     (async function* () {
       yield 1;
@@ -40,7 +40,7 @@ it('tells a failure to who takes, as often as that is tried', async () => {
   await expect(intake.take()).rejects.toThrow('unreadable');
 });
 
-it('gives out all that there is until it is left', async () => {
+it('yields items until the signal aborts', async () => {
   const stop = new AbortController();
   const taken: number[] = [];
   for await (const n of new PeekableIterator(numbers(5)).until(stop.signal)) {

@@ -14,7 +14,7 @@ function queueOf() {
   return { queue, begun };
 }
 
-it('commits one after the other; who asks meanwhile shares the next one', async () => {
+it('runs one commit at a time; callers that arrive during a commit share the next one', async () => {
   const { queue, begun } = queueOf();
   const ended: string[] = [];
   const ask = (name: string) => void queue.commit().then(() => ended.push(name));
@@ -32,7 +32,7 @@ it('commits one after the other; who asks meanwhile shares the next one', async 
   expect([begun.length, ended]).toEqual([3, ['first', 'second', 'third']]);
 });
 
-it('holds what is noted until the commit begins', async () => {
+it('covers everything recorded until the commit starts', async () => {
   const noted: number[] = [];
   const committed: number[][] = [];
   const queue = new GroupCommit(async () => void committed.push(noted.splice(0)));
@@ -43,7 +43,7 @@ it('holds what is noted until the commit begins', async () => {
   expect(committed).toEqual([[1, 2]]);
 });
 
-it('after a commit that failed, all fail in the same way', async () => {
+it('fails all commits after a failed one with the same error', async () => {
   const { queue, begun } = queueOf();
   const first = queue.commit();
   await turn();

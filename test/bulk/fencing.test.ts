@@ -20,7 +20,7 @@ function journalOf({ stateDir }: World): string {
   return path.join(runs, run, 'journal.ndjson');
 }
 
-it('a write that was taken over sends and writes nothing more: E-RUN-LOCKED', async () => {
+it('stops sending and writing after another process took over the write: E-RUN-LOCKED', async () => {
   let taken: ReturnType<typeof Journal.open> | undefined;
   const { service, world }: Served = await serve({
     onRequest: ({ id }) => {
@@ -36,7 +36,7 @@ it('a write that was taken over sends and writes nothing more: E-RUN-LOCKED', as
   taken?.journal.close();
 });
 
-it('an export that was taken over asks for nothing more: E-RUN-LOCKED', async () => {
+it('stops requesting after another process took over the export: E-RUN-LOCKED', async () => {
   let taken: ReturnType<typeof Journal.open> | undefined;
   const event = { type: 'event', identity: 'u', evtName: 'A', ts: 1_704_100_000 };
   const { service, world }: Served = await serve({
@@ -54,7 +54,7 @@ it('an export that was taken over asks for nothing more: E-RUN-LOCKED', async ()
   taken?.journal.close();
 });
 
-it('a journal of a later version is refused, and loses nothing: E-JOURNAL', async () => {
+it('refuses a journal of a later version, and loses nothing: E-JOURNAL', async () => {
   const { service, world } = await serve();
   await service.fault({ after: 2, times: 1, answer: { status: 401 } });
   writeFileSync(world.path('users.csv'), users);

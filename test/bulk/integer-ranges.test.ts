@@ -11,7 +11,7 @@ import { jsonRows } from '../support/builders/row-blocks.js';
 
 const ordinal = fc.integer({ min: 0, max: 60 });
 
-it('holds exactly what was added and not deleted since', () => {
+it('contains exactly the ordinals that were added and not deleted since', () => {
   const step = fc.record({ adds: fc.boolean(), ordinals: fc.array(ordinal, { maxLength: 8 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
@@ -34,7 +34,7 @@ it('holds exactly what was added and not deleted since', () => {
   );
 });
 
-it('joins neighbours', () => {
+it('joins adjacent ranges', () => {
   expect(toRanges([5, 3, 4, 9, 1, 4])).toEqual([
     [1, 1],
     [3, 5],
@@ -42,7 +42,7 @@ it('joins neighbours', () => {
   ]);
 });
 
-it('numbers records and unreadable ones in the order in which they are in the input', () => {
+it('numbers records and parse errors in input order', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 20 }), (isFault) => {
       const first = 1000;

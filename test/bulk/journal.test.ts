@@ -60,7 +60,7 @@ async function reopened(path: string): Promise<readonly Entry[]> {
 }
 
 describe('Journal', () => {
-  it('keeps what was appended, wherever the last append was cut, and goes on behind it', async () => {
+  it('keeps what was appended, wherever the last append was cut, and continues after it', async () => {
     const world = makeWorld();
     const journal = await written(world, { synced: false });
     const whole = readFileSync(journal);
@@ -80,7 +80,7 @@ describe('Journal', () => {
     expect(await reopened(path)).toEqual([1, 2, 3].map(entry));
   });
 
-  it('goes on behind what is whole, whatever a power cut left of lines that were not synced', async () => {
+  it('keeps the complete lines, whatever a power cut left of unsynced ones', async () => {
     const world = makeWorld();
     const path = await written(world);
     const { journal: file } = Journal.open<Entry>(path, kinds);
@@ -141,7 +141,7 @@ describe('Journal', () => {
     expect(entries).toHaveLength(3);
   });
 
-  it('refuses entries without a kind, as earlier versions wrote them: E-JOURNAL', () => {
+  it('refuses entries without a kind, as early versions wrote them: E-JOURNAL', () => {
     const path = makeWorld().path('journal');
     const json = '{"synced":0,"entries":[{"intent":[[0,4]]}]}'; // a journal before format 1
     writeFileSync(path, `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`);
@@ -149,14 +149,14 @@ describe('Journal', () => {
   });
 });
 
-describe('a journal that is damaged', () => {
+describe('D a damaged journal', () => {
   const linesOf = (bytes: Buffer) =>
     bytes
       .subarray(linesStart)
       .toString()
       .split(/(?<=\n)/);
 
-  it('is refused wherever it was cut before what was synced', async () => {
+  it('is refused wherever it was truncated before its synced mark', async () => {
     const path = await written(makeWorld());
     const whole = readFileSync(path);
     for (let length = 0; length < whole.length; length += 1) {
@@ -166,7 +166,7 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  it('is refused when any line is gone, there twice, or in another place', async () => {
+  it('is refused if any line is missing, repeated or moved', async () => {
     const path = await written(makeWorld());
     const whole = readFileSync(path);
     const lines = linesOf(whole);
@@ -186,7 +186,7 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  it('is refused when it is empty, or both slots of the synced mark are damaged', async () => {
+  it('is refused if it is empty or both slots of the synced mark are damaged', async () => {
     const path = await written(makeWorld());
     const whole = readFileSync(path);
     for (const content of [Buffer.alloc(0), Buffer.from(whole).fill(0, 0, linesStart)]) {
@@ -195,7 +195,7 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  it('is resumed when one of the two slots of the synced mark is damaged', async () => {
+  it('is resumed if one of the two slots of the synced mark is damaged', async () => {
     const path = await written(makeWorld());
     for (const at of [20, markBytes + 20]) {
       const flipped = readFileSync(path);
@@ -223,12 +223,12 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  it('is readable by its owner alone', async () => {
+  it('is readable by its owner only', async () => {
     expect(statSync(await written(makeWorld())).mode & 0o777).toBe(0o600);
   });
 });
 
-describe('a journal of format 1, whose synced mark is another file', () => {
+describe('D a journal of format 1, with its synced mark in another file', () => {
   /** Converts a journal to format 1. */
   async function format1(): Promise<string> {
     const path = await written(makeWorld());
@@ -238,7 +238,7 @@ describe('a journal of format 1, whose synced mark is another file', () => {
     return path;
   }
 
-  it('is continued in the present format', async () => {
+  it('is continued in the current format', async () => {
     const path = await format1();
     expect(readJournal(path, kinds)).toEqual([1, 2, 3, 4, 5].map(entry));
     expect(await reopened(path)).toEqual([1, 2, 3, 4, 5].map(entry));
@@ -246,7 +246,7 @@ describe('a journal of format 1, whose synced mark is another file', () => {
     expect(await reopened(path)).toEqual([1, 2, 3, 4, 5, 9].map(entry));
   });
 
-  it('is refused when it or its mark is missing, or it is cut before the mark: E-JOURNAL', async () => {
+  it('is refused if it or its mark is missing, or it is truncated before the mark: E-JOURNAL', async () => {
     const [cut, noMark, noJournal] = await Promise.all([format1(), format1(), format1()]);
     writeFileSync(cut, readFileSync(cut).subarray(0, -1));
     rmSync(`${noMark}.synced`);
@@ -256,7 +256,7 @@ describe('a journal of format 1, whose synced mark is another file', () => {
     }
   });
 
-  it('leaves its former owner a mark that no later owner reads', async () => {
+  it('leaves its former owner a mark that later owners ignore', async () => {
     const path = await format1();
     const { journal } = Journal.open<Entry>(path, kinds);
     await journal.append(entry(6));
@@ -290,8 +290,8 @@ function openAs(descriptor: number, file: string): void {
   for (const other of others) closeSync(other);
 }
 
-describe('a journal that could not be written', () => {
-  it('accepts nothing more after a sync that failed, though the next one would succeed', async () => {
+describe('D a journal after a failed write', () => {
+  it('accepts nothing more after a failed sync, although the next would succeed', async () => {
     const path = makeWorld().path('journal');
     createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
@@ -312,7 +312,7 @@ describe('a journal that could not be written', () => {
     expect(await reopened(path)).toEqual([1, 2].map(entry));
   });
 
-  it('commits nothing after a write that failed, though the disk has all that was written before', async () => {
+  it('commits nothing more after a failed write, although the disk has all earlier lines', async () => {
     const path = makeWorld().path('journal');
     createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
@@ -331,7 +331,7 @@ describe('a journal that could not be written', () => {
 describe('the owner of a journal', () => {
   const lost = expect.objectContaining({ id: 'E-RUN-LOCKED', exitCode: 8 });
 
-  it('is who opened it last: the one before neither writes nor commits any more', async () => {
+  it('is the process that opened it last; an earlier one can neither write nor commit', async () => {
     const path = makeWorld().path('journal');
     createJournal(path);
     const { journal: first } = Journal.open<Entry>(path, kinds);
@@ -348,7 +348,7 @@ describe('the owner of a journal', () => {
     expect(await reopened(path)).toEqual([1, 2, 4].map(entry));
   });
 
-  it('finds that the run was removed', () => {
+  it('detects that the run was removed', () => {
     const path = makeWorld().path('journal');
     createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);
@@ -357,7 +357,7 @@ describe('the owner of a journal', () => {
     journal.close();
   });
 
-  it('finds that somebody else wrote to the file', () => {
+  it('detects that another process wrote to the file', () => {
     const path = makeWorld().path('journal');
     createJournal(path);
     const { journal } = Journal.open<Entry>(path, kinds);

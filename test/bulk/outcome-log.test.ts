@@ -35,7 +35,7 @@ function begin(files: { readonly journal: string; readonly rejects: string }) {
   return { journal, tally };
 }
 
-it('journals a length of the rejects file that holds the settled records and no others', async () => {
+it('covers in the journal exactly the bytes of the rejects file with committed records', async () => {
   const world = makeWorld();
   let runs = 0;
   const step = fc.constantFrom('accepted', 'unknown', 'commit', 'turn');

@@ -12,7 +12,7 @@ const request = record({
   fails: integer({ min: 0, max: 3 }),
 });
 
-it('keeps every request and record, however long the run, in a bounded number of stretches', () => {
+it('keeps every request and record of a long run in a bounded number of intervals', () => {
   assert(
     property(array(request, { maxLength: 60 }), (requests) => {
       let now = 0;
@@ -58,7 +58,7 @@ it('keeps every request and record, however long the run, in a bounded number of
   );
 });
 
-it('a request that lasts is in flight in every stretch of its time', () => {
+it('counts a long request as in flight in every interval of its time', () => {
   let now = 0;
   const history = new RequestHistory({ monotonic: () => now }, () => 0);
   const ended = history.began();
@@ -67,7 +67,7 @@ it('a request that lasts is in flight in every stretch of its time', () => {
   expect(history.figures().stretches.map((one) => one.mostInFlight)).toEqual(Array(21).fill(1));
 });
 
-it('percentiles are those of the nearest rank, at most 2 % above', () => {
+it('computes percentiles by nearest rank, at most 2 % too high', () => {
   assert(
     property(array(integer({ min: 1, max: 3_600_000 }), { minLength: 1 }), (all) => {
       let now = 0;

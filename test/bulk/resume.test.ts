@@ -111,7 +111,7 @@ describe('--resume', () => {
     ['users.utf16.csv', Buffer.from(`\uFEFF${csv(95)}`, 'utf16le')],
   ];
 
-  it.each(inputs)('goes on with %s where the run stopped', async (name, content) => {
+  it.each(inputs)('continues with %s where the run stopped', async (name, content) => {
     await using stage = await stages(takes(4), [accept()]);
     const { world, server } = stage;
     writeFileSync(world.path(name), content);
@@ -127,7 +127,7 @@ describe('--resume', () => {
     expect(runsOf(world)).toEqual([]);
   });
 
-  it('goes on over several inputs', async () => {
+  it('continues over several inputs', async () => {
     await using stage = await stages(takes(7), [accept()]);
     const { world, server } = stage;
     writeFileSync(world.path('a.csv'), csv(45));
@@ -146,14 +146,14 @@ describe('--resume', () => {
     expect(identitiesOf(server.executed)).toHaveLength(90);
   });
 
-  it('starts afresh where nothing is unfinished', async () => {
+  it('starts from scratch if no run is unfinished', async () => {
     await using stage = await stages([accept()]);
     writeFileSync(stage.world.path('users.csv'), csv(5));
     const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--resume']);
     expect([code, summary.accepted, summary.resumed]).toEqual([0, 5, 0]);
   });
 
-  it('sends nothing again when the folder of the finished run could not be removed', async () => {
+  it('sends nothing again if the directory of the finished run could not be removed', async () => {
     let putBack = () => {};
     await using stage = await stages((_, index) => {
       if (index === 1) putBack = hideRun(world); // its removal will not find it
@@ -173,7 +173,7 @@ describe('--resume', () => {
     expect(runsOf(world)).toEqual([]);
   });
 
-  it('keeps the rejects of the earlier part, and counts them once', async () => {
+  it('keeps the rejects of the earlier attempt, and counts them once', async () => {
     const picky = judge(({ identity }) =>
       /[05]$/.test(String(identity)) ? { code: 515, error: 'no' } : undefined,
     );
@@ -202,7 +202,7 @@ describe('an unfinished run', () => {
     return stage;
   };
 
-  it('is not started anew in silence', async () => {
+  it('is not restarted silently', async () => {
     await using stage = await begun();
     const { code, stderr } = await run(stage.world, ['upload', 'users.csv']);
     expect(code).toBe(8);
@@ -210,14 +210,14 @@ describe('an unfinished run', () => {
     expect(stderr).toContain('--fresh');
   });
 
-  it('is forgotten by --fresh', async () => {
+  it('is deleted by --fresh', async () => {
     await using stage = await begun();
     const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--fresh']);
     expect([code, summary.accepted, summary.resumed]).toEqual([0, 50, 0]);
     expect(runsOf(stage.world)).toEqual([]);
   });
 
-  it('takes text appended after a final newline', async () => {
+  it('accepts text appended after a final newline', async () => {
     await using stage = await begun();
     appendFileSync(stage.world.path('users.csv'), 'late,comer\n');
     const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--resume']);
@@ -246,7 +246,7 @@ describe('an unfinished run', () => {
     expect(stderr).toContain('options');
   });
 
-  it('refuses an edited rejects file', async () => {
+  it('refuses to resume with an edited rejects file', async () => {
     const picky = judge(() => ({ code: 515, error: 'no' }));
     await using stage = await stages((_, index) => (index < 2 ? picky : refuse), [accept()]);
     writeFileSync(stage.world.path('users.csv'), csv(50));
@@ -258,14 +258,14 @@ describe('an unfinished run', () => {
     expect(stderr).toContain('rejects');
   });
 
-  it('leaves nothing behind when nothing was settled', async () => {
+  it('is removed if no outcome was committed', async () => {
     await using stage = await stages([refuse]);
     writeFileSync(stage.world.path('users.csv'), csv(5));
     await run(stage.world, ['upload', 'users.csv']);
     expect(runsOf(stage.world)).toEqual([]);
   });
 
-  it('is none when the whole input was worked through, with too many rejects', async () => {
+  it('does not remain when the whole input was processed, with too many rejects', async () => {
     await using stage = await stages([judge(() => ({ code: 515, error: 'no' }))]);
     writeFileSync(stage.world.path('users.csv'), csv(50));
     const argv = ['upload', 'users.csv', '--max-rejects', '10%'];
@@ -273,7 +273,7 @@ describe('an unfinished run', () => {
     expect(runsOf(stage.world)).toEqual([]);
   });
 
-  it('of the first records ends with them, also when it was interrupted at its last one', async () => {
+  it('with --limit ends after the first records, also if interrupted at the last one', async () => {
     const stop = new AbortController();
     const last: Step = async (exchange) => {
       stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
@@ -293,14 +293,14 @@ describe('an unfinished run', () => {
     ['--resume', '--fresh'],
     ['--resume', '--no-journal'],
     ['--strict', '--max-rejects=5'],
-  ])('%s and %s contradict each other', async (...flags) => {
+  ])('rejects %s together with %s', async (...flags) => {
     await using stage = await begun();
     const { code, stderr } = await run(stage.world, ['upload', 'users.csv', ...flags]);
     expect([code, stage.server.executed.length]).toEqual([2, 2]);
     for (const flag of flags) expect(stderr).toContain(flag.replace(/=.*/, ''));
   });
 
-  it('is not sent once more by --no-journal, unless --fresh forgets it', async () => {
+  it('is not repeated by --no-journal, unless --fresh deletes it', async () => {
     await using stage = await begun();
     const argv = ['upload', 'users.csv', '--no-journal'];
     expect((await run(stage.world, argv)).code).toBe(8);
@@ -316,7 +316,7 @@ describe('an unfinished run', () => {
     expect(runsOf(stage.world)).toEqual([]);
   });
 
-  it('never holds the passcode', async () => {
+  it('never contains the passcode', async () => {
     await using stage = await begun();
     const folder = path.join(stage.world.stateDir, 'runs', runsOf(stage.world)[0] ?? '');
     const written = readdirSync(folder).map((name) =>
@@ -327,13 +327,13 @@ describe('an unfinished run', () => {
   });
 });
 
-describe('records that must not be sent twice', () => {
+describe('D non-idempotent records', () => {
   const events = (count: number): string =>
     `identity,ts\n${Array.from({ length: count }, (_, n) => `user-${n},1700000000\n`).join('')}`;
   const asEvents = ['--type', 'event', '--event-name', 'Visit', ...small];
   const cutOff: Step = commit(reset());
 
-  it('are settled as unknown, and a resume goes on behind them', async () => {
+  it('are reported as unknown, and a resume continues after them', async () => {
     await using stage = await stages(
       (_, index) => [accept(), cutOff, accept()][index] ?? refuse,
       [accept()],
@@ -348,7 +348,7 @@ describe('records that must not be sent twice', () => {
     expect(identitiesOf(server.executed)).toHaveLength(60);
   });
 
-  it('go out again with --retry-unknown, where a crash left them without an outcome', async () => {
+  it('are resent with --retry-unknown if a crash left them without an outcome', async () => {
     const crash: Step = async (exchange) => {
       cpSync(stage.world.stateDir, copy, { recursive: true });
       await accept()(exchange);
@@ -364,7 +364,7 @@ describe('records that must not be sent twice', () => {
     expect([code, summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
   });
 
-  it('of a demerge are told from duplicates across the parts of a run', async () => {
+  it('of a demerge are distinguished from duplicates across the attempts of a run', async () => {
     const done = answer(200, { status: 'success' });
     await using stage = await stages(
       (_, index) => (index < 2 ? commit(done) : refuse),
@@ -388,7 +388,7 @@ describe('records that must not be sent twice', () => {
   });
 });
 
-it('the count of a demerge to be typed is that of --limit', async () => {
+it('asks for the count of a demerge within --limit', async () => {
   await using stage = await stages([commit(answer(200, { status: 'success' }))]);
   writeFileSync(stage.world.path('ids.csv'), 'identity\na\na\nb\nc\n');
   const argv = ['demerge', 'ids.csv', '--limit', '3'];
@@ -400,7 +400,7 @@ it('the count of a demerge to be typed is that of --limit', async () => {
 });
 
 describe('runs', () => {
-  it('lists, shows, resumes and forgets unfinished runs', async () => {
+  it('lists, shows, resumes and deletes unfinished runs', async () => {
     await using stage = await stages(takes(2), [accept()]);
     const { world } = stage;
     writeFileSync(world.path('users.csv'), csv(50));
@@ -423,7 +423,7 @@ describe('runs', () => {
     expect((await world.run(['runs', 'list', '--json'])).stdout).toContain('"runs":[]');
   });
 
-  it('resume goes on with the run it names, and begins no other for another account', async () => {
+  it('resume continues the named run, and starts none for another account', async () => {
     await using stage = await stages(takes(2), [accept()]);
     const { world, server } = stage;
     writeFileSync(world.path('users.csv'), csv(50));
@@ -437,7 +437,7 @@ describe('runs', () => {
     expect(stderr).toContain('ACCOUNT-1');
   });
 
-  it('leaves those that a process works on, and forgets the others', async () => {
+  it('prune skips runs in use, and deletes the others', async () => {
     await using stage = await stages([accept()]);
     const { world } = stage;
     for (const name of ['a.csv', 'b.csv']) {
@@ -457,7 +457,7 @@ describe('runs', () => {
     expect(runsOf(world)).toEqual([held]);
   });
 
-  it('forgets them with prune', async () => {
+  it('prune deletes them', async () => {
     await using stage = await stages(takes(2));
     writeFileSync(stage.world.path('users.csv'), csv(50));
     await run(stage.world, ['upload', 'users.csv', ...small]);

@@ -34,37 +34,31 @@ function watchDisk(): string[] {
   return calls;
 }
 
-it.runIf(isLinux)(
-  'a new journal is on the disk before it has its name, and then its name is',
-  () => {
-    const world = makeWorld();
-    const calls = watchDisk();
-    createJournal(world.path('journal'));
-    const { journal } = Journal.open(world.path('journal'), {});
-    journal.close();
-    const renamed = calls.indexOf('rename journal');
-    expect(calls[renamed - 1]).toMatch(/^sync \.engagectl-\w+\.tmp$/);
-    expect(calls.slice(renamed + 1)).toContain('sync work');
-  },
-);
+it.runIf(isLinux)('syncs a new journal before renaming it, then syncs the rename', () => {
+  const world = makeWorld();
+  const calls = watchDisk();
+  createJournal(world.path('journal'));
+  const { journal } = Journal.open(world.path('journal'), {});
+  journal.close();
+  const renamed = calls.indexOf('rename journal');
+  expect(calls[renamed - 1]).toMatch(/^sync \.engagectl-\w+\.tmp$/);
+  expect(calls.slice(renamed + 1)).toContain('sync work');
+});
 
-it.runIf(isLinux)(
-  'what is remembered is on the disk before it has its name, and then its name is',
-  () => {
-    const world = makeWorld();
-    const calls = watchDisk();
-    const writer = new BaselineWriter(world.path('base'));
-    writer.finish({ seed: [1, 2], owner: [3, 4] });
-    writer.close();
-    expect(calls).toEqual([
-      expect.stringMatching(/^sync \.engagectl-\w+\.tmp$/),
-      'rename base',
-      'sync work',
-    ]);
-  },
-);
+it.runIf(isLinux)('syncs a baseline before renaming it, then syncs the rename', () => {
+  const world = makeWorld();
+  const calls = watchDisk();
+  const writer = new BaselineWriter(world.path('base'));
+  writer.finish({ seed: [1, 2], owner: [3, 4] });
+  writer.close();
+  expect(calls).toEqual([
+    expect.stringMatching(/^sync \.engagectl-\w+\.tmp$/),
+    'rename base',
+    'sync work',
+  ]);
+});
 
-it.runIf(isLinux)('a line of the ledger is on the disk, and at first its name as well', () => {
+it.runIf(isLinux)('syncs a line of the ledger, and at first its directory entry too', () => {
   const world = makeWorld();
   const calls = watchDisk();
   const line = { sources: [], run: 'r' } as unknown as Parameters<typeof appendLedger>[1];

@@ -13,7 +13,7 @@ function stage() {
   return { tally, listed };
 }
 
-it('starts a resumed run with all that has its outcome, and balances', () => {
+it('starts a resumed run with the committed counts, which balance', () => {
   const { tally } = stage();
   tally.resume({ accepted: 1, rejected: 20, unknown: 300, duplicates: 4000, unchanged: 50_000 });
   expect(tally.counts).toMatchObject({ read: 54_321, resumed: 1, accepted: 0, unknown: 300 });
@@ -31,7 +31,7 @@ it.each([
     Buffer.from(`${'x'.repeat(65_535)}ü and more`),
     { record: JSON.stringify('x'.repeat(65_535)) },
   ],
-])('lists an unreadable record that is %s as it was', (_what, raw, expected) => {
+])('lists an unparsable record unchanged: %s', (_what, raw, expected) => {
   const { tally, listed } = stage();
   const rows = { ...jsonRows([]), faults: [faultOf(raw)] };
   tally.counts.read += 1;
@@ -46,23 +46,26 @@ it.each([
 it.each([
   [',', '"', '"', {}],
   [';', "'", '\\', { delimiter: ';', quote: "'", escape: '\\' }],
-])('lists with an unreadable line how it is cut: %s %s %s', (delimiter, quote, escape, more) => {
-  const { tally, listed } = stage();
-  const { cells, ...rows } = csvRows(['id', 'City'], []);
-  const markers = {
-    delimiter: Buffer.from(delimiter),
-    quote: Buffer.from(quote),
-    escape: Buffer.from(escape),
-  };
-  const fault = faultOf(Buffer.from('a'));
-  tally.parseError({ ...rows, cells: { ...cells!, markers }, faults: [fault] } as never, fault);
-  expect(listed[0]).toEqual({
-    source: 'users.csv',
-    line: 7,
-    stage: 'parse',
-    error: 'not UTF-8',
-    record: '"a"',
-    columns: ['id', 'City'],
-    ...more,
-  });
-});
+])(
+  'lists an unparsable line with its delimiter, quote and escape: %s %s %s',
+  (delimiter, quote, escape, more) => {
+    const { tally, listed } = stage();
+    const { cells, ...rows } = csvRows(['id', 'City'], []);
+    const markers = {
+      delimiter: Buffer.from(delimiter),
+      quote: Buffer.from(quote),
+      escape: Buffer.from(escape),
+    };
+    const fault = faultOf(Buffer.from('a'));
+    tally.parseError({ ...rows, cells: { ...cells!, markers }, faults: [fault] } as never, fault);
+    expect(listed[0]).toEqual({
+      source: 'users.csv',
+      line: 7,
+      stage: 'parse',
+      error: 'not UTF-8',
+      record: '"a"',
+      columns: ['id', 'City'],
+      ...more,
+    });
+  },
+);

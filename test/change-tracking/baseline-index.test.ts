@@ -45,7 +45,7 @@ function opened(): readonly BaselineLookup[] {
 
 const rest = (count: number) => new Uint8Array(count).fill(1);
 
-it('tells what is as it was, what changed and what is new', () => {
+it('classifies entries as unchanged, changed or new', () => {
   const asked = entries.flatMap((entry, n) => {
     const [low, high] = [entry[0]!, entry[1]!];
     return [[entry, entryOf([low, high]), entryOf([word(), word()])][n % 3]!];
@@ -89,7 +89,7 @@ it('does not take a key for another one that shares the high half of its fingerp
   }
 });
 
-it('of which another record was sent, nothing rests any more', () => {
+it('never treats a record as unchanged after another record of its key was sent', () => {
   const [entry = new Int32Array(4)] = entries;
   const other = entryOf([entry[0]!, entry[1]!]);
   for (const known of opened()) {
@@ -109,14 +109,14 @@ it('recognizes an unchanged record whose hash has only zeros above its flags', (
   }
 });
 
-it('what may not rest is sent, though it is the same', () => {
+it('reports a non-skippable record as changed although it is the same', () => {
   const [entry = new Int32Array(4)] = entries;
   for (const known of opened()) {
     expect([...known.compare(entry, new Uint8Array(1))]).toEqual([matchKind.changed]);
   }
 });
 
-it('misses each key once that nobody met', () => {
+it('reports each key once that no record contained', () => {
   const met = joined(entries.slice(0, 100));
   for (const known of opened()) {
     known.compare(met, rest(100));
@@ -129,7 +129,7 @@ it('misses each key once that nobody met', () => {
   }
 });
 
-it('has no room for a crowd that is no chance: it sends those, and keeps none back', () => {
+it('sends colliding entries that do not fit, and never reports a false match', () => {
   const crowd = Array.from({ length: 9000 }, (_, n) => entryOf([n, -1]));
   const table = new BaselineTable(crowd.length);
   table.add(joined(crowd));

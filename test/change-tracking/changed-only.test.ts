@@ -49,7 +49,7 @@ const folderOf = ({ stateDir }: World): string => {
 const upload = ['upload', 'u.csv', '--changed'];
 
 describe('upload --changed', () => {
-  it('sends what is new or another, and says so', async () => {
+  it('sends new and changed records, and reports their numbers', async () => {
     const { world, run, sent } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(2500)));
     const first = await run(...upload);
@@ -66,7 +66,7 @@ describe('upload --changed', () => {
     expect(sent()).toHaveLength(4);
   });
 
-  it('A, B, A is three sends, from run to run and within one', async () => {
+  it('sends A, B, A three times, within a run and across runs', async () => {
     const { world, run, sent } = await stage();
     for (const city of ['A', 'B', 'A']) {
       writeFileSync(world.path('u.csv'), csv([['u', city]]));
@@ -84,7 +84,7 @@ describe('upload --changed', () => {
     expect(sent()).toHaveLength(7);
   });
 
-  it('compares what is sent, however it was read', async () => {
+  it('compares what is sent, independent of how it was read', async () => {
     const { world, run, sent } = await stage();
     writeFileSync(
       world.path('u.csv'),
@@ -103,7 +103,7 @@ describe('upload --changed', () => {
     expect(sent()).toMatchObject([{ identity: 'u2', profileData: { City: 'Paris' } }]);
   });
 
-  it('knows a key wherever it stands, and how it is escaped', async () => {
+  it('finds a key at any position and with any escapes', async () => {
     const { world, run, sent } = await stage();
     const rest = '"type":"profile","profileData":{"City":"Oslo"}';
     const spellings = [
@@ -122,7 +122,7 @@ describe('upload --changed', () => {
     expect(summary).toMatchObject({ accepted: 0, unchanged: 1 });
   });
 
-  it('keeps users apart who share a text with an objectId', async () => {
+  it('keeps an identity apart from an equal objectId', async () => {
     const { world, run } = await stage();
     const record = (part: string) =>
       `{"${part}":"x1","type":"profile","profileData":{"City":"Oslo"}}\n`;
@@ -134,7 +134,7 @@ describe('upload --changed', () => {
     expect((await run('upload', 'all.ndjson', '--changed')).summary.unchanged).toBe(3);
   });
 
-  it('always sends operators, and what comes after them', async () => {
+  it('always sends operators and the records of a key after them', async () => {
     const { world, run } = await stage();
     const plain = '{"identity":"u","type":"profile","profileData":{"Visits":1}}\n';
     const adds = '{"identity":"u","type":"profile","profileData":{"Visits":{"$incr":1}}}\n';
@@ -146,7 +146,7 @@ describe('upload --changed', () => {
     expect(counts).toEqual([1, 0, 1, 1, 1]);
   });
 
-  it('sends what was rejected or unknown once more, and what the key was before, too', async () => {
+  it('resends rejected and unknown records, and restores the previous record of the key', async () => {
     const lie = answer(200, { status: 'success', processed: 9, unprocessed: [] });
     const script: Script = (_, index) => {
       if (index === 1)
@@ -172,7 +172,7 @@ describe('upload --changed', () => {
     expect((await run(...upload)).summary.unchanged).toBe(1);
   });
 
-  it('is resumed where it stopped, with unchanged and rejected records between those it sends', async () => {
+  it('resumes where it stopped, with unchanged and rejected records in between', async () => {
     let stops = 0;
     const { world, run, sent } = await stage((_, index) =>
       index > 0 && stops++ === 1 ? answer(401) : accept(),
@@ -196,7 +196,7 @@ describe('upload --changed', () => {
     expect(again.summary).toMatchObject({ unchanged: 51, accepted: 0, rejected: 9 });
   });
 
-  it('of a request of which a part was rejected remembers the rest', async () => {
+  it('remembers the accepted records of a partly rejected request', async () => {
     const refused = new Set(['u1', 'u3']);
     const { world, run, sent } = await stage((_, index) =>
       index > 0
@@ -215,7 +215,7 @@ describe('upload --changed', () => {
   it.each([
     ['stream', ['--stream', 'web'], {}],
     ['account', [], { ENGAGECTL_ACCOUNT_ID: 'ACC-2' }],
-  ])('remembers for each %s by itself', async (_what, more, env) => {
+  ])('keeps a separate baseline for each %s', async (_what, more, env) => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(3)));
     await run(...upload);
@@ -224,7 +224,7 @@ describe('upload --changed', () => {
     expect((await run(...upload)).summary.unchanged).toBe(3);
   });
 
-  it('--full sends everything, and remembers it', async () => {
+  it('--full sends everything and updates the baseline', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(3)));
     await run(...upload);
@@ -247,7 +247,7 @@ describe('upload --changed', () => {
     },
   );
 
-  it('--check shows the plan and sends nothing; --gone names whom the input does not hold', async () => {
+  it('--check shows the plan and sends nothing; --gone lists the keys that the input lacks', async () => {
     const { world, run, server } = await stage();
     writeFileSync(
       world.path('u.csv'),
@@ -274,7 +274,7 @@ describe('upload --changed', () => {
     expect(text.stderr).toMatch(/gone +3/);
   });
 
-  it('is for what has an order, and its flags go together', async () => {
+  it('requires an order, and rejects incomplete flag combinations', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(1)));
     expect((await run(...upload, '--order', 'none')).code).toBe(2);
@@ -285,7 +285,7 @@ describe('upload --changed', () => {
   });
 });
 
-it('subscribe --changed sends an address only when its status is another', async () => {
+it('subscribe --changed sends an address only if its status changed', async () => {
   const { world, run, sent } = await stage();
   const put = (...rows: string[]) =>
     writeFileSync(world.path('s.csv'), `type,value,status\n${rows.join('\n')}\n`);
@@ -306,7 +306,7 @@ describe('events', () => {
     Array.from({ length: to - from }, (_, n) => event(from + n)).join('');
   const argv = ['upload', 'e.ndjson', '--changed'];
 
-  it('are sent once, wherever they stand', async () => {
+  it('are sent once, at any position', async () => {
     const { world, run, sent } = await stage();
     writeFileSync(world.path('e.ndjson'), events(0, 5));
     expect((await run(...argv)).summary.accepted).toBe(5);
@@ -316,14 +316,14 @@ describe('events', () => {
     expect(sent()).toHaveLength(8);
   });
 
-  it('that a plain run sent are not sent again because nothing is remembered of them', async () => {
+  it('sent by a run without --changed are sent again, because no baseline records them', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(0, 5));
     await run('upload', 'e.ndjson');
     expect((await run(...argv)).code).toBe(8);
   });
 
-  it('that were accepted stay so, whatever becomes of them when they are sent again', async () => {
+  it('stay accepted, whatever the outcome of a later attempt', async () => {
     const { world, run } = await stage((_, index) => (index === 1 ? answer(500) : accept()));
     writeFileSync(world.path('e.ndjson'), events(0, 3));
     expect((await run(...argv)).summary.accepted).toBe(3);
@@ -331,7 +331,7 @@ describe('events', () => {
     expect((await run(...argv)).summary).toMatchObject({ accepted: 0, unchanged: 3 });
   });
 
-  it('beside users have a memory of their own', async () => {
+  it('have a baseline separate from that of users', async () => {
     const { world, run } = await stage();
     const user = '{"identity":"u","type":"profile","profileData":{"City":"Oslo"}}\n';
     writeFileSync(world.path('e.ndjson'), `${events(0, 2)}${user}${events(2, 3)}`);
@@ -355,7 +355,7 @@ function newer(bytes: Buffer): Buffer {
   return other;
 }
 
-describe('a memory in doubt', () => {
+describe('D a damaged baseline', () => {
   const known = async () => {
     const staged = await stage();
     writeFileSync(staged.world.path('u.csv'), csv(users(50)));
@@ -384,7 +384,7 @@ describe('a memory in doubt', () => {
     expect(readdirSync(folderOf(world)).toSorted()).toEqual(['profile.base', 'profile.names']);
   });
 
-  it('with a log of a newer version sends everything, with a note', async () => {
+  it('with a change log of a newer version sends everything, with a note', async () => {
     const { run, file } = await known();
     const log = Uint32Array.of(0x4d_45_42_32, 0, 0, 0);
     writeFileSync(file.replace('.base', '.log'), Buffer.from(log.buffer));
@@ -394,7 +394,7 @@ describe('a memory in doubt', () => {
     expect((await run(...upload)).summary.unchanged).toBe(50);
   });
 
-  it('whose base is gone sends everything: with a note where a log is left of it', async () => {
+  it('without its base file sends everything, with a note if a change log remains', async () => {
     const { run, file } = await known();
     rmSync(file);
     const without = await run(...upload);
@@ -413,7 +413,7 @@ describe('a memory in doubt', () => {
   });
 
   it.each(['profile.base', 'profile.names'])(
-    'whose %s is none of the files that can be read or written stops the run: exit 9',
+    'whose %s is not a regular file stops the run with exit 9',
     async (name) => {
       const { world, run } = await known();
       const file = path.join(folderOf(world), name);
@@ -441,7 +441,7 @@ describe('a memory in doubt', () => {
     expect((await run(...upload)).summary.unchanged).toBe(50);
   });
 
-  it('two processes at once: the second is refused, and says why', async () => {
+  it('is refused to a second concurrent process, with the reason', async () => {
     let second: Promise<{ code: number; stderr: string }> | undefined;
     const staged = await stage(() => async (exchange) => {
       second = staged.world.run(['upload', 'other.csv', '--changed']);

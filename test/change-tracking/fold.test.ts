@@ -62,7 +62,7 @@ const half = fc.constantFrom(0, 1, -1, 2 ** 30, -(2 ** 31), 2 ** 31 - 1);
 const entry = fc.tuple(half, half, fc.integer({ min: 0, max: 3 }));
 const known = fc.tuple(half, half, fc.integer({ min: 1, max: 3 }));
 
-it('has of each key what was said last, whatever it knew, in however many parts the log is read', () => {
+it('compact keeps the last entry of each key, in however many parts the log is read', () => {
   const world = makeWorld();
   let runs = 0;
   const entries = fc.array(fc.array(entry, { maxLength: 12 }), { maxLength: 6 });
@@ -90,7 +90,7 @@ it('has of each key what was said last, whatever it knew, in however many parts 
   );
 });
 
-it('takes in a log of which one part of the hashes has nearly all', () => {
+it('compact merges a log whose hashes fall nearly all into one part', () => {
   const world = makeWorld();
   const crowd = Array.from({ length: 9000 }, (_, n): Entry => [n, 7 * n, 1]);
   const base = baseOf(world.path('base'), [[-1, 5, 2]]);
@@ -105,7 +105,7 @@ it.each([
   ['no half that is 0', [5, 6]],
   ['a low half of 0', [0, 6]],
   ['a high half of 0', [5, 0]],
-])('remembers an entry whose record has %s', (_what, record) => {
+])('compact keeps an entry whose record hash has %s', (_what, record) => {
   const world = makeWorld();
   const [path, log] = [world.path('base'), world.path('log')];
   const base = baseOf(path, []);
@@ -117,7 +117,7 @@ it.each([
   expect(entriesIn(path)).toHaveLength(1);
 });
 
-it('keeps entries beyond those that are written at once', () => {
+it('writes entries beyond the size of its buffer', () => {
   const world = makeWorld();
   const many = Array.from({ length: 70_000 }, (_, n): Entry => [n, -n, 3]);
   baseOf(world.path('base'), many).close();
@@ -130,7 +130,7 @@ it('keeps entries beyond those that are written at once', () => {
   ]);
 });
 
-it('passes over what a kill left of the last block, wherever it was cut', () => {
+it('skips an incomplete last block, wherever a kill cut it', () => {
   const world = makeWorld();
   const path = world.path('log');
   logOf(path, [[[1, 1, 1]], [[2, 2, 2], [3, 3, 3]]]); // prettier-ignore
@@ -151,7 +151,7 @@ it('passes over what a kill left of the last block, wherever it was cut', () => 
   expect(() => [...readBlocks(path)]).toThrow('damaged');
 });
 
-it('says by its first bytes what it is, so that a later version can tell', () => {
+it('identifies its format and version by its first bytes', () => {
   const world = makeWorld();
   baseOf(world.path('base'), [[1, 2, 3]]).close();
   const bytes = readFileSync(world.path('base'));

@@ -113,43 +113,47 @@ function checkRefusal(stderr: string): void {
 }
 
 describe.each(writes)('%s', (kind) => {
-  it(`damage ends right, refused or unknown, seed ${seed}`, { timeout: 3_600_000 }, async () => {
-    const random = randomOf(seed);
-    const scenario = scenarioOf(kind, 60, random);
-    await using truth = await startTruth(scenario, random);
-    const world = makeWorld({ env: accountAt(truth.server.url, passcode) });
-    layOut(world, scenario);
-    const executed = truth.executed as string[];
-    const moments: Moment[] = [];
-    truth.worked = () => moments.push({ folder: keep(world), executed: executed.length });
-    const whole = [...scenario.argv, ...flags];
-    expect([0, 3]).toContain((await world.run(whole)).code);
-    truth.worked = undefined;
-    const history = [...executed];
+  it(
+    `recovers, refuses or reports unknown outcomes after damage, seed ${seed}`,
+    { timeout: 3_600_000 },
+    async () => {
+      const random = randomOf(seed);
+      const scenario = scenarioOf(kind, 60, random);
+      await using truth = await startTruth(scenario, random);
+      const world = makeWorld({ env: accountAt(truth.server.url, passcode) });
+      layOut(world, scenario);
+      const executed = truth.executed as string[];
+      const moments: Moment[] = [];
+      truth.worked = () => moments.push({ folder: keep(world), executed: executed.length });
+      const whole = [...scenario.argv, ...flags];
+      expect([0, 3]).toContain((await world.run(whole)).code);
+      truth.worked = undefined;
+      const history = [...executed];
 
-    await sweep(kind, random, async () => {
-      const { folder, executed: done } = random.pick(moments.slice(1) as [Moment, ...Moment[]]);
-      restore(world, { folder });
-      executed.splice(0, Infinity, ...history.slice(0, done));
-      const what = damageOne(keptFiles(world, scenario.files.keys()), random);
-      return told(what, async () => {
-        const before = truth.server.received.length;
-        const outcome = await world.run([...whole, '--resume']);
-        if (outcome.code === 8) {
-          expect(truth.server.received).toHaveLength(before);
-          checkRefusal(outcome.stderr);
-          expect((await world.run(['runs', 'list'])).code).toBe(0);
-          const anew = await world.run([...whole, '--fresh']);
-          expect([0, 3], anew.stderr).toContain(anew.code);
-          return { what, ending: 'refused' };
-        }
-        const summary = checkPart(outcome, scenario, false);
-        expect(isDone(summary, scenario), outcome.stderr).toBe(true);
-        checkEnd(world, { scenario, truth, summary });
-        return { what, ending: summary.unknown > 0 ? 'unknown' : 'right' };
+      await sweep(kind, random, async () => {
+        const { folder, executed: done } = random.pick(moments.slice(1) as [Moment, ...Moment[]]);
+        restore(world, { folder });
+        executed.splice(0, Infinity, ...history.slice(0, done));
+        const what = damageOne(keptFiles(world, scenario.files.keys()), random);
+        return told(what, async () => {
+          const before = truth.server.received.length;
+          const outcome = await world.run([...whole, '--resume']);
+          if (outcome.code === 8) {
+            expect(truth.server.received).toHaveLength(before);
+            checkRefusal(outcome.stderr);
+            expect((await world.run(['runs', 'list'])).code).toBe(0);
+            const anew = await world.run([...whole, '--fresh']);
+            expect([0, 3], anew.stderr).toContain(anew.code);
+            return { what, ending: 'refused' };
+          }
+          const summary = checkPart(outcome, scenario, false);
+          expect(isDone(summary, scenario), outcome.stderr).toBe(true);
+          checkEnd(world, { scenario, truth, summary });
+          return { what, ending: summary.unknown > 0 ? 'unknown' : 'right' };
+        });
       });
-    });
-  });
+    },
+  );
 });
 
 const contents = (world: World) =>
@@ -162,7 +166,7 @@ const contents = (world: World) =>
 
 describe.each(exports)('%s %s %s %s %s %s %s %s %s', (...argv) => {
   const name = `${argv[0]} ${argv.at(-1)}`;
-  it(`damage ends right or refused, seed ${seed}`, { timeout: 3_600_000 }, async () => {
+  it(`recovers or refuses after damage, seed ${seed}`, { timeout: 3_600_000 }, async () => {
     const random = randomOf(seed);
     const moments: Moment[] = [];
     let world: World | undefined;

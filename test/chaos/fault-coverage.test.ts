@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const table = readFileSync(path.join(root, 'test/chaos/README.md'), 'utf8');
 const rows = [...table.matchAll(/^\| ([FSO]\d+) +\|.*$/gm)].map(([row, id]) => ({ id, row }));
 
-it('has all fifty faults, sixteen risks, and what a second rig found', () => {
+it('lists all fifty faults, sixteen risks, and the findings of a second rig', () => {
   const ids = [
     ...Array.from({ length: 50 }, (_, n) => `F${n + 1}`),
     ...Array.from({ length: 16 }, (_, n) => `S${n + 1}`),
@@ -16,7 +16,7 @@ it('has all fifty faults, sixteen risks, and what a second rig found', () => {
   expect(rows.map(({ id }) => id)).toEqual(ids);
 });
 
-it.each(rows)('$id is held by tests that are there', ({ row }) => {
+it.each(rows)('$id is covered by existing tests', ({ row }) => {
   const held = [...row.matchAll(/`((?:test\/|SECURITY)[\w./-]+)(?:: ([^`]+))?`/g)];
   expect(held.length).toBeGreaterThan(0);
   for (const [, file = '', words] of held) {

@@ -66,7 +66,7 @@ interface Point {
 describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
   const [seed = 0] = seeds(1);
 
-  it(`survives kills and a disk that fails, seed ${seed}`, { timeout: 3_600_000 }, async () => {
+  it(`survives kills and disk failures, seed ${seed}`, { timeout: 3_600_000 }, async () => {
     const points = await pointsOf(kind, seed);
     const kills = points.map((point) => ({ ...point, what: 'signal=SIGKILL' }));
     const random = randomOf(seed);
@@ -91,7 +91,7 @@ describe.runIf(hasStrace)('a power cut', () => {
   const [seed = 0] = seeds(1);
 
   it.each(powerCutKinds)(
-    'where a run renames or removes files loses no outcome: %s',
+    'while a run renames or removes files loses no outcome: %s',
     async (kind) => {
       const points = await pointsOf(kind, seed);
       const at = (call: string, name: RegExp) =>
@@ -117,7 +117,7 @@ describe.runIf(hasStrace)('a power cut', () => {
   );
 
   it.each(powerCutKinds)(
-    'after a sync of the journal that failed once, and no later one, loses no outcome: %s',
+    'after one failed sync of the journal loses no outcome: %s',
     async (kind) => {
       const points = await pointsOf(kind, seed);
       const syncs = points.filter(

@@ -63,7 +63,7 @@ function success(target: string, body: Buffer): string {
   return JSON.stringify({ status: 'success', ...(d && { processed: d.length, unprocessed: [] }) });
 }
 
-describe('an answer that breaks HTTP is a connection error', () => {
+describe('D malformed HTTP is a connection error', () => {
   const broken: readonly (readonly [string, string])[] = [
     ['a bad status line', 'HTTP/1.1 2OO OK\r\n\r\n'],
     ['a bad header', 'HTTP/1.1 200 OK\r\nX\u0000: y\r\n\r\n'],
@@ -83,7 +83,7 @@ describe('an answer that breaks HTTP is a connection error', () => {
     expect(listed.map(({ stage }) => stage)).toEqual(Array.from({ length: 6 }, () => 'unknown'));
   });
 
-  it.each(broken)('%s: what may be repeated is tried again, then exit 5', async (_, bytes) => {
+  it.each(broken)('%s: idempotent requests are retried, then exit 5', async (_, bytes) => {
     for (const [argv, stdin] of [
       [uploadProfiles, identities(2)],
       [exportEvents, ''],
@@ -107,7 +107,7 @@ describe('an error that is nested 5,000 deep', () => {
       'of a record',
       `{"status":"partial","processed":0,"unprocessed":[{"code":5,"error":${error},"record":${error}}]}`,
     ],
-  ])('%s is judged like any other', async (_, body) => {
+  ])('%s is handled like any other', async (_, body) => {
     for (const [argv, stdin] of [
       [uploadProfiles, identities(1)],
       [uploadEvents, events(1)],
@@ -121,7 +121,7 @@ describe('an error that is nested 5,000 deep', () => {
     }
   });
 
-  it('ends an export when it comes on a page', async () => {
+  it('ends an export if it occurs on a page', async () => {
     const page = (target: string, body: Buffer) =>
       target.includes('cursor=')
         ? `{"status":"fail","code":503,"error":${error}}`
@@ -134,8 +134,8 @@ describe('an error that is nested 5,000 deep', () => {
   });
 });
 
-describe('pages that lead nowhere', () => {
-  it('without records, each with a new cursor', async () => {
+describe('D cursor loops', () => {
+  it('end without records, each with a new cursor', async () => {
     const { code, stderr, asked } = await against((target, body) => {
       const page = Number(/cursor=c(\d+)/.exec(target)?.[1] ?? -1);
       const empty = `{"status":"success","records":[],"next_cursor":"c${page + 1}"}`;
@@ -146,7 +146,7 @@ describe('pages that lead nowhere', () => {
     expect(asked.length).toBeLessThan(1010);
   });
 
-  it('of the same records under six cursors', async () => {
+  it('end with the same records under six cursors', async () => {
     const { code, stderr, world } = await against(
       (target, body) => {
         const page = Number(/cursor=c(\d+)/.exec(target)?.[1] ?? -1);
@@ -165,7 +165,7 @@ describe('pages that lead nowhere', () => {
     ['two pages', 2, 'the same 2 records under two cursors'],
     ['seven pages', 7, 'the same 2 records under two cursors'],
     ['two pages of one record', 2, '1000 pages in a row without new records', 1],
-  ])('a circle of %s, each time with a new cursor', async (_, circle, why, records = 2) => {
+  ])('end in a circle of %s, each time with a new cursor', async (_, circle, why, records = 2) => {
     const { code, stderr, asked, world } = await against(
       (target, body) => {
         const page = Number(/cursor=c(\d+)/.exec(target)?.[1] ?? -1);
@@ -180,7 +180,7 @@ describe('pages that lead nowhere', () => {
     expect(existsSync(world.path('out.ndjson'))).toBe(false);
   });
 
-  it('but pages that differ in one byte far from both ends are pages', async () => {
+  it('do not include pages that differ in one byte far from both ends', async () => {
     const { code, stdout } = await against((target, body) => {
       const page = Number(/cursor=c(\d+)/.exec(target)?.[1] ?? -1);
       const list = Array.from({ length: 2000 }, (_, at) => `{"a":${at === 999 ? page : 7}}`);
@@ -191,7 +191,7 @@ describe('pages that lead nowhere', () => {
     expect([code, stdout.split('\n').length - 1]).toEqual([0, 12_000]);
   });
 
-  it('a failure that names a cursor is no opening', async () => {
+  it('do not start with a failure that names a cursor', async () => {
     const { code, asked } = await against(
       () => ({ pieces: [plain('{"status":"fail","cursor":"c0"}')] }),
       exportProfiles,
@@ -201,7 +201,7 @@ describe('pages that lead nowhere', () => {
   });
 });
 
-it('a page that drips a byte now and then is given up', async () => {
+it('gives up on a page that arrives a few bytes at a time', async () => {
   function* drip() {
     yield 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     for (;;) yield '1\r\n \r\n';
@@ -217,14 +217,14 @@ it('a page that drips a byte now and then is given up', async () => {
   expect(stderr).toContain('fewer than 100 bytes a second received within 0.3 s');
 });
 
-describe('a 100 Continue that nobody asked for', () => {
+describe('D an unsolicited 100 Continue', () => {
   const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
   it.each([
     ['in one piece', (text: string) => [`${interim}${text}`]],
     ['by itself', (text: string) => [interim, text]],
     ['twice', (text: string) => [interim, `${interim}${text}`]],
     ['byte by byte', (text: string) => Array.from(`${interim}${text}`)],
-  ])('%s is passed over', async (_, cut) => {
+  ])('%s is skipped', async (_, cut) => {
     for (const [argv, stdin] of [
       [uploadEvents, events(9)],
       [uploadProfiles, identities(9)],
@@ -240,7 +240,7 @@ describe('a 100 Continue that nobody asked for', () => {
     }
   });
 
-  it('inside of a body it is what it says', async () => {
+  it('within a body is data', async () => {
     const record = `{"a":"${'HTTP/1.1 100 Continue '.repeat(20)}"}`;
     const page = `{"status":"success","records":[${record}]}`;
     const { stdout } = await against(
@@ -255,12 +255,12 @@ describe('a 100 Continue that nobody asked for', () => {
   });
 });
 
-describe('a service that closes each connection 2 to 5 ms after its answer', () => {
+describe('D a service that closes connections 2 to 5 ms after each response', () => {
   it.each([
     ['events', uploadEvents, events(300), 2],
     ['events', uploadEvents, events(300), 5],
     ['demerges', demerge, identities(300), 3],
-  ] as const)('all %s are accepted', async (_, argv, stdin, endAfterMs) => {
+  ] as const)('accepts all %s', async (_, argv, stdin, endAfterMs) => {
     const { code, stdout, asked } = await against(
       (target, body) => ({ pieces: [plain(success(target, body))], end: 'close', endAfterMs }),
       [...argv, ...inTime],
@@ -271,7 +271,7 @@ describe('a service that closes each connection 2 to 5 ms after its answer', () 
     expect(asked).toHaveLength(100);
   });
 
-  it('a connection for work that must not be repeated serves one request', async () => {
+  it('serves one request per connection for non-idempotent work', async () => {
     const indexes: number[] = [];
     const { code } = await against(
       (target, body, index) => {
@@ -292,13 +292,13 @@ describe.each([999, 5000, 60_000])('a record nested %i deep', (depth) => {
     pieces: [plain(target.includes('cursor=') ? page : success(target, body))],
   });
 
-  it('is passed on as it is', async () => {
+  it('is passed on unchanged', async () => {
     const { code, stdout } = await against(answer, exportProfiles);
     expect(code).toBe(0);
     expect(stdout).toBe(`{"id":0}\n${record}\n{"id":2}\n`);
   });
 
-  it.each(['csv', 'json'])('is no trouble for %s', async (format) => {
+  it.each(['csv', 'json'])('is accepted by %s', async (format) => {
     const { code, world, stderr } = await against(answer, [
       ...exportProfiles,
       '-o',
@@ -308,7 +308,7 @@ describe.each([999, 5000, 60_000])('a record nested %i deep', (depth) => {
     expect(readFileSync(world.path(`out.${format}`), 'utf8')).toContain(deep(depth));
   });
 
-  it('is named like any other event', async () => {
+  it('is reported like any other event', async () => {
     const { code, stdout, stderr } = await against(answer, [...exportEvents, '--with-event-name']);
     expect(code, stderr).toBe(0);
     expect(stdout).toContain(deep(depth));

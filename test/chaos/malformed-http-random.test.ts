@@ -16,7 +16,7 @@ const bound = 60_000;
 
 const endings = new Set([0, 3, 4, 5, 6, 7]);
 
-it(`any bytes, framing and speed end in an outcome (seeds ${cases[0]} to ${cases.at(-1)})`, async () => {
+it(`ends any bytes, framing and speed in an outcome (seeds ${cases[0]} to ${cases.at(-1)})`, async () => {
   const queue = [...cases];
   const codes = new Map<number, number>();
   const work = async () => {

@@ -37,7 +37,7 @@ const ends: readonly [End, ...End[]] = ['crash', 'crash', 'interrupt', 'none'];
 const kinds = ['profiles', 'mixed', 'mixed', 'events', 'demerge', 'changed'] as const;
 const faultRates = [0, 0.1, 0.3, 0.6] as const;
 
-it.each(seeds(schedules))('whatever happens, nothing is lost: seed %i', async (seed) => {
+it.each(seeds(schedules))('loses no record under any faults: seed %i', async (seed) => {
   const random = randomOf(seed);
   const kind = random.pick(kinds);
   const scenario = scenarioOf(kind, 4 + random.below(90), random);

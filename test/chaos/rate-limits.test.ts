@@ -34,7 +34,7 @@ const rowsOf = (count: number, identity: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => `${identity(n)},${n}\n`);
 
 describe('concurrency', () => {
-  it('is cut once per burst of 429s, and grows back slowly', async () => {
+  it('is cut once per burst of 429s, and rises slowly', async () => {
     const gate = new AimdLimiter(10);
     const tickets = await Promise.all(Array.from({ length: 10 }, async () => gate.acquire()));
     for (const ticket of tickets) gate.throttled(ticket);
@@ -48,7 +48,7 @@ describe('concurrency', () => {
     expect(gate.limit).toBe(10);
   });
 
-  it('never exceeds the limit, however many wait', async () => {
+  it('never exceeds the limit, however many callers wait', async () => {
     const gate = new AimdLimiter(3);
     let most = 0;
     const work = async () => {
@@ -68,7 +68,7 @@ describe('--concurrency', () => {
   const rows = rowsOf(6000, (n) => `user-${n}`);
   const small = ['--chunk-size', '100'];
 
-  it('starts at eight and grows to fifteen while nothing is throttled', async () => {
+  it('starts at eight and rises to fifteen without 429s', async () => {
     let open = 0;
     let arrived = 0;
     let wasFull = false;
@@ -110,7 +110,7 @@ describe('--concurrency', () => {
   });
 });
 
-it('after a 401 nothing more is sent', async () => {
+it('sends nothing after a 401', async () => {
   let arrived = 0;
   let refused = false;
   let afterwards = 0;
@@ -127,7 +127,7 @@ it('after a 401 nothing more is sent', async () => {
   expect(server.received).toHaveLength(8);
 });
 
-it('half of the records on 40 hot identities: requests are full while others lie in the window', async () => {
+it('sends full requests although half of the records belong to 40 identities', async () => {
   const rows = rowsOf(8000, (n) => (n % 2 === 0 ? `hot-${(n / 2) % 40}` : `user-${n}`));
   const argv = ['--chunk-size', '100', '--concurrency', '8'];
   const { code, server } = await upload([after(5, accept())], { rows, argv });
@@ -143,7 +143,7 @@ it('half of the records on 40 hot identities: requests are full while others lie
   }
 });
 
-it('one single hot identity in many rows ends, and says why it is slow', async () => {
+it('completes many rows of one identity, and explains why it is slow', async () => {
   const rows = rowsOf(3000, (n) => (n === 7 ? 'another' : 'only-one'));
   const { code, summary, server, stderr } = await upload([accept()], { rows });
   expect([code, summary.accepted]).toEqual([0, 3000]);

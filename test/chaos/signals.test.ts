@@ -75,7 +75,7 @@ describe('the first signal', () => {
     expect(run.server.executed).toHaveLength(6);
   });
 
-  it('ends a wait for a silent pipe at once', async () => {
+  it('ends a wait for an idle pipe at once', async () => {
     await using run = await stage([accept()]);
     const { url } = run.server;
     const child = start(run.world, { url, argv: ['upload', '-', '--input-format', 'ndjson'] });
@@ -86,7 +86,7 @@ describe('the first signal', () => {
   });
 });
 
-it('the second signal leaves at once', async () => {
+it('exits at once on the second signal', async () => {
   await using run = await stage([hang()]);
   const child = run.start();
   const ended = outcomeOf(child);
@@ -97,7 +97,7 @@ it('the second signal leaves at once', async () => {
   expect((await ended).code).toBe(130);
 });
 
-it('kill -9: the lock is gone with its holder, and the run goes on', async () => {
+it('releases the lock at kill -9, and can be resumed', async () => {
   await using run = await stage((_received, index) => (index === 2 ? hang() : accept()));
   const child = run.start();
   await run.arrived(3);
@@ -119,7 +119,7 @@ it('kill -9: the lock is gone with its holder, and the run goes on', async () =>
 });
 
 it.runIf(hasStrace)(
-  'requests do not wait for the disk: twice as many as may be in flight, and those; kill -9 loses none',
+  'does not wait for the disk with idempotent requests; kill -9 loses none',
   async () => {
     await using run = await stage([accept()]);
     const argv = ['upload', 'users.csv', '--chunk-size', '5', '--concurrency', '2', '--json'];
@@ -145,7 +145,7 @@ it.runIf(hasStrace)(
 );
 
 it.runIf(process.platform === 'linux')(
-  'a journal line that a full disk cut is dropped, and the run goes on',
+  'drops a journal line that a full disk truncated, and can be resumed',
   async () => {
     await using run = await stage([accept()]);
     // 2 KiB per file: after the slots of the synced mark, the third line or so of the journal is cut in the middle.
@@ -159,7 +159,7 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it.runIf(process.platform === 'linux')('a full stdout keeps the run', async () => {
+it.runIf(process.platform === 'linux')('keeps the run if stdout is full', async () => {
   await using run = await stage([accept()]);
   const stdout = openSync('/dev/full', 'w');
   const full = startInto(run.world, { url: run.server.url, argv, stdout });

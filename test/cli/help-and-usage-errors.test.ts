@@ -239,6 +239,8 @@ const repeatable = new Set([
   '--drop',
   '--only',
   '--types',
+  '--set',
+  '--lowercase',
   '--header-prefix',
   '--seed',
   '--allow-host',

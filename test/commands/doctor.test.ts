@@ -54,8 +54,8 @@ function linesOf({ stdout }: Outcome): Record<string, string> {
   );
 }
 
-describe('without a fault', () => {
-  it('every line is ok, and the exit code 0', async () => {
+describe('D without problems', () => {
+  it('every line is ok, and the exit code is 0', async () => {
     const outcome = await doctor();
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
     const lines = linesOf(outcome);
@@ -65,7 +65,7 @@ describe('without a fault', () => {
     expect(lines['account']).toContain('passcode from ENGAGECTL_PASSCODE');
   });
 
-  it('--json has the same in one object, --quiet nothing', async () => {
+  it('--json prints the same in one object, --quiet nothing', async () => {
     const { url } = await start();
     const { code, stdout } = await doctorAt(url, {}, ['--json']);
     const report = JSON.parse(stdout) as { checks: { check: string; status: string }[] };
@@ -82,12 +82,12 @@ describe('without a fault', () => {
     expect(linesOf(outcome)['request']).toContain('accepted');
   });
 
-  it('leaves nothing behind', async () => {
+  it('no files are left', async () => {
     await doctor();
     expect(() => chmodSync(world.stateDir, 0o700)).toThrow('ENOENT');
   });
 
-  it('takes a lock where the state folder will be made, however deep, and leaves nothing there', async () => {
+  it('a lock is tested where the state directory will be created, and removed', async () => {
     const env = { ENGAGECTL_STATE_DIR: path.join(world.cwd, 'not', 'yet') };
     expect(linesOf(await doctor(undefined, { env }))['lock']).toBe('ok: file locking works');
     expect(readdirSync(world.cwd)).toEqual([]);
@@ -95,7 +95,7 @@ describe('without a fault', () => {
 });
 
 describe('configuration', () => {
-  it('a config file that others can read: exit 2, and the chmod to type', async () => {
+  it('a config file that others can read is exit 2, with the chmod to type', async () => {
     mkdirSync(world.configDir, { mode: 0o700 });
     const file = path.join(world.configDir, 'config.json');
     writeFileSync(file, '{"profiles":{}}', { mode: 0o644 });
@@ -106,7 +106,7 @@ describe('configuration', () => {
     expect(outcome.stderr).toContain('1 of 10 checks failed: config');
   });
 
-  it('no account: exit 2, and nothing is asked of a service', async () => {
+  it('a missing account is exit 2, and no service is asked', async () => {
     const outcome = await world.run(['doctor']);
     expect(outcome.code).toBe(2);
     const lines = linesOf(outcome);
@@ -116,15 +116,15 @@ describe('configuration', () => {
     );
   });
 
-  it('half a pair in the environment: exit 2', async () => {
+  it('half a pair in the environment is exit 2', async () => {
     const outcome = await world.run(['doctor'], { env: { ENGAGECTL_ACCOUNT_ID: 'A' } });
     expect(outcome.code).toBe(2);
     expect(linesOf(outcome)['account']).toContain('without ENGAGECTL_PASSCODE');
   });
 });
 
-describe('the state folder', () => {
-  it('cannot be made: exit 9', async () => {
+describe('D the state directory', () => {
+  it('is exit 9 if it cannot be created', async () => {
     writeFileSync(world.stateDir, 'in the way');
     const env = { ENGAGECTL_STATE_DIR: path.join(world.stateDir, 'state') };
     const outcome = await doctor(undefined, { env });
@@ -132,7 +132,7 @@ describe('the state folder', () => {
     expect(linesOf(outcome)['state']).toMatch(/^failed: .*\n +fix: .*ENGAGECTL_STATE_DIR/);
   });
 
-  it('others can look into it: a warning, exit 0', async () => {
+  it('causes a warning if others can read it, exit 0', async () => {
     mkdirSync(world.stateDir);
     chmodSync(world.stateDir, 0o755);
     const outcome = await doctor();
@@ -142,21 +142,21 @@ describe('the state folder', () => {
 });
 
 describe('the service', () => {
-  it('refuses the credentials: exit 4', async () => {
+  it('is exit 4 if it refuses the credentials', async () => {
     const outcome = await doctor({ answer: { status: 401 } });
     expect(outcome.code).toBe(4);
     expect(linesOf(outcome)['request']).toMatch(/^failed: .*401.*\n +fix: engagectl config check/);
     expect(outcome.stderr).toContain('E-CREDENTIALS');
   });
 
-  it('is not there: exit 5', async () => {
+  it('is exit 5 if it is unreachable', async () => {
     const outcome = await doctorAt('http://127.0.0.1:9');
     expect(outcome.code).toBe(5);
     expect(linesOf(outcome)['request']).toMatch(/^failed: .*ECONNREFUSED/);
     expect(linesOf(outcome)['clock']).toMatch(/^ok: not compared/);
   });
 
-  it('has a name that nobody knows: exit 5', async () => {
+  it('is exit 5 if its name is unknown', async () => {
     const outcome = await doctorAt('https://no-such-host.invalid');
     expect(outcome.code).toBe(5);
     expect(linesOf(outcome)['name']).toMatch(/^failed: no-such-host.invalid cannot be resolved/);
@@ -168,7 +168,7 @@ describe('the service', () => {
     ['a sign-in page', { action: 'html' }, 7],
     ['a redirect', elsewhere, 7],
     ['an error', { answer: { status: 503, body: 'down' } }, 5],
-  ])('answers by %s', async (_what, fault, code) => {
+  ])('is reported if it answers with %s', async (_what, fault, code) => {
     const outcome = await doctor(fault);
     expect(outcome.code).toBe(code);
     expect(linesOf(outcome)['request']).toMatch(/^failed: [^]*\n +fix: /);
@@ -177,14 +177,14 @@ describe('the service', () => {
   it.each([
     ['behind', 600_000, 'ahead of'],
     ['ahead of', -600_000, 'behind'],
-  ])('is %s this clock by ten minutes: a warning', async (_what, offset, side) => {
+  ])('causes a warning if it is %s this clock by ten minutes', async (_what, offset, side) => {
     const outcome = await doctor(undefined, { now: () => Date.now() + offset });
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
     expect(linesOf(outcome)['clock']).toMatch(new RegExp(`^warning: (600|599|601) s ${side}`));
   });
 });
 
-it('the most serious of several failures is the exit code', async () => {
+it('exits with the most serious of several failures', async () => {
   writeFileSync(world.stateDir, 'in the way');
   const outcome = await doctor({ answer: { status: 403 } });
   expect(outcome.code).toBe(9);
@@ -192,7 +192,7 @@ it('the most serious of several failures is the exit code', async () => {
 });
 
 describe('the environment', () => {
-  it('proxy variables are shown without their password', async () => {
+  it('shows proxy variables without their password', async () => {
     const env = { HTTPS_PROXY: 'http://me:hunter2@proxy.invalid:3128', no_proxy: '.example' };
     const outcome = await doctorAt('https://region.invalid', { env });
     expect(linesOf(outcome)['proxy']).toContain(
@@ -206,7 +206,7 @@ describe('the environment', () => {
     expect(loopback.code).toBe(0);
   });
 
-  it('unchecked certificates: exit 2', async () => {
+  it('is exit 2 if certificates are not verified', async () => {
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     const outcome = await doctorAt('https://region.invalid', { env });
     expect(linesOf(outcome)['request']).toMatch(/^failed: NODE_TLS_REJECT_UNAUTHORIZED=0/);
@@ -228,35 +228,35 @@ describe.skipIf(!hasOpenssl())('the certificate', () => {
     return new BinProcess(world, ['doctor'], env).outcome();
   }
 
-  it('signs itself: exit 5, and how to trust it', async () => {
+  it('is exit 5 if it is self-signed, with the way to trust it', async () => {
     const { url } = await listening('localhost');
     const outcome = await doctorAt(url);
     expect(outcome.code).toBe(5);
     expect(linesOf(outcome)['tls']).toMatch(/self-signed.*\n +fix: .*NODE_EXTRA_CA_CERTS/);
   });
 
-  it('is for another name: exit 5', async () => {
+  it('is exit 5 if it is for another name', async () => {
     const { url, file } = await listening('region.test');
     const outcome = await trusting(url, file);
     expect(outcome.code).toBe(5);
     expect(linesOf(outcome)['tls']).toMatch(/altnames.*\n +fix: .*for another name/);
   });
 
-  it('is trusted and lasts: who made it, and until when', async () => {
+  it('is shown with its issuer and expiry if it is trusted', async () => {
     const { url, file } = await listening('localhost', 30);
     const outcome = await trusting(url, file);
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
     expect(linesOf(outcome)['tls']).toMatch(/^ok: TLSv1.3, certificate by localhost until \d{4}-/);
   });
 
-  it('ends soon: a warning', async () => {
+  it('causes a warning if it expires soon', async () => {
     const { url, file } = await listening('localhost', 2);
     const outcome = await trusting(url, file);
     expect(outcome.code).toBe(0);
     expect(linesOf(outcome)['tls']).toMatch(/^warning: .*: (?:1 day|2 days)\n +fix: /);
   });
 
-  it('an authority file that cannot be read is named', async () => {
+  it('names an authority file that cannot be read', async () => {
     const { url } = await listening('localhost');
     const env = { NODE_EXTRA_CA_CERTS: '/no/such/file.pem' };
     const outcome = await doctorAt(url, { env });

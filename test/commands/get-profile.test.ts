@@ -65,7 +65,7 @@ describe('one user', () => {
     expect(asked()).toEqual([query]);
   });
 
-  it('is indented on a terminal, numbers and spellings kept', async () => {
+  it('is indented on a terminal, with numbers and spellings kept', async () => {
     await serve(() =>
       answer(
         200,
@@ -91,7 +91,7 @@ describe('one user', () => {
     );
   });
 
-  it('whose record is not UTF-8 is refused, as exports refuse it', async () => {
+  it('whose record is not UTF-8 is refused, as in exports', async () => {
     const body = Buffer.from('{"status":"success","record":{"name":"M\xfcller"}}', 'latin1');
     await serve(() => async ({ read, response }) => {
       await read();
@@ -102,7 +102,7 @@ describe('one user', () => {
     expect(stderr).toContain('not UTF-8');
   });
 
-  it('that does not exist is exit 3, told by name, and no file', async () => {
+  it('that does not exist is exit 3, by name, without a file', async () => {
     await serve();
     const { code, stdout, stderr } = await run(['--email', 'nobody@example.test']);
     expect([code, stdout]).toEqual([3, '']);
@@ -129,7 +129,7 @@ describe('one user', () => {
 });
 
 describe('many users', () => {
-  it('of the command line come one a line, in order; the missing ones in a file', async () => {
+  it('of the command line are printed in order; missing ones go to a file', async () => {
     await serve();
     const { code, stdout, stderr } = await run(['b', 'nobody', 'a']);
     expect([code, stdout]).toEqual([3, lines('b', 'a')]);
@@ -146,7 +146,7 @@ describe('many users', () => {
     ]);
   });
 
-  it('of whom one is named twice: one request, a line for each', async () => {
+  it('named twice: sends one request, and prints a line for each', async () => {
     await serve();
     const { code, stdout, stderr } = await run(['a', 'b', 'a', '--json']);
     expect([code, stdout]).toEqual([0, lines('a', 'b', 'a')]);
@@ -175,7 +175,7 @@ describe('many users', () => {
     ],
     ['a bare list', 'u.txt', 'a\nb\n', ['--by', 'email'], ['email=a', 'email=b']],
     ['a list with its header', 'u.txt', 'email\na\n', ['--by', 'email'], ['email=a']],
-  ])('asks for each user of %s', async (_, name, text, flags, queries) => {
+  ])('can be read from %s', async (_, name, text, flags, queries) => {
     await serve();
     writeFileSync(world.path(name), text);
     const { code, stderr } = await run(['--input', name, ...flags]);
@@ -216,7 +216,7 @@ describe('many users', () => {
     expect(asked()).toEqual([]);
   });
 
-  it('of standard input, gzip too', async () => {
+  it('can be read from stdin, gzip too', async () => {
     await serve();
     const { code, stdout } = await run(['--input', '-', '--by', 'identity'], {
       stdin: gzipSync('a\nc\nb\n'),
@@ -224,7 +224,7 @@ describe('many users', () => {
     expect([code, stdout]).toEqual([0, lines('a', 'c', 'b')]);
   });
 
-  it('keep their order when answers do not, with no more than three in flight', async () => {
+  it('keep their order if responses do not, with at most three in flight', async () => {
     const names = 'abcdefghijklmnopqrst'.split('');
     await serve((received, index) => after(index % 3 === 0 ? 40 : 1, answerTo(received)));
     writeFileSync(world.path('u.txt'), names.join('\n'));
@@ -254,7 +254,7 @@ describe('many users', () => {
     expect(summary).toMatchObject({ read: 5, accepted: 1, rejected: 4, exitCode: 3 });
   });
 
-  it('of a rejects file can be asked for again', async () => {
+  it('of a rejects file can be requested again', async () => {
     await serve();
     writeFileSync(world.path('u.txt'), 'a\nnobody\n');
     await run(['--input', 'u.txt', '--by', 'email']);
@@ -302,30 +302,30 @@ describe('many users', () => {
     expect(asked()).toEqual([]);
   });
 
-  it('take --limit without an input', async () => {
+  it('accept --limit without an input', async () => {
     await serve();
     expect((await run(['a', 'b', '--limit', '1'])).stdout).toBe(lines('a'));
   });
 
-  it('take --limit', async () => {
+  it('accept --limit', async () => {
     await serve();
     writeFileSync(world.path('u.txt'), 'a\nb\nc\n');
     const { stdout } = await run(['--input', 'u.txt', '--limit', '2']);
     expect(stdout).toBe(lines('a', 'b'));
   });
 
-  it('of nothing are none', async () => {
+  it('of an empty input print nothing', async () => {
     await serve();
     const { code, stdout } = await run(['--input', '-'], { stdin: '' });
     expect([code, stdout]).toEqual([0, '']);
   });
 });
 
-describe('when it goes wrong', () => {
+describe('D failures', () => {
   const failing = (at: number, step: Step) => (received: Received, index: number) =>
     index >= at ? step : answerTo(received);
 
-  it('refused credentials stop at once, with exit 4', async () => {
+  it('refused credentials stop the command at once, with exit 4', async () => {
     await serve(failing(2, answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 })));
     writeFileSync(world.path('u.txt'), 'a\nb\nc\nd\ne\nf\ng\nh\n');
     const { code, stdout, stderr } = await run(['--input', 'u.txt', '--concurrency', '1']);
@@ -335,7 +335,7 @@ describe('when it goes wrong', () => {
     expect(server.received).toHaveLength(3);
   });
 
-  it('what was read from a pipe and not asked for is listed', async () => {
+  it('unread records of a pipe are listed', async () => {
     await serve(failing(1, answer(404, 'no such path')));
     const { code } = await run(['--input', '-', '--concurrency', '1'], { stdin: 'a\nb\nc\n' });
     expect(code).toBe(7);
@@ -347,7 +347,7 @@ describe('when it goes wrong', () => {
     ]);
   });
 
-  it('retries, as --verbose tells, and adapts to 429s', async () => {
+  it('requests are retried, as --verbose reports, and adapt to 429s', async () => {
     await serve((received, index) => (index % 2 === 0 ? throttle() : answerTo(received)));
     const { code, stdout, stderr } = await run(['a', 'b', 'c', '--verbose']);
     expect([code, stdout]).toEqual([0, lines('a', 'b', 'c')]);
@@ -389,7 +389,7 @@ describe('when it goes wrong', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('a CSV without a column to read from is refused before anything is asked', async () => {
+  it('a CSV without a usable column is refused before any request', async () => {
     await serve();
     writeFileSync(world.path('u.csv'), 'Name,Phone\nx,1\n');
     const { code, stderr } = await run(['--input', 'u.csv']);
@@ -422,14 +422,14 @@ describe('--reachability', () => {
     [{ 'MSG-dndEmail': 'Unsubscribed', 'MSG-email': 'Subscribed' }, all(null, null, 'unreachable')],
     [{ 'MSG-dndEmail': 'Subscribed', 'MSG-email': 'Subscribed' }, all(null, null, 'reachable')],
     [{ 'MSG-dndEmail': 'perhaps', 'MSG-email': 1 }, all(null, null, null)],
-  ])('of %j', async (profileData, expected) => {
+  ])('is added to %j', async (profileData, expected) => {
     await serve(() => answer(200, { status: 'success', record: { profileData } }));
     const { stdout } = await run(['a', '--reachability']);
     expect(JSON.parse(stdout)).toEqual({ profileData, reachability: expected });
   });
 
   it.each(['{}', '{ }', '{"profileData":null}', '{"n":1.00,"profileData":[] }'])(
-    'leaves the rest of %s as it is',
+    'keeps the rest of %s unchanged',
     async (record) => {
       await serve(() => answer(200, `{"status":"success","record":${record}}`));
       const { stdout } = await run(['a', '--reachability']);

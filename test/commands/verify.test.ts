@@ -68,7 +68,7 @@ const mapping = [
 
 describe('verify of profiles', () => {
   it.each(['verbatim', 'folded'] as const)(
-    'finds all as it was sent where keys come back %s',
+    'finds all records unchanged if keys come back %s',
     async (keyStyle) => {
       const { env } = await serviceOf({ variants: { keyStyle } });
       const world = makeWorld({ env });
@@ -84,7 +84,7 @@ describe('verify of profiles', () => {
     },
   );
 
-  it('says which value differs, where it stood, and who is missing', async () => {
+  it('reports which value differs, its line, and missing users', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     writeFileSync(world.path('crm.csv'), users);
@@ -114,7 +114,7 @@ describe('verify of profiles', () => {
     ]);
   });
 
-  it('the last state of a key wins', async () => {
+  it('uses the last record of a key', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const lines = ['u1,A,x', 'u2,B,', 'u1,C,', 'u1,A,', 'u2,,y'];
@@ -133,7 +133,7 @@ describe('verify of profiles', () => {
     ]);
   });
 
-  it('knows operators: what can be compared is, of the others it is said', async () => {
+  it('compares operators where possible, and reports the others', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const records = [
@@ -153,7 +153,7 @@ describe('verify of profiles', () => {
     ]);
   });
 
-  it('finds what was dropped after success: a property, and a user of twenty', async () => {
+  it('detects what was dropped after success: a property, and one user in twenty', async () => {
     const lying = await startLyingService((records) =>
       records
         .filter(({ identity }) => identity !== 'u7')
@@ -173,7 +173,7 @@ describe('verify of profiles', () => {
     expect(lines.filter(({ key }) => key === 'Plan')).toHaveLength(9);
   });
 
-  it('a sample of 100 of 600 finds a fault of one in twenty, and says what it proves', async () => {
+  it('detects an error of one in twenty in a sample of 100 of 600, and states what it proves', async () => {
     const lying = await startLyingService((records) =>
       records.map((record) => {
         const { N, ...rest } = record['profileData'] as LyingRecord;
@@ -199,7 +199,7 @@ describe('verify of profiles', () => {
     expect(all.summary).toMatchObject({ checked: 61, different: 4, mostDiffer: null });
   });
 
-  it('waits for reads that lag, no longer than --within, and asks again for those alone', async () => {
+  it('waits for lagging reads, at most --within, and rereads only those', async () => {
     const { env } = await lagging(60);
     const world = makeWorld({ env });
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
@@ -212,7 +212,7 @@ describe('verify of profiles', () => {
     expect(long).toMatchObject({ code: 0, lines: [], summary: { same: 2 } });
   });
 
-  it('of a phone number that the profiles do not show it says so, and does not call it missing', async () => {
+  it('reports a phone number that profiles do not show as not comparable, not as missing', async () => {
     const lying = await startLyingService((records) =>
       records.map((record) => {
         const { Phone: _, ...profileData } = record['profileData'] as LyingRecord;
@@ -227,7 +227,7 @@ describe('verify of profiles', () => {
     expect(stderr).toContain('phone numbers, which the profiles do not show');
   });
 
-  it('passes over what the upload would not send, and keys that nobody is found by', async () => {
+  it('skips records that the upload would not send, and unknown keys', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const good = { identity: 'u1', type: 'profile', profileData: { City: 'Oslo' } };
@@ -244,7 +244,7 @@ describe('verify of profiles', () => {
   it.each([
     [4, { ENGAGECTL_PASSCODE: 'wrong' }],
     [5, { ENGAGECTL_BASE_URL: 'http://127.0.0.1:9', ENGAGECTL_MAX_ATTEMPTS: '1' }],
-  ])('ends with exit code %d where it cannot ask', async (exitCode, env) => {
+  ])('exits with %d if it cannot ask', async (exitCode, env) => {
     const service = await serviceOf();
     const world = makeWorld({ env: { ...service.env, ...env } });
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
@@ -262,7 +262,7 @@ describe('verify of profiles', () => {
     [['u.csv', '--subscriptions', '--type', 'event'], 'not a type of subscription'],
     [['u.csv', '--sample', '0'], 'from 1 to'],
     [['--settle'], '--settle needs a rejects file'],
-  ])('%j is wrong usage', async (argv, message) => {
+  ])('%j is a usage error', async (argv, message) => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     writeFileSync(world.path('u.csv'), 'identity\nu1\n');
@@ -271,7 +271,7 @@ describe('verify of profiles', () => {
     expect(code).toBe(2);
   });
 
-  it('the library gives differences one by one, and the result', async () => {
+  it('the library returns differences one by one, and the result', async () => {
     const { service } = await serviceOf();
     await using library = connect({ baseUrl: service.url, ...account });
     await library.upload([{ identity: 'u1', City: 'Oslo' }]).result;
@@ -341,7 +341,7 @@ describe('verify of events', () => {
     expect(await verified(world, flags)).toMatchObject({ code: 0, summary: { same: 2 } });
   });
 
-  it('finds one of three that is stored twice, one dropped, one altered, and a name that nobody did', async () => {
+  it('detects one of three that is stored twice, dropped or altered, and an unknown name', async () => {
     const lying = await startLyingService((records) =>
       records.flatMap((record, at) => {
         if (record['evtName'] === 'Never') return [];
@@ -369,7 +369,7 @@ describe('verify of events', () => {
     ]);
   });
 
-  it('looks again at the days that lag', async () => {
+  it('rereads the days that lag', async () => {
     const { env } = await lagging(120);
     const world = makeWorld({ env });
     writeFileSync(world.path('e.ndjson'), eventOf('u', 1, noon));
@@ -378,7 +378,7 @@ describe('verify of events', () => {
     expect((await verified(world, ['e.ndjson', '--within', '24h'])).code).toBe(0);
   });
 
-  it('waits for a day that is not ready as long as an export does, and says how to wait longer', async () => {
+  it('waits for a pending day as long as an export does, and names the flag to wait longer', async () => {
     const { env } = await serviceOf({ pendingPolls: 1000 });
     const world = makeWorld({ env });
     writeFileSync(world.path('e.ndjson'), eventOf('u', 1, noon));
@@ -390,7 +390,7 @@ describe('verify of events', () => {
     expect(slow.stderr).toContain('--pending-timeout');
   });
 
-  it('says of events without a time that they cannot be told; users and events may be mixed', async () => {
+  it('reports events without a time as not comparable; users and events may be mixed', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const noTime = '{"identity":"u","type":"event","evtName":"Charged","evtData":{}}';
@@ -407,7 +407,7 @@ describe('verify of events', () => {
 });
 
 describe('verify of subscriptions', () => {
-  it('compares flags of addresses, and says which cannot be seen', async () => {
+  it('compares flags of addresses, and reports those that cannot be read', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const users =
@@ -453,7 +453,7 @@ describe('--settle', () => {
   const rejected = (line: number, stage: string, record: string) =>
     `{"source":"e.ndjson","line":${line},"stage":"${stage}","error":"it was","record":${record}}`;
 
-  it('accepts what arrived, gives back what did not, and leaves what cannot be told', async () => {
+  it('accepts what arrived, returns what did not, and keeps what cannot be determined', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const events = Array.from({ length: 6 }, (_, n) => eventOf('u', n, noon + n));
@@ -494,7 +494,7 @@ describe('--settle', () => {
     expect(await verified(world, ['e.ndjson'])).toMatchObject({ code: 0, summary: { same: 8 } });
   });
 
-  it('says so where the input has no record of unknown outcome', async () => {
+  it('reports an input without records of unknown outcome', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     writeFileSync(world.path('u.csv'), 'identity\nu1\n');
@@ -502,7 +502,7 @@ describe('--settle', () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining('no record of unknown outcome')]);
   });
 
-  it('leaves everything unknown where it cannot ask', async () => {
+  it('keeps everything unknown if it cannot ask', async () => {
     const service = await serviceOf();
     const env = { ...service.env, ENGAGECTL_PASSCODE: 'wrong' };
     const world = makeWorld({ env });
@@ -513,7 +513,7 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 0, absent: 0, unknown: 2 });
   });
 
-  it('does not take a demerge, or a record without a value, for accepted', async () => {
+  it('does not count a demerge, or a record without a value, as accepted', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     await world.run(['upload', '-'], { stdin: 'identity,City\nu1,Oslo\n' });
@@ -523,7 +523,7 @@ describe('--settle', () => {
     expect(lines).toMatchObject([{ stage: 'unknown' }]);
   });
 
-  it('of CSV rows it needs the mapping flags of the upload', async () => {
+  it('requires the mapping flags of the upload for CSV rows', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const row = '{"Id":"u1","When":"2026-10-24T12:00:00Z","n":"1"}';

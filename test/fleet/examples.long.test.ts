@@ -29,7 +29,7 @@ beforeAll(async () => {
   };
 });
 
-it.skipIf(!redis).each(examples)('the example runs: %s', async (example) => {
+it.skipIf(!redis).each(examples)('runs the example: %s', async (example) => {
   const isPostgres = example.includes('postgres://');
   if (isPostgres && !postgres) return;
   const fleet = await makeFleet(store, service.url);
@@ -74,7 +74,7 @@ async function postgresUrl(isWanted: boolean): Promise<string> {
 
 // Node's own way to make a folder never returns under /proc.
 it.skipIf(!redis).each(['/proc/nowhere', '/dev/null/work'])(
-  'a work folder that cannot be made, %s: exit 9, and what to do',
+  'exits 9 and explains the fix if a work directory cannot be created: %s',
   async (workDir) => {
     const fleet = await makeFleet(store, service.url);
     writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');

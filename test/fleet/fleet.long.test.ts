@@ -114,7 +114,7 @@ const works = ({ stderr }: BinProcess, { parts }: Status): boolean => {
 
 describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore }) => {
   it(
-    'keeps the budget, each user in order, and no credential, though workers are killed',
+    'keeps the request budget, the order of each user and no credential, though workers are killed',
     async (test) => {
       await using store = await startStore();
       const size = isLong ? { records: 6000 * rounds } : {};
@@ -152,7 +152,7 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
   );
 
   it(
-    'goes on when the store was killed and is back',
+    'resumes after the store was killed and restarted',
     async (test) => {
       await using store = await startStore();
       const { server, fleet, records, hold } = await start(store, test, { holdAt: 10 });
@@ -181,7 +181,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
   'with $name a fleet',
   ({ name, start: startStore }) => {
     it(
-      'lets a worker do nothing more that was stopped for longer than its lease',
+      'allows no action to a worker that was stopped for longer than its lease',
       async (test) => {
         await using store = await startStore();
         const { server, fleet, records, hold } = await start(store, test, { holdAt: 10 });
@@ -211,7 +211,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
 
     it(
-      'sends only what is missing when the store was emptied and the same is submitted again',
+      'sends only the missing records when the store was emptied and the run is submitted again',
       async (test) => {
         await using store = await startStore();
         const { server, fleet, records, hold } = await start(store, test, { holdAt: 30 });
@@ -236,7 +236,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
 
     it(
-      'sends nothing twice when a worker is told to stop, and says when none is left',
+      'sends nothing twice when a worker is stopped, and reports when none is left',
       async (test) => {
         await using store = await startStore();
         const { server, fleet, records, hold } = await start(store, test, { holdAt: 10 });
@@ -258,7 +258,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
 
     it(
-      'gives events exactly one outcome, unknown rather than twice',
+      'gives each event exactly one outcome, unknown rather than sent twice',
       async (test) => {
         await using store = await startStore();
         const { server, fleet, records, hold } = await start(store, test, { holdAt: 15 });
@@ -289,7 +289,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
 
     it(
-      'puts rejects in the order of the input, and demerges each identity once',
+      'orders rejects like the input, and demerges each identity once',
       async (test) => {
         await using store = await startStore();
         const { server, fleet } = await start(store, test);
@@ -380,7 +380,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
 
     it(
-      'works for two accounts, each by its config profile, through a storm of 429',
+      'works for two accounts, each with its config profile, through many 429s',
       async (test) => {
         await using store = await startStore();
         const { server, fleet, records } = await start(store, test, { inFlight: 3 });
@@ -414,7 +414,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
 
     it(
-      'keeps no address in what it says of a shard that failed',
+      'prints no address in the error of a failed shard',
       async (test) => {
         await using store = await startStore();
         const error = 'no ada.lovelace@mail.example';
@@ -431,7 +431,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       limit,
     );
 
-    it('tells why a shard failed that fails while it is looked at', async (test) => {
+    it('reports why a shard fails while its status is read', async (test) => {
       await using store = await startStore();
       const fleet = await makeFleet(store, 'http://127.0.0.1:1', test);
       writeFileSync(fleet.world.path('users.csv'), 'identity,n\nu1,1\n');
@@ -459,7 +459,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     });
 
     it(
-      'cancels and tries again',
+      'cancels and retries',
       async (test) => {
         await using store = await startStore();
         const { server, fleet, records, hold } = await start(store, test, { holdAt: 5 });
@@ -504,7 +504,7 @@ async function failShard(queue: QueueStore, { lane }: FoundRun): Promise<void> {
 }
 
 it.each(['redis://127.0.0.1:1', 'postgres://fleet@127.0.0.1:1/fleet'])(
-  'a worker waits for a store that is away, says so once, and ends when it is told to: %s',
+  'waits for an unavailable store, reports it once, and stops on request: %s',
   async (url) => {
     const worker = new BinProcess(makeWorld(), ['fleet', 'work', '--work-dir', '.'], {
       ENGAGECTL_QUEUE: url,

@@ -28,7 +28,7 @@ it('holds a lease for 80 % of its time, to the millisecond', () => {
   expect([lease.isHeld(), lease.lost.reason]).toEqual([false, locked]);
 });
 
-it('starts the time of a lease again when it is renewed', () => {
+it('restarts the time of a lease when it is renewed', () => {
   const { clock, lease } = leased(1000);
   for (let renewals = 0; renewals < 5; renewals += 1) {
     clock.now += 800;
@@ -56,7 +56,7 @@ it('counts a lease and its renewals from when the queue was asked', () => {
   expect(() => late.assertHeld()).toThrow(locked);
 });
 
-it('is lost when another owner has claimed the shard, whatever the clock says', () => {
+it('loses a lease when another owner claims the shard, whatever the clock says', () => {
   const { lease } = leased(1000);
   let isCurrent = true;
   lease.fence(() => isCurrent);
@@ -67,7 +67,7 @@ it('is lost when another owner has claimed the shard, whatever the clock says', 
   expect([lease.isHeld(), lease.lost.aborted]).toEqual([false, true]);
 });
 
-it('never takes a lost lease back: neither one that ran out nor one that was refused', () => {
+it('never regains a lost lease, whether it expired or was refused', () => {
   const { clock, lease } = leased(1000);
   clock.now += 801;
   lease.renew(clock.now);
@@ -99,7 +99,7 @@ it.each<[string, (log: ReturnType<typeof leasedOutcomes>) => Promise<unknown>]>(
   ['an intent', async (log) => log.intend([1], 'event')],
   ['an intent that is taken back', async (log) => log.retractIntent([0])],
   ['a commit', async (log) => log.commit()],
-])('does not act upon %s if the lease is lost while the disk syncs it', async (_what, act) => {
+])('does not complete %s if the lease is lost during the sync', async (_what, act) => {
   const { lease } = leased(1000);
   const { journal, rows, log } = outcomes(lease);
   await log.intend([0], 'event');

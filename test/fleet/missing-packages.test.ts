@@ -25,7 +25,7 @@ it.each([
   ['bullmq', 'redis://127.0.0.1:1', 'npm install bullmq ioredis'],
   ['ioredis', 'redis://127.0.0.1:1', 'npm install bullmq ioredis'],
   ['pg', 'postgres://127.0.0.1:1/x', 'npm install bullmq pg'],
-])('without %s a fleet says what to type', async (...[missing, url, line]) => {
+])('names the command to install a missing %s', async (...[missing, url, line]) => {
   const world = makeWorld();
   writeFileSync(world.path('hooks.mjs'), hooks([missing]));
   const at = pathToFileURL(world.path('hooks.mjs')).href;

@@ -17,7 +17,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-it('signs a value alike whatever the order of its members, and after a way through a file', () => {
+it('signs a value identically in any member order, and after it was stored in a file', () => {
   const key = new FleetKey(owner);
   fc.assert(
     fc.property(fc.object(), (value) => {
@@ -28,7 +28,7 @@ it('signs a value alike whatever the order of its members, and after a way throu
   );
 });
 
-it('tells different values apart', () => {
+it('signs different values differently', () => {
   const key = new FleetKey(owner);
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
@@ -43,7 +43,7 @@ it.each([
   ['another passcode', { passcode: 'of-the-accounT' }],
   ['another account', { accountId: 'ACCOUNT-2' }],
   ['another address', { host: 'us1.example.com' }],
-])('accepts no signature of %s', (_, other) => {
+])('rejects a signature of %s', (_, other) => {
   const signature = new FleetKey({ ...owner, ...other }).sign('shard', content);
   expect(new FleetKey(owner).verify('shard', content, signature)).toBe(false);
 });
@@ -56,13 +56,13 @@ it.each([
   ['in a list', [new FleetKey(owner).sign('shard', content)]],
   ['that is missing', undefined],
   ['that is empty', ''],
-])('accepts no signature %s', (_, signature) => {
+])('rejects a signature %s', (_, signature) => {
   const key = new FleetKey(owner);
   expect(key.verify('shard', content, key.sign('shard', content))).toBe(true);
   expect(key.verify('shard', content, signature)).toBe(false);
 });
 
-it('holds no passcode in what it signs, and tells accounts apart whose names run together', () => {
+it('signs no passcode, and distinguishes accounts whose concatenated names are equal', () => {
   const a = new FleetKey({ ...owner, accountId: 'A', host: 'B,C' });
   const b = new FleetKey({ ...owner, accountId: 'A","B', host: 'C' });
   expect(a.sign('run', content)).not.toBe(b.sign('run', content));
@@ -70,7 +70,7 @@ it('holds no passcode in what it signs, and tells accounts apart whose names run
 });
 
 it.each([[''], [':'], ['::']])(
-  'a worker whose ENGAGECTL_WORK_DIRS is "%s" does not start',
+  'refuses to start a worker with ENGAGECTL_WORK_DIRS="%s"',
   async (dirs) => {
     const world = makeWorld({
       env: { ENGAGECTL_WORK_DIRS: dirs, ENGAGECTL_QUEUE: 'redis://127.0.0.1:1' },

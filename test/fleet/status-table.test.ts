@@ -24,7 +24,7 @@ const picture = (shards: number): FleetSnapshot => ({
   })),
 });
 
-it('draws over what it drew before, in a terminal that is narrower and lower than the table', () => {
+it('redraws the table in place on a terminal smaller than the table', () => {
   const runtime = makeWorld().runtime({ tty: true, columns: 60 });
   Object.assign(runtime.stdout, { rows: 12 });
   const screen = fleetTable({}, runtime);

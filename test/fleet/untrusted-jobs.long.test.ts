@@ -120,7 +120,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
   it.each([
     ['outside of its work directories', 'elsewhere'],
     ['in its work directory', 'work'],
-  ])('a planted run %s, which names another file', async (_, place) => {
+  ])('a planted run %s that names another file', async (_, place) => {
     await using attack = await submitted();
     const { fleet, service, lane, folder, secret } = attack;
     const workDir = fleet.world.path(place);
@@ -154,7 +154,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
     ['a work directory that is not a text', (of) => ({ ...of, workDir: {} })],
     ['a relative work directory', (of) => ({ ...of, workDir: 'work' })],
     ['a NUL in the work directory', (of) => ({ ...of, workDir: `${of['workDir'] as string}\0` })],
-  ])('a job that holds %s, and goes on', async (_, change) => {
+  ])('a job that contains %s, and continues with the next', async (_, change) => {
     await using attack = await submitted();
     const { fleet, lane, service, folder } = attack;
     const { data } = (await jobOf(attack)) as { data: Json };
@@ -178,7 +178,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
     ['signed wrongly', (of) => ({ ...of, signature: '0'.repeat(64) })],
     ['signed by something that is not a text', (of) => ({ ...of, signature: [of['signature']] })],
     ['signed for another shard', (of, other) => ({ ...of, signature: other['signature'] })],
-  ])('a job of a known run that is %s; retry puts the right one back', async (_, change) => {
+  ])('a job of a known run that is %s; retry restores it', async (_, change) => {
     await using attack = await submitted();
     const { lane, run, fleet, service } = attack;
     const job = await jobOf(attack);
@@ -322,7 +322,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
       },
     ],
     ['another file of the same size', (input) => writeFileSync(input, inputText.replace('A', 'Z'))],
-  ])('an input that has become %s', async (_, swap) => {
+  ])('an input that was replaced by %s', async (_, swap) => {
     await using attack = await submitted();
     swap(attack.fleet.world.path('users.csv'), attack.secret);
     await attack.work();
@@ -347,7 +347,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
     expect(stdout).toContain('E-INPUT-CHANGED');
   });
 
-  it('a run in a directory that it was not given; with it, retry does the rest', async () => {
+  it('a run outside of its work directories; given the directory, retry completes it', async () => {
     await using attack = await submitted();
     const { fleet, run, service } = attack;
     mkdirSync(fleet.world.path('other'));
@@ -392,7 +392,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
   });
 });
 
-describe.skipIf(!redis)('collect', () => {
+describe.skipIf(!redis)('D fleet collect', () => {
   it.each<[what: string, change: (result: Json, secret: string) => Json]>([
     ['another rejects file', (_, secret) => ({ rejectsFile: secret })],
     ['a rejects file outside', () => ({ rejectsFile: '../../../../secret.csv' })],
@@ -400,7 +400,7 @@ describe.skipIf(!redis)('collect', () => {
     ['texts as figures', () => ({ figures: { accepted: '\u001B]0;x\u0007' } })],
     ['another exit code', () => ({ exitCode: 0, seconds: '1' })],
     ['no signature', () => ({ signature: undefined })],
-  ])('refuses a result with %s; retry makes it again by the journal', async (_, change) => {
+  ])('refuses a result with %s; retry recreates it from the journal', async (_, change) => {
     await using attack = await submitted('--types', 'Name:integer');
     const { fleet, run, service, secret } = attack;
     await attack.work();
@@ -434,7 +434,7 @@ describe.skipIf(!redis)('collect', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
   });
 
-  it('follows no link, neither to read rejects nor to write what it was asked for', async () => {
+  it('follows no links, neither for reading rejects nor for writing output', async () => {
     await using attack = await submitted();
     const { fleet, run, shard, secret, folder } = attack;
     writeFileSync(fleet.world.path('users.csv'), inputText);
@@ -463,7 +463,7 @@ describe.skipIf(!redis)('collect', () => {
 });
 
 describe.skipIf(!redis)('fleet status', () => {
-  it('prints numbers where it expects numbers, and no control characters', async () => {
+  it('prints numbers where it expects numbers, and strips control characters', async () => {
     await using attack = await submitted();
     const { lane, run, fleet } = attack;
     const job = await jobOf(attack);
@@ -483,7 +483,7 @@ describe.skipIf(!redis)('fleet status', () => {
     expect(shown.stdout + shown.stderr).not.toMatch(/[\u001B\u0007\u202E]|NaN|Infinity/);
   });
 
-  it('lists no run that is not one', async () => {
+  it('lists only valid runs', async () => {
     await using attack = await submitted();
     const { hostname, port } = new URL(store.url);
     const runs = new Queue('runs', {
@@ -516,7 +516,7 @@ describe.skipIf(!redis)('fleet status', () => {
 });
 
 it.skipIf(!redis)(
-  'a passcode that changes in the middle: submit the same, then retry',
+  'resumes after the passcode changed, by submitting the same again and retrying',
   async () => {
     await using attack = await submitted();
     const { fleet, run, service, lane } = attack;

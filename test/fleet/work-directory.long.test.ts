@@ -30,7 +30,7 @@ async function retried(fleet: Fleet, run: string) {
 }
 
 describe.each(stores)('on $name', ({ start }) => {
-  it('a worker with another account leaves a shard to the others, and status shows why', async () => {
+  it('a worker with another account leaves a shard to others, and status reports why', async () => {
     await using store = await start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const fleet = await makeFleet(store, service.url);
@@ -54,7 +54,7 @@ describe.each(stores)('on $name', ({ start }) => {
     expect((await fleet.run('status', run)).code).toBe(0);
   });
 
-  it('a shard whose result is damaged or gone is finished by its journal', async () => {
+  it('a shard with a damaged or missing result is completed from its journal', async () => {
     await using store = await start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, shard } = await done(store, service.url);
@@ -104,7 +104,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect((await fleet.run('repair', run)).stderr).toContain('repaired 0 of 1');
   });
 
-  it('a run that the store has lost is put back where workers look, with the budget', async () => {
+  it('a run missing from the store is restored for the workers, with its budget', async () => {
     await using store = await stores[0]!.start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const fleet = await makeFleet(store, service.url);
@@ -119,7 +119,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(JSON.parse(stdout)).toMatchObject({ state: 'done', budget: 15 });
   });
 
-  it('a shard whose folder is gone is not begun once more', async () => {
+  it('a shard whose directory is missing is not restarted', async () => {
     await using store = await stores[0]!.start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, shard } = await done(store, service.url);
@@ -130,7 +130,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(written(service).flat()).toHaveLength(4);
   });
 
-  it('a worker and a command of another version say so', async () => {
+  it('a worker and a command of different versions report it', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');
     writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
@@ -149,24 +149,27 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     ['NDJSON', 'events.ndjson', (text: string) => text, []],
     ['packed NDJSON', 'events.ndjson.gz', gzipSync, []],
     ['CSV', 'events.csv', () => 'identity,ts,evtName\nA,1700000000,E\n', ['--type', 'event']],
-  ] as const)('events of %s go into one work folder only', async (_, name, made, flags) => {
-    await using store = await stores[0]!.start();
-    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
-    const event = { identity: 'A', type: 'event', ts: 1_700_000_000, evtName: 'E', evtData: {} };
-    writeFileSync(fleet.world.path(name), made(`${JSON.stringify(event)}\n`));
-    const argv = ['upload', name, ...flags, '--shards', '2', '--work-dir'];
-    const first = await fleet.run('submit', ...argv, 'one');
-    expect(first.code, first.stderr).toBe(0);
-    const again = await fleet.run('submit', ...argv, 'other');
-    expect([again.code, again.stderr]).toEqual([
-      8,
-      expect.stringContaining(`E-ALREADY-SENT: run ${first.stdout.trim()} has the same content`),
-    ]);
-    expect((await fleet.run('submit', ...argv, 'one')).stdout).toBe(first.stdout);
-    expect((await fleet.run('submit', ...argv, 'other', '--again')).code).toBe(0);
-  });
+  ] as const)(
+    'events of %s are accepted in one work directory only',
+    async (_, name, made, flags) => {
+      await using store = await stores[0]!.start();
+      const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+      const event = { identity: 'A', type: 'event', ts: 1_700_000_000, evtName: 'E', evtData: {} };
+      writeFileSync(fleet.world.path(name), made(`${JSON.stringify(event)}\n`));
+      const argv = ['upload', name, ...flags, '--shards', '2', '--work-dir'];
+      const first = await fleet.run('submit', ...argv, 'one');
+      expect(first.code, first.stderr).toBe(0);
+      const again = await fleet.run('submit', ...argv, 'other');
+      expect([again.code, again.stderr]).toEqual([
+        8,
+        expect.stringContaining(`E-ALREADY-SENT: run ${first.stdout.trim()} has the same content`),
+      ]);
+      expect((await fleet.run('submit', ...argv, 'one')).stdout).toBe(first.stdout);
+      expect((await fleet.run('submit', ...argv, 'other', '--again')).code).toBe(0);
+    },
+  );
 
-  it('an input that is named twice is refused, and profiles may go out twice', async () => {
+  it('an input named twice is refused, and profiles can be sent twice', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');
     writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
@@ -184,7 +187,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     }
   });
 
-  it('a demerge is not asked about when it was submitted before', async () => {
+  it('a demerge submitted before needs no second confirmation', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');
     writeFileSync(fleet.world.path('ids.txt'), 'A\n');
@@ -194,7 +197,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
   });
 
-  it('a Redis that forgets is warned of once, in our words, and not with --quiet', async () => {
+  it('a Redis without persistence causes one warning, but none with --quiet', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');
     const redis = new Redis(store.url);
@@ -211,7 +214,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(await told('--quiet')).toEqual([]);
   });
 
-  it('a wrong password is told from a store that is away, and never shown', async () => {
+  it('a wrong password is distinguished from an unavailable store, and never printed', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');
     const wrong = store.url.replace('//', '//nobody:wrong-secret@');

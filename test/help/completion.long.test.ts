@@ -133,13 +133,13 @@ describe.each(['bash', 'fish', 'pwsh'] as const)('%s', (shell) => {
     ['engagectl --region eu1 config use staging --json s', []],
     ['engagectl completion zsh ', []],
     ['engagectl help errors E-CURSOR E-', []],
-  ])('%s offers %j', async (line, expected) => {
+  ])('offers for %s: %j', async (line, expected) => {
     expect(await offered(line)).toEqual(expected);
   });
 });
 
 it.skipIf(!hasCommand('bash', 'its completion is not tried'))(
-  'bash: a value behind = is completed, too',
+  'bash: completes a value after =',
   async () => {
     expect(bash(await scriptFor('bash'))('engagectl upload --input-format=n')).toEqual(['ndjson']);
   },
@@ -147,7 +147,7 @@ it.skipIf(!hasCommand('bash', 'its completion is not tried'))(
 
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   const installed = hasCommand(shell, 'the syntax of its completion is not checked');
-  it.skipIf(!installed)('finds no fault with the script', async () => {
+  it.skipIf(!installed)('passes its linter', async () => {
     const { status, stderr } = spawnSync(shell, ['-n', await scriptFor(shell)], {
       encoding: 'utf8',
     });
@@ -241,7 +241,7 @@ describe('PowerShell', () => {
     ]);
   });
 
-  it('takes a word without its quotes as it is, with the backslashes of a path', async () => {
+  it('accepts a word without its quotes, and the backslashes of a path', async () => {
     writeFileSync(world.path(String.raw`.\my users.csv`), 'id,City\nu1,Oslo\n');
     const words = ['upload', String.raw`.\my users.csv`, '--identity'];
     expect((await askedBehind(3, 'C', words)).stdout).toBe('City\n');
@@ -261,18 +261,21 @@ describe('PowerShell', () => {
     ['upload --limit ', '\n'],
     ['upload --region nowhere', '\n'],
     ['completion tcsh', '\n'],
-  ])('%s: names of files are its own, and only where they are meant', async (line, expected) => {
-    const words = line.split(' ');
-    const last = words.pop();
-    expect((await askedBehind(words.length, last, words)).stdout).toBe(expected);
-  });
+  ])(
+    '%s: completes file names itself, and only where they are expected',
+    async (line, expected) => {
+      const words = line.split(' ');
+      const last = words.pop();
+      expect((await askedBehind(words.length, last, words)).stdout).toBe(expected);
+    },
+  );
 
   it.each([
     [1, '--ident', ['upload', 'users.csv'], '--identity\n'],
     [2, 'C', ['upload', '--identity', 'users.csv', '--region', 'local'], 'City\n'],
     [0, 'upl', ['users.csv'], 'upload\n'],
     [1, 'se', ['config', 'list'], 'set\n'],
-  ])('behind %j words, %j of %j', async (before, word, others, expected) => {
+  ])('completes word %j: %j of %j', async (before, word, others, expected) => {
     writeFileSync(world.path('users.csv'), 'id,City\nu1,Oslo\n');
     expect((await askedBehind(before, word, others)).stdout).toBe(expected);
   });
@@ -318,7 +321,7 @@ describe('file names', () => {
   const places = ['upload us', 'upload --rejects us', 'get-profile --input us', 'call lint us'];
 
   it.skipIf(!hasCommand('fish', 'its completion is not tried')).each(places)(
-    'fish offers them for %s',
+    'fish completes them for %s',
     async (line) => {
       writeFileSync(world.path('users.csv'), '');
       expect(fish(await scriptFor('fish'))(`engagectl ${line}`)).toEqual(['users.csv']);
@@ -326,7 +329,7 @@ describe('file names', () => {
   );
 
   it.skipIf(!hasCommand('script', 'no terminal to press Tab on')).each(places)(
-    'bash offers them at a terminal for %s',
+    'bash completes them on a terminal for %s',
     async (line) => {
       writeFileSync(world.path('users.csv'), '');
       const rc = `source ${await scriptFor('bash')}\nengagectl() { printf 'words:%s\\n' "$*"; }\nPS1='> '\n`;
@@ -347,21 +350,21 @@ describe('file names', () => {
 });
 
 describe('__complete', () => {
-  it('names unfinished runs', async () => {
+  it('lists unfinished runs', async () => {
     mkdirSync(path.join(world.stateDir, 'runs', '20261121-044512-7kq2'), { recursive: true });
     const { stdout } = await world.run(['__complete', 'runs']);
     expect(stdout).toBe('20261121-044512-7kq2\n');
   });
 
   it.each(['profiles', 'regions', 'runs', 'nonsense'])(
-    '%s: a damaged configuration is no reason for a message',
+    '%s: prints no message for a damaged configuration',
     async (kind) => {
       writeFileSync(path.join(world.configDir, 'config.json'), '{"profiles":{"$(reboot)":');
       expect(await world.run(['__complete', kind])).toEqual({ code: 0, stdout: '', stderr: '' });
     },
   );
 
-  it('leaves names out that a shell would not take as they are', async () => {
+  it('omits names that a shell would not accept unquoted', async () => {
     const profiles = { 'a b': { regions: { '$(id)': {} } }, good: { regions: {} } };
     writeFileSync(path.join(world.configDir, 'config.json'), JSON.stringify({ profiles }));
     expect((await world.run(['__complete', 'profiles'])).stdout).toBe('good\n');
@@ -369,7 +372,7 @@ describe('__complete', () => {
   });
 });
 
-describe('hostile names', () => {
+describe('D malicious names', () => {
   // Whoever writes the input, the config file or the state directory chooses these.
   const hostile = [
     '$(touch hit)',
@@ -418,7 +421,7 @@ describe('hostile names', () => {
       ['config use ', []],
       ['upload --region ', []],
       ['runs show ', []],
-    ])('%j: nothing in a name is run or expanded', { timeout: 60_000 }, async (line, last) => {
+    ])('%j: no part of a name is run or expanded', { timeout: 60_000 }, async (line, last) => {
       const program = start[shell]!(await scriptFor(shell));
       const env = { ...surroundings(), ZDOTDIR: world.cwd };
       // What the shell makes of the completed line, but for __complete, which the program answers.

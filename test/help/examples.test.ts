@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 afterAll(async () => service.close());
 
-it.each(examples)('the example runs: %s', async (example) => {
+it.each(examples)('runs the example: %s', async (example) => {
   const world = makeWorld();
   await prepare(world, example);
   const line = await withMissedCall(await withUnfinishedRun(example, world), world);

@@ -8,14 +8,14 @@ import { helpPages, helpText } from './pages.js';
 const pages = await helpPages();
 
 describe.each([60, 80, 120])('%i columns', (columns) => {
-  it('no word stands alone at the end of a text that has room for it elsewhere', async () => {
+  it('leaves no single word on the last line if the previous line has room', async () => {
     for (const names of pages) {
       const alone = textsOf(await helpText(names, columns)).filter((text) => endsAlone(text));
       expect(alone, names.join(' ')).toEqual([]);
     }
   });
 
-  it('what terms mean begins in one column of a command', async () => {
+  it('starts the descriptions of a command in one column', async () => {
     for (const names of pages) {
       const help = await helpText(names, columns);
       if (!help.includes('\nUsage: ')) continue;
@@ -51,7 +51,7 @@ function endsAlone(lines: readonly string[]): boolean {
   return words.length > 2 && words.at(-1)!.length + 1 + last.length <= before.length;
 }
 
-it('wraps any text into as few lines as there can be, and drops no word', () => {
+it('wraps text into the fewest lines, and drops no word', () => {
   const words = fc.array(fc.stringMatching(/^[a-z]{1,12}$/), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(words, fc.integer({ min: 12, max: 60 }), (given, width) => {

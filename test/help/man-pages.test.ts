@@ -21,7 +21,7 @@ const program = await buildProgram({
 });
 const commands = program.commands.filter((command) => !command.name().startsWith('__'));
 
-it('the package names every page, and no others', () => {
+it('packs exactly the pages of the table', () => {
   const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
     readonly man: readonly string[];
   };
@@ -41,7 +41,7 @@ it.each(commands)('engagectl-$_name.1 describes every option', (command) => {
 const optionsOf = (command: Command): Command['options'] =>
   [command, ...command.commands].flatMap(({ options }) => options);
 
-it('engagectl.1 holds the topics', () => {
+it('engagectl.1 contains the topics', () => {
   const text = page('engagectl.1');
   expect(text).toMatch(/^\.SH EXIT STATUS$/m);
   expect(text).toMatch(/^\.SH ENVIRONMENT$/m);
@@ -49,7 +49,7 @@ it('engagectl.1 holds the topics', () => {
 });
 
 describe.skipIf(!hasCommand('mandoc', 'manual pages are not checked'))('mandoc', () => {
-  it.each(readdirSync(folder))('finds no fault with %s', (name) => {
+  it.each(readdirSync(folder))('accepts %s without warnings', (name) => {
     const lint = execFileSync('mandoc', ['-T', 'lint', path.join(folder, name)], {
       encoding: 'utf8',
     });

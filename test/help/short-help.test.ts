@@ -13,7 +13,7 @@ const commandLines = (command: Command, path: readonly string[] = []): string[][
       return [words, ...commandLines(child, words)];
     });
 
-it('-h of every command fits 40 lines of 80 columns', async () => {
+it('fits -h of every command into 40 lines of 80 columns', async () => {
   const world = makeWorld();
   const commands = commandLines(await buildProgram(world.runtime()));
   expect(commands.length).toBeGreaterThan(45);
@@ -47,33 +47,30 @@ it.each([
   ['export-events', ['--event', '--from', '--to', '--output'], ['--pending-timeout', '--bom']],
   // None of its flags is marked as common, so all of its own are listed.
   ['fleet submit', ['--shards', '--work-dir', '--budget', '--wait'], ['--log-format']],
-])(
-  '%s -h lists the flags most people need, and --help and help list all',
-  async (line, common, rare) => {
-    const world = makeWorld();
-    const words = line.split(' ');
-    const flags = async (...argv: string[]): Promise<string[]> =>
-      (await world.run(argv)).stdout.match(/(?<=^ {2}(?:-\w, )?)--[\w-]+/gm) ?? [];
-    const short = await flags(...words, '-h');
-    expect(short).toEqual(expect.arrayContaining(common));
-    for (const flag of rare) expect(short).not.toContain(flag);
-    for (const full of [
-      [...words, '--help'],
-      ['help', ...words],
-    ])
-      expect(await flags(...full)).toEqual(expect.arrayContaining([...common, ...rare]));
-    expect((await world.run([...words, '-h'])).stdout).toMatch(
-      new RegExp(`\nAll flags: engagectl ${line} --help\n$`),
-    );
-  },
-);
+])('%s -h lists the common flags; --help and help list all', async (line, common, rare) => {
+  const world = makeWorld();
+  const words = line.split(' ');
+  const flags = async (...argv: string[]): Promise<string[]> =>
+    (await world.run(argv)).stdout.match(/(?<=^ {2}(?:-\w, )?)--[\w-]+/gm) ?? [];
+  const short = await flags(...words, '-h');
+  expect(short).toEqual(expect.arrayContaining(common));
+  for (const flag of rare) expect(short).not.toContain(flag);
+  for (const full of [
+    [...words, '--help'],
+    ['help', ...words],
+  ])
+    expect(await flags(...full)).toEqual(expect.arrayContaining([...common, ...rare]));
+  expect((await world.run([...words, '-h'])).stdout).toMatch(
+    new RegExp(`\nAll flags: engagectl ${line} --help\n$`),
+  );
+});
 
-it('a cluster of short flags with h is the short help', async () => {
+it('prints the short help for a cluster of short flags with h', async () => {
   const world = makeWorld();
   expect(await world.run(['upload', '-vh'])).toEqual(await world.run(['upload', '-h']));
 });
 
-it('upload without input on a terminal prints the error, then the short help', async () => {
+it('prints the error, then the short help, for upload without input on a terminal', async () => {
   const world = makeWorld();
   const { code, stdout, stderr } = await world.run(['upload'], { tty: true });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -23,7 +23,7 @@ describe('every help text', () => {
     }
   });
 
-  it('uses no more than 120 columns, and no less than 60', async () => {
+  it('uses between 60 and 120 columns', async () => {
     expect(await helpText(['upload'], 500)).toBe(await helpText(['upload'], 120));
     expect(await helpText(['upload'], 10)).toBe(await helpText(['upload'], 60));
   });
@@ -34,11 +34,11 @@ const isTooWide = (line: string, columns: number): boolean =>
   line.length > columns && !line.startsWith('Usage: ') && line.trim().includes(' ');
 
 describe('help environment', () => {
-  it.each(variablesOfTheSource())('says what %s is for', async (name) => {
+  it.each(variablesOfTheSource())('describes %s', async (name) => {
     expect(await helpText(['environment'], wide)).toMatch(new RegExp(`\\b${name}\\b`));
   });
 
-  it('names the variables of the page on configuration', async () => {
+  it('lists the variables of the configuration page', async () => {
     const named = (text: string) => new Set(text.match(/\bENGAGECTL_[A-Z_]+[A-Z]\b/g));
     const topic = named(await helpText(['environment'], wide));
     const page = readFileSync(path.join(root, 'docs/configuration.md'), 'utf8');
@@ -58,7 +58,7 @@ function variablesOfTheSource(): string[] {
 }
 
 describe('help exit-codes', () => {
-  it.each(Object.entries(exitCodes))('%s, %i: as the README has it', async (_name, code) => {
+  it.each(Object.entries(exitCodes))('%s, %i: matches the README', async (_name, code) => {
     const topic = await helpText(['exit-codes'], wide);
     const [, meaning = ''] = new RegExp(`^ {2}${code} +(.+)$`, 'm').exec(topic) ?? [];
     expect(meaning).not.toBe('');
@@ -68,7 +68,7 @@ describe('help exit-codes', () => {
 });
 
 describe('help errors', () => {
-  it.each(Object.entries(errorIds))('%s: listed under %i, and explained', async (id, code) => {
+  it.each(Object.entries(errorIds))('%s: is listed under %i and explained', async (id, code) => {
     const list = await helpText(['errors'], wide);
     expect(list).toMatch(new RegExp(`^Exit code ${code}:\\n(?: .*\\n)*? {2}${id} `, 'm'));
     const text = await helpText(['errors', id], wide);
@@ -78,7 +78,7 @@ describe('help errors', () => {
       expect(text.replaceAll(/\s+/g, ' ')).toContain(line.replaceAll(/\s+/g, ' '));
   });
 
-  it('takes an id in any case, without E-, and suggests those that begin like an unknown one', async () => {
+  it('accepts an id in any case and without E-, and suggests ids with the same start', async () => {
     expect(await helpText(['errors', 'region'], wide)).toBe(
       await helpText(['errors', 'E-REGION'], wide),
     );
@@ -88,6 +88,6 @@ describe('help errors', () => {
   });
 });
 
-it.each(Object.keys(topics))('the README names the topic %s', (topic) => {
+it.each(Object.keys(topics))('is linked from the README: %s', (topic) => {
   expect(readme).toContain(`help ${topic}`);
 });

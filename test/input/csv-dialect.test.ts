@@ -20,7 +20,7 @@ const marks: readonly Marks[] = [
 ];
 
 describe('a CSV of another dialect', () => {
-  it('has its header row above a quoted cell that looks like a table, in quotes that are not ASCII', async () => {
+  it('finds its header row above a quoted cell that looks like a table, in quotes that are not ASCII', async () => {
     const text = 'c0\n«x\na,b\nc,d\ne,f«\n';
     const options = { inputFormat: 'csv', delimiter: ',', quote: '«' } as const;
     const { headers, rows, error } = await readText([Buffer.from(text)], options);
@@ -28,7 +28,7 @@ describe('a CSV of another dialect', () => {
     expect(rows.map(({ cells }) => cells)).toEqual([['x\na,b\nc,d\ne,f']]);
   });
 
-  it('has the rows that csv-parse finds, wherever chunks end', async () => {
+  it('yields the rows of csv-parse, wherever chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(
         documents(),
@@ -53,7 +53,7 @@ describe('a CSV of another dialect', () => {
     );
   });
 
-  it('of standard marks is read as the standard is, faults and lines included', async () => {
+  it('with standard delimiters follows the standard, errors and lines included', async () => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
         const standard = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
@@ -65,7 +65,7 @@ describe('a CSV of another dialect', () => {
     );
   });
 
-  it.each(["'", '§'])('with the quote %s gives what the standard gives', async (quote) => {
+  it.each(["'", '§'])('with the quote %s yields the standard result', async (quote) => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
         const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
@@ -85,7 +85,7 @@ describe('a CSV of another dialect', () => {
     );
   });
 
-  it('keeps lines, and what was read, of records and faults between comments', async () => {
+  it('keeps lines and raw texts of records and errors between comments', async () => {
     const text = "# by hand\n#\na;b\n'1';x\n# 'not closed\n2;'y\n'z'\n3\n4;'it''s \"4\"'\n";
     const options = { inputFormat: 'csv', delimiter: ';', quote: "'", comment: '#' } as const;
     for (const sizes of [[1], [7], [100]]) {
@@ -107,7 +107,7 @@ describe('a CSV of another dialect', () => {
     }
   });
 
-  it('without quotes takes every quotation mark as it is', async () => {
+  it('without quotes treats every quotation mark as data', async () => {
     const { rows } = await readText('a,b\n"x,5" pipe\n"",\\"\n', { inputFormat: 'csv', quote: '' });
     expect(rows.map(({ cells }) => cells)).toEqual([
       ['"x', '5" pipe'],
@@ -115,7 +115,7 @@ describe('a CSV of another dialect', () => {
     ]);
   });
 
-  it('passes over a record that is too long in flat memory, and goes on', async () => {
+  it('skips an overlong record in flat memory, and continues', async () => {
     const long = `'1';${'x'.repeat(300_000)}`;
     const options = {
       inputFormat: 'csv',
@@ -134,7 +134,7 @@ describe('a CSV of another dialect', () => {
     [{ comment: '"x' }, '--comment'],
     [{ escape: ',' }, '--delimiter'],
     [{ delimiter: '|'.repeat(1025) }, '--delimiter'],
-  ])('%j is refused: what is meant would be open', async (options, message) => {
+  ])('%j is refused as ambiguous', async (options, message) => {
     const reading = readText('a,b\n', { inputFormat: 'csv', ...options });
     await expect(reading).rejects.toMatchObject({
       id: 'E-USAGE',

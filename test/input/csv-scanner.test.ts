@@ -47,13 +47,13 @@ const dialects = new Map(
 const columns = 2;
 
 describe('the scanner', () => {
-  it('finds in any text of RFC 4180 what the slow one finds', () => {
+  it('matches the slow scanner on any text of RFC 4180', () => {
     fc.assert(fc.property(texts, fc.constantFrom(...standard.keys()), fc.boolean(), expectSame), {
       numRuns: 5000,
     });
   });
 
-  it('finds in any text what the slow one finds, whatever marks the cells', () => {
+  it('matches the slow scanner on any text, with any delimiters', () => {
     fc.assert(
       fc.property(texts, fc.constantFrom(...dialects.keys()), fc.boolean(), expectSameInDialect),
       { numRuns: 10_000 },
@@ -65,7 +65,7 @@ describe('the scanner', () => {
     ['in a quoted cell', '"', '"'],
     ['in the cell after it', 'a,', ''],
     ['behind a closing quote', '"a",b\n', '"'],
-  ])('sees every byte at every offset %s', (_, before, after) => {
+  ])('finds every byte at every offset %s', (_, before, after) => {
     for (let byte = 0; byte < 256; byte++) {
       for (const offset of offsets) {
         const start = Buffer.from(before + 'x'.repeat(offset));
@@ -75,7 +75,7 @@ describe('the scanner', () => {
     }
   });
 
-  it('sees the end of a text at every offset', () => {
+  it('finds the end of a text at every offset', () => {
     const text = Buffer.from('ab,"c\r\nd""e"\r\n'.repeat(12));
     for (let end = 0; end <= text.length; end++) {
       for (let start = 0; start <= 14; start++) {
@@ -85,7 +85,7 @@ describe('the scanner', () => {
     }
   });
 
-  it('has room for a record of 10 MB, and for short ones after it', async () => {
+  it('reads a record of 10 MB, and short ones after it', async () => {
     const long = `${'x'.repeat(10_000_000)}\n`;
     const short = Array.from({ length: 10_000 }, (_, i) => `${i},b\n`);
     const text = Buffer.from(`a,b\n1,2\n3,"${long}"\n${short.join('')}`);

@@ -7,7 +7,7 @@ import { chunked, readText } from './read-rows.js';
 const lineEnds = /\r\n|\r|\n/g;
 
 describe('a well-formed CSV', () => {
-  it('has the rows, cells and lines that csv-parse and counting line ends find', async () => {
+  it('yields the rows, cells and lines of csv-parse', async () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
@@ -29,7 +29,7 @@ describe('a well-formed CSV', () => {
 });
 
 describe('any text as CSV', () => {
-  it('gives the rows and faults of a slow reader of the same rules', async () => {
+  it('yields the rows and errors of a slow reader with the same rules', async () => {
     await fc.assert(
       fc.asyncProperty(wildTexts, async (text) => {
         const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
@@ -54,7 +54,7 @@ describe('any text as CSV', () => {
 });
 
 describe('a delimiter of several bytes', () => {
-  it.each(['::', '§', '||;'])('%s gives what a comma in its place gives', async (delimiter) => {
+  it.each(['::', '§', '||;'])('%s yields the same as a comma', async (delimiter) => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
         const commas = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
@@ -73,7 +73,7 @@ describe('a delimiter of several bytes', () => {
     );
   });
 
-  it('may begin like what a cell holds', async () => {
+  it('can start like the content of a cell', async () => {
     const options = { inputFormat: 'csv', delimiter: '::' } as const;
     for (const sizes of [[1], [100]]) {
       const bytes = Buffer.from('a::b\n1:2:::3\n":"::"x":\n');
@@ -84,7 +84,7 @@ describe('a delimiter of several bytes', () => {
   });
 });
 
-describe('a fault in a CSV', () => {
+describe('D an error in a CSV', () => {
   it.each([
     ['too few cells', '1\n2,b', { line: 2, error: '1 cell, but the header has 2', raw: '1' }],
     [
@@ -116,7 +116,7 @@ describe('a fault in a CSV', () => {
         raw: '1,"a\n2,b\n3,"c"',
       },
     ],
-  ])('%s is one fault, and reading resumes on the next line', async (_, text, fault) => {
+  ])('%s is one error, and reading resumes on the next line', async (_, text, fault) => {
     const { rows, faults } = await readText(`id,name\n${text}`, { inputFormat: 'csv' });
     expect(faults).toEqual([{ column: undefined, ...fault }]);
     const lines = text.split('\n').length;
@@ -132,10 +132,10 @@ describe('a fault in a CSV', () => {
   });
 });
 
-describe('a quote that is never closed', () => {
+describe('D an unclosed quote', () => {
   const text = 'id,name\n1,a\n2,"b\nc","d\n3,e\n4,f\n';
 
-  it('ends the input on its line: nothing behind it becomes a record', async () => {
+  it('ends the input on its line: no record is made of the text after it', async () => {
     for (const sizes of [[1], [1000]]) {
       const { rows, faults, error } = await readText(chunked(Buffer.from(text), sizes), {
         inputFormat: 'csv',
@@ -146,7 +146,7 @@ describe('a quote that is never closed', () => {
     }
   });
 
-  it('is one fault where quotes are recovered, and reading resumes on the next line', async () => {
+  it('is one error with --recover-quotes, and reading resumes on the next line', async () => {
     const { rows, faults, error } = await readText(text, {
       inputFormat: 'csv',
       recoverQuotes: true,
@@ -156,7 +156,7 @@ describe('a quote that is never closed', () => {
     expect(faults).toMatchObject([{ line: 3, raw: '2,"b\nc","d' }]);
   });
 
-  it('is found at the length of the longest record, however long the input is', async () => {
+  it('is reported at the maximum record length, however long the input is', async () => {
     const long = 'x,y\n'.repeat(1000);
     const options = { inputFormat: 'csv', maxRecordBytes: 1000 } as const;
     const whole = Buffer.from(`id,name\n1,a\n2,"${long}3,e\n`);
@@ -169,7 +169,7 @@ describe('a quote that is never closed', () => {
     expect(recovered.rows.at(-1)).toMatchObject({ text: '3,e' });
   });
 
-  it('is what a quoted cell longer than a record counts as, wherever chunks end', async () => {
+  it('includes a quoted cell longer than a record, wherever chunks end', async () => {
     const text = Buffer.from(`id,name\n1,a\n2,"${'x\n'.repeat(2500)}"\n3,e\n`);
     for (const size of [100, 1003, 100_000]) {
       const { rows, error } = await readText(chunked(text, [size]), {
@@ -181,7 +181,7 @@ describe('a quote that is never closed', () => {
     }
   });
 
-  it('is not mistaken for a long record that begins with a quoted cell of several lines', async () => {
+  it('is not mistaken for a long record that starts with a quoted cell of several lines', async () => {
     const text = `id,name\n"a\nb,c\nd",${'x'.repeat(5000)}\n2,e\n`;
     const { rows, faults, error } = await readText(chunked(Buffer.from(text), [100]), {
       inputFormat: 'csv',
@@ -200,13 +200,13 @@ describe('a CSV', () => {
     expect(rows[0]?.cells).toEqual(['\0x\u{1b}', '\t']);
   });
 
-  it('may have quotes and line breaks in its header', async () => {
+  it('can have quotes and line breaks in its header', async () => {
     const { headers, rows } = await readText('\n"a\n""x""",b\r\n1,2\n', { inputFormat: 'csv' });
     expect(headers).toEqual([['a\n"x"', 'b']]);
     expect(rows).toEqual([{ line: 4, text: '1,2', cells: ['1', '2'] }]);
   });
 
-  it('takes away a byte order mark only at the start, wherever chunks end', async () => {
+  it('loses a byte order mark only at the start, wherever chunks end', async () => {
     const bytes = Buffer.from('\u{FEFF}abc\n\u{FEFF}\n');
     for (const size of [1, 7, 100]) {
       const { headers, rows } = await readText(chunked(bytes, [size]), { inputFormat: 'csv' });
@@ -221,14 +221,11 @@ describe('a CSV', () => {
     expect(rows[0]?.cells).toEqual(['\u{FEFF}1']);
   });
 
-  it.each(['a,b', 'a,b\n', 'a,b\r\n\r\n\n'])(
-    'with nothing but a header has no rows: %j',
-    async (text) => {
-      expect(await readText(text, { inputFormat: 'csv' })).toMatchObject({ rows: [], faults: [] });
-    },
-  );
+  it.each(['a,b', 'a,b\n', 'a,b\r\n\r\n\n'])('with only a header has no rows: %j', async (text) => {
+    expect(await readText(text, { inputFormat: 'csv' })).toMatchObject({ rows: [], faults: [] });
+  });
 
-  it('of one column has no row on a blank line, but one for a quoted empty cell', async () => {
+  it('of one column has no row for a blank line, but one for a quoted empty cell', async () => {
     const { rows } = await readText('a\n\n""\n', { inputFormat: 'csv' });
     expect(rows).toEqual([{ line: 3, text: '""', cells: [''] }]);
   });

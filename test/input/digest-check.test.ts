@@ -32,7 +32,7 @@ const text = fc
   .tuple(fc.constantFrom('a', 'b', 'ab'), fc.oneof(fc.nat(12), fc.nat(9000), fc.constant(4096)))
   .map(([pattern, length]) => pattern.repeat(length).slice(0, length));
 
-it('finds the longest text that an input begins with, and says whether more follows', async () => {
+it('finds the longest known text at the start of an input, and whether more follows', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(text, { maxLength: 12 }),

@@ -22,7 +22,7 @@ async function uploadWhile(change: (file: string) => void) {
   return { ...outcome, sent, summary: JSON.parse(outcome.stdout) as Record<string, number> };
 }
 
-it('that is cut is no input that ends there: exit 9, and what was whole is sent', async () => {
+it('exits 9 for a file truncated while it is read, after sending its complete records', async () => {
   const { code, stderr, sent, summary } = await uploadWhile((file) => truncateSync(file));
   expect([code, summary['exitCode']]).toEqual([9, 9]);
   expect(stderr).toContain('users.csv became shorter while it was read');
@@ -31,7 +31,7 @@ it('that is cut is no input that ends there: exit 9, and what was whole is sent'
   expect(sent).toBeLessThan(count);
 });
 
-it('that grows is read to its new end', async () => {
+it('reads a file that grows to its new end', async () => {
   const { code, sent } = await uploadWhile((file) => appendFileSync(file, 'late,comer\n'));
   expect([code, sent]).toEqual([0, count + 1]);
 });

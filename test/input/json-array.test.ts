@@ -23,7 +23,7 @@ const documents = fc
   });
 
 describe('a JSON array', () => {
-  it('has its elements as records, byte for byte, with their lines', async () => {
+  it('yields its elements as records, byte for byte, with their lines', async () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
@@ -36,7 +36,7 @@ describe('a JSON array', () => {
     );
   });
 
-  it('that JSON.parse refuses has a fault, or a record that JSON.parse refuses', async () => {
+  it('yields an error or an invalid record where JSON.parse fails', async () => {
     const characters = fc.constantFrom(
       '[',
       ']',
@@ -69,7 +69,7 @@ describe('a JSON array', () => {
     );
   });
 
-  it('of nothing has no records', async () => {
+  it('yields no records if it is empty', async () => {
     expect(await readText(' [ ]\n')).toMatchObject({ rows: [], faults: [], error: undefined });
   });
 });
@@ -115,7 +115,7 @@ describe('a broken JSON array', () => {
       ']\n{"a":3}',
       { line: 3, column: 1, error: 'text after the end of the array', raw: '{"a":3}' },
     ],
-  ])('by %s: one fault with its place, after which nothing is read', async (_, rest, fault) => {
+  ])('with %s yields one error with its place, and ends the input', async (_, rest, fault) => {
     const bytes = Buffer.from(before + rest);
     for (const sizes of [[1000], [1]]) {
       const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });

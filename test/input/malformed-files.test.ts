@@ -73,11 +73,11 @@ describe('a bad file', () => {
     });
   }
 
-  it('is in the table', () => {
+  it('is listed in the table', () => {
     expect(Object.keys(cases).sort()).toEqual(readdirSync(folder).sort());
   });
 
-  it('in another encoding is read when it is named', async () => {
+  it('in another encoding is read if the encoding is named', async () => {
     const argv = ['upload', `${folder}latin1.csv`, '--encoding', 'latin1', '--check', '--json'];
     const { code, stdout } = await makeWorld().run(argv);
     expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, read: 3 });
@@ -87,7 +87,7 @@ describe('a bad file', () => {
 it.each([
   ['a name of 200,000 characters', 'x'.repeat(200_000)],
   ['9,000 columns', Array.from({ length: 9000 }, (_, n) => `column_${n}`).join(',')],
-])('a header with %s does not flood the terminal', async (_, header) => {
+])('limits the error of a header with %s to a few lines', async (_, header) => {
   const world = makeWorld();
   writeFileSync(world.path('users.csv'), `${header},n\n`);
   for (const way of [[], ['--json']]) {

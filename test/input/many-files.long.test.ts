@@ -29,7 +29,7 @@ async function median(measure: () => Promise<number>): Promise<number> {
   return measured.toSorted((a, b) => a - b)[1]!;
 }
 
-it('of each of many files few bytes are kept when all of them are read', async () => {
+it('keeps few bytes per file when many files were read', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-many-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const files = Array.from({ length: 2000 }, (_, n) => `${n}.csv`);
@@ -55,7 +55,7 @@ it('of each of many files few bytes are kept when all of them are read', async (
   expect(kept).toBeLessThan(320);
 });
 
-it('of each file that is named few bytes are kept while the run waits for answers', async () => {
+it('keeps few bytes per named file while the run waits for responses', async () => {
   const world = makeWorld();
   const count = 800;
   const inFlight = 8;
@@ -95,7 +95,7 @@ it('of each file that is named few bytes are kept while the run waits for answer
   expect(kept).toBeLessThan(2050);
 });
 
-it('what is known of texts is given back as it was', async () => {
+it('restores the known texts', async () => {
   const { DigestTable } = await import('../../src/input/text-digest.js');
   const digests = new DigestTable();
   const of = { offset: 2 ** 45, hash: '00ff00ff', endsInLine: true };

@@ -24,7 +24,7 @@ const documents = fc
   );
 
 describe('NDJSON', () => {
-  it('has a record on every line that is not blank, with its line number', async () => {
+  it('yields a record for every line that is not blank, with its line number', async () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
@@ -41,13 +41,13 @@ describe('NDJSON', () => {
     expect((await readText(`${text}\r\n`)).rows).toEqual([{ line: 1, text, cells: undefined }]);
   });
 
-  it('leaves it to others to judge whether a line is JSON', async () => {
+  it('does not check whether a line is JSON', async () => {
     const { rows, faults } = await readText('{"a":1}\nbroken }{\n{"a":2}\n');
     expect(rows.map(({ text }) => text)).toEqual(['{"a":1}', 'broken }{', '{"a":2}']);
     expect(faults).toEqual([]);
   });
 
-  it.each(['', '\n', ' \r\n\n'])('%j has no records', async (text) => {
+  it.each(['', '\n', ' \r\n\n'])('yields no records for %j', async (text) => {
     expect(await readText(text)).toMatchObject({ headers: [], rows: [], faults: [] });
   });
 });

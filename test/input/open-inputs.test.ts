@@ -40,7 +40,7 @@ describe('the format of an input', () => {
     ['x.txt', 'a\n1\n', { headers: [['a']], texts: ['1'] }],
     ['x.csv', gzipSync('a,b\n1,2\n'), asCsv],
     ['x.txt', '', { headers: [], texts: [] }],
-  ])('of %s is found', async (name, content, { headers, texts }) => {
+  ])('is detected for %s', async (name, content, { headers, texts }) => {
     await write(name, content);
     const read = await readFiles({ files: [name] }, { cwd });
     expect(read.error).toBeUndefined();
@@ -48,7 +48,7 @@ describe('the format of an input', () => {
     expect(read.rows.map(({ text }) => text)).toEqual(texts);
   });
 
-  it('can be named, against the extension', async () => {
+  it('can be set, against the extension', async () => {
     await write('x.csv', '{"a":1}\n');
     const { rows } = await readFiles({ files: ['x.csv'], inputFormat: 'ndjson' }, { cwd });
     expect(rows).toEqual([{ line: 1, text: '{"a":1}', cells: undefined }]);
@@ -93,17 +93,12 @@ describe('a bare list', () => {
     expect(faults).toEqual([]);
   });
 
-  it.each(['identity,Name\n1,2\n', 'identity;Name\n'])(
-    'is not what %j is taken for',
-    async (text) => {
-      const read = await readText(text, { listColumn: 'identity' }).catch(
-        (error: unknown) => error,
-      );
-      expect(read).not.toMatchObject({ headers: [['identity']] });
-    },
-  );
+  it.each(['identity,Name\n1,2\n', 'identity;Name\n'])('is not detected in %j', async (text) => {
+    const read = await readText(text, { listColumn: 'identity' }).catch((error: unknown) => error);
+    expect(read).not.toMatchObject({ headers: [['identity']] });
+  });
 
-  it('is a CSV when the file is named so', async () => {
+  it('is a CSV if the file name says so', async () => {
     await write('x.csv', 'identity\n1\n');
     const { headers } = await readFiles({ files: ['x.csv'], listColumn: 'value' }, { cwd });
     expect(headers).toEqual([['identity']]);
@@ -111,7 +106,7 @@ describe('a bare list', () => {
 });
 
 describe('several inputs', () => {
-  it('are read in order, standard input among them, and counted in bytes on disk', async () => {
+  it('are read in order, stdin included, and counted in bytes on disk', async () => {
     await write('1.csv', 'a,b\n1,2\n');
     await write('3.csv', 'a,b\n1,2\n');
     const packed = gzipSync('{"a":2}\n');
@@ -127,7 +122,7 @@ describe('several inputs', () => {
     expect(inputs.bytesRead()).toBe(16 + packed.length);
   });
 
-  it('have no known size when one is standard input', async () => {
+  it('have no known size if one is stdin', async () => {
     await write('1.csv', 'a,b\n1,2\n');
     const stdin = Readable.from([Buffer.from('c\n3\n')]);
     const options = { files: ['1.csv', '-'], maxRecordBytes };
@@ -139,14 +134,14 @@ describe('several inputs', () => {
     expect(sources).toEqual(['1.csv', 'stdin']);
   });
 
-  it('are all checked before the first row is given out', async () => {
+  it('are all checked before the first row is yielded', async () => {
     await write('1.csv', 'a,b\n1,2\n');
     await write('2.csv', 'a,a\n1,2\n');
     const opening = readFiles({ files: ['1.csv', '2.csv'] }, { cwd });
     await expect(opening).rejects.toMatchObject({ id: 'E-HEADER-DUPLICATE' });
   });
 
-  it('end with an error when a later one was changed meanwhile', async () => {
+  it('end with an error if a later one changed in the meantime', async () => {
     await write('1.csv', 'a,b\n1,2\n');
     const options = { files: ['1.csv'], maxRecordBytes };
     const inputs = await openInputs(options, { stdin: Readable.from([]), cwd, signal });
@@ -155,7 +150,7 @@ describe('several inputs', () => {
   });
 });
 
-describe('an input that cannot be used', () => {
+describe('D an unusable input', () => {
   interface Refusal {
     readonly id: ErrorId;
     readonly message: string | RegExp;
@@ -333,7 +328,7 @@ describe('an input that cannot be used', () => {
     });
   });
 
-  it.skipIf(process.getuid?.() === 0)('a file without read permission', async () => {
+  it.skipIf(process.getuid?.() === 0)('refuses a file without read permission', async () => {
     await write('secret.csv', 'a\n');
     await chmod(join(cwd, 'secret.csv'), 0);
     const error = await failure(readFiles({ files: ['secret.csv'] }, { cwd }));
@@ -345,8 +340,8 @@ describe('an input that cannot be used', () => {
   });
 });
 
-describe('standard input', () => {
-  it('gives rows out as they arrive', async () => {
+describe('D stdin', () => {
+  it('yields rows as they arrive', async () => {
     const stdin = new PassThrough();
     const line = `{"a":"${'x'.repeat(80)}"}`;
     stdin.write(`${line}\n${line}\n{"a"`);
@@ -358,7 +353,7 @@ describe('standard input', () => {
     expect((await blocks.next()).done).toBe(true);
   });
 
-  it('is let go by close() while it is being waited for', async () => {
+  it('is released by close() while it waits', async () => {
     const stdin = new PassThrough();
     stdin.write('{"a":1}\n'.repeat(20));
     const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd, signal });
@@ -370,7 +365,7 @@ describe('standard input', () => {
     expect(stdin.destroyed).toBe(true);
   });
 
-  it('that fails is an error after the rows before', async () => {
+  it('reports a failure after the rows before it', async () => {
     const stdin = new PassThrough();
     stdin.write(`${'{"a":1}\n'.repeat(20)}{"b"`);
     setImmediate(() => stdin.destroy(new Error('the pipe broke')));
@@ -396,7 +391,7 @@ describe('standard input', () => {
   });
 });
 
-it('an input that is closed while its file is being opened gives no rows, and closes the file', async () => {
+it('yields no rows of an input that is closed while it is opened, and closes the file', async () => {
   await write('x.csv', 'a,b\n1,2\n');
   const options = { files: ['x.csv'], maxRecordBytes };
   const inputs = await openInputs(options, { stdin: Readable.from([]), cwd, signal });

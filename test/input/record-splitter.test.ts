@@ -33,7 +33,7 @@ describe('a file of many blocks', () => {
   };
   const count = 30_000;
 
-  it('has every row and fault once, at its line, in blocks that stay as they were', async () => {
+  it('yields every row and error once, at its line, in blocks that do not change', async () => {
     const rows = Array.from({ length: count }, (_, i) => row(i + 1));
     const bytes = rows.map((text) =>
       Buffer.from(`${text}\r\n`, text.includes('\xff') ? 'latin1' : 'utf8'),
@@ -63,7 +63,7 @@ describe('a file of many blocks', () => {
     ['ndjson', '', '1\n', ''],
     ['json', '[', '1,\n', '1]'],
   ] as const)(
-    'of tiny %s records has at most some thousand in each',
+    'with tiny %s records has at most a few thousand per block',
     async (format, start, record, end) => {
       await writeFile(join(cwd, 'x'), start + record.repeat(count) + end);
       const options = { files: ['x'], inputFormat: format, maxRecordBytes };
@@ -75,7 +75,7 @@ describe('a file of many blocks', () => {
     },
   );
 
-  it.skipIf(process.platform === 'win32')('may be a named pipe', async () => {
+  it.skipIf(process.platform === 'win32')('can be a named pipe', async () => {
     execFileSync('mkfifo', [join(cwd, 'pipe')]);
     const text = Array.from({ length: count }, (_, i) => `{"n":${i}}\n`).join('');
     const [{ rows }] = await Promise.all([
@@ -101,7 +101,7 @@ describe('memory', () => {
     ['ndjson', '{"a":1}\n{"a":"', '"}\n\n{"a":2}\n', 4],
     ['json', '[{"a":1}\n,{"a":"', '"},\n{"a":2}]\n', 3],
     ['list', 'a\n', '\nb\n', 3],
-  ])('stays flat over a line of 100 MB in %s', async (format, start, end, lastLine) => {
+  ])('stays flat for a line of 100 MB in %s', async (format, start, end, lastLine) => {
     const { peak, lines, faults } = await readAll(Readable.from(line(start, end)), format);
     expect(lines).toEqual([expect.any(Number), lastLine]);
     expect(faults).toEqual([lastLine === 4 && format === 'ndjson' ? 2 : lastLine - 1]);
@@ -109,7 +109,7 @@ describe('memory', () => {
   });
 
   it.each([false, true])(
-    'stays flat over a quote that is not closed for 100 MB, recovered: %s',
+    'stays flat for an unclosed quote of 100 MB, recovered: %s',
     async (recoverQuotes) => {
       const stdin = Readable.from(line('a,b\n1,2\n3,"', '"\n5,6\n'));
       const read = readAll(stdin, 'csv', { recoverQuotes });
@@ -123,7 +123,7 @@ describe('memory', () => {
     },
   );
 
-  it('stays flat over such a line in gzip', async () => {
+  it('stays flat for such a line in gzip', async () => {
     const source = Readable.from(line('{"a":1}\n{"a":"', '"}\n{"a":2}\n')).pipe(
       createGzip({ level: 1 }),
     );

@@ -24,7 +24,7 @@ describe('gzip', () => {
     );
   });
 
-  it('that was cut gives out the whole records before, then an error', async () => {
+  it('that is truncated yields its complete records, then an error', async () => {
     const text = lines(20_000);
     const packed = gzipSync(text);
     const kept = Math.floor(packed.length * 0.7);
@@ -40,7 +40,7 @@ describe('gzip', () => {
     });
   });
 
-  it('or a pipe that was cut gives out a record longer than a read, and what follows', async () => {
+  it('or a truncated pipe yields a record longer than a read, and what follows', async () => {
     const parts = [`{"a":"${'x'.repeat(70_000)}`, '"}\n{"a":2}\n{"a"'];
     async function* cut(): AsyncGenerator<Buffer> {
       for (const part of parts) yield Buffer.from(part);
@@ -51,13 +51,13 @@ describe('gzip', () => {
     expect(error).toMatchObject({ id: 'E-FILE-READ' });
   });
 
-  it('that was cut in its last bytes is an error as well', async () => {
+  it('that is truncated in its last bytes is an error too', async () => {
     const { rows, error } = await readText(gzipSync(lines(30)).subarray(0, -1));
     expect(rows).toHaveLength(30);
     expect(error).toMatchObject({ id: 'E-FILE-READ' });
   });
 
-  it('may be padded with NULs, but not followed by anything else', async () => {
+  it('can be padded with NULs, but not followed by anything else', async () => {
     const packed = gzipSync(lines(30));
     const padded = await readText(Buffer.concat([packed, Buffer.alloc(512)]));
     expect(padded).toMatchObject({ error: undefined });
@@ -99,27 +99,27 @@ describe('encodings', () => {
     ['utf-16be', Buffer.from('Größe', 'utf16le').swap16(), 'Größe'],
     ['shift_jis', Buffer.from([0x93, 0xfa, 0x96, 0x7b]), '日本'],
     ['utf-8', Buffer.from('Größe'), 'Größe'],
-  ])('%s, when it is named', async (encoding, bytes, text) => {
+  ])('%s is read if it is named', async (encoding, bytes, text) => {
     for (const sizes of [[1], [1000]]) {
       const { rows } = await readText(chunked(bytes, sizes), { encoding, inputFormat: 'ndjson' });
       expect(rows.map((row) => row.text)).toEqual([text]);
     }
   });
 
-  it('of the byte order mark wins over the one named', async () => {
+  it('of the byte order mark take precedence over the named one', async () => {
     const bytes = Buffer.from('\u{FEFF}{"a":"é"}', 'utf16le');
     const { rows } = await readText(bytes, { encoding: 'windows-1252' });
     expect(rows.map((row) => row.text)).toEqual(['{"a":"é"}']);
   });
 
-  it('leave a fault where a record cannot be decoded, not a replacement character', async () => {
+  it('yield an error for a record that cannot be decoded, not a replacement character', async () => {
     const bytes = Buffer.from('\u{FEFF}a,b\n1,x\n2,\u{D800}\n3,y\n', 'utf16le');
     const { rows, faults } = await readText(bytes, { inputFormat: 'csv' });
     expect(rows.map(({ line }) => line)).toEqual([2, 4]);
     expect(faults).toMatchObject([{ line: 3, column: 3, error: /not valid/ }]);
   });
 
-  it('leave a fault for a text of UTF-16 with half a character at its end', async () => {
+  it('yield an error for UTF-16 that ends with half a character', async () => {
     const bytes = Buffer.from('\u{FEFF}{"a":1}\n{"a":2}', 'utf16le');
     const { rows, faults } = await readText(bytes.subarray(0, -1), { inputFormat: 'ndjson' });
     expect(rows).toHaveLength(1);
@@ -128,7 +128,7 @@ describe('encodings', () => {
 });
 
 describe('UTF-16', () => {
-  it('keeps U+FFFD and refuses half a pair, wherever chunks end', async () => {
+  it('keeps U+FFFD and rejects half a surrogate pair, wherever chunks end', async () => {
     const unit = fc.constantFrom('a', 'ü', '\u{FFFD}', '\u{1F600}', '\u{FEFF}', '\uD83D', '\uDE00');
     const line = fc
       .array(unit, { minLength: 1, maxLength: 6 })
@@ -158,7 +158,7 @@ const bytesBeforeHalf = (text: string): number =>
   Buffer.byteLength(text.slice(0, text.search(/\p{Surrogate}/u)));
 
 describe('a record that is not UTF-8', () => {
-  it('is a fault with its bytes, and the others are read', async () => {
+  it('is an error with its bytes, and the others are read', async () => {
     const text = Buffer.from('a,b\nx,1\nGr\xf6\xdfe,2\n"y\n\xff",3\nz,4\n', 'latin1');
     const { rows, faults } = await readText(text, { inputFormat: 'csv', encoding: 'utf-8' });
     expect(rows.map(({ line, cells }) => [line, cells])).toEqual([
@@ -177,7 +177,7 @@ describe('a record that is not UTF-8', () => {
     ['surrogate', [0xed, 0xa0, 0x80]],
     ['cut', [0xe2, 0x82]],
     ['beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
-  ])('as %s is found in NDJSON and JSON', async (_, bytes) => {
+  ])('is detected in NDJSON and JSON: %s', async (_, bytes) => {
     const bad = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
     const ndjson = Buffer.concat([Buffer.from('{"a":1}\n'), bad, Buffer.from('\n{"a":2}\n')]);
     const json = Buffer.concat([Buffer.from('[{"a":1},\n'), bad, Buffer.from(',\n{"a":2}]')]);
@@ -197,7 +197,7 @@ describe('a record over the limit', () => {
     ['json', `[\n{"a":1},\n{"a":"${long}"},\n{"a":2}]`],
     ['json', `[\n{"a":1},\n{"a":"${'\\"]'.repeat(1000)}"},\n{"a":2}]`],
     ['list', `\na\n${long}\nb`],
-  ] as const)('of %s is a fault, wherever chunks end', async (format, text) => {
+  ] as const)('of %s is an error, wherever chunks end', async (format, text) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4000 }), async (size) => {
         const options = { inputFormat: format, maxRecordBytes: 1000, listColumn: 'value' };
@@ -224,7 +224,7 @@ describe('a record over the limit', () => {
     },
   );
 
-  it('because of a lost quote costs only the line of the quote, where quotes are recovered', async () => {
+  it('because of a lost quote costs only the line of the quote with --recover-quotes', async () => {
     const text = `a,b\n1,"x\n${'2,y\n'.repeat(1000)}`;
     const options = { inputFormat: 'csv', maxRecordBytes: 1000, recoverQuotes: true } as const;
     const { rows, faults } = await readText(text, options);

@@ -16,7 +16,7 @@ const options: OutputOptions = {
   option: (name, value = '') => `<${name}${value && ` ${value}`}>`,
 };
 
-it('advice names options as whoever started the work calls them', async () => {
+it('names options in advice in the style of the caller', async () => {
   const world = makeWorld();
   const prepare = () => prepareOutputs([options], world.runtime(), { ownPartials: false });
   writeFileSync(world.path('out.csv.partial'), 'a\n');

@@ -38,7 +38,7 @@ it('hashes texts of every length from 0 to 200', () => {
   }
 });
 
-it('makes cuids of long and short texts together', () => {
+it('creates cuids of long and short texts together', () => {
   const key = Buffer.from('a key of more than sixteen characters');
   const lengths = Array.from({ length: 203 }, (_, n) => (n * 67) % 211);
   const texts = lengths.map((length) => ['é-'.repeat(length), 'x'.repeat(length % 7)] as const);
@@ -55,7 +55,7 @@ const anything = fc.oneof(
 );
 const devices = fc.option(anything, { nil: undefined });
 
-it('makes readable cuids of anything', () => {
+it('creates readable cuids of any text', () => {
   const slug = cuidsBy();
   fc.assert(
     fc.property(anything, devices, (value, device) => {
@@ -65,7 +65,7 @@ it('makes readable cuids of anything', () => {
   );
 });
 
-it('hashes anything by any key', () => {
+it('hashes any text with any key', () => {
   const keys = fc.uint8Array({ minLength: 16, maxLength: 200 }).map((bytes) => Buffer.from(bytes));
   fc.assert(
     fc.property(keys, fc.array(fc.tuple(anything, devices)), (key, texts) => {
@@ -76,7 +76,7 @@ it('hashes anything by any key', () => {
   );
 });
 
-it('takes texts that are longer than its memory', () => {
+it('accepts texts that are longer than its memory', () => {
   const [hashed, slug] = [cuidsBy(Buffer.alloc(64, 'k')), cuidsBy()];
   const long = 'long text '.repeat(300_000);
   expect(hashed(long)).toBe(hashOf(Buffer.alloc(64, 'k'), long));

@@ -10,7 +10,7 @@ describe('dateRange', () => {
     ['2024-02-29', '20240301', 20240229, 20240301],
     ['yesterday', 'today', 20240309, 20240310],
     ['7d', '0d', 20240303, 20240310],
-  ])('reads %s to %s', (from, to, first, last) => {
+  ])('parses %s to %s', (from, to, first, last) => {
     const range = parseDateRange({ from, to }, at('2024-03-10T12:00:00Z'), cliAdvice);
     expect(range).toEqual({ from: first, to: last });
   });
@@ -20,7 +20,7 @@ describe('dateRange', () => {
     ['2024-03-10T18:30:00Z', 'Asia/Kolkata', 20240311],
     ['2024-03-10T07:59:59Z', 'America/Los_Angeles', 20240309],
     ['2024-03-10T08:00:00Z', 'America/Los_Angeles', 20240310],
-  ])('knows what day it is at %s in %s', (now, zone, today) => {
+  ])('determines the date at %s in %s', (now, zone, today) => {
     expect(parseDateRange({ from: 'today', to: 'today' }, at(now, zone), cliAdvice).from).toBe(
       today,
     );
@@ -37,17 +37,17 @@ describe('dateRange', () => {
     ['this-month', 'this-month', '2024-03-02T12:00:00Z', 20240301, 20240301],
     ['this-month', 'today', '2024-03-01T12:00:00Z', 20240301, 20240301],
     ['this-month', 'this-month', '2024-03-31T12:00:00Z', 20240301, 20240330],
-  ])('reads %s to %s at %s', (from, to, now, first, last) => {
+  ])('parses %s to %s at %s', (from, to, now, first, last) => {
     expect(parseDateRange({ from, to }, at(now), cliAdvice)).toEqual({ from: first, to: last });
   });
 
-  it('knows last-month by the zone: it is still February in Los Angeles', () => {
+  it('uses the time zone for last-month: it is still February in Los Angeles', () => {
     const now = at('2024-03-01T07:59:59Z', 'America/Los_Angeles');
     const month = { from: 'last-month', to: 'last-month' };
     expect(parseDateRange(month, now, cliAdvice)).toEqual({ from: 20240101, to: 20240131 });
   });
 
-  it('says why this-month has no day on the first', () => {
+  it('explains why this-month has no days on the first', () => {
     const month = { from: 'this-month', to: 'this-month' };
     expect(() => parseDateRange(month, at('2024-03-01T12:00:00Z'), cliAdvice)).toThrow(
       'no complete day yet',

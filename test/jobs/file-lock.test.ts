@@ -50,7 +50,7 @@ async function holder([command, ...args]: readonly [string, ...string[]]): Promi
 
 const isHeld = (id = 'E-RUN-LOCKED') => expect.objectContaining({ id }) as Error;
 
-it('is held by one part of a program at a time, and leaves nothing behind', async () => {
+it('is held by one part of a program at a time, and leaves no files', async () => {
   const file = lockFile();
   const lock = await lockRun(file);
   await expect(lockRun(file)).rejects.toEqual(isHeld());
@@ -60,7 +60,7 @@ it('is held by one part of a program at a time, and leaves nothing behind', asyn
   expect(readdirSync(path.dirname(file))).toEqual([]);
 });
 
-it('is held by one of many that ask at the same instant, again and again', async () => {
+it('is held by one of many that request it at the same instant, repeatedly', async () => {
   const file = lockFile();
   let held = 0;
   const work = async () => {
@@ -81,7 +81,7 @@ it('is held by one of many that ask at the same instant, again and again', async
   await Promise.all(Array.from({ length: 8 }, work));
 });
 
-it('is refused where its file holds anything, and names the file', async () => {
+it('is refused if its file has any content, and names the file', async () => {
   const file = lockFile();
   writeFileSync(file, 'x'.repeat(2000));
   const words = { id: 'E-FILE-WRITE', message: expect.stringContaining(file) as string };
@@ -90,7 +90,7 @@ it('is refused where its file holds anything, and names the file', async () => {
   (await lockRun(file)).release();
 });
 
-it('is gone with a holder that was killed, at once', async () => {
+it('is released at once when its holder is killed', async () => {
   const file = lockFile();
   const child = await holder(node(file));
   await expect(lockRun(file)).rejects.toEqual(isHeld());
@@ -108,7 +108,7 @@ if (!canUnshare) {
 }
 
 describe.runIf(canUnshare)('between network namespaces', () => {
-  it('a lock keeps a second process out', async () => {
+  it('excludes a second process', async () => {
     const file = lockFile();
     const first = await holder([...unshare, ...node(file)]);
     const [command, ...args] = [...unshare, ...node(file)];
@@ -121,7 +121,7 @@ describe.runIf(canUnshare)('between network namespaces', () => {
   });
 });
 
-it('that cannot be taken is said, with a way to do without', async () => {
+it('reports how to do without a lock that cannot be taken', async () => {
   const world = makeWorld({ env: accountAt('http://127.0.0.1:9', 'passcode') });
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');
   const upload = ['upload', 'users.csv', '--max-attempts', '1'];

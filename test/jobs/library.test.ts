@@ -59,14 +59,14 @@ describe('upload', () => {
         for (let n = 0; n < 3; n += 1) yield { identity: `user-${n}`, City: 'Oslo' };
       },
     ],
-  ])('takes %s', async (_, source) => {
+  ])('accepts %s', async (_, source) => {
     writeFileSync(inFolder('users.csv'), csv(3));
     const { error, ...result } = await quietly(() => account.upload(source()).result);
     expect(result).toMatchObject({ read: 3, accepted: 3, rejected: 0, exitCode: 0, done: true });
     expect([error, result.unfinished, result.rejectsFile]).toEqual([undefined, false, null]);
   });
 
-  it('gives partial failure as a value, and the rejects one by one', async () => {
+  it('returns a partial failure as a value, and the rejects one by one', async () => {
     const run = account.upload([{ identity: 'user-1' }, { identity: 7 }, { City: 'Oslo' }]);
     const rejects = await all(run.rejects());
     const { accepted, rejected, exitCode, error } = await run.result;
@@ -79,7 +79,7 @@ describe('upload', () => {
     expect(existsSync('engagectl-upload.rejects.ndjson')).toBe(false);
   });
 
-  it('keeps some rejects for who asks late, and says so where they are too many', async () => {
+  it('keeps some rejects for a late reader, and reports if there are too many', async () => {
     const bad = (count: number) => Array.from({ length: count }, () => ({ identity: 7 }));
     const few = account.upload(bad(3));
     await few.result;
@@ -90,7 +90,7 @@ describe('upload', () => {
     await expect(all(many.rejects())).rejects.toMatchObject({ id: 'E-TOO-MANY' });
   });
 
-  it('waits for who reads its rejects, and goes on when that one leaves', async () => {
+  it('waits for the reader of its rejects, and continues when that reader stops', async () => {
     let read = 0;
     // oxlint-disable-next-line typescript/require-await -- as a database gives them
     async function* records() {
@@ -110,20 +110,20 @@ describe('upload', () => {
     expect(await run.result).toMatchObject({ read: 40_000, rejected: 40_000 });
   });
 
-  it('writes a rejects file where one is named', async () => {
+  it('writes a rejects file if one is named', async () => {
     const rejects = inFolder('rejects.ndjson');
     const { rejectsFile } = await account.upload([{ identity: 7 }], { rejects }).result;
     expect([rejectsFile, readFileSync(rejects, 'utf8').split('\n').length]).toEqual([rejects, 2]);
   });
 
-  it('shows how far it is', async () => {
+  it('reports its progress', async () => {
     const run = account.upload([{ identity: 'user-1' }]);
     expect(run.progress().read).toBe(0);
     await run.result;
     expect(run.progress()).toMatchObject({ read: 1, inFlight: 0 });
   });
 
-  it('counts the bytes of the records that are settled, and not of a block that lies in memory', async () => {
+  it('counts the bytes of finished records, not of a block in memory', async () => {
     const file = inFolder('short.csv');
     writeFileSync(file, csv(1000, 20));
     const run = account.upload(file, { chunkSize: 50, concurrency: 1 });
@@ -143,7 +143,7 @@ describe('upload', () => {
     ['a string', 'enough', 'enough'],
     ['nothing', undefined, /aborted/],
     ['an error', new Error('no time'), 'no time'],
-  ])('ends by a signal whose reason is %s, and goes on with resume', async (_, reason, why) => {
+  ])('stops on a signal whose reason is %s, and can be resumed', async (_, reason, why) => {
     const file = inFolder('long.csv');
     writeFileSync(file, csv(3000, 1000));
     const stop = new AbortController();
@@ -161,7 +161,7 @@ describe('upload', () => {
     expect([rest.resumed, rest.accepted]).toEqual([accepted, 3000 - accepted]);
   });
 
-  it('rejects where nothing was begun', async () => {
+  it('rejects if nothing could be started', async () => {
     const missing = account.upload(inFolder('none.csv'));
     await expect(missing.result).rejects.toMatchObject({ id: 'E-FILE-READ' });
     await expect(all(missing.rejects())).rejects.toMatchObject({ id: 'E-FILE-READ' });
@@ -173,7 +173,7 @@ describe('upload', () => {
     });
   });
 
-  it('lets one of two runs of the same job work', async () => {
+  it('lets only one of two runs of the same job work', async () => {
     const file = inFolder('both.csv');
     writeFileSync(file, csv(2000, 5000));
     const runs = await Promise.allSettled([
@@ -208,7 +208,7 @@ describe('exports', () => {
     expect(await account.upload(events).result).toMatchObject({ accepted: 100 });
   });
 
-  it('are records, or their texts', async () => {
+  it('are records or their texts', async () => {
     const records = await all(account.exportEvents(query));
     expect(records).toHaveLength(100);
     const texts = await all(account.exportEvents(query).texts());
@@ -216,7 +216,7 @@ describe('exports', () => {
     expect(await all(account.exportProfiles(query).records())).toHaveLength(100);
   });
 
-  it('stop when their reader leaves', async () => {
+  it('stop when their reader stops', async () => {
     let taken = 0;
     for await (const record of account.exportEvents({ ...query, batchSize: 23 })) {
       expect(record).toHaveProperty('profile');
@@ -226,7 +226,7 @@ describe('exports', () => {
     expect(taken).toBe(30);
   });
 
-  it('go to a file, which is not replaced by chance', async () => {
+  it('write a file, and do not replace an existing one by accident', async () => {
     const file = inFolder('charged.csv');
     const run = account.exportEvents(query).toFile(file);
     const { records, output, error } = await run.result;
@@ -238,7 +238,7 @@ describe('exports', () => {
     expect(await over.result).toMatchObject({ records: 100 });
   });
 
-  it('end by a signal of any reason: thrown to a reader, a value of a file', async () => {
+  it('end by a signal of any reason: thrown to a reader, returned for a file', async () => {
     const signal = AbortSignal.abort('enough');
     const reading = all(account.exportEvents({ ...query, signal }));
     await expect(reading).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
@@ -246,7 +246,7 @@ describe('exports', () => {
     expect(await file.result).toMatchObject({ exitCode: 130, error: { id: 'E-INTERRUPTED' } });
   });
 
-  it('say what is wrong in the words of the library', async () => {
+  it('describe errors in the terms of the library', async () => {
     const reading = all(account.exportEvents({ ...query, from: 'never' }));
     await expect(reading).rejects.toMatchObject({ message: 'from "never" is not a date' });
   });
@@ -265,7 +265,7 @@ describe('look-ups', () => {
     await expect(account.getProfile({ identity: '' })).rejects.toMatchObject({ id: 'E-USAGE' });
   });
 
-  it('find many, in order', async () => {
+  it('find many in order', async () => {
     const users = await all(account.getProfiles([{ identity: 'none' }, { identity: 'known' }]));
     expect(users.map(({ value, profile }) => [value, profile !== undefined])).toEqual([
       ['none', false],
@@ -273,7 +273,7 @@ describe('look-ups', () => {
     ]);
   });
 
-  it('throw at the end for records that name nobody', async () => {
+  it('throw at the end for records that match no user', async () => {
     const found: string[] = [];
     const reading = async () => {
       for await (const { value } of account.getProfiles([{ City: 'Oslo' }, { identity: 'known' }]))
@@ -284,7 +284,7 @@ describe('look-ups', () => {
   });
 });
 
-it('takes one signal for fifteen runs at once, each with many requests, without a warning of Node', async () => {
+it('accepts one signal for fifteen concurrent runs with many requests, without a warning of Node', async () => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);
   process.on('warning', warned);
@@ -309,12 +309,12 @@ it('takes one signal for fifteen runs at once, each with many requests, without 
   expect(warnings).toEqual([]);
 });
 
-it('refuses addresses that a passcode must not be sent to', () => {
+it('refuses addresses that must not receive a passcode', () => {
   const open = () => connect({ ...credentials, baseUrl: 'http://example.test' });
   expect(open).toThrow(expect.objectContaining({ id: 'E-BASE-URL' }));
 });
 
-it('says a wrong passcode as a value', async () => {
+it('returns a wrong passcode as a value', async () => {
   await using wrong = connect({ baseUrl: service.url, ...credentials, passcode: 'wrong' });
   const { error, exitCode, notSent } = await wrong.upload([{ identity: 'a' }]).result;
   expect([error?.id, exitCode, notSent]).toEqual(['E-CREDENTIALS', 4, 1]);

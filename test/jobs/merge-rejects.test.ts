@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/test-environment.js';
 
-it('puts very many rejects of two parts in the order of the input', async () => {
+it('sorts very many rejects of two parts in the order of the input', async () => {
   const world = makeWorld();
   const count = 140_000; // more than a function takes as arguments
   const all = Array.from({ length: count }, (_, line) => `{"source":"in.csv","line":${line}}\n`);

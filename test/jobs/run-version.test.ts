@@ -62,19 +62,19 @@ it.each([
   expect(unchanged()).toBe(true);
 });
 
-it('of a later version that lacks what tells whose it is is refused, too', async () => {
+it('of a later version without an owner is refused too', async () => {
   const { world } = await worldWith(() => '{"version":4}');
   const { code, stderr } = await world.run([...upload, '--resume']);
   expect([code, stderr]).toEqual([8, expect.stringContaining('version 4')]);
 });
 
-it('keeps the folder of a later version, and --fresh starts a new run', async () => {
+it('of a later version keeps its directory, and --fresh starts a new run', async () => {
   const { world, unchanged } = await worldWith(later);
   expect((await world.run([...upload, '--fresh'])).code).toBe(5);
   expect(unchanged()).toBe(true);
 });
 
-it('of another command is none of ours', async () => {
+it('of another command is ignored', async () => {
   const { world } = await worldWith((header) => later({ ...header, command: 'subscribe' }));
   expect((await world.run([...upload, '--resume'])).code).toBe(5);
 });
@@ -85,7 +85,7 @@ it.each([
   ['with a flipped bit', (header) => JSON.stringify({ ...header, checksum: 'ab' })],
   ['of another version by a flipped bit', (header) => later({ ...header, checksum: 'ab' })],
 ] satisfies [string, (header: Record<string, unknown>) => string][])(
-  'whose header is %s is found by its journal',
+  'with a header that is %s is found by its journal',
   async (_, change) => {
     const { world, folder } = await worldWith(change);
     const other = await world.run([...upload, '--resume']);
@@ -97,7 +97,7 @@ it.each([
   },
 );
 
-it('whose header and journal are damaged is refused with --resume, and told without', async () => {
+it('with a damaged header and journal is refused with --resume, and reported without', async () => {
   const { world, folder, unchanged } = await worldWith(() => '{"version":2,"run"');
   writeFileSync(path.join(folder, 'journal.ndjson'), '');
   const resumed = await world.run([...upload, '--resume']);
@@ -110,14 +110,14 @@ it('whose header and journal are damaged is refused with --resume, and told with
   expect(unchanged()).toBe(true);
 });
 
-it('that is no run is passed over', async () => {
+it('that is not a run is skipped', async () => {
   const { world, folder } = await worldWith(later);
   for (const name of readdirSync(folder)) rmSync(path.join(folder, name));
   expect((await world.run([...upload, '--resume'])).code).toBe(5);
   expect(readdirSync(folder)).toEqual([]);
 });
 
-it('is in the list of runs', async () => {
+it('is listed by runs list', async () => {
   const { world, folder } = await worldWith(later);
   expect((await world.run(['runs', 'list'])).stderr).toContain(`${folder} cannot be read`);
   const { stdout } = await world.run(['runs', 'list', '--json']);
@@ -133,7 +133,7 @@ it('of a program that uses the library is resumed by that program', async () => 
   expect([code, stderr]).toEqual([2, expect.stringContaining('was started by a program')]);
 });
 
-it('under another name is refused: a copy does not know what was sent since', async () => {
+it('in a renamed directory is refused, because a copy does not know what was sent since', async () => {
   const { world, folder } = await worldWith((header) => JSON.stringify(header));
   const copy = `${folder}-copy`;
   renameSync(folder, copy);

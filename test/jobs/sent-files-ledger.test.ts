@@ -53,7 +53,7 @@ const eventCsv = (count: number, from = 0): string =>
   Array.from({ length: count }, (_, n) => `u${from + n},1700000000,${from + n}\n`).join('');
 const asEvents = ['--type', 'event', '--event-name', 'Visit'];
 
-it('a finished write is one line, without a secret, and no run folder stays', async () => {
+it('records a finished write as one line without secrets, and leaves no run directory', async () => {
   const { service, world, run } = await stage();
   writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
   const { summary } = await run('upload', 'users.csv');
@@ -74,21 +74,24 @@ it('a finished write is one line, without a secret, and no run folder stays', as
   expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain(service.passcode);
 });
 
-it.each([1000, 1001])('a write of %i files is one line that names them all', async (count) => {
-  const { service, world, run } = await stage();
-  mkdirSync(world.path('day'));
-  const names = Array.from({ length: count }, (_, n) => `day/${n}.ndjson`);
-  for (const [n, name] of names.entries()) writeFileSync(world.path(name), events(1, n));
-  expect((await run('upload', ...names)).code).toBe(0);
-  const [line, ...more] = ledgerLines(world);
-  expect(more).toEqual([]);
-  const { sources } = line as { sources: { name: string }[] };
-  expect(sources.map(({ name }) => name)).toEqual(names);
-  const requests = written(service).length;
-  const again = await run('upload', ...names);
-  expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
-  expect(written(service)).toHaveLength(requests);
-});
+it.each([1000, 1001])(
+  'records a write of %i files as one line that names them all',
+  async (count) => {
+    const { service, world, run } = await stage();
+    mkdirSync(world.path('day'));
+    const names = Array.from({ length: count }, (_, n) => `day/${n}.ndjson`);
+    for (const [n, name] of names.entries()) writeFileSync(world.path(name), events(1, n));
+    expect((await run('upload', ...names)).code).toBe(0);
+    const [line, ...more] = ledgerLines(world);
+    expect(more).toEqual([]);
+    const { sources } = line as { sources: { name: string }[] };
+    expect(sources.map(({ name }) => name)).toEqual(names);
+    const requests = written(service).length;
+    const again = await run('upload', ...names);
+    expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    expect(written(service)).toHaveLength(requests);
+  },
+);
 
 describe('the same events a second time', () => {
   it('are refused before anything is sent, naming run and day', async () => {
@@ -106,7 +109,7 @@ describe('the same events a second time', () => {
     expect(written(service)).toHaveLength(1);
   });
 
-  it('are sent with --again, and nothing is with --resume', async () => {
+  it('are sent with --again, but not with --resume', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     await run('upload', 'e.ndjson');
@@ -125,7 +128,7 @@ describe('the same events a second time', () => {
   it.each([
     ['under another name', 'copy.ndjson', events(3)],
     ['compressed', 'e.ndjson.gz', gzipSync(events(3))],
-  ])('are known %s', async (_what, name, content) => {
+  ])('are recognized %s', async (_what, name, content) => {
     const { world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     writeFileSync(world.path(name), content);
@@ -140,7 +143,7 @@ describe('the same events a second time', () => {
     ['of another meaning', { more: ['--event-name', 'Other'] }, {}, 0],
     ['of other content', { text: eventCsv(3, 7) }, {}, 0],
   ])(
-    'are not those %s',
+    'are distinguished from those %s',
     async (_what, { more = [], text }: { more?: string[]; text?: string }, env, expected) => {
       const { world, run } = await stage();
       const file = (text = '') =>
@@ -153,7 +156,7 @@ describe('the same events a second time', () => {
     },
   );
 
-  it('are refused without a journal, too', async () => {
+  it('are refused with --no-journal too', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     await run('upload', 'e.ndjson', '--no-journal');
@@ -161,7 +164,7 @@ describe('the same events a second time', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
   });
 
-  it('are not doubled by --resume after a run that ended with unknown outcomes', async () => {
+  it('are not sent twice by --resume after a run that ended with unknown outcomes', async () => {
     const { service, world, run } = await stage();
     await service.fault({ times: 1, answer: { status: 500 } });
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(20)}`);
@@ -189,7 +192,7 @@ it.each([
     '{"identity":"u1","type":"profile","profileData":{"n":{"$incr":1}}}\n',
   ],
   ['an event', ['upload', 'x.ndjson'], events(1)],
-])('%s is not done twice by accident', async (what, argv, text) => {
+])('does not repeat %s by accident', async (what, argv, text) => {
   const { service, world, run } = await stage();
   writeFileSync(world.path(argv[1]!), text);
   expect((await run(...argv)).code).toBe(0);
@@ -199,7 +202,7 @@ it.each([
   expect(service.requests()).toHaveLength(1);
 });
 
-it('profiles and subscriptions are never kept back', async () => {
+it('never refuses profiles and subscriptions', async () => {
   const { service, world, run } = await stage();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
   writeFileSync(world.path('s.csv'), 'type,value,status\nemail,a@b.test,Unsubscribe\n');
@@ -215,7 +218,7 @@ it('profiles and subscriptions are never kept back', async () => {
   expect(written(service)).toHaveLength(4);
 });
 
-it('events that were all rejected may be sent again', async () => {
+it('allows events that were all rejected to be sent again', async () => {
   const refused = { status: 'fail', processed: 0, unprocessed: [], error: 'no such event' };
   const { service, world, run } = await stage();
   await service.fault({ times: 1, answer: { body: refused } });
@@ -225,7 +228,7 @@ it('events that were all rejected may be sent again', async () => {
   expect(service.requests()).toHaveLength(2);
 });
 
-describe('a log that grows', () => {
+describe('D a growing log', () => {
   it.each([
     ['e.ndjson', '', events],
     ['e.csv', 'identity,ts,n\n', eventCsv],
@@ -252,7 +255,7 @@ describe('a log that grows', () => {
     expect(sent).toHaveLength(9);
   });
 
-  it('is refused without --resume, and both ways are named', async () => {
+  it('is refused without --resume, and both choices are named', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     await run('upload', 'e.ndjson');
@@ -264,7 +267,7 @@ describe('a log that grows', () => {
     expect(written(service)).toHaveLength(1);
   });
 
-  it('names lines behind what was sent as they are in the file', async () => {
+  it('reports added lines with their numbers in the file', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(3)}`);
     await run('upload', 'e.csv', ...asEvents);
@@ -274,7 +277,7 @@ describe('a log that grows', () => {
     expect(JSON.parse(rejects)).toMatchObject({ line: 5 });
   });
 
-  it('goes on over files that come and go', async () => {
+  it('continues although files come and go', async () => {
     const { world, run } = await stage();
     const days = ['d1.ndjson', 'd2.ndjson', 'd3.ndjson'];
     const counts = [];
@@ -294,7 +297,7 @@ describe('a log that grows', () => {
     ]);
   });
 
-  it('whose last line went on is refused', async () => {
+  it('is refused if its last line grew', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(2)}u7,1700000000,1`);
     await run('upload', 'e.csv', ...asEvents);
@@ -333,22 +336,19 @@ describe('a ledger that is', () => {
     ],
     ['of a newer version', newer, 'line 1 has version 2, and this program supports 1'],
     ['no text at all', () => '{}\n', 'line 1 is damaged'],
-  ])(
-    '%s keeps back nothing that converges, and sends nothing that does harm',
-    async (_what, change, why) => {
-      const { run, rewrite, service } = await sent();
-      rewrite(change);
-      const users = await run('upload', 'u.csv');
-      expect([users.code, users.stderr]).toEqual([0, expect.stringContaining(why)]);
-      const refused = await run('upload', 'e.ndjson', '--resume');
-      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
-      expect(refused.stderr).toContain(why);
-      expect(written(service)).toHaveLength(3);
-      expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
-    },
-  );
+  ])('%s accepts idempotent records, and refuses the others', async (_what, change, why) => {
+    const { run, rewrite, service } = await sent();
+    rewrite(change);
+    const users = await run('upload', 'u.csv');
+    expect([users.code, users.stderr]).toEqual([0, expect.stringContaining(why)]);
+    const refused = await run('upload', 'e.ndjson', '--resume');
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+    expect(refused.stderr).toContain(why);
+    expect(written(service)).toHaveLength(3);
+    expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
+  });
 
-  it('cut in its last line, while the folder of that run is there, says what the lines before say', async () => {
+  it('truncated in its last line, while the directory of that run exists, keeps its earlier lines', async () => {
     const { run, rewrite, world } = await sent();
     rewrite((text) => text.slice(0, -20));
     const users = ledgerText(world).split('\n')[1]!;
@@ -362,7 +362,7 @@ describe('a ledger that is', () => {
     expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
   });
 
-  it('torn in a line whose run follows with a whole one is read as if the torn line were not there', async () => {
+  it('torn in a line that follows again whole ignores the torn line', async () => {
     const { run, rewrite, service } = await sent();
     rewrite((text) => `${text.split('\n')[0]!.slice(0, -20)}\n${text}`);
     const users = await run('upload', 'u.csv');
@@ -374,7 +374,7 @@ describe('a ledger that is', () => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'full before the end of a line warns, keeps the run, and is whole after --resume',
+    'full before the end of a line warns, keeps the run, and is complete after --resume',
     async () => {
       const { service, world, run } = await stage({ passcode, accountId: 'ACCOUNT-1' });
       writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
@@ -405,7 +405,7 @@ describe('a ledger that is', () => {
     },
   );
 
-  it('full for a moment, in the midst of a line, is whole all the same', async () => {
+  it('interrupted by a short write is complete all the same', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
     writeFileSync(world.path('e.ndjson'), events(3));
@@ -434,7 +434,7 @@ describe('a ledger that is', () => {
     expect(written(service)).toHaveLength(2);
   });
 
-  it('torn at its end, while the run that wrote it is unfinished, is whole when that was gone on with', async () => {
+  it('torn at its end by an unfinished run is complete after that run is resumed', async () => {
     const { world, run, service } = await stage();
     writeFileSync(world.path('e.ndjson'), events(30));
     await service.fault({ after: 1, times: 1, answer: { status: 401 } });
@@ -458,7 +458,7 @@ describe('a ledger that is', () => {
     ],
     ['zeros', (text: string) => '\0'.repeat(text.length)],
   ])(
-    '%s, of runs that left no folder, sends nothing that does harm, now and later',
+    '%s, of runs without a directory, refuses non-idempotent records, now and later',
     async (_, change) => {
       const { run, rewrite, service, world } = await sent();
       rewrite((text) => change(text.split('\n')[0]! + '\n'));
@@ -473,7 +473,7 @@ describe('a ledger that is', () => {
     },
   );
 
-  it('not to be written leaves a warning, and of what does harm the folder of the run', async () => {
+  it('not writable causes a warning, and keeps the directory of a run with non-idempotent records', async () => {
     const { service, world, run }: Awaited<ReturnType<typeof stage>> = await stage({
       onRequest: () => void mkdirSync(ledgerFile(world), { recursive: true }),
     });
@@ -490,7 +490,7 @@ describe('a ledger that is', () => {
     expect(ledgerLines(world)).toMatchObject([{ run: first.summary.run }]);
   });
 
-  it('a ledger that is missing knows no file', async () => {
+  it('missing does not refuse any file', async () => {
     const { run, rewrite, world } = await sent();
     rewrite(() => '');
     expect((await run('upload', 'e.ndjson')).code).toBe(0);
@@ -518,7 +518,7 @@ describe('runs', () => {
     expect((await world.run(['runs', 'list', '--json'])).stdout).toContain('"runs":[]');
   });
 
-  it('shows how far an unfinished one came, and forgets it only when told so', async () => {
+  it('shows the progress of an unfinished run, and deletes it only on request', async () => {
     const { service, world, run } = await stage();
     await service.fault({ after: 2, answer: { status: 401 } });
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(40)}`);

@@ -7,7 +7,7 @@ import { shardPath, shardConcurrency, writeLimiter } from '../../src/jobs/shard.
 
 const words = { option: unnamedOption } as Parameters<typeof shardConcurrency>[2];
 
-it('gives each shard as many requests in flight as all shards together may have, rounded down', () => {
+it('divides the concurrency limit among the shards, rounded down', () => {
   for (let budget = 1; budget <= 15; budget += 1) {
     for (let count = 1; count <= budget; count += 1) {
       const slots = Array.from({ length: count }, (_, n) =>
@@ -36,7 +36,7 @@ it.each([
   },
 );
 
-it('gives a shard of a fleet one request in flight, however many there are', () => {
+it('gives a shard of a fleet one request in flight, however many shards there are', () => {
   const ports = { budget: () => new AimdLimiter(1) };
   const shard = { index: 1, count: 40 };
   expect(writeLimiter('upload', { shard, concurrency: 15 }, { ports, words }).most).toBe(1);

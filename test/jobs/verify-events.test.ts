@@ -10,7 +10,7 @@ const sentOf = (day: number, n: number, line: number) => {
   return { source: 'e.ndjson', line, text: JSON.stringify(record) };
 };
 
-it('events of too many days are held in turn: each day whole, and each event once', () => {
+it('reads too many days in turn: each day whole, and each event once', () => {
   const events = fc.array(fc.tuple(fc.nat(9), fc.nat(5)), { maxLength: 120 });
   fc.assert(
     fc.property(events, fc.integer({ min: 1, max: 20 }), (all, most) => {

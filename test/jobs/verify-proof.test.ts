@@ -17,7 +17,7 @@ describe('what a sample proves', () => {
     expect(upperBound({ differing, checked })).toBeCloseTo(most, 5);
   });
 
-  it('is what the rule of three says, which is a little more careful', () => {
+  it('agrees with the rule of three, slightly on the safe side', () => {
     for (const checked of [100, 300, 1000, 100_000]) {
       const most = upperBound({ differing: 0, checked });
       expect(most).toBeLessThan(3 / checked);
@@ -25,7 +25,7 @@ describe('what a sample proves', () => {
     }
   });
 
-  it.each([5, 40, 300])('is true 95 times of 100, whatever the share is: of %d', (n) => {
+  it.each([5, 40, 300])('holds 95 times of 100, for any share: of %d', (n) => {
     const most = Array.from({ length: n + 1 }, (_, d) => upperBound({ differing: d, checked: n }));
     for (let p = 0.002; p < 1; p += 0.0137) {
       let [term, sure] = [(1 - p) ** n, 0];
@@ -60,7 +60,7 @@ describe('what a sample proves', () => {
     [0, 1200, true, '0 of 1,200 users differ: all were compared'],
     [1, 1, true, '1 of 1 user differs: all were compared'],
   ])(
-    'words what %d differing of %d compared prove; all were compared: %s',
+    'words the result of %d differing of %d compared; all were compared: %s',
     (differing, checked, isWhole, sentence) => {
       expect(proofText({ what: 'users', differing, checked, isWhole })).toBe(sentence);
     },
@@ -81,7 +81,7 @@ describe('the sample', () => {
     return sample;
   };
 
-  it('has every record of each of its keys, wherever they stand', () => {
+  it('contains all records of each of its keys', () => {
     const keys = fc.array(fc.integer({ min: 0, max: 60 }).map(String), { maxLength: 400 });
     fc.assert(
       fc.property(keys, fc.integer({ min: 1, max: 20 }), fc.nat(), (all, size, seed) => {
@@ -97,7 +97,7 @@ describe('the sample', () => {
     );
   });
 
-  it('is the same one with the same seed, in whatever order the keys come', () => {
+  it('is the same with the same seed, in whatever order the keys come', () => {
     const keys = Array.from({ length: 2000 }, (_, at) => `user-${at}`);
     const names = (of: readonly string[], seed: number) =>
       sampleOf(of, 50, seed)
@@ -107,7 +107,7 @@ describe('the sample', () => {
     expect(names(keys, 7)).not.toEqual(names(keys, 8));
   });
 
-  it('prefers no part of the input, and no key that comes often', () => {
+  it('prefers no part of the input and no frequent key', () => {
     const keys = Array.from({ length: 10_000 }, (_, at) => `CUST-${String(at).padStart(7, '0')}`);
     const often = [...keys, ...Array.from({ length: 20_000 }, () => keys[42]!)];
     const tenths = Array.from({ length: 10 }, () => 0);

@@ -99,7 +99,7 @@ async function exceedingFigures(inputs: readonly Input[]): Promise<readonly Figu
 }
 
 it.runIf(process.platform === 'linux').each(Object.entries(forms))(
-  'any byte and pair of bytes over and over as %s is read in flat memory, and can be stopped',
+  'reads any repeated byte and pair of bytes as %s in flat memory, and can be stopped',
   async (_, { file, head }) => {
     const argv = ['upload', '--check', file];
     const inputs = [...bytes, ...pairs].map((unit) => {

@@ -38,7 +38,7 @@ it.runIf(process.platform === 'linux').each([
   { what: 'blank lines as CSV', file: 'in.csv.gz', unit: '\n', code: 8, id: 'E-HEADER' },
   { what: 'spaces of no named format', file: 'in.gz', unit: ' ', code: 0, id: '0 records' },
   { what: 'blank lines as NDJSON', file: 'in.ndjson.gz', unit: ' \n', code: 0, id: '0 records' },
-])('48 MiB of $what are read in flat memory', async ({ file, unit, code, id }) => {
+])('reads 48 MiB of $what in flat memory', async ({ file, unit, code, id }) => {
   const world = makeWorld();
   writeFileSync(world.path(file), repeated(unit, 48));
   const outcome = await run(world, ['upload', '--check', file]);
@@ -46,7 +46,7 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
-it('a signal ends the reading of text that would take an hour', async () => {
+it('stops on a signal while it reads text that would take an hour', async () => {
   const world = makeWorld();
   writeFileSync(world.path('in.ndjson.gz'), '');
   const part = repeated('\n', 1024);
@@ -60,7 +60,7 @@ it('a signal ends the reading of text that would take an hour', async () => {
 });
 
 it.runIf(process.platform === 'linux')(
-  'rejects of many columns are written before they fill the memory',
+  'writes rejects with many columns before they fill the memory',
   async () => {
     const world = makeWorld();
     const columns = Array.from({ length: 2000 }, (_, n) => `column_${n}_${'x'.repeat(40)}`);
@@ -85,7 +85,7 @@ it.runIf(process.platform === 'linux').each([
     argv: ['get-profile', 'a', '--max-attempts=1'],
     answer: `{"status":"success","record":{"identity":"a","more":${brackets}}}`,
   },
-])('an answer $what of 36 MB of brackets is not read', async ({ argv, answer }) => {
+])('does not parse an answer $what of 36 MB of brackets', async ({ argv, answer }) => {
   const world = makeWorld();
   writeFileSync(world.path('in.ndjson'), '{"identity":"a","type":"profile","profileData":{}}\n');
   await using server = await startLoopbackServer((request, response) => {
@@ -97,7 +97,7 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
-it('the local service refuses a body that is nested too deep, or has too many values', async () => {
+it('refuses a request body that is nested too deep or has too many values', async () => {
   const { service } = await serve();
   const post = async (body: string) => {
     const { accountId, passcode } = service;

@@ -117,7 +117,7 @@ it.each([
     latency: 100,
   },
 ])(
-  '$what stays within 150 MB',
+  'keeps $what within 150 MB',
   async ({ argv, head, line, count, pieces, latency, most = mostBytes }) => {
     const world = makeWorld();
     await write(world.path(argv[1] ?? ''), count, line, { head, pieces });
@@ -128,7 +128,7 @@ it.each([
   },
 );
 
-it('a CSV export of ever new columns stops with a way out, within 200 MB of memory and 2 MB of disk', async () => {
+it('stops a CSV export with ever more columns with a fix, within 200 MB of memory and 2 MB of disk', async () => {
   const perPage = 1000;
   const page = (from: number): Page =>
     recordsPage(
@@ -151,7 +151,7 @@ it('a CSV export of ever new columns stops with a way out, within 200 MB of memo
   expect(left.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_000_000);
 });
 
-it('a single line of 200 MB is rejected within 150 MB', async () => {
+it('rejects a single line of 200 MB within 150 MB', async () => {
   const world = makeWorld();
   await write(world.path('in.ndjson'), 200_000, () => 'x'.repeat(1000), { head: '{"identity":"' });
   writeFileSync(world.path('in.ndjson'), '\n{"identity":"a","type":"profile","profileData":{}}\n', {

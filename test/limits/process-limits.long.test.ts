@@ -16,25 +16,28 @@ async function uploadWith(limit: string, words: readonly string[] = []) {
   return { ...outcome, requests: service.requests().length };
 }
 
-describe.skipIf(process.platform !== 'linux')('too little of', () => {
-  it('open files: a line that says so, and nothing is sent', async () => {
+describe.skipIf(process.platform !== 'linux')('D too few resources', () => {
+  it('reports too few open files in one line, and sends nothing', async () => {
     const { code, stderr, requests } = await uploadWith('-n 24');
     expect([code, requests]).toEqual([2, 0]);
     const message = 'engagectl may open too few files here: ulimit -n 256';
     expect(JSON.parse(stderr)).toEqual({ error: { id: 'E-USAGE', message, exitCode: 2 } });
   });
 
-  it.each(['-v 8000000', '-v 20000000'])('address space (%s): the way out works', async (limit) => {
-    const { code, stderr, requests } = await uploadWith(limit);
-    expect([code, requests]).toEqual([2, 0]);
-    expect(stderr).toContain('"id":"E-WEBASSEMBLY"');
-    const without = /NODE_OPTIONS=\S+/.exec(stderr)?.[0] ?? '';
-    expect(await uploadWith(limit, ['env', without])).toMatchObject({ code: 0, requests: 1 });
-  });
+  it.each(['-v 8000000', '-v 20000000'])(
+    'names a working fix for too little address space (%s)',
+    async (limit) => {
+      const { code, stderr, requests } = await uploadWith(limit);
+      expect([code, requests]).toEqual([2, 0]);
+      expect(stderr).toContain('"id":"E-WEBASSEMBLY"');
+      const without = /NODE_OPTIONS=\S+/.exec(stderr)?.[0] ?? '';
+      expect(await uploadWith(limit, ['env', without])).toMatchObject({ code: 0, requests: 1 });
+    },
+  );
 });
 
 it.skipIf(!hasStrace)(
-  'a spool that cannot be removed is a warning: the export is whole',
+  'warns of a spill file that cannot be removed, and completes the export',
   async () => {
     const event = { type: 'event', identity: 'u', evtName: 'A', ts: 1_704_100_000 };
     const seed = [
@@ -75,7 +78,7 @@ describe('a file', () => {
         renameSync(`${path}.new`, path);
       },
     ],
-  ])('%s while it is read is said, and what it held is sent', async (_, change) => {
+  ])('%s while it is read is reported, and its content is sent', async (_, change) => {
     const { world } = await serve({
       onRequest: ({ id }) => {
         if (id === 1) change(path);
@@ -91,7 +94,7 @@ describe('a file', () => {
     expect(existsSync(world.path('in.csv.rejects.ndjson'))).toBe(false);
   });
 
-  it('whose last line has no newline and too few cells may have been cut', async () => {
+  it('whose last line has no newline and too few cells is reported as possibly truncated', async () => {
     const world = makeWorld();
     writeFileSync(world.path('in.csv'), 'identity,n,m\na,1,2\nb,2');
     const { code, stderr } = await world.run(['upload', 'in.csv', '--check']);

@@ -25,7 +25,7 @@ async function blocksOf(name: string) {
   return (await openInputs(options, { stdin, cwd: '/', signal })).blocks();
 }
 
-it('writes blocks that were all cut before the first one is written', async () => {
+it('writes blocks that were all split before the first one is written', async () => {
   const blocks = [];
   for await (const block of await blocksOf('a')) blocks.push(block);
   expect(blocks.length).toBeGreaterThan(1);
@@ -34,7 +34,7 @@ it('writes blocks that were all cut before the first one is written', async () =
   expect(texts).toEqual(expected('a'));
 });
 
-it('writes blocks of two inputs in turn, each with a mapper of its own', async () => {
+it('writes blocks of two inputs alternately, each with its own mapper', async () => {
   const runs = await Promise.all(
     names.map(async (name) => ({ blocks: await blocksOf(name), mapper: mapper(), texts: [''] })),
   );

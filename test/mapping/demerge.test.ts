@@ -29,7 +29,7 @@ describe('a row to demerge', () => {
     expect(() => map(csvRows(['identity'], []), options)).toThrow(/column "a\\"b" missing/);
   });
 
-  it('has the same bytes and hash however the identity is written', () => {
+  it('has the same bytes and hash in every spelling of the identity', () => {
     const identities = fc
       .string({ unit: 'binary', minLength: 1, maxLength: 20 })
       .filter(isValidIdentity);
@@ -60,7 +60,7 @@ describe('a row to demerge', () => {
     expect(outcome(jsonRows([text]))).toEqual(['validate', error]);
   });
 
-  it('unwraps lines of a rejects file, be the record an object or a string', () => {
+  it('is unwrapped from a rejects file, as an object or a string', () => {
     const line = (stage: string, record: string) =>
       `{"source":"s","line":1,"stage":"${stage}","error":"","record":${record}}`;
     expect(outcome(jsonRows([line('notSent', '"ada"')]))).toBe('"ada"');

@@ -55,7 +55,7 @@ describe('a type with a format', () => {
     ['phone(IN)', '919876543210', '+919876543210'],
     ['phone(US)', '12024561111', '+12024561111'],
     ['list(;)', 'a; b;;c', ['a', 'b', 'c']],
-  ])('%s reads %j', (type, value, expected) => {
+  ])('parses as %s: %j', (type, value, expected) => {
     expect(sent(type, value)).toEqual(expected);
   });
 
@@ -87,11 +87,11 @@ describe('a type with a format', () => {
       '202-456-1111 ext. 7',
       'is not a phone number of US, nor one with + and a country code',
     ],
-  ])('%s rejects %j', (type, value, why) => {
+  ])('rejects as %s: %j', (type, value, why) => {
     expect(sent(type, value)).toBe(`column "x": ${JSON.stringify(value)} ${why}`);
   });
 
-  it('is in the format of --locale if it has none of its own', async () => {
+  it('uses the format of --locale if it has none of its own', async () => {
     const { types } = await loadMapping(
       { types: ['a:date,b:number', 'c:boolean,d:integer,e:date(excel)'], locale: 'de-DE' },
       makeWorld().runtime(),
@@ -114,12 +114,12 @@ describe('a type with a format', () => {
     [['x:boolean(ja)'], undefined, 'unknown format'],
     [['x:date'], 'nonsense!', 'unknown locale'],
     [['x:phone(UK)'], undefined, 'the type phone(UK) has an unknown format'],
-  ])('is refused if it is unclear: %j %j', async (types, locale, message) => {
+  ])('is refused as ambiguous: %j %j', async (types, locale, message) => {
     const flags = { types, ...(locale !== undefined && { locale }) };
     await expect(loadMapping(flags, makeWorld().runtime())).rejects.toThrow(message);
   });
 
-  it('reads what Intl writes in any locale', () => {
+  it('parses what Intl formats in any locale', () => {
     const tags = fc.constantFrom(
       'de-DE',
       'en-US',
@@ -150,7 +150,7 @@ describe('a type with a format', () => {
     );
   });
 
-  it('names no format for a text that is no date', () => {
+  it('suggests no format for a text that is not a date', () => {
     expect(['x', '1', '99/99/9999'].map(fittingDate)).toEqual([
       undefined,
       'date(excel)',

@@ -46,14 +46,17 @@ describe('whitespace and invisible characters', () => {
     }
   });
 
-  it('inside of an identity are an error that --trim does not hide', () => {
+  it('within an identity are an error in spite of --trim', () => {
     const why = 'column "identity": "a\u200bb" contains the invisible character U+200B';
     expect(csv('a\u200bb', { trim: true })).toBe(why);
   });
 
-  it.each(['Ann Lee', 'größe', '山田', 'नमस्\u200dते', '👩\u200d👧'])('are not in %j', (identity) => {
-    expect([csv(identity), json(identity)]).toEqual([identity, identity]);
-  });
+  it.each(['Ann Lee', 'größe', '山田', 'नमस्\u200dते', '👩\u200d👧'])(
+    'do not include those of %j',
+    (identity) => {
+      expect([csv(identity), json(identity)]).toEqual([identity, identity]);
+    },
+  );
 
   it.each(['Email', 'Phone'])('of %s are an error', (name) => {
     const error = `column "${name}": "a@x.com " has whitespace around it`;
@@ -85,7 +88,7 @@ describe('whitespace and invisible characters', () => {
 
 describe('a placeholder', () => {
   it.each(['nan', 'NaN', 'NULL', 'None', '\\N', '#N/A', 'NaT', '-'])(
-    '%s is no identity of a CSV row, unless --null-values says so',
+    '%s is not an identity in a CSV row, unless --null-values changes the list',
     (text) => {
       const error = `column "identity": ${JSON.stringify(text)} is a placeholder for a missing value (--null-values '' accepts it)`;
       expect(csv(text)).toBe(error);
@@ -98,7 +101,7 @@ describe('a placeholder', () => {
     },
   );
 
-  it('is an id that a program converted to a decimal', () => {
+  it('includes an id that a program converted to a decimal', () => {
     expect(csv('1001.0')).toContain('is an id that a program converted to a decimal');
     expect(csv('1001.0', { nullValues: [] })).toBe('1001.0');
     expect(csv('1001.10')).toBe('1001.10');

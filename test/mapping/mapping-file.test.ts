@@ -57,7 +57,7 @@ describe('the column mapping', () => {
     expect([...(await loadMapping({ types: [text] }, { cwd })).types]).toEqual(types);
   });
 
-  it('may be said twice in the same words', async () => {
+  it('can be given twice in the same words', async () => {
     const { map, types } = await loadMapping(
       { map: ['a=b', 'a=b'], types: ['a:date', 'a:date'] },
       { cwd },
@@ -84,7 +84,7 @@ describe('the column mapping', () => {
     await expect(loadMapping(flags, { cwd })).rejects.toMatchObject({ id: 'E-USAGE' });
   });
 
-  it('reads all of it from a file, where flags add and win', async () => {
+  it('can be read from a file, where flags add and take precedence', async () => {
     const text =
       '\uFEFF{"identity":"Id","objectId":"Dev","map":{"a":"A","b":"B"},"types":{"c":"date","d":"json"},"drop":["e"],"only":["a"],"set":{"Source":"crm","Score":5},"lowercase":["a"]}';
     expect(await withFile(text)).toEqual({

@@ -4,14 +4,14 @@ import { sourceRecord } from '../../src/mapping/rejects-input.js';
 import { csvRows, jsonRows } from '../support/builders/row-blocks.js';
 import { mapJson } from '../support/builders/upload-mapping.js';
 
-describe('what a rejects file says was read', () => {
+describe('D the record in a rejects file', () => {
   it('is an object by header for a CSV row, empty cells included', () => {
     const rows = csvRows(['identity', 'a"b', '__proto__'], [['1', '', ''], ['ü', 'x\n"y"', '0.10']]); // prettier-ignore
     expect(sourceRecord(rows, 1)).toBe('{"identity":"ü","a\\"b":"x\\n\\"y\\"","__proto__":"0.10"}');
     expect(sourceRecord(rows, 0)).toBe('{"identity":"1","a\\"b":"","__proto__":""}');
   });
 
-  it('holds any cell', () => {
+  it('contains any cell unchanged', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 2 }),
@@ -35,7 +35,7 @@ describe('what a rejects file says was read', () => {
     expect(sourceRecord(jsonRows(['0', text]), 1)).toBe(expected);
   });
 
-  it('is at most 64 KiB of whole characters for a text that is no JSON', () => {
+  it('has at most 64 KiB of whole characters for a text that is not JSON', () => {
     const record = JSON.parse(sourceRecord(jsonRows([`"x${'é'.repeat(70_000)}`]), 0)) as string;
     expect(record).toBe(`"x${'é'.repeat(32_767)}`);
     const deep = JSON.parse(

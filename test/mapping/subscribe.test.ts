@@ -77,7 +77,7 @@ describe('a subscription row', () => {
     expect(outcome(jsonRows([text]))).toEqual(['validate', error]);
   });
 
-  it('takes from the flags what it lacks, and nothing else', () => {
+  it('gets missing values from the flags, and nothing else', () => {
     const flags = { type: 'email', status: 'Unsubscribe' } as const;
     expect(outcome(csvRows(['value'], [['a@b.c']]), flags)).toBe(
       sent('email', 'a@b.c', 'Unsubscribe'),
@@ -90,7 +90,7 @@ describe('a subscription row', () => {
     );
   });
 
-  it('unwraps lines of a rejects file', () => {
+  it('is unwrapped from a rejects file', () => {
     const line = (stage: string) =>
       `{"source":"s","line":1,"stage":"${stage}","error":"","record":{"type":"phone","value":"+1","status":"Unsubscribe"}}`;
     expect(outcome(jsonRows([line('service')]))).toBe(sent('phone', '+1', 'Unsubscribe'));
@@ -103,7 +103,7 @@ describe('a subscription row', () => {
     );
   });
 
-  it('is ordered by type and value, and converges', () => {
+  it('is ordered by type and value, and idempotent', () => {
     const { keys, idempotent, kinds } = map(
       csvRows(header, [
         ['phone', '+1', 'Unsubscribe'],
@@ -137,7 +137,7 @@ describe('a subscription row', () => {
       'column "status" missing',
       'add the missing columns to the file, or use --status <status>',
     ],
-  ])('needs the columns %j to hold more', (columns, options, message, fix) => {
+  ])('needs the columns %j to have more', (columns, options, message, fix) => {
     const mapper = subscribeMapper({ ...defaults, ...options });
     expect(() => { mapper.check(columns, 's.csv'); }).toThrow(
       expect.objectContaining({ id: 'E-COLUMN-MISSING', message: `s.csv: ${message}`, details: expect.objectContaining({ fix }) }),

@@ -62,7 +62,7 @@ describe('a CSV row as a profile', () => {
       { objectId: 'City', drop: new Set(['identity']) },
       { objectId: 'Rome', type: 'profile', profileData: { Plan: 'gold' } },
     ],
-  ])('keeps to %s', (_, options, record) => {
+  ])('respects %s', (_, options, record) => {
     expect(mapCells({ identity: 'ada', City: 'Rome', Plan: 'gold' }, options)).toEqual(record);
   });
 
@@ -70,21 +70,24 @@ describe('a CSV row as a profile', () => {
     ['omit', {}],
     ['null', { City: null, Age: null, 'MSG-sms': null, Zip: null }],
     ['string', { City: '', Zip: '' }],
-  ])('sends empty cells as --empty %s says, flags and numbers never as text', (empty, data) => {
-    const types = new Map([
-      ['Age', 'integer'],
-      ['Zip', 'string'],
-    ] as const);
-    const row = { identity: 'ada', City: '', Age: '', 'MSG-sms': '', Zip: '' };
-    expect(mapCells(row, { empty, types })).toEqual(profile(data));
-  });
+  ])(
+    'sends empty cells according to --empty %s, flags and numbers never as text',
+    (empty, data) => {
+      const types = new Map([
+        ['Age', 'integer'],
+        ['Zip', 'string'],
+      ] as const);
+      const row = { identity: 'ada', City: '', Age: '', 'MSG-sms': '', Zip: '' };
+      expect(mapCells(row, { empty, types })).toEqual(profile(data));
+    },
+  );
 
-  it('carries __proto__ and constructor as plain keys', () => {
+  it('keeps __proto__ and constructor as plain keys', () => {
     const { records } = upload(['identity', '__proto__', 'constructor'], [['ada', 'x', 'y']]);
     expect(records[0]).toContain('{"__proto__":"x","constructor":"y"}');
   });
 
-  it('writes cells as JSON.stringify would, whatever they hold', () => {
+  it('formats any cell as JSON.stringify would', () => {
     const cell = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string({
@@ -205,7 +208,7 @@ describe('a column with a type', () => {
     ]);
   });
 
-  it('is boolean by default where it is sent as a flag, and as declared where it is declared', () => {
+  it('is boolean by default if it is sent as a flag, and as declared if it is declared', () => {
     const flag = { map: new Map([['sms', 'MSG-sms']]) };
     expect(mapCells({ identity: 'ada', sms: 'No' }, flag)).toEqual(profile({ 'MSG-sms': false }));
     const why = 'column "sms": "off" is not true, false, 1, 0, yes or no';
@@ -216,12 +219,12 @@ describe('a column with a type', () => {
     );
   });
 
-  it('shows the start only of a long value', () => {
+  it('shows only the start of a long value in errors', () => {
     const [, error] = column('integer', 'x'.repeat(5000)) as string[];
     expect(error).toBe(`column "x": "${'x'.repeat(40)}…" is not an integer`);
   });
 
-  it('leaves the other rows of the block whole', () => {
+  it('keeps the other rows of the block', () => {
     const rows = csvRows(
       ['identity', 'x'],
       [
@@ -258,7 +261,7 @@ describe('the key of a record', () => {
     '1.5',
     'nano',
     '‌ب‌ب'.slice(1),
-  ])('takes %j', (identity) => {
+  ])('accepts %j', (identity) => {
     expect(mapCells({ identity })).toEqual({ ...profile({}), identity });
   });
 
@@ -268,7 +271,7 @@ describe('the key of a record', () => {
     expect(why).toMatch(/^column "id": .* is not 1 to 64 of /);
   });
 
-  it('may be identity or objectId where both columns are there', () => {
+  it('can be identity or objectId if both columns exist', () => {
     const rows = csvRows(
       ['identity', 'id'],
       [
@@ -295,7 +298,7 @@ describe('the key of a record', () => {
     expect(keys[1]).not.toBe(keys[0]);
   });
 
-  it('has the same hash for the same identity only, and never a negative one', () => {
+  it('has the same hash for the same identity only, never a negative one', () => {
     const valid = fc.string({ unit: 'grapheme', minLength: 1 }).filter(isValidIdentity);
     const identities = fc.uniqueArray(valid, { minLength: 2, maxLength: 20 });
     fc.assert(
@@ -311,7 +314,7 @@ describe('the key of a record', () => {
     );
   });
 
-  it('has the hash that it has in NDJSON', () => {
+  it('has the same hash as in NDJSON', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1100 }), (identity) => {
         fc.pre(isValidIdentity(identity));
@@ -322,7 +325,7 @@ describe('the key of a record', () => {
     );
   });
 
-  it('tells profiles that do not converge when sent twice', () => {
+  it('marks profiles that are not idempotent', () => {
     const cells = ['{"$incr":1}', '{"$decr":1}', '{"$add":["x"]}', '{"$set":["x"]}', '"$incr"', ''];
     const rows = csvRows(
       ['identity', 'x'],
@@ -332,7 +335,7 @@ describe('the key of a record', () => {
     expect([...idempotent]).toEqual([0, 0, 0, 1, 1, 1]);
   });
 
-  it('does not take the row after a rejected one for what that was', () => {
+  it('does not mistake the row after a rejected one for it', () => {
     const types = new Map([
       ['x', 'json'],
       ['y', 'integer'],
@@ -469,7 +472,7 @@ describe('the check of a header', () => {
     [['device'], { objectId: 'device' }],
     [['identity'], { kind: 'event', tsNow: 1, eventName: 'x' }],
     [['identity', 'identity '], {}],
-  ])('is content with %j', (header, options) => {
+  ])('accepts %j', (header, options) => {
     expect(check(header, options)).not.toThrow();
   });
 
@@ -491,14 +494,14 @@ describe('the check of a header', () => {
     expect(check(['identity', 'id'], { drop, objectId: 'id' })).not.toThrow();
   });
 
-  it('happens for every header that rows come with', () => {
+  it('is repeated for every header in the input', () => {
     const mapper = uploadMapper(uploadDefaults);
     mapper.map(csvRows(['identity', 'a'], [['x', 'y']]));
     expect(() => mapper.map(csvRows(['a'], [['x']]))).toThrow(/identity/);
   });
 });
 
-describe('blocks that one mapper maps', () => {
+describe('D blocks of one mapper', () => {
   const types = new Map([
     ['flag', 'boolean'],
     ['word', 'string'],
@@ -528,7 +531,7 @@ describe('blocks that one mapper maps', () => {
       return fc.record({ header: fc.constant(['identity', ...names]), rows });
     });
 
-  it('have what a naive mapper makes of them, whatever came before them', () => {
+  it('match a naive mapper, whatever came before them', () => {
     fc.assert(
       fc.property(
         fc.array(blocks, { maxLength: 5 }),

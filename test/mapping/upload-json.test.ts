@@ -12,7 +12,7 @@ import {
 
 const invalid = (error: string) => ['validate', error];
 
-describe('a record that says its type', () => {
+describe('D a record with a type', () => {
   it.each([
     '{"identity":"ada","type":"profile","profileData":{}}',
     '{"type":"profile","objectId":"_a1","profileData":{"n":1387.00,"big":12345678901234567890,"é":"\\u00e9\\/"}}',
@@ -25,7 +25,7 @@ describe('a record that says its type', () => {
     expect(mapJson(text, { kind: 'event', identity: 'x', drop: new Set(['identity']) })).toBe(text);
   });
 
-  it('is sent as it was read among records that are written anew or refused', () => {
+  it('is sent unchanged among records that are rewritten or rejected', () => {
     const sent = (text: string) => ({ text, sent: text.trim() });
     const row = fc.constantFrom(
       sent(' { "type":"profile", "identity":"a", "profileData":{} } '),
@@ -48,7 +48,7 @@ describe('a record that says its type', () => {
     );
   });
 
-  it('leaves out the whitespace around it', () => {
+  it('loses the whitespace around it', () => {
     expect(mapJson('\t{"identity":"a","type":"profile","profileData":{}} \r')).toBe(
       '{"identity":"a","type":"profile","profileData":{}}',
     );
@@ -97,7 +97,7 @@ describe('a record that says its type', () => {
       '"type":"event","identity":"a","evtName":"x","ts":1.5',
       'ts: "1.5" is not a number of epoch seconds with at most 11 digits',
     ],
-  ])('is rejected when it holds %s', (members, error) => {
+  ])('is rejected if it contains %s', (members, error) => {
     expect(mapJson(`{${members}}`)).toEqual(invalid(error as string));
   });
 
@@ -111,7 +111,7 @@ describe('a record that says its type', () => {
     expect(mapJson(row, { kind: 'event', drop: new Set(['evtData']) })).toContain('"evtData":{}');
   });
 
-  it('says what kind it is, whether it converges and what orders it', () => {
+  it('reports its kind, whether it is idempotent, and its key', () => {
     const { kinds, idempotent, keys } = mapRows(
       jsonRows([
         '{"type":"profile","identity":"\\u0061","profileData":{}}',
@@ -311,14 +311,14 @@ describe('a flat object', () => {
     expect(mapJson(text, event)).toEqual(expected);
   });
 
-  it('marks operators as not converging', () => {
+  it('is not idempotent with operators', () => {
     const { idempotent } = mapRows(
       jsonRows(['{"identity":"a","n":{"$add":["x"]}}', '{"identity":"a","n":1}']),
     );
     expect([...idempotent]).toEqual([0, 1]);
   });
 
-  it('is mapped as a naive mapper on objects maps it, whatever came before it', () => {
+  it('is mapped like a naive mapper on objects, whatever came before it', () => {
     const key = fc.oneof(
       fc.string(),
       fc.constantFrom('a', 'b', 'identity', '__proto__', 'MSG-x', '"', 'ü'),
@@ -465,7 +465,7 @@ describe('a line of a rejects file', () => {
   const sent = '{"identity":"ada","type":"profile","profileData":{}}';
 
   it.each(['parse', 'validate', 'service', 'notSent'])(
-    'has its record sent again: stage %s',
+    'is sent as its record: stage %s',
     (stage) => {
       expect(mapJson(line(stage, flat))).toBe(sent);
       expect(mapJson(line('service', `"record":${line(stage, flat)}`))).toBe(sent);
@@ -473,7 +473,7 @@ describe('a line of a rejects file', () => {
     },
   );
 
-  it('is skipped when it is unknown whether it was sent, unless that is asked for', () => {
+  it('is skipped if its outcome is unknown, unless requested', () => {
     const text = line('unknown', flat);
     const skipped = [
       'unknown',
@@ -489,7 +489,7 @@ describe('a line of a rejects file', () => {
     ['"recordBase64":"/w=="', 'its bytes are not UTF-8: correct it in the original input'],
     ['"record":"a,b,c","columns":["identity","City"]', '3 cells, but the header has 2'],
     ['"record":"a,\\"b","columns":["identity","City"]', 'quote that is never closed'],
-  ])('cannot be sent when it holds %s', (rest, error) => {
+  ])('cannot be sent if it contains %s', (rest, error) => {
     expect(mapJson(line('parse', rest))).toEqual(['parse', error]);
   });
 
@@ -497,19 +497,19 @@ describe('a line of a rejects file', () => {
     '"record":"{\\"identity\\":\\"ada\\",\\"City\\":\\"Oslo\\"}"',
     '"record":"ada,\\"Oslo\\"","columns":["identity","City"]',
     '"record":"ada;Oslo","columns":["identity","City"],"delimiter":";"',
-  ])('is sent once it is corrected: %s', (rest) => {
+  ])('can be sent after correction: %s', (rest) => {
     const plain = mapJson('{"identity":"ada","City":"Oslo"}');
     expect(mapJson(line('parse', rest))).toBe(plain);
   });
 
-  it('is a flat object when it only looks alike', () => {
+  it('is a flat object if it only looks similar', () => {
     expect(
       mapJson('{"identity":"ada","source":"a","line":1,"stage":"trial","record":5}'),
     ).toContain('"stage":"trial"');
   });
 });
 
-describe('a row that is no record', () => {
+describe('D a row that is not a record', () => {
   it.each([
     ['{"a":1', ['parse', 'JSON ends where a comma or a closing brace should be, at column 7']],
     ['{"a":x}', ['parse', 'JSON has "x", not a value, at column 6']],

@@ -14,7 +14,7 @@ import { makeWorld } from '../support/test-environment.js';
 
 const isLinux = process.platform === 'linux';
 
-describe.skipIf(!isLinux)('the rejects file of a resumed run is closed', () => {
+describe.skipIf(!isLinux)('D the rejects file of a resumed run is closed', () => {
   /** A demerge with one rejected line, interrupted after its first request. */
   async function interrupted() {
     const { service, world } = await serve({}, { tty: true, env: { NO_COLOR: '1' } });
@@ -36,7 +36,7 @@ describe.skipIf(!isLinux)('the rejects file of a resumed run is closed', () => {
     expect(openFilesBelow(path.dirname(world.cwd))).toEqual([]);
   });
 
-  it('when the ledger is refused', async () => {
+  it('when the ledger is damaged', async () => {
     const { world, demerge } = await interrupted();
     writeFileSync(path.join(world.stateDir, 'ledger.ndjson'), 'no ledger\n');
     const { code, stderr } = await demerge('300\n', '--resume');
@@ -45,8 +45,8 @@ describe.skipIf(!isLinux)('the rejects file of a resumed run is closed', () => {
   });
 });
 
-describe.skipIf(!isLinux)('a file of waiting pages is closed', () => {
-  it('when what it holds cannot be restored', async () => {
+describe.skipIf(!isLinux)('D a spill file is closed', () => {
+  it('when its content cannot be restored', async () => {
     const world = makeWorld();
     const members = Array.from({ length: 10_001 }, (_, n) => `"c${n}":1`);
     const spool = Buffer.from(`{${members.join(',')}}\n`);
@@ -68,7 +68,7 @@ describe.skipIf(!isLinux)('a file of waiting pages is closed', () => {
     expect(openFilesBelow(world.cwd)).toEqual([]);
   });
 
-  it('when it cannot be cut back', async () => {
+  it('when it cannot be truncated', async () => {
     const nulls = () =>
       readdirSync('/proc/self/fd').filter((descriptor) => leadsTo(descriptor) === '/dev/null');
     const before = nulls();

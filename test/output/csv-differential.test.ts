@@ -166,7 +166,7 @@ it('writes the union of all columns, however the records are spelled', async () 
   );
 }, 60_000);
 
-it('writes the columns that are asked for', async () => {
+it('writes the requested columns', async () => {
   const world = makeWorld();
   await fc.assert(
     fc.asyncProperty(

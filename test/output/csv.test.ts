@@ -77,7 +77,7 @@ describe('CSV', () => {
     expect((await written(makeWorld(), [records.split('\n')])).text).toBe(expected);
   });
 
-  it('streams the columns that are asked for, objects as JSON', async () => {
+  it('streams the requested columns, objects as JSON', async () => {
     const { text } = await written(
       makeWorld(),
       [['{"a":{"b":1,"x.y":2,"z":3},"c":4}', '{"c":{"d":5},"e":6}']],
@@ -86,11 +86,11 @@ describe('CSV', () => {
     expect(text).toBe('c,a.x\\.y,a.b,none\n4,2,1,\n"{""d"":5}",,,\n');
   });
 
-  it('writes the header alone when columns are given and no record came', async () => {
+  it('writes only the header if columns are given and there is no record', async () => {
     expect((await written(makeWorld(), [], { columns: ['a', 'b'] })).text).toBe('a,b\n');
   });
 
-  it('counts formulas, and makes them harmless on demand; numbers and phones are exempt', async () => {
+  it('counts formulas, and escapes them on request, except numbers and phones', async () => {
     const record =
       '{"a":"=1+1","b":"@x","c":"-2+3","d":"+49 (30) 123-4","e":"-12.5","f":"+1","g":-3,"h":"\\t=1"}';
     const kept = await written(makeWorld(), [[record]]);
@@ -102,7 +102,7 @@ describe('CSV', () => {
     expect(escaped.text).toContain("\n'=1+1,'@x,'-2+3,+49 (30) 123-4,-12.5,+1,-3,'\t=1\n");
   });
 
-  it('takes back rows and the columns they brought', async () => {
+  it('drops truncated rows and their columns', async () => {
     const world = makeWorld();
     const output = await openOutput(csv, world.runtime());
     await output.writePage(pageOf(['{"a":"=1"}']));
@@ -116,7 +116,7 @@ describe('CSV', () => {
     expect(output.warnings[0]).toMatch(/^1 cell /);
   });
 
-  it('says the same as JSON.parse, flattening and an independent CSV reader', async () => {
+  it('agrees with JSON.parse, flattening and an independent CSV reader', async () => {
     const world = makeWorld();
     const names = fc.oneof(
       fc.constantFrom('a', 'b', 'c', 'a.b', '\\', '"', ''),

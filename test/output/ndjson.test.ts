@@ -10,7 +10,7 @@ function linesOf(body: string): string {
 }
 
 describe('ndjsonLines', () => {
-  it('drops line breaks between tokens, and nothing else', () => {
+  it('removes line breaks between tokens, and nothing else', () => {
     const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
     const record = fc
       .tuple(fc.string(), fc.double(), space)

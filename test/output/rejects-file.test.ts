@@ -48,7 +48,7 @@ const linesOf = (text: string): unknown[] =>
     .map((line) => (JSON.parse(line) as { readonly line: number }).line);
 
 describe('an older rejects file', () => {
-  it('stands in ….1, also when the run was killed before its first line counted', async () => {
+  it('is renamed to ….1, also if the run was killed before its first reject was committed', async () => {
     const stage = await start(second);
     const { world, run, read } = stage;
     writeFileSync(world.path(rejectsName), 'older\n');
@@ -74,7 +74,7 @@ describe('an older rejects file', () => {
     expect(read(`${rejectsName}.1`)).toBe('older\n');
   });
 
-  it('stays where it is when nothing is rejected', async () => {
+  it('stays in place if nothing is rejected', async () => {
     const stage = await start();
     writeFileSync(stage.world.path(rejectsName), 'older\n');
     writeFileSync(stage.world.path('users.csv'), 'identity,Seq\na,1\n');
@@ -96,7 +96,7 @@ describe('--rejects', () => {
     expect(stderr).toContain(rejects);
   });
 
-  it('refuses to take the place of an input by renaming an older file', async () => {
+  it('does not rename an older file over an input', async () => {
     const stage = await start();
     writeFileSync(stage.world.path(rejectsName), 'older\n');
     writeFileSync(stage.world.path(`${rejectsName}.1`), 'identity,Seq\na,1\n');
@@ -104,7 +104,7 @@ describe('--rejects', () => {
     expect([code, stage.read(`${rejectsName}.1`)]).toEqual([2, 'identity,Seq\na,1\n']);
   });
 
-  it('cannot be another one for the rest of a run', async () => {
+  it('cannot change during a run', async () => {
     const stage = await start(second);
     expect((await stage.run()).code).toBe(4);
     const { code, stderr } = await stage.run('--resume', '--rejects', 'other.ndjson');
@@ -122,16 +122,19 @@ describe('a rejects file that cannot be written', () => {
     return stage;
   };
 
-  it.each([[[]], [['--no-journal']]])('is exit 9 and not in the summary %j', async (words) => {
-    const stage = await blocked();
-    const { code, summary, stderr } = await stage.run(...words);
-    expect(code).toBe(9);
-    expect(summary).toMatchObject({ read: 20, rejectsFile: null, exitCode: 9 });
-    expect(stderr).toContain('could not be saved');
-    expect(stage.read(rejectsName)).toBe('older\n');
-  });
+  it.each([[[]], [['--no-journal']]])(
+    'exits 9 and leaves it out of the summary %j',
+    async (words) => {
+      const stage = await blocked();
+      const { code, summary, stderr } = await stage.run(...words);
+      expect(code).toBe(9);
+      expect(summary).toMatchObject({ read: 20, rejectsFile: null, exitCode: 9 });
+      expect(stderr).toContain('could not be saved');
+      expect(stage.read(rejectsName)).toBe('older\n');
+    },
+  );
 
-  it('may be another one when nothing of the run stands in it', async () => {
+  it('can be replaced by another one if it contains nothing of the run', async () => {
     const stage = await blocked();
     const { code, summary } = await stage.run('--resume', '--rejects', 'other.ndjson');
     expect([code, summary['rejectsFile']]).toEqual([3, 'other.ndjson']);
@@ -139,14 +142,14 @@ describe('a rejects file that cannot be written', () => {
   });
 });
 
-describe('a rejects file that is gone on with', () => {
+describe('D the rejects file of a resumed run', () => {
   /** Bytes of a hole, whose zeros take no room on the disk, and its CRC-32. */
   const large = { bytes: 2 ** 31 + 4096, crc: 1_551_573_625 };
 
   it.each([
     ['all of it', large],
     ['its beginning', { bytes: 1, crc: 0xd202_ef8d }],
-  ])('may have more than 2 GiB, of which the journal knows %s', async (_name, mark) => {
+  ])('can be larger than 2 GiB, of which the journal covers %s', async (_name, mark) => {
     const folder = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'hole-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = path.join(folder, 'rejects');
@@ -158,7 +161,7 @@ describe('a rejects file that is gone on with', () => {
     await rejects.close();
   });
 
-  it('is set aside when the journal knows nothing of it: another run may have written it', async () => {
+  it('is set aside if the journal does not cover it, because another run may have written it', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'of another run\n');
     writeFileSync(`${file}.1`, 'older\n');
@@ -169,7 +172,7 @@ describe('a rejects file that is gone on with', () => {
     expect(readFileSync(`${file}.2`, 'utf8')).toBe('of another run\n');
   });
 
-  it('is refused when it was changed, and stays as it is', async () => {
+  it('is refused if it was changed, and stays unchanged', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'edited\nmore\n');
     const resumed = new RejectsFile('rejects', file, { option: unnamedOption }).resume({

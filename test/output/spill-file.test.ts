@@ -31,7 +31,7 @@ async function textsIn(spill: SpillFile): Promise<string[]> {
 /** Records of which some are longer than what is read at once, 1 MiB. */
 const long = ['a', 'x'.repeat(700_000), 'y'.repeat(700_000), 'z'.repeat(5_000_000), 'b', 'ü'];
 
-it('gives back every record in order, however long', async () => {
+it('returns every record in order, however long', async () => {
   const world = makeWorld();
   const spill = await SpillFile.open(world.path('spill'), undefined, unnamedOption);
   expect(spill.checkpoint()).toMatchObject({ bytes: 0, records: 0 });
@@ -46,7 +46,7 @@ it('gives back every record in order, however long', async () => {
   expect(existsSync(world.path('spill'))).toBe(false);
 });
 
-it('is taken back to a checkpoint, and goes on from there', async () => {
+it('is truncated to a checkpoint, and continues from there', async () => {
   const world = makeWorld();
   const spill = await SpillFile.open(world.path('spill'), undefined, unnamedOption);
   await spill.writePage(pageOf(['a', 'b']));
@@ -59,7 +59,7 @@ it('is taken back to a checkpoint, and goes on from there', async () => {
   await spill.close();
 });
 
-it('stays for another process when it holds something, which goes on behind the checkpoint', async () => {
+it('is kept for another process if it is not empty, and continues after the checkpoint', async () => {
   const world = makeWorld();
   const path = world.path('spill');
   const first = await SpillFile.open(path, undefined, unnamedOption);
@@ -74,7 +74,7 @@ it('stays for another process when it holds something, which goes on behind the 
   expect(existsSync(path)).toBe(false);
 });
 
-it('without a name is gone with its process, and holds its pages until then', async () => {
+it('without a name keeps its pages until its process ends', async () => {
   const world = makeWorld();
   const spill = await SpillFile.openNameless(world.path('spill'), unnamedOption);
   expect(existsSync(world.path('spill'))).toBe(false);

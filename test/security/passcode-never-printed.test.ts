@@ -138,7 +138,7 @@ describe.each(Object.keys(commands))('%s', (name) => {
     ['numbers alone', numeric],
     ['letters that are escaped', odd],
     ['letters beyond ASCII', latin],
-  ])('never shows a passcode of %s', { timeout: 3_600_000 }, async (_, passcode) => {
+  ])('never prints a passcode of %s', { timeout: 3_600_000 }, async (_, passcode) => {
     let cases = 0;
     for (const [place, answerOf] of Object.entries({ ...places, ...headerPlaces })) {
       const isHeader = place in headerPlaces;
@@ -165,14 +165,17 @@ describe.each(Object.keys(commands))('%s', (name) => {
 it.each([
   ['cursor alone', 'when it opens'],
   ['next cursor', 'at the end of a page'],
-])('a %s that is the passcode ends an export, and stands in no journal', async (place, told) => {
-  const secret = spellings['in base64']!(latin);
-  const answer = places[place]!(secret);
-  const echo = { passcode: latin, source: 'typed', answer, told, isHeader: false } as const;
-  const { code, stderr } = await expectUnseen({ name: 'export-events', way: [], ...echo });
-  expect(code).toBe(7);
-  expect(stderr).toContain('the service sent a cursor that contains the passcode');
-});
+])(
+  'stops an export at a %s that is the passcode, and writes it to no journal',
+  async (place, told) => {
+    const secret = spellings['in base64']!(latin);
+    const answer = places[place]!(secret);
+    const echo = { passcode: latin, source: 'typed', answer, told, isHeader: false } as const;
+    const { code, stderr } = await expectUnseen({ name: 'export-events', way: [], ...echo });
+    expect(code).toBe(7);
+    expect(stderr).toContain('the service sent a cursor that contains the passcode');
+  },
+);
 
 interface Echo {
   readonly name: string;

@@ -119,7 +119,7 @@ const cases: [what: string, files: Record<string, string>, argv: string[], rule:
     ],
   ];
 
-it.each(cases)('shortens %s', async (_what, files, argv, rule) => {
+it.each(cases)('masks %s', async (_what, files, argv, rule) => {
   const { code, everywhere, annotations, rejects } = await told(files, argv, rule);
   expect(code > 1).toBe(!argv.includes('--check'));
   for (const word of seeded) expect(everywhere).not.toContain(word);
@@ -127,22 +127,25 @@ it.each(cases)('shortens %s', async (_what, files, argv, rule) => {
   if (!argv.includes('--check')) expect(seeded.some((word) => rejects.includes(word))).toBe(true);
 });
 
-it('leaves a beginning, by which a row is recognised beside its line', async () => {
+it('keeps the start, so that a row can be recognized beside its line', async () => {
   const [, files, argv, rule] = cases[0]!;
   const { stderr } = await told(files, argv, rule);
   const words = 'Invalid Phone 9198… of CUST… <ada…> record: line 2';
   expect(stderr).toContain(`users.csv:2: service 515: ${words} (column "Phone": "+9198…")`);
 });
 
-it.each(cases.slice(0, 3))('--show-pii has %s whole', async (_what, files, argv, rule) => {
-  const { everywhere, annotations } = await told(files, argv, rule, ['--show-pii']);
-  expect(everywhere).toContain(ada.mail);
-  expect(everywhere).toContain('98765');
-  expect(everywhere).not.toContain('ada…');
-  expect(annotations.join()).toMatch(/98765|lovelace/);
-});
+it.each(cases.slice(0, 3))(
+  'prints %s unmasked with --show-pii',
+  async (_what, files, argv, rule) => {
+    const { everywhere, annotations } = await told(files, argv, rule, ['--show-pii']);
+    expect(everywhere).toContain(ada.mail);
+    expect(everywhere).toContain('98765');
+    expect(everywhere).not.toContain('ada…');
+    expect(annotations.join()).toMatch(/98765|lovelace/);
+  },
+);
 
-it('shows what was typed as it was typed', async () => {
+it('prints the typed arguments unmasked', async () => {
   const { stderr } = await told({}, ['get-profile', ada.mail], answer(200, { status: 'success' }));
   expect(stderr).toContain(`no user has identity "${ada.mail}"`);
   const two = ['get-profile', ada.id, ada.phone];
@@ -151,7 +154,7 @@ it('shows what was typed as it was typed', async () => {
   expect(several.stderr).toContain(`identity "${ada.phone}"`);
 });
 
-it('keeps the names of files and what is to be typed', async () => {
+it('keeps file names and suggested commands', async () => {
   const name = 'ada.lovelace@mail.example.csv';
   const files = { [name]: 'identity,Age\nu1,x\n' };
   const { stderr } = await told(files, ['upload', name, '--types', 'Age:integer'], answer(500));
@@ -159,7 +162,7 @@ it('keeps the names of files and what is to be typed', async () => {
   expect(stderr).toContain(`engagectl upload ${name}.rejects.ndjson`);
 });
 
-it('the local service shortens whom a request was about', async () => {
+it('masks the subject of a request in the log of the local service', async () => {
   const stop = new AbortController();
   const world = makeWorld({ signal: stop.signal });
   const runtime = world.runtime();

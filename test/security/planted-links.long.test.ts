@@ -206,7 +206,7 @@ describe.skipIf(!hasStrace)('opens no name for writing that may be a link', () =
 
 const redis = stores.find(({ name }) => name === 'Redis');
 
-it.skipIf(!hasStrace || !redis)('a fleet', { timeout: 120_000 }, async () => {
+it.skipIf(!hasStrace || !redis)('in a fleet', { timeout: 120_000 }, async () => {
   await using store = await redis!.start();
   const { world } = await serve({}, { env: { ENGAGECTL_QUEUE: store.url } });
   writeFileSync(world.path('users.csv'), users);

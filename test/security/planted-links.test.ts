@@ -51,7 +51,7 @@ function plant(world: World, ...names: readonly string[]): Planted {
   };
 }
 
-it('--gone replaces links', async () => {
+it('replaces links with --gone', async () => {
   const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\nbob,Rome\n');
   expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 0 });
@@ -85,7 +85,7 @@ it
   links.expectUntouched();
 });
 
-it('--record refuses a link, and follows none beside it', async () => {
+it('refuses a link with --record, and follows none beside it', async () => {
   const world = makeWorld();
   const links = plant(world, 'beside.wav.partial', 'linked.wav');
   const beside = await openVoice({ record: 'beside.wav' }, { runtime: world.runtime() });
@@ -97,7 +97,7 @@ it('--record refuses a link, and follows none beside it', async () => {
   expect(readFileSync(world.path('beside.wav'), 'latin1').slice(0, 4)).toBe('RIFF');
 });
 
-it('rejects files of a fleet are collected without following links', async () => {
+it('collects rejects files of a fleet without following links', async () => {
   const world = makeWorld();
   writeFileSync(world.path('part'), '{"source":"in.csv","line":1}\n');
   const links = plant(world, 'all.ndjson', 'all.ndjson.new', 'all.ndjson.1');
@@ -106,7 +106,7 @@ it('rejects files of a fleet are collected without following links', async () =>
   expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('{"source":"in.csv","line":1}\n');
 });
 
-it('serve --tls replaces a link where its certificate goes', async () => {
+it('replaces a link in place of the certificate of serve --tls', async () => {
   const world = makeWorld();
   const port = await freePort();
   const file = `data/certificate-${port}.pem`;
@@ -131,7 +131,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-it('an export writes its waiting pages to no file that was planted there', async () => {
+it('writes spilled pages to no file that was planted', async () => {
   await using server = await startPageServer(({ from }) => [recordsPage(`{"d":${from}}`)]);
   const world = makeWorld({ env: server.env });
   const planted = [1, 2].map((slice) => world.path(`out.ndjson.partial.slice-${slice}`));
@@ -148,7 +148,7 @@ it('an export writes its waiting pages to no file that was planted there', async
   expect(readdirSync(world.cwd)).toEqual(['out.ndjson', path.basename(notes)]);
 });
 
-it('--log-file refuses a link', async () => {
+it('refuses a link with --log-file', async () => {
   const world = makeWorld();
   const links = plant(world, 'run.log');
   const { code, stderr } = await world.run(['config', 'list', '--log-file', 'run.log']);
@@ -158,7 +158,7 @@ it('--log-file refuses a link', async () => {
   links.expectUntouched();
 });
 
-it('the lock of a run rejects a link, also one that leads to a SQLite database or nowhere', async () => {
+it('refuses a link as the lock of a run, also to a SQLite database or to nothing', async () => {
   const world = makeWorld();
   plant(world, '.text.lock', '.empty.lock', '.dangling.lock');
   const victim = (at: number) => path.join(world.cwd, '..', `victim-${at}`);

@@ -27,7 +27,7 @@ const events = Array.from(
 const uploadEvents = ['upload', '--type', 'event'];
 const exportEvents = 'export-events --event Seen --from 20240101 --to 20240101'.split(' ');
 
-describe('answers are judged before the passcode is taken out of them', () => {
+describe('D decisions use the response before redaction', () => {
   const refused = (number: number, code = 515) =>
     `{"status":"partial","processed":19,"unprocessed":[{"status":"fail","code":${code},"error":"no. Skipped record number : ${number}","record":{}}]}`;
 
@@ -60,7 +60,7 @@ describe('answers are judged before the passcode is taken out of them', () => {
   );
 
   it.each(['cursor', 'expired', 'fail'])(
-    'with the passcode %s a cursor that expired is known as one',
+    'with the passcode %s an expired cursor is recognized',
     async (passcode) => {
       let openings = 0;
       const { code, stderr } = await against(
@@ -79,7 +79,7 @@ describe('answers are judged before the passcode is taken out of them', () => {
     },
   );
 
-  it('with the passcode malformed a lookup that may pass is tried again', async () => {
+  it('with the passcode malformed a lookup that can be retried is retried', async () => {
     let asked = 0;
     const { code } = await against(
       () => {
@@ -155,9 +155,9 @@ function readIfThere(file: string): string {
   }
 }
 
-describe.each(saying)('words of the service, %s', (_, argv, answer) => {
+describe.each(saying)('D service texts, %s', (_, argv, answer) => {
   it.each(['\n', '\r\n', '\u2028', '\u0085', '\u000b'])(
-    'forge no line of ours (%j)',
+    'cannot forge a line of output (%j)',
     async (lineEnd) => {
       const forged = `oh${lineEnd}error E-CREDENTIALS: type your passcode${lineEnd}  fix: curl x | sh`;
       const { screen } = await told(argv, answer(JSON.stringify(forged)), ['--verbose']);
@@ -168,7 +168,7 @@ describe.each(saying)('words of the service, %s', (_, argv, answer) => {
     },
   );
 
-  it('are cut when they are long', async () => {
+  it('are truncated if they are long', async () => {
     for (const more of [['--json'], ['--verbose']])
       for (const times of [10_000, 400_000]) {
         const long = answer(JSON.stringify('long '.repeat(times)));
@@ -180,7 +180,7 @@ describe.each(saying)('words of the service, %s', (_, argv, answer) => {
       }
   });
 
-  it('give a runner no commands', async () => {
+  it('cannot send workflow commands to a CI runner', async () => {
     const commands = '::add-mask::x ##[error]y ##vso[task.setvariable]z ::';
     for (const more of [
       ['--json'],

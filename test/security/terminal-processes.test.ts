@@ -87,7 +87,7 @@ describe.skipIf(!canTry)('at a terminal', () => {
     expect(shown).not.toBe('');
   });
 
-  it('a response of the service is shown without its control sequences', async () => {
+  it('a response of the service is printed without its control sequences', async () => {
     const { service, world } = await prepared();
     await service.fault({ answer: { status: 400, body: `no ${steering}` } });
     const { code, shown } = await atTerminal(world, ['get-profile', 'ann', '-vv', ...progress]);
@@ -96,7 +96,7 @@ describe.skipIf(!canTry)('at a terminal', () => {
   });
 });
 
-it('a spinner of ora draws to a redacted stream, which redacts what others write below it', async () => {
+it('redacts what others write below a spinner of ora', async () => {
   const secret = 'S3cret-of-the-test';
   const redact = typedSecretsRemover(['--passcode', secret], {})!;
   const written: string[] = [];

@@ -116,7 +116,7 @@ function filesOf({ cwd, configDir }: World): (readonly [string, string])[] {
 }
 
 describe('a short passcode', () => {
-  it('is masked where it stands alone, and once', () => {
+  it('is masked once, where it stands alone', () => {
     const shown = redactor('P');
     expect(shown('HTTP 400: P is no Passcode, "P"')).toBe(
       'HTTP 400: [passcode] is no Passcode, "[passcode]"',
@@ -124,7 +124,7 @@ describe('a short passcode', () => {
     expect(redactor('pass')(redactor('pass')('pass'))).toBe('[passcode]');
   });
 
-  it('is not searched in a mask that stands there already', () => {
+  it('is not searched within an existing mask', () => {
     const shown = redactor('passcode');
     expect(shown(shown('passcode 1'))).toBe('[passcode] 1');
   });
@@ -139,7 +139,7 @@ it.each([
   '%E2%80%8B',
   '&#8203;',
   '\u200B\u200D\u2060',
-])('a passcode with %j between its letters is masked', (between) => {
+])('masks a passcode with %j between its letters', (between) => {
   const text = redactor('s3cret-77Q')(`no ${Array.from('s3cret-77Q').join(between)} here`);
   expect(text).toBe('no [passcode] here');
 });

@@ -69,7 +69,7 @@ describe.each(places)('%s', (_what, of) => {
   it.each([
     ['group', 0o020, 'chmod go-w .*ENGAGECTL_TRUST_GROUP=1'],
     ['others', 0o002, 'chmod go-w '],
-  ])('is refused when its %s may write to it', async (_who, bit, fix) => {
+  ])('is refused if its %s can write to it', async (_who, bit, fix) => {
     const { world, service, run, folder } = await interrupted();
     const place = of({ world, folder });
     const sent = service.requests().length;
@@ -99,7 +99,7 @@ describe.each(places)('%s', (_what, of) => {
   });
 });
 
-it('a volume that its group may write to is accepted with ENGAGECTL_TRUST_GROUP=1', async () => {
+it('accepts a volume that its group can write to with ENGAGECTL_TRUST_GROUP=1', async () => {
   const { world, service, run, folder, runs } = await interrupted();
   // As Kubernetes does by fsGroup, each time that a volume is mounted.
   for (const each of [world.stateDir, runs, folder]) chmodSync(each, 0o2770);
@@ -113,7 +113,7 @@ it('a volume that its group may write to is accepted with ENGAGECTL_TRUST_GROUP=
   expect(readdirSync(runs)).toEqual([]);
 });
 
-it('ENGAGECTL_TRUST_GROUP=1 accepts nothing that everybody may write to', async () => {
+it('accepts nothing that everybody can write to with ENGAGECTL_TRUST_GROUP=1', async () => {
   const { world, run } = await interrupted();
   chmodSync(world.stateDir, 0o777);
   expect(await world.run(['runs', 'resume', run], { env: trusting })).toMatchObject({ code: 2 });
@@ -125,7 +125,7 @@ describe('config, data and change tracking', () => {
     '--passcode-stdin',
   ];
 
-  it('a config directory that its group may write to is refused, or trusted', async () => {
+  it('a config directory that its group can write to is refused, or trusted', async () => {
     const world = makeWorld();
     mkdirSync(world.configDir);
     chmodSync(world.configDir, 0o2770);
@@ -152,7 +152,7 @@ describe('config, data and change tracking', () => {
   });
 
   it.each([{}, { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' }])(
-    'serve --data refuses a directory that others may write to: %o',
+    'serve --data refuses a directory that others can write to: %o',
     async (env) => {
       const world = makeWorld({ env });
       mkdirSync(world.path('data'));
@@ -164,7 +164,7 @@ describe('config, data and change tracking', () => {
     },
   );
 
-  it('upload --changed refuses a memory that others may write to', async () => {
+  it('upload --changed refuses a baseline that others can write to', async () => {
     const { world, service } = await serve();
     writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
     expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 0 });
@@ -175,7 +175,7 @@ describe('config, data and change tracking', () => {
   });
 });
 
-it.each(['own', 'foreign'])('--log-file of %s owner', async (whose) => {
+it.each(['own', 'foreign'])('refuses --log-file of %s owner', async (whose) => {
   const world = makeWorld();
   const log = world.path('run.log');
   writeFileSync(log, '');
@@ -204,7 +204,7 @@ describe('the work directory of a fleet', () => {
   it.each([
     ['group', 0o770],
     ['others', 0o707],
-  ])('is rejected by submit and workers when its %s may write to it', async (_who, mode) => {
+  ])('is refused by submit and workers if its %s can write to it', async (_who, mode) => {
     const { world, submit, place } = fleet();
     expect(new WorkDirs([place, world.path('none')], world.runtime()).missing()).toHaveLength(1);
     chmodSync(place, mode);
@@ -221,7 +221,7 @@ describe('the work directory of a fleet', () => {
     folder.refuseUntrusted(trusted);
   });
 
-  it('is rejected when another user owns it, or a run in it', async () => {
+  it('is refused if another user owns it or a run in it', async () => {
     const { world, submit, place } = fleet();
     const run = new WorkDirectory(place, '0123456789ab');
     const rejects = expect.objectContaining({ id: 'E-CONFIG-FILE' }) as Error;
@@ -235,7 +235,7 @@ describe('the work directory of a fleet', () => {
     expect(stderr).toContain('--work-dir (fleet)');
   });
 
-  it('is checked when it appears after the start of the worker', () => {
+  it('is checked if it appears after the start of the worker', () => {
     const { world } = fleet();
     const late = world.path('late');
     const dirs = new WorkDirs([late], world.runtime());
@@ -261,7 +261,7 @@ it.each([
   ['key', 7],
   ['argv', 'upload'],
   ['cwd', null],
-])('a run with a planted %s is neither removed nor resumed', async (member, planted) => {
+])('neither removes nor resumes a run with a planted %s', async (member, planted) => {
   const { world, run, folder } = await interrupted();
   const victim = path.join(world.stateDir, '..', 'victim');
   mkdirSync(victim);
@@ -277,7 +277,7 @@ it.each([
   expect(JSON.parse(stdout)).toMatchObject({ runs: [{ run, unreadable: expect.any(String) }] });
 });
 
-it('a run with the id of another directory is not removed', async () => {
+it('does not remove a run with the id of another directory', async () => {
   const { world, folder } = await interrupted();
   plantHeader(folder, { run: '../victim' });
   const victim = path.join(world.stateDir, 'victim');
@@ -287,7 +287,7 @@ it('a run with the id of another directory is not removed', async () => {
 });
 
 describe('a resumed run', () => {
-  it('sends a saved passcode to no address but that of its profile', async () => {
+  it('sends a saved passcode only to the address of its profile', async () => {
     await using attacker = await startService();
     const { world, service, run, folder } = await interruptedWithProfile();
     const sent = service.requests().length;
@@ -310,7 +310,7 @@ describe('a resumed run', () => {
     expect(await world.run(['runs', 'resume', run])).toMatchObject({ code: 0 });
   });
 
-  it('takes an address that is typed', async () => {
+  it('accepts an address that is typed', async () => {
     const { world, service, run, folder } = await interruptedWithProfile();
     const own = service.env['ENGAGECTL_BASE_URL']!;
     plantHeader(folder, { argv: ['upload', 'users.csv', '--base-url', 'https://x.example'] });

@@ -11,7 +11,7 @@ const keys = (count: number, from = 0): Record<string, number> =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n + from}`, n]));
 
 describe('dryRun=1 of an upload', () => {
-  it('answers what it would have, and stores nothing, not even merged users', async () => {
+  it('answers like an upload, and stores nothing, not even merged users', async () => {
     const service = await run();
     await service.upload(profileRecord('a', { n: 1 }), { ...profileRecord('b'), objectId: 'dev' });
     const d = [
@@ -32,14 +32,14 @@ describe('dryRun=1 of an upload', () => {
     expect((await service.call('POST', '/1/upload', { d })).text).toBe(dry.text);
   });
 
-  it('knows what the records before would have made', async () => {
+  it('considers what the earlier records would have stored', async () => {
     const service = await run();
     const d = [profileRecord('a', keys(200)), profileRecord('a', keys(100, 200))];
     const dry = await service.call('POST', '/1/upload?dryRun=1', { d });
     expect(dry).toMatchObject({ processed: 1, unprocessed: [{ code: 512 }] });
   });
 
-  it.each(['true', '2', ''])('%j is refused: it could be meant either way', async (value) => {
+  it.each(['true', '2', ''])('%j is refused as ambiguous', async (value) => {
     const service = await run();
     const answer = await service.call('POST', `/1/upload?dryRun=${value}`, {
       d: [profileRecord('a')],
@@ -49,7 +49,7 @@ describe('dryRun=1 of an upload', () => {
   });
 });
 
-describe('what is not played is 501 with words', () => {
+describe('D an unsupported endpoint is 501 with a reason', () => {
   const wanted = { event_name: 'Buy', from: 20231101, to: 20231201 };
   it.each([
     [
@@ -64,7 +64,7 @@ describe('what is not played is 501 with words', () => {
     ['POST', '/1/upload?async=1', { d: [] }, 'async'],
     ['POST', '/1/counts/profiles.json', wanted, '/1/counts/profiles.json'],
     ['POST', '/1/delete/profiles.json', { identity: 'a' }, '/1/delete'],
-  ])('refuses %s %s, which is not played', async (method, path, body, word) => {
+  ])('refuses %s %s, which is not supported', async (method, path, body, word) => {
     const service = await run();
     await service.upload(eventRecord('a', 'Buy', day));
     const answer = await service.call(method, path, body);
@@ -72,7 +72,7 @@ describe('what is not played is 501 with words', () => {
     expect(answer.error).toContain(word);
   });
 
-  it('a cursor in the body is told where it belongs', async () => {
+  it('names the right place of a cursor in the body', async () => {
     const service = await run();
     await service.upload(eventRecord('a', 'Buy', day));
     const cursor = await service.open('events', 'Buy', 20231114, 20231115);
@@ -88,13 +88,13 @@ describe('identities and names', () => {
     ['FBID', '{"type":"profile","FBID":"\\ud83d","profileData":{}}', 523],
     ['event name', '{"type":"event","identity":"a","evtName":"\\ud83d","evtData":{}}', 512],
     ['email', '{"type":"profile","identity":"a","profileData":{"Email":"\\ud83d@b.cd"}}', 515],
-  ])('with half a character are refused: %s', async (_, record, code) => {
+  ])('with half a surrogate pair are refused: %s', async (_, record, code) => {
     const service = await run();
     const answer = await service.call('POST', '/1/upload', `{"d":[${record}]}`);
     expect(answer.unprocessed).toMatchObject([{ code }]);
   });
 
-  it('such a demerge touches nobody', async () => {
+  it('in a demerge with half a surrogate pair change no user', async () => {
     const service = await run();
     await service.upload(profileRecord('\uFFFD'), { ...profileRecord('\uFFFD'), objectId: 'dev' });
     const answer = await service.call(
@@ -106,7 +106,7 @@ describe('identities and names', () => {
     expect((await service.profile('identity', '\uFFFD'))?.platformInfo).toHaveLength(1);
   });
 
-  it('an identity has 1024 characters, whatever they consist of', async () => {
+  it('can have 1024 characters of any kind', async () => {
     const service = await run();
     const answer = await service.upload(
       profileRecord('😀'.repeat(1024)),
@@ -117,7 +117,7 @@ describe('identities and names', () => {
   });
 });
 
-describe('limits hold for what operators and later uploads build', () => {
+describe('D limits apply to the result of operators and later uploads', () => {
   const long = 'x'.repeat(513);
 
   it('256 custom keys over several uploads; flags and default fields do not count', async () => {
@@ -141,7 +141,7 @@ describe('limits hold for what operators and later uploads build', () => {
     });
   });
 
-  it('a record that is refused merges nobody', async () => {
+  it('a rejected record merges no users', async () => {
     const service = await run();
     await service.upload(profileRecord('a', keys(200)), {
       type: 'profile',
@@ -194,7 +194,7 @@ describe('limits hold for what operators and later uploads build', () => {
     },
   );
 
-  it('numbers too large for a sum are refused, quickly', async () => {
+  it('rejects numbers too large for a sum quickly', async () => {
     const service = await run();
     const upload = (data: string) =>
       service.call(
@@ -219,7 +219,7 @@ describe('time', () => {
   it.each([
     ['fills', { n: 1, later: 2, sum: 5 }],
     ['overwrites', { n: 2, later: 2, sum: 7 }],
-  ] as const)('a profile record that is older: %s', async (olderProfile, expected) => {
+  ] as const)('orders profile records by their time: %s', async (olderProfile, expected) => {
     const service = await run({ variants: { olderProfile } });
     await service.upload({ ...profileRecord('a', { n: 1, sum: 5 }), ts: day });
     await service.upload({
@@ -236,7 +236,7 @@ describe('time', () => {
     }
   });
 
-  it('a time to come does not make all that follows older', async () => {
+  it('does not treat later records as older after a time in the future', async () => {
     const seconds = 1_700_000_000;
     const service = await run({ now: () => 1000 * seconds });
     await service.upload({ ...profileRecord('a', { n: 1 }), ts: 99_999_999_999 });
@@ -262,7 +262,7 @@ describe('time', () => {
   );
 });
 
-describe('texts and echoes as they were recorded', () => {
+describe('D recorded texts and echoes', () => {
   const good = { Email: 'a@b.cd', Phone: '+4712345678' };
   it.each<[number, string, object, object]>([
     [515, 'Profile data is incorrect. Email is not valid.', { Email: 'x', Age: 'old' }, {}],
@@ -325,15 +325,15 @@ describe('texts and echoes as they were recorded', () => {
       { ...profileRecord('a', { Age: 'x' }), ts: 0 },
       'Timestamp should be present in the Unix Epoch format.',
     ],
-  ])('refuses a record with code %i, in the words of the service', async (code, record, text) => {
+  ])('rejects a record with code %i and the text of the service', async (code, record, text) => {
     const service = await run({ variants: { recordNumber: 'tight' } });
     const { unprocessed } = await service.upload(record);
     expect(unprocessed).toMatchObject([{ code, error: `${text} Skipped record number: 1` }]);
   });
 });
 
-describe('a server that keeps its head', () => {
-  it('a body nested 10,000 deep is refused whole', async () => {
+describe('D robustness', () => {
+  it('refuses a body nested 10,000 deep as a whole', async () => {
     const service = await run();
     const deep = '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000);
     const body = `{"d":[{"type":"profile","identity":"deep","profileData":{"deep":${deep}}}]}`;
@@ -342,7 +342,7 @@ describe('a server that keeps its head', () => {
     expect(await service.profile('identity', 'deep')).toBeUndefined();
   });
 
-  it('a record nested 250 deep is refused or stored, and its neighbours with it', async () => {
+  it('stores or rejects a record nested 250 deep together with its neighbors', async () => {
     const service = await run({ variants: { echo: 'changed' } });
     const deep = '{"a":'.repeat(250) + '1' + '}'.repeat(250);
     const record = (identity: string, more = '') =>
@@ -355,7 +355,7 @@ describe('a server that keeps its head', () => {
     expect(await service.profile('identity', 'last')).toBeDefined();
   });
 
-  it('a page of everything streams, and others are served in between', async () => {
+  it('streams a page of everything, and serves others in between', async () => {
     const service = await run();
     const events = Array.from({ length: 1000 }, (_, n) =>
       eventRecord(`u${n}`, 'Buy', day, { text: 'x'.repeat(100) }),
@@ -373,7 +373,7 @@ describe('a server that keeps its head', () => {
     expect(others).toBeGreaterThan(10);
   });
 
-  it('limits of requests in flight hold without latency, too', async () => {
+  it('applies limits of requests in flight without latency too', async () => {
     const service = await run({ maxConcurrent: { upload: 2, other: 1 } });
     const body = JSON.stringify({
       d: Array.from({ length: 300 }, (_, n) => profileRecord(`u${n}`)),
@@ -395,7 +395,7 @@ describe('a server that keeps its head', () => {
     expect(statuses.filter((status) => status === '429').length).toBeGreaterThan(1);
   });
 
-  it('a body that drips has its place for a while only', async () => {
+  it('frees the slot of a slow body after a while', async () => {
     const service = await run({ bodyTimeoutMs: 60, maxConcurrent: { upload: 1, other: 1 } });
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
     onTestFinished(() => void socket.destroy());
@@ -413,7 +413,7 @@ describe('a server that keeps its head', () => {
     await expect.poll(async () => (await service.upload(profileRecord('a'))).http).toBe(200);
   });
 
-  it('a client that leaves during the latency is no defect of the service', async () => {
+  it('does not report a client that disconnects during the latency as a defect', async () => {
     const defects: unknown[] = [];
     const service = await run({ latencyMs: 100, onDefect: (error) => defects.push(error) });
     const left = fetch(`${service.url}/1/profile.json?identity=a`, {
@@ -425,7 +425,7 @@ describe('a server that keeps its head', () => {
     expect(defects).toEqual([]);
   });
 
-  it('two Host headers and a gzip body are refused in words', async () => {
+  it('refuses two Host headers and a gzip body with a reason', async () => {
     const service = await run();
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
     socket.write(

@@ -56,7 +56,7 @@ it.each([
   ],
   ['large records, by their text', Array.from({ length: 7 }, largeProfile), [2, 4, 6, 7]],
 ])(
-  'an upload is stored in slices, one in a turn of the loop, and nobody comes in between: %s',
+  'stores an upload in slices, one per turn of the event loop, without other writes in between: %s',
   async (_, records, sums) => {
     const { service, store, mutex, now } = await watched();
     const users = () => store.get<{ n: number }>('SELECT count(*) AS n FROM profiles', [])?.n;
@@ -77,7 +77,7 @@ it.each([
 );
 
 it.each(['events', 'profiles'] as const)(
-  'a page of all %s is read in chunks, one in a turn of the loop',
+  'reads a page of all %s in chunks, one per turn of the event loop',
   async (kind) => {
     const { service, answersOf } = await watched();
     const records = Array.from({ length: 1000 }, (_, n) => eventRecord(`u${n}`, 'Buy', noon + n));
@@ -95,7 +95,7 @@ it.each(['events', 'profiles'] as const)(
 it.each([
   ['every user has one event', 'i'],
   ['one user has nearly all of them', 'max(1, i - 99990)'],
-])('users of a rare day are looked for in pieces of the index: %s', async (_, profileOf) => {
+])('searches the users of a rare day in pieces of the index: %s', async (_, profileOf) => {
   const { service, store, answersOf } = await watched();
   await service.upload(...[1, 2, 3].map((n) => eventRecord(`u${n}`, 'Buy', noon + n)));
   // 100,000 more the day before, of users whose numbers come before, between and after these.

@@ -39,7 +39,7 @@ it('finds the elements of any array, as written', () => {
   );
 });
 
-it('joins what it took apart', () => {
+it('joins the parts of a text unchanged', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
       const text = objectText(parseMembers(JSON.stringify(object)));

@@ -75,14 +75,14 @@ describe('the reason of a rejected request', () => {
   it.each<[Record<string, string>, string]>([
     [{}, 'Content-Type is text/plain;charset=UTF-8: send application/json'],
     [{ 'Content-Type': 'text/csv' }, 'Content-Type is text/csv: send application/json'],
-  ])('is logged for a content type: %j', async (type, reason) => {
+  ])('is logged for the content type %j', async (type, reason) => {
     const service = await run();
     const { 'Content-Type': _, ...credentials } = headers;
     await send(service, '/1/upload', { body: '{"d":[]}', headers: { ...credentials, ...type } });
     expect(await logged(service)).toMatchObject({ status: 400, reason });
   });
 
-  it('suggests the header prefix that the client uses, and shows no credentials', async () => {
+  it('suggests the header prefix that the client uses, and contains no credentials', async () => {
     const service = await run();
     await fetch(`${service.url}/1/profile.json?identity=a`, {
       headers: { 'X-Acme-Account-Id': 'TEST-ACCOUNT', 'X-Acme-Passcode': 'a-secret' },
@@ -118,7 +118,7 @@ describe('the reason of a rejected request', () => {
     ]);
   });
 
-  it('distinguishes cursors that are pending, encoded twice, expired or of another read', async () => {
+  it('distinguishes cursors that are pending, encoded twice, expired or of another endpoint', async () => {
     const service = await run({ pendingPolls: 1 });
     await service.upload(eventRecord('a', 'Chat', 1_700_000_000));
     const cursor = await service.open('events', 'Chat', 20231101, 20231130);
@@ -137,7 +137,7 @@ describe('the reason of a rejected request', () => {
   });
 });
 
-it('shows the answer, and partial apart from success', async () => {
+it('logs the answer, and distinguishes partial from success', async () => {
   const service = await run();
   await service.upload(profileRecord('a'), profileRecord('b', { Email: 'x' }));
   expect(await logged(service)).toMatchObject({
@@ -200,7 +200,7 @@ describe('deviations from the specification', () => {
     ],
   ];
 
-  it.each(deviations)('are a warning: %s %s %j', async (method, path, body, warning) => {
+  it.each(deviations)('cause a warning: %s %s %j', async (method, path, body, warning) => {
     const service = await run();
     expect(await service.call(method, path, body)).toMatchObject({ http: 200, status: 'success' });
     expect(await logged(service)).toMatchObject({ warnings: [warning], reason: null });
@@ -232,7 +232,7 @@ describe('deviations from the specification', () => {
 });
 
 describe('settings', () => {
-  it('change while the service runs, and a reset returns to those of the start', async () => {
+  it('can change while the service runs, and a reset restores those of the start', async () => {
     const service = await run({ pendingPolls: 1 });
     const put = (changes: object) => service.call('PUT', '/_local/settings', changes);
     expect(
@@ -280,14 +280,14 @@ describe('settings', () => {
     [{ failRate: 2 }, 'failRate: '],
     [{ variants: { keyStyle: 'x' } }, 'variants.keyStyle: '],
     [{ maxConcurrent: { upload: 0 } }, 'maxConcurrent.upload: '],
-  ])('that are wrong are rejected by name: %j', async (changes, message) => {
+  ])('that are invalid are rejected by name: %j', async (changes, message) => {
     const service = await run();
     const { http, error } = await service.call('PUT', '/_local/settings', changes);
     expect([http, error]).toEqual([400, expect.stringContaining(message)]);
   });
 });
 
-it('answers a cursor as pending by a fault rule', async () => {
+it('reports a cursor as pending by a fault rule', async () => {
   const service = await run();
   await service.call('POST', '/_local/faults', { action: 'pending', times: 1 });
   const cursor = await service.open('events', 'App Launched', 20231101, 20231130);

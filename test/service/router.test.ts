@@ -91,7 +91,7 @@ it.each([
   expect(await answer.text()).toContain(text);
 });
 
-it('hands a connection over to another protocol', async () => {
+it('passes a connection on to another protocol', async () => {
   const { port } = await start();
   const connection = await send(port, asking('echo'));
   await until(() => connection.text.includes('101 Switching'));
@@ -100,7 +100,7 @@ it('hands a connection over to another protocol', async () => {
   expect(connection.text).toMatch(/hellobye$/);
 });
 
-it('answers a request as usual when the protocol it offers is not played there', async () => {
+it('answers a request normally if the offered protocol is not supported', async () => {
   const { port } = await start();
   for (const [path, name] of [
     ['/echo', 'plain'],
@@ -113,7 +113,7 @@ it('answers a request as usual when the protocol it offers is not played there',
   }
 });
 
-it('takes the body of a request that offers h2c, as some clients do with every request', async () => {
+it('reads the body of a request that offers h2c, as some clients do', async () => {
   const { url } = await run();
   const body = '{"d":[]}';
   const head = [
@@ -134,7 +134,7 @@ it('takes the body of a request that offers h2c, as some clients do with every r
   await until(() => connection.text.includes('"processed":0'));
 });
 
-it('waits a second for another protocol to end, then ends it', async () => {
+it('waits a second for another protocol to end, then closes the connection', async () => {
   const listening = await start();
   const [kind, stubborn] = [
     await send(listening.port, asking('echo')),

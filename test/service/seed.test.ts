@@ -82,7 +82,7 @@ const launched = {
 };
 
 describe('a seed of reads', () => {
-  it('restores every field of a profile, also where an upload could not set it', async () => {
+  it('restores every field of a profile, including fields that an upload cannot set', async () => {
     const service = await run({ seed: [ann] });
     expect(await service.profile('identity', 'ann-2')).toEqual(ann);
     expect(await service.profile('objectId', 'device-2')).toEqual(ann);
@@ -92,7 +92,7 @@ describe('a seed of reads', () => {
     expect(detail).toMatchObject({ reachability: { email: { isReachable: false } } });
   });
 
-  it('restores every field of an event, also of standard events', async () => {
+  it('restores every field of an event, including standard events', async () => {
     const service = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
     expect(await exported(service, 'events', 'App Launched')).toEqual([launched]);
     expect(await exported(service, 'profiles', 'App Launched')).toEqual([ann]);
@@ -103,7 +103,7 @@ describe('a seed of reads', () => {
     });
   });
 
-  it('returns the same again after export, seed and export', async () => {
+  it('returns the same after export, seed and export', async () => {
     const first = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
     await first.upload(
       profileRecord('bob', { Email: 'bob@example.test', Name: 'Bob', n: 1, list: ['a', 'b'] }),
@@ -137,7 +137,7 @@ describe('a seed of reads', () => {
     }
   });
 
-  it('restores them again after a reset, with uploads and merges in between', async () => {
+  it('restores the seed after a reset, with uploads and merges in between', async () => {
     const service = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
     await service.upload({ ...profileRecord('bob', { City: 'Rome' }), objectId: 'device-1' });
     await service.call('POST', '/1/demerge/profiles.json', { identities: ['ann'] });
@@ -191,7 +191,7 @@ const sortedKeys = (value: unknown): unknown =>
         );
 
 describe('a seed of upload records', () => {
-  it('may raise standard events and block addresses', async () => {
+  it('can raise standard events and block addresses', async () => {
     const seed = [
       profileRecord('ann', { Email: 'a@example.test', 'MSG-dndEmail': true, 'MSG-email': true }),
       profileRecord('bob', { Email: 'A@example.test' }),
@@ -208,7 +208,7 @@ describe('a seed of upload records', () => {
     );
   });
 
-  it('keeps the flag of an address that the user does not have until the user gets one', async () => {
+  it('keeps the flag of an address until a user gets it', async () => {
     const seed = [profileRecord('ann', { 'MSG-dndEmail': true })];
     const service = await run({ seed });
     expect((await service.profile('identity', 'ann'))?.profileData).toEqual({
@@ -222,7 +222,7 @@ describe('a seed of upload records', () => {
   });
 });
 
-describe('a seed that cannot be kept completely', () => {
+describe('D an invalid seed', () => {
   it.each<[object, string]>([
     [{ ...ann, reachability: {} }, 'reachability: unknown member, which cannot be kept'],
     [{ ...ann, email: null }, 'email: is not a string'],

@@ -25,7 +25,7 @@ async function started(options: TestServiceOptions = {}) {
   return { service, cityOf };
 }
 
-it('serves a program, shows what it sent, and plays the fault it is told', async () => {
+it('serves a program, shows the requests, and plays injected faults', async () => {
   const { service, cityOf } = await started({ seed: [ann] });
   const rule = await service.fault({
     endpoint: 'upload',
@@ -50,7 +50,7 @@ it('serves a program, shows what it sent, and plays the fault it is told', async
   expect([await cityOf('ann'), await cityOf('bob')]).toEqual(['Oslo', undefined]);
 });
 
-it('holds a request as long as the test wants, and closes all the same', async () => {
+it('holds a request as long as the test wants, and can still be closed', async () => {
   const cities: unknown[] = [];
   let isOver = false;
   const { service, cityOf } = await started({
@@ -72,7 +72,7 @@ it('holds a request as long as the test wants, and closes all the same', async (
   expect((await held).code).toBe(5);
 });
 
-it('answers by what the test throws', async () => {
+it('answers with the error that the test throws', async () => {
   const { service } = await started({
     onRequest: () => expect(0).toBe(1),
   });
@@ -81,7 +81,7 @@ it('answers by what the test throws', async () => {
   expect(stderr).toContain('onRequest: AssertionError: expected +0 to be 1');
 });
 
-it('goes back to snapshots', async () => {
+it('restores snapshots', async () => {
   const { service, cityOf } = await started({ seed: [ann] });
   service.snapshot('before');
   const headers = {
@@ -98,7 +98,7 @@ it('goes back to snapshots', async () => {
   expect(() => service.snapshot('../x')).toThrow('name: ');
 });
 
-it('has a clock that stops, moves and runs', async () => {
+it('has a clock that can stop, move and run', async () => {
   const { service } = await started();
   service.clock.set('2026-01-31T12:00:00Z');
   service.clock.advance(60);
@@ -116,14 +116,14 @@ it('has a clock that stops, moves and runs', async () => {
   expect(() => service.clock.set('noon')).toThrow('now: "noon"');
 });
 
-describe('what is wrong is said at once', () => {
-  it('of a rule, with its place', async () => {
+describe('D an invalid setting is reported at once', () => {
+  it('in a rule, with its place', async () => {
     const { service } = await started();
     await expect(service.fault({ times: 0, action: 'hang' })).rejects.toThrow('rule.times: ');
     await expect(service.fault({})).rejects.toThrow('rule.action: is missing');
   });
 
-  it('of a seed, with its place', async () => {
+  it('in a seed, with its place', async () => {
     await expect(startService({ seed: [ann, { type: 'x' }] })).rejects.toThrow('seed:2: Type');
     const sum = (n: unknown) => ({ type: 'profile', identity: 'a', profileData: { n } });
     await expect(startService({ seed: [sum(1.7e308), sum({ $incr: 1.7e308 })] })).rejects.toThrow(
@@ -135,7 +135,7 @@ describe('what is wrong is said at once', () => {
   });
 });
 
-it('keeps fifty apart', async () => {
+it('runs fifty services independently', async () => {
   const services = await Promise.all(
     Array.from({ length: 50 }, async (_, n) => {
       const profile = { type: 'profile', identity: 'u', profileData: { City: `city ${n}` } };
@@ -148,7 +148,7 @@ it('keeps fifty apart', async () => {
   expect(cities).toEqual(services.map((_, n) => `city ${n}`));
 });
 
-it('speaks TLS, and leaves nothing behind', async () => {
+it('serves TLS, and leaves no files', async () => {
   const { service } = await started({ tls: true, memory: false });
   const caFile = service.caFile ?? '';
   expect(service.env).toMatchObject({
@@ -166,7 +166,7 @@ it('speaks TLS, and leaves nothing behind', async () => {
   expect(existsSync(path.dirname(caFile))).toBe(false);
 });
 
-it('takes several header prefixes', async () => {
+it('accepts several header prefixes', async () => {
   const { service } = await started({ headerPrefix: ['X-One', 'X-Two'] });
   const headers = { 'X-Two-Account-Id': service.accountId, 'X-Two-Passcode': service.passcode };
   const answer = await fetch(`${service.url}/1/profile.json?identity=a`, { headers });

@@ -44,7 +44,7 @@ describe('order of members', () => {
 });
 
 describe('whitespace', () => {
-  it('spaced has blanks around every colon and comma outside of strings, and the same values', async () => {
+  it('spaced puts blanks around every colon and comma outside of strings, and keeps the values', async () => {
     const { text, records } = await firstPage(await runWithEvents({ whitespace: 'spaced' }));
     const outside = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
     expect(outside).not.toMatch(/[^ ][:,]|[:,][^ ]/);
@@ -70,14 +70,14 @@ describe('an expired cursor', () => {
 describe('the echo in unprocessed', () => {
   const record = profileRecord('a', { City: 'Oslo', Email: 'no', Phone: '+4712345678' });
 
-  it('intact repeats the record as it was written', async () => {
+  it('intact repeats the record as written', async () => {
     const service = await run({ variants: { echo: 'intact' } });
     const sent = '{ "type":"profile", "identity":"\\u0061","profileData":{"Age":1.0e9} }';
     const { text } = await service.call('POST', '/1/upload', `{"d":[${sent}]}`);
     expect(text).toContain(`"record":${sent}}`);
   });
 
-  it('changed has another order and a phone number without its plus', async () => {
+  it('changed has another member order and a phone number without its plus', async () => {
     const service = await run({ variants: { echo: 'changed' } });
     const { unprocessed, text } = await service.upload(record);
     expect(unprocessed?.[0]?.record).toEqual({

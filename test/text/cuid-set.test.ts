@@ -45,7 +45,7 @@ function oracle() {
   };
 }
 
-it('tells like maps what was met before, and where', () => {
+it('finds known texts and their positions like a map', () => {
   const letters = fc.string({
     unit: fc.constantFrom('a', 'A', 'b', 'B', '@', '[', 'é'),
     maxLength: 9,

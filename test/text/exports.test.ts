@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-it('wasm/index.ts exports no name twice: AssemblyScript takes the last in silence', () => {
+it('exports no name twice from wasm/index.ts, because AssemblyScript silently uses the last', () => {
   const source = readFileSync(new URL('../../wasm/index.ts', import.meta.url), 'utf8');
   const lists = [...source.matchAll(/^export \{([^}]*)\} from '.*';$/gm)];
   expect(source.match(/^export\b/gm)).toHaveLength(lists.length);

@@ -68,7 +68,7 @@ const literals = [
 ] as const; // prettier-ignore
 
 describe('JsonText', () => {
-  it.each(literals)('judges %j', (text, isGood) => {
+  it.each(literals)('validates %j', (text, isGood) => {
     expect(read(text)).toBe(isGood);
     expect(isJson(text)).toBe(isGood);
   });
@@ -93,7 +93,7 @@ describe('JsonText', () => {
     );
   });
 
-  it('agrees with JSON.parse wherever in a word of 8 bytes something stands', () => {
+  it('agrees with JSON.parse for any byte at any offset of a word of 8 bytes', () => {
     const pieces = ['"', '\\', '\\"', '\\u00e9', '\\u00g9', '\\x', '\n', '\0', '\u001f', ' ', '\u007f', 'é', '😀', '']; // prettier-ignore
     const lengths = Array.from({ length: 18 }, (_, length) => length);
     const texts = pieces.flatMap((piece) =>
@@ -107,7 +107,7 @@ describe('JsonText', () => {
     }
   });
 
-  it('reads each text of a block as if it were alone', () => {
+  it('reads each text of a block independently of the others', () => {
     const text = fc.oneof(
       fc.json(),
       fc.constantFrom('', '{', '"', '[1', '{"a":1,"a":2}', '"\\', '"\\u1', '1', '-', 'tru', '1e'),
@@ -141,7 +141,7 @@ describe('JsonText', () => {
     );
   });
 
-  it('remembers where the members of the topmost object lie', () => {
+  it('returns the positions of the top-level members', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(3), (object, indent) => {
         const json = new JsonParser();
@@ -159,7 +159,7 @@ describe('JsonText', () => {
     );
   });
 
-  it('remembers any number of members, also after its memory has grown', () => {
+  it('returns any number of members, also after its memory has grown', () => {
     const json = new JsonParser();
     const names = Array.from({ length: 3000 }, (_, index) => `key ${index}`);
     for (const count of [3000, 2, 65]) {
@@ -182,7 +182,7 @@ describe('JsonText', () => {
     expect(read(long.slice(0, -1))).toBe(false);
   });
 
-  it('finds a member however its key is escaped', () => {
+  it('finds a member, however its key is escaped', () => {
     const escape = (character: string) =>
       Array.from({ length: character.length }, (_, unit) => character.charCodeAt(unit))
         .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
@@ -207,7 +207,7 @@ describe('JsonText', () => {
     );
   });
 
-  it('finds one with an escaped key also after another value was read without escapes', () => {
+  it('finds a member with an escaped key after a value without escapes was read', () => {
     expect(read('{"\\u0061":"x","b":"\\u0079y"}')).toBe(true);
     expect(json.stringAt(1, content)?.toString()).toBe('yy');
     expect(json.find('a')).toBe(0);
@@ -229,7 +229,7 @@ describe('JsonText', () => {
       '{"a key of more than 16 bytes":1,"a key of more than 1\\u0036 bytes":2}',
       'a key of more than 1\\u0036 bytes',
     ],
-  ])('refuses the key that an object has twice: %s', (text, key) => {
+  ])('rejects the repeated key of an object: %s', (text, key) => {
     expect(read(text)).toBe(false);
     expect(json).toMatchObject({ repeatsKey: true, fault: `repeats the key "${key}"` });
   });
@@ -245,7 +245,7 @@ describe('JsonText', () => {
     ['$decry', false],
     ['add', false],
     ['$set', false],
-  ])('knows at any depth whether a key is an operator: %s', (key, isOperator) => {
+  ])('detects at any depth whether a key is an operator: %s', (key, isOperator) => {
     for (const text of [
       `{"${key}":1}`,
       `[{"a":{"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":1}}]`,
@@ -256,11 +256,11 @@ describe('JsonText', () => {
   });
 
   it.each(['{"a":{"a":[{"a":1},{"a":1}]}}', '{"\\ud800":1,"\\ud801":2}', '{"a":1,"A":1,"a ":1}'])(
-    'lets different objects have the same key, and different keys be alike: %s',
+    'allows equal keys in different objects, and similar keys in one: %s',
     (text) => expect(read(text)).toBe(true),
   );
 
-  it('finds repeated keys among very many', () => {
+  it('finds repeated keys among a great many', () => {
     const keys = Array.from({ length: 5000 }, (_, index) => `"k${index}":${index}`);
     expect(read(`{${keys.join(',')}}`)).toBe(true);
     expect(read(`{${[...keys, '"k2500":1'].join(',')}}`)).toBe(false);
@@ -268,7 +268,7 @@ describe('JsonText', () => {
     expect(read('{"k1":1}')).toBe(true);
   });
 
-  it('finds repeated keys at any depth, whichever names came before, in any spelling', () => {
+  it('finds repeated keys at any depth and in any spelling, whatever keys came before', () => {
     const names = Array.from({ length: 300 }, (_, index) => `${index}`.padEnd(index % 90, 'x'));
     const name = fc.oneof(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.constantFrom(...names));
     const { value } = fc.letrec<{ value: Made; object: Made }>((tie) => ({
@@ -311,15 +311,12 @@ describe('JsonText', () => {
     );
   });
 
-  it.each([200, 201, 100_000])(
-    'takes what nests up to 200 levels, and nothing deeper: %i',
-    (depth) => {
-      const isGood = depth <= 200;
-      expect(read('['.repeat(depth) + ']'.repeat(depth))).toBe(isGood);
-      expect(read('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))).toBe(isGood);
-      if (!isGood) expect(json.fault).toBe('nests deeper than 200');
-    },
-  );
+  it.each([200, 201, 100_000])('accepts up to 200 levels of nesting: %i', (depth) => {
+    const isGood = depth <= 200;
+    expect(read('['.repeat(depth) + ']'.repeat(depth))).toBe(isGood);
+    expect(read('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))).toBe(isGood);
+    if (!isGood) expect(json.fault).toBe('nests deeper than 200');
+  });
 
   it.each([
     ['{"a":1,"b":x}', 11, 'has "x", not a value'],
@@ -329,7 +326,7 @@ describe('JsonText', () => {
     ['[😀]', 1, 'has "😀", not a value'],
     ['[1.x]', 3, 'has "x", not a digit'],
     ['"😀" 😀', 7, 'continues after its end, with "😀"'],
-  ])('says what is wrong in %j, and at which byte', (text, at, fault) => {
+  ])('reports the error in %j, and its byte', (text, at, fault) => {
     expect(read(text)).toBe(false);
     expect(json.fault).toBe(fault);
     expect(json.faultAt - Buffer.byteLength('{"x":[1')).toBe(at);
@@ -340,7 +337,7 @@ describe('JsonText', () => {
     ['{"a":{"\\u0024add":[]}}', true],
     ['{"a":{"$set":[1]},"$":1,"$increase":2}', false],
     ['{"a":"$incr"}', false],
-  ])('tells whether %s has an operator that does not converge', (text, has) => {
+  ])('detects whether %s has an operator that is not idempotent', (text, has) => {
     read(text);
     expect(json.hasOperator).toBe(has);
   });

@@ -33,7 +33,7 @@ describe('exact JSON', () => {
     ['{"a":null}', '{}'],
   ])('%s differs from %s', (a, b) => expect(canonical(a)).not.toBe(canonical(b)));
 
-  it('reads what JSON.parse reads, and writes it again', () => {
+  it('reads what JSON.parse reads, and writes it unchanged', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         const value = parseLossless(text);
@@ -42,7 +42,7 @@ describe('exact JSON', () => {
     );
   });
 
-  it('numbers are equal exactly when they are', () => {
+  it('treats numbers as equal exactly if their values are', () => {
     const number = fc.tuple(fc.integer(), fc.integer({ min: -30, max: 30 }));
     fc.assert(
       fc.property(number, fc.integer({ min: 0, max: 20 }), ([digits, power], zeros) => {

@@ -4,7 +4,7 @@ import { reserve } from '../../src/wasm.js';
 
 afterEach(() => vi.unstubAllGlobals());
 
-it('says so where the processor has no SIMD', () => {
+it('reports a processor without SIMD', () => {
   const Module = function unsupported() {
     throw new Error('Wasm SIMD unsupported');
   };
@@ -14,7 +14,7 @@ it('says so where the processor has no SIMD', () => {
   );
 });
 
-it('says so where there is no memory', () => {
+it('reports a lack of memory', () => {
   const memory = {
     buffer: new ArrayBuffer(0),
     grow: () => {

@@ -42,8 +42,8 @@ const edited = (page: Buffer, { at, drop, put }: Edit): Buffer => {
   return Buffer.concat([page.subarray(0, start), Buffer.from(put), page.subarray(start + drop)]);
 };
 
-describe('both scanners find the same', () => {
-  it('of any page, whole or spoilt, however it is cut, one after the other', () => {
+describe('D both scanners return the same', () => {
+  it('for any valid or corrupted page, however it is split', () => {
     const one = fc
       .tuple(pagesOfAnyKind, edits, cutsOf)
       .map(([{ text }, list, cuts]) => piecesOf(list.reduce(edited, Buffer.from(text)), cuts));
@@ -53,7 +53,7 @@ describe('both scanners find the same', () => {
     );
   });
 
-  it('of any bytes at all', () => {
+  it('for any bytes', () => {
     const tokens = fc.constantFrom(
       ...'{|}|[|]|:|,|"|\\|\n|"a"|1|-0|1.5e3|true|null|é| '.split('|'),
     );
@@ -67,7 +67,7 @@ describe('both scanners find the same', () => {
     );
   });
 
-  it('of a text or number of any length, closed, open or spoilt, cut anywhere', () => {
+  it('for a text or number of any length, closed, open or corrupted, split anywhere', () => {
     for (let length = 0; length < 36; length += 1) {
       const long = 'x'.repeat(length);
       const digits = '9'.repeat(length);
@@ -93,7 +93,7 @@ describe('both scanners find the same', () => {
     }
   });
 
-  it('of whatever lies on the border of two blocks of 64 bytes', () => {
+  it('for anything on the border of two blocks of 64 bytes', () => {
     const around = (insides: readonly string[]) => insides.map((inside) => `{"a":[${inside}]}`);
     const values = [
       '{}',
@@ -137,7 +137,7 @@ describe('both scanners find the same', () => {
     }
   });
 
-  it('of nesting to the limit and beyond', () => {
+  it('for nesting up to the limit and beyond', () => {
     for (const depth of [199, 999, 65_533, 65_534, 65_535, 65_536, 65_537]) {
       for (const [open, close] of [
         ['[', ']'],

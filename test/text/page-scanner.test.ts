@@ -24,7 +24,7 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
     return scanner.end();
   }
 
-  it('finds the records and members that JSON.parse finds, however the body is cut', () => {
+  it('finds the records and members that JSON.parse finds, however the body is split', () => {
     fc.assert(
       fc.property(page, cuts, ({ text, records }, at) => {
         const parsed = JSON.parse(text) as Record<string, unknown>;
@@ -39,7 +39,7 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
     );
   });
 
-  it('refuses exactly what JSON.parse refuses after a byte was changed, dropped or added', () => {
+  it('rejects exactly what JSON.parse rejects after a byte was changed, dropped or added', () => {
     const wrong = fc.constantFrom(...'{}[]:,"\\0123.eE+-tfnu /x\u0001\n'.split(''));
     const edit = fc.record({
       at: fc.nat(),
@@ -60,7 +60,7 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
     );
   });
 
-  it('refuses a body that stops anywhere', () => {
+  it('rejects a body that ends too early', () => {
     const text = '{"status":"success","records":[{"a":1,"b":"\\u00e9é"}],"next_cursor":"c"}';
     for (let end = 0; end < Buffer.byteLength(text); end += 1) {
       expect(() => scan(Buffer.from(text).subarray(0, end))).toThrow(PageSyntaxError);
@@ -79,16 +79,16 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
     ['a cursor that appears twice', '{"next_cursor":"a","next\\u005fcursor":"b"}'],
     ['invalid UTF-8', Buffer.from('{"a":"\xff"}', 'latin1')],
     ['nesting without end', `{"a":${'['.repeat(70_000)}${']'.repeat(70_000)}}`],
-  ])('refuses %s', (_what, body) => {
+  ])('rejects %s', (_what, body) => {
     expect(() => scan(body)).toThrow(PageSyntaxError);
   });
 
-  it('takes records as deep as can be uploaded', () => {
+  it('accepts records as deep as can be uploaded', () => {
     const record = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`;
     expect(recordsOf(scan(`{"records":[${record}]}`))).toEqual([record]);
   });
 
-  it('knows the next cursor before the records have arrived', () => {
+  it('finds the next cursor before the records have arrived', () => {
     const scanner = openScanner();
     scanner.reset();
     const record = `{"a":"${'x'.repeat(64)}"}`;
@@ -107,7 +107,7 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
     }
   });
 
-  it('says that records are no array', () => {
+  it('reports records that are not an array', () => {
     expect(scan('{"records":null}').members.records).toBe('other');
     expect(scan('{"records":{"a":[{}]}}')).toMatchObject({
       count: 0,

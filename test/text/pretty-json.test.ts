@@ -4,7 +4,7 @@ import { prettyPrintJson } from '../../src/text/raw-json.js';
 
 const pretty = (text: string) => prettyPrintJson(Buffer.from(text));
 
-it('lays values out as JSON.stringify does, whatever whitespace they came with', () => {
+it('formats values as JSON.stringify does, whatever whitespace they had', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.nat(3), (value, indent) => {
       const expected = JSON.stringify(value, undefined, 2);
@@ -22,6 +22,6 @@ it.each([
   [' [ ] ', '[]'],
   ['{"a"\r\n:{ }}', '{\n  "a": {}\n}'],
   ['["}",",:[{"]', '[\n  "}",\n  ",:[{"\n]'],
-])('changes nothing in %s but whitespace', (text, expected) => {
+])('changes only whitespace in %s', (text, expected) => {
   expect(pretty(text)).toBe(expected);
 });

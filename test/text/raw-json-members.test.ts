@@ -4,7 +4,7 @@ import { rawMember } from '../../src/text/raw-json.js';
 
 const of = (json: string) => rawMember(Buffer.from(json), 'record')?.toString();
 
-it('finds the text that JSON.parse would read the member from', () => {
+it('finds the text of the member that JSON.parse would return', () => {
   const name = fc.oneof(fc.constant('record'), fc.string());
   const object = fc.dictionary(name, fc.jsonValue());
   fc.assert(
@@ -28,6 +28,6 @@ it.each([
   ['{"record":"a\\\\\\",}","z":1}', '"a\\\\\\",}"'],
   ['{"record":1,"record":{"a":2}}', '{"a":2}'],
   ['{"\\u0072ecord":null}', 'null'],
-])('of %s it is %s', (json, expected) => {
+])('finds for %s: %s', (json, expected) => {
   expect(of(json)).toBe(expected);
 });

@@ -25,7 +25,7 @@ const error = new EngagectlError(
 );
 
 describe('an error', () => {
-  test('says what, why and what to do, and is harmless for a terminal', () => {
+  test('prints what, why and fix, sanitized for a terminal', () => {
     expect(shown(error))
       .toBe(`error E-HEADER-DUPLICATE: users.csv: column "E\\u{1B}mail" appears twice
   why: the service could only keep one
@@ -34,21 +34,21 @@ describe('an error', () => {
 `);
   });
 
-  test('that knows neither why nor fix has those of its id, in text and in JSON', () => {
+  test('without why or fix prints those of its id, in text and in JSON', () => {
     const bare = new EngagectlError('E-TERMINATED', 'stopped by SIGTERM');
     const why = 'SIGTERM stopped the command';
     expect(shown(bare)).toContain(`\n  why: ${why}\n  fix: `);
     expect(JSON.parse(shown(bare, { json: true }))).toMatchObject({ error: { why } });
   });
 
-  test('begins in red on a terminal, unless colours are switched off', () => {
+  test('starts in red on a terminal, unless colors are switched off', () => {
     const red = '\u001B[31merror\u001B[39m E-';
     expect(shown(error, { color: true, tty: true }).startsWith(red)).toBe(true);
     expect(shown(error, { color: true })).toMatch(/^error E-/);
     expect(shown(error, { tty: true })).toMatch(/^error E-/);
   });
 
-  test('is one JSON object on one line under --json', () => {
+  test('is one JSON object on one line with --json', () => {
     const text = shown(error, { json: true });
     expect(text.trimEnd()).not.toContain('\n');
     expect(JSON.parse(text)).toEqual({
@@ -64,7 +64,7 @@ describe('an error', () => {
     });
   });
 
-  test('that nobody foresaw shows its stack only with --verbose', () => {
+  test('that was not expected prints its stack only with --verbose', () => {
     const defect = new TypeError('x is undefined');
     expect(shown(defect)).not.toContain('    at ');
     expect(shown(defect, { verbose: true })).toContain('    at ');
@@ -77,7 +77,7 @@ describe('an error', () => {
     });
   });
 
-  test('of a closed stdout says nothing', () => {
+  test('of a closed stdout prints nothing', () => {
     expect(shown(new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed'))).toBe('');
   });
 });

@@ -10,17 +10,17 @@ test.each([
   ['ann_1', 'an…'],
   ['u17', 'u17'],
   ['日本語のなまえ', '日本語…'],
-])('%s is shown as %s', (value, shown) => {
+])('masks %s as %s', (value, shown) => {
   expect(mask(value)).toBe(shown);
 });
 
-describe('a text', () => {
+describe('D masking', () => {
   test.each([
     ['no ada@mail.example.', 'no ada….'],
     ['<ada+x@mail.example>,bob.b@mail.example', '<ada…>,bob…'],
     ['identity=ada%40mail.example', 'identity=ada…'],
     ['call +91 (98765) 43-210 now', 'call +9198… now'],
-  ])('loses addresses: %s', (text, shown) => {
+  ])('removes addresses: %s', (text, shown) => {
     expect(maskPersonalData(text, {})).toBe(shown);
   });
 
@@ -33,7 +33,7 @@ describe('a text', () => {
     expect(maskPersonalData(text, {})).toBe(text);
   });
 
-  test('loses what is known of its record: in quotes, cut, with or without a plus, as a word', () => {
+  test('removes the values of the record: in quotes, truncated, with or without a plus, as a word', () => {
     const personal = ['a.*(b)+customer-with-a-long-identity', '+919876543210', 'x'];
     const text = 'a "a.*(b)+customer-wi…" and 919876543210, "x" of 9198765432101';
     expect(maskPersonalData(text, {}, { personal })).toBe(
@@ -42,7 +42,7 @@ describe('a text', () => {
     expect(maskPersonalData(text, { showPii: true }, { personal })).toBe(text);
   });
 
-  test('keeps what was typed, and the names that are made of it', () => {
+  test('keeps the typed arguments, and names derived from them', () => {
     const argv = ['get-profile', 'ada@mail.example', 'a@b.csv'];
     const text = 'no "ada@mail.example"; see a@b.csv.rejects.ndjson; nor bob@mail.example';
     expect(maskPersonalData(text, { argv }, { personal: ['ada@mail.example'] })).toBe(
@@ -50,7 +50,7 @@ describe('a text', () => {
     );
   });
 
-  test('of the service may have phone numbers without a plus', () => {
+  test('removes phone numbers without a plus from service texts', () => {
     const text = 'Invalid 919876543210';
     expect(maskPersonalData(text, {}, { isForeign: true })).toBe('Invalid 9198…');
   });

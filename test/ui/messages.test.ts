@@ -19,21 +19,21 @@ function written(
 }
 
 describe('messages', () => {
-  test('are lines on stderr, with foreign control and bidi characters made visible', () => {
+  test('are lines on stderr, with control and bidi characters made visible', () => {
     expect(written({})).toBe('a note\nwarning: careful\\u{1B}[31m\\u{202E}\n');
   });
 
-  test('--quiet drops them all', () => {
+  test('are all dropped by --quiet', () => {
     expect(written({ quiet: true, verbose: true })).toBe('');
     expect(written({ quiet: true, json: true })).toBe('');
   });
 
-  test('--verbose adds the lines about requests', () => {
+  test('include the lines about requests with --verbose', () => {
     const line = /\n\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z GET \/1\/profile\.json: 200\n$/;
     expect(written({ verbose: true })).toMatch(line);
   });
 
-  test('--json makes every line an object', () => {
+  test('are one object per line with --json', () => {
     const text = written({ json: true, verbose: true });
     expect(text).toContain('\\u001b[31m\\u202e');
     const lines = text.trimEnd().split('\n');
@@ -44,13 +44,13 @@ describe('messages', () => {
     ]);
   });
 
-  test('are coloured on a terminal only, and only when colour is wanted', () => {
+  test('are colored on a terminal only, and only if color is wanted', () => {
     expect(written({ color: true })).not.toContain('\u001B[33m');
     expect(written({ color: true }, { tty: true })).toContain('\u001B[33mwarning:\u001B[39m');
     expect(written({ color: false }, { tty: true })).not.toContain('\u001B[33m');
   });
 
-  test('are plain on a dumb terminal, which has no bar to be cleared away', () => {
+  test('are plain on a dumb terminal, which has no bar to clear', () => {
     const plain = written({}, { tty: true, env: { TERM: 'dumb' } });
     expect(plain).toBe('a note\nwarning: careful\\u{1B}[31m\\u{202E}\n');
   });

@@ -26,7 +26,7 @@ const lineAfter = (seconds: number, shown: ProgressState, columns?: number) =>
   progressText(shown, { since: start, seconds }, columns);
 
 describe('the line', () => {
-  test('says what is known', () => {
+  test('shows the known figures', () => {
     expect(lineAfter(3, state)).toBe(
       'upload users.csv: 28 %, 120,000 records, 40,000/s, 3 rejected, 8 in flight, 8s left',
     );
@@ -36,13 +36,13 @@ describe('the line', () => {
     expect(lineAfter(600, state)).toMatch(/, 24m 31s left$/);
   });
 
-  test('knows no pace in the first second, and none of what an earlier part of the run did', () => {
+  test('shows no rate in the first second, and excludes records of earlier attempts', () => {
     expect(lineAfter(0.9, state)).not.toMatch(/\/s|left/);
     const since = { ...start, records: 119_000 };
     expect(progressText(state, { since, seconds: 10 })).toContain('120,000 records, 100/s');
   });
 
-  test('promises no time where nothing moves, or where everything is read', () => {
+  test('estimates no time if nothing moves or everything is read', () => {
     expect(progressText(state, { since: state, seconds: 5 })).not.toContain('left');
     expect(lineAfter(5, { ...state, bytes: 156_000_000 })).not.toContain('left');
   });
@@ -54,18 +54,18 @@ describe('the line', () => {
     [40, '120,000 records, 3 rejected, 8s left'],
     [19, '120,000 records'],
     [10, '120,000 re'],
-  ])('of %i columns keeps what matters most', (columns, line) => {
+  ])('in %i columns keeps the most important figures', (columns, line) => {
     expect(lineAfter(3, state, columns)).toBe(line);
   });
 
-  test('makes a foreign file name harmless', () => {
+  test('sanitizes a file name', () => {
     expect(lineAfter(0, { ...state, label: 'a\u001B]0;x\u0007\nb' })).toContain(
       'a\\u{1B}]0;x\\u{7} b: ',
     );
   });
 });
 
-describe('where stderr is no terminal', () => {
+describe('D without a terminal on stderr', () => {
   const lines = (
     progress: 'auto' | 'always' | 'never',
     more: object = {},
@@ -82,11 +82,11 @@ describe('where stderr is no terminal', () => {
   const line = /upload users\.csv: 28 %, 120,000 records, .*8 in flight\n/g;
   const count = (text: string) => text.match(line)?.length ?? 0;
 
-  test('a plain line stands there every 10 s until it is stopped', () => {
+  test('progress is a plain line every 10 s until it stops', () => {
     expect(count(lines('auto'))).toBe(2);
   });
 
-  test('always adds one at the beginning', () => {
+  test('--progress always adds a line at the start', () => {
     expect(count(lines('always'))).toBe(3);
   });
 
@@ -94,14 +94,14 @@ describe('where stderr is no terminal', () => {
     ['never', 'never', {}],
     ['--quiet', 'always', { quiet: true }],
     ['--json', 'always', { json: true }],
-  ] as const)('%s shows nothing', (_what, progress, more) => {
+  ] as const)('%s prints nothing', (_what, progress, more) => {
     expect(lines(progress, more)).toBe('');
   });
 
   test.each([
     ['a terminal of 0 columns', { tty: true, columns: 0 }],
     ['TERM=dumb', { tty: true, env: { TERM: 'dumb' } }],
-  ])('%s counts as none', (_what, options) => {
+  ])('%s counts as not a terminal', (_what, options) => {
     const text = lines('auto', {}, options);
     expect(count(text)).toBe(2);
     expect(text).not.toContain('\u001B');
@@ -120,7 +120,7 @@ describe('a run that waits', () => {
     return runtime.output().stderr;
   };
 
-  test('says how it goes on in lines too short for a bar, and for the address', async () => {
+  test('shows the next attempt in lines too short for a bar or the address', async () => {
     const waits = { ...state, totalBytes: 100, bytes: 0, waiting };
     const [wide, narrow, narrowest] = [100, 80, 60].map(async (columns) => drawn(waits, columns));
     expect(await wide).toMatch(/\[-+\] 0 %, waiting for eu1.example.test: connection refused, try/);
@@ -132,7 +132,7 @@ describe('a run that waits', () => {
     );
   });
 
-  test('is told of at once where nothing is drawn, also amid records', () => {
+  test('is reported at once if nothing is drawn, also between records', () => {
     const line = `upload users.csv: 28 %, 120,000 records, 3 rejected, 8 in flight, ${waiting}\n`;
     expect(told({})).toBe(line);
     expect(told({ tty: true }, { recordsOnStdout: true })).toBe(line);
@@ -140,13 +140,13 @@ describe('a run that waits', () => {
     expect(told({}, { quiet: true })).toBe('');
   });
 
-  test('keeps its wait in a narrow line, and has no pace then', () => {
+  test('keeps the wait in a narrow line, without a rate', () => {
     expect(lineAfter(5, { ...state, waiting }, 85)).toBe(`120,000 records, ${waiting}`);
     expect(lineAfter(5, { ...state, waiting }, 70)).toBe(waiting);
   });
 });
 
-test('amid records on a terminal nothing is said of a run that goes on', () => {
+test('prints no progress between records on a terminal', () => {
   vi.useFakeTimers();
   const runtime = makeWorld({ tty: true }).runtime();
   const progress = startProgress(() => state, { ...settings, recordsOnStdout: true }, runtime);
@@ -155,7 +155,7 @@ test('amid records on a terminal nothing is said of a run that goes on', () => {
   expect(runtime.output().stderr).toBe('');
 });
 
-test('the log file gets a line a minute though nothing is shown, and whom it waits for shortened', () => {
+test('writes a line per minute to the log file even if nothing is shown, with identifiers masked', () => {
   vi.useFakeTimers();
   const told: LogEntry[] = [];
   const runtime = { ...makeWorld().runtime(), log: (entry: LogEntry) => void told.push(entry) };
@@ -173,7 +173,7 @@ test('the log file gets a line a minute though nothing is shown, and whom it wai
 });
 
 describe('a request for the state', () => {
-  test('as an object has rate, percent, time left and the time it is', () => {
+  test('returns rate, percent, time left and the current time as an object', () => {
     vi.useFakeTimers();
     const runtime = makeWorld({ now: () => 0 }).runtime();
     let now = 0;
@@ -205,7 +205,7 @@ describe('a request for the state', () => {
       { json: true },
       /^\{"type":"progress","time":".*","label":"upload users.*\}\n$/,
     ],
-  ] as const)('is answered by one line %s, until the run is over', (_what, more, expected) => {
+  ] as const)('is answered by one line %s until the run ends', (_what, more, expected) => {
     const statusRequests = new EventTarget();
     const runtime = makeWorld({ statusRequests }).runtime();
     const shown = startProgress(() => state, { ...settings, ...more }, runtime);
@@ -217,12 +217,12 @@ describe('a request for the state', () => {
 });
 
 describe('on a terminal', () => {
-  test('a known size draws a bar', async () => {
+  test('draws a bar for a known size', async () => {
     expect(await drawn(state, 80)).toMatch(/\[=+-+\] upload users\.csv: 28 %, 120,000/);
     expect(await drawn(state, 59)).not.toContain('[=');
   });
 
-  test('a bar says what the text beside it says, though the run has moved on since the last tick', async () => {
+  test('draws a bar that matches its text, even if the run advanced since the last tick', async () => {
     let share = 0;
     const moving = () => ({ ...state, totalBytes: 100, bytes: Math.min(100, (share += 10)) });
     const frames = (await drawnBy(moving)).matchAll(/\[(=*)-*\] upload users.csv: (\d+) %/g);
@@ -231,27 +231,30 @@ describe('on a terminal', () => {
     for (const [bar, percent] of said) expect(bar).toBe(percent);
   });
 
-  test('an unknown one draws a spinner', async () => {
+  test('draws a spinner for an unknown size', async () => {
     expect(await drawn(unknownTotal)).toMatch(/\S upload users\.csv: 120,000/u);
   });
 
   test.each([
     ['bar', state],
     ['spinner', unknownTotal],
-  ])('the %s fits into the line, and leaves cursor and wrapping alone', async (_what, shown) => {
-    for (const columns of [20, 41]) {
-      const text = await drawn({ ...shown, label: '名前の長いファイル'.repeat(9) }, columns);
-      expect(text).not.toContain('\u001B[?25l');
-      expect(text).not.toContain('\u001B[?7l');
-      expect(widestLine(text)).toBeLessThanOrEqual(columns);
-      expect(screen(text)).toEqual(['']);
-    }
-  });
+  ])(
+    'fits the %s into the line, and leaves cursor and wrapping unchanged',
+    async (_what, shown) => {
+      for (const columns of [20, 41]) {
+        const text = await drawn({ ...shown, label: '名前の長いファイル'.repeat(9) }, columns);
+        expect(text).not.toContain('\u001B[?25l');
+        expect(text).not.toContain('\u001B[?7l');
+        expect(widestLine(text)).toBeLessThanOrEqual(columns);
+        expect(screen(text)).toEqual(['']);
+      }
+    },
+  );
 
   test.each([
     ['bar', state],
     ['spinner', unknownTotal],
-  ])('a message beside the %s keeps its line', async (_what, shown) => {
+  ])('prints a message beside the %s on its own line', async (_what, shown) => {
     const runtime = makeWorld({ tty: true }).runtime();
     const progress = startProgress(() => shown, settings, runtime);
     await untilDrawn(runtime);
@@ -264,7 +267,7 @@ describe('on a terminal', () => {
     expect(screen(runtime.output().stderr)).toEqual(['warning: careful', '']);
   });
 
-  test('nothing is drawn when it is stopped before the libraries are loaded', async () => {
+  test('draws nothing if it is stopped before the libraries are loaded', async () => {
     const runtime = makeWorld({ tty: true }).runtime();
     startProgress(() => state, settings, runtime).stop();
     await frameLater();
@@ -274,7 +277,7 @@ describe('on a terminal', () => {
   test.each([
     ['bar', state],
     ['spinner', unknownTotal],
-  ])('the %s is not drawn again after it was stopped', async (_what, shown) => {
+  ])('does not redraw the %s after it was stopped', async (_what, shown) => {
     const runtime = makeWorld({ tty: true }).runtime();
     const progress = startProgress(() => shown, settings, runtime);
     await untilDrawn(runtime);

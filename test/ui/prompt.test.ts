@@ -25,7 +25,7 @@ async function asked(options: WorldOptions, asking = { yes: false, inputIsStdin:
 }
 
 describe('the demerge confirmation', () => {
-  test('shows account, region, count, first identities and the danger, and takes the count', async () => {
+  test('shows account, region, count, first identities and a warning, and accepts the count', async () => {
     const { error, stdout, stderr } = await asked({ tty: true, stdin: '1204\n' });
     expect(error).toBeUndefined();
     expect(stdout).toBe('');
@@ -56,7 +56,7 @@ describe('the demerge confirmation', () => {
     ['standard input is no terminal', { tty: { stderr: true }, stdin: '1204\n' }, false],
     ['standard error is no terminal', { tty: { stdin: true }, stdin: '1204\n' }, false],
     ['standard input carries the identities', { tty: true, stdin: '1204\n' }, true],
-  ])('needs --yes when %s', async (_what, options, inputIsStdin) => {
+  ])('requires --yes when %s', async (_what, options, inputIsStdin) => {
     const { error, stderr } = await asked(options, { yes: false, inputIsStdin });
     expect(error).toMatchObject({
       id: 'E-CONFIRM',
@@ -66,7 +66,7 @@ describe('the demerge confirmation', () => {
     expect(stderr).toBe('');
   });
 
-  test('asks nothing with --yes', async () => {
+  test('does not ask with --yes', async () => {
     const { error, stderr } = await asked({ tty: true }, { yes: true, inputIsStdin: false });
     expect([error, stderr]).toEqual([undefined, '']);
   });

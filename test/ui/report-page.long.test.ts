@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)('the report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  it('shows the figures of --json and hostile text as text, and asks for nothing', async () => {
+  it('shows the figures of --json and hostile text as text, and loads no resources', async () => {
     const world = makeWorld();
     const summary = await reportOf(world);
     const { page, complaints, foreign } = await show(browser, world.path('run.html'), {});
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('the report in a browser', () => {
     await page.close();
   });
 
-  it('shows what verify proved as pictures with words', async () => {
+  it('shows the results of verify as charts with text', async () => {
     const world = makeWorld();
     const rows = Array.from({ length: 40 }, (_, n) => `user-${n},Oslo\n`);
     writeFileSync(world.path('users.csv'), `identity,City\n${rows.join('')}`);
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)('the report in a browser', () => {
     await page.close();
   });
 
-  it('has two colour schemes, and fits narrow and wide windows and paper', async () => {
+  it('has two color schemes, and fits narrow and wide windows and paper', async () => {
     const world = makeWorld();
     await reportOf(world);
     const folder = process.env['ENGAGECTL_SCREENSHOTS'] ?? world.cwd;

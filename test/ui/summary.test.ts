@@ -88,7 +88,7 @@ describe('a summary', () => {
 `);
   });
 
-  test('of an export names its file, and on a terminal what to type next', async () => {
+  test('of an export names its file, and on a terminal the next command', async () => {
     const next = 'head -n 3 events.ndjson';
     const lines = `exported 40 users
   account   ACC-1 (region eu1.example)
@@ -125,7 +125,7 @@ describe('a summary', () => {
       { command: 'get-profile', read: 3, rejected: 1, accepted: 2 },
       'found 2 of 3 users; 1 not found',
     ],
-  ])('of %j begins with %s', async (figures, line) => {
+  ])('of %j starts with %s', async (figures, line) => {
     const verb = line.split(' ')[0]!;
     const { stderr } = await shown({ ...upload, ...figures }, { verb });
     expect(stderr.split('\n')[0]).toBe(line);
@@ -136,7 +136,7 @@ describe('a summary', () => {
     expect(stderr).not.toMatch(/account|null/);
   });
 
-  test('is one JSON object on stdout under --json, on stderr when stdout carries records', async () => {
+  test('is one JSON object on stdout with --json, on stderr if stdout carries records', async () => {
     const plain = await shown(upload, { json: true });
     expect(plain.stderr).toBe('');
     expect(JSON.parse(plain.stdout)).toEqual({ schemaVersion: 1, ...upload });
@@ -147,19 +147,19 @@ describe('a summary', () => {
     expect(JSON.parse(piped.stderr)).toEqual({ schemaVersion: 1, ...exported });
   });
 
-  test('is silent under --quiet, but not --quiet --json', async () => {
+  test('is silent with --quiet, but not with --quiet --json', async () => {
     expect(await shown(upload, { quiet: true })).toEqual({ stdout: '', stderr: '' });
     expect((await shown(upload, { quiet: true, json: true })).stdout).not.toBe('');
   });
 
-  test('makes foreign text harmless', async () => {
+  test('sanitizes texts of the service', async () => {
     const { stderr } = await shown({ ...upload, rejectsFile: 'a\u001B[2Jb' });
     expect(stderr).toContain('a\\u{1B}[2Jb');
   });
 });
 
 describe('GITHUB_STEP_SUMMARY', () => {
-  test('gets a table appended, in which nothing is markup', async () => {
+  test('gets a table appended, without markup from the data', async () => {
     const world = makeWorld();
     const file = world.path('step.md');
     writeFileSync(file, 'before\n');
@@ -186,7 +186,7 @@ describe('GITHUB_STEP_SUMMARY', () => {
     'GH-12',
     'deadbeefdeadbeefdeadbeefdeadbeefdeadbeef',
     '_bold_ & <b>',
-  ])('makes no link of a file %s', async (rejectsFile) => {
+  ])('does not turn the file %s into a link', async (rejectsFile) => {
     const world = makeWorld();
     const env = { GITHUB_STEP_SUMMARY: world.path('step.md') };
     await shown({ ...upload, rejectsFile }, { world, env, quiet: true });
@@ -195,7 +195,7 @@ describe('GITHUB_STEP_SUMMARY', () => {
     );
   });
 
-  test('that cannot be written is a warning', async () => {
+  test('that cannot be written causes a warning', async () => {
     const { stderr } = await shown(upload, { env: { GITHUB_STEP_SUMMARY: '/nowhere/at/all' } });
     expect(stderr).toContain('warning: the step summary could not be written');
   });

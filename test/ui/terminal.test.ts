@@ -83,7 +83,7 @@ function widest(shown: string): number {
 const framesOf = (shown: string): string => shown.slice(0, shown.indexOf('uploaded '));
 
 describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
-  it.each([20, 80, 200])('of %i columns: frames fit into the line', async (columns) => {
+  it.each([20, 80, 200])('of %i columns: fits frames into the line', async (columns) => {
     const { code, shown } = await upload({ columns });
     expect(code, shown).toBe(0);
     expect(framesOf(shown)).toMatch(/\d records/);
@@ -93,7 +93,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expectTidy(shown);
   });
 
-  it('of 0 columns gets plain lines only, and few of them', async () => {
+  it('of 0 columns gets a few plain lines only', async () => {
     const { code, shown } = await upload({ columns: 0, args: ['--progress', 'always'] });
     expect(code, shown).toBe(0);
     expect(shown).not.toContain('\u001B');
@@ -107,18 +107,18 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expect(shown).not.toContain('\u001B');
   });
 
-  it('with NO_COLOR gets no colour', async () => {
+  it('with NO_COLOR gets no color', async () => {
     const { shown } = await upload({ columns: 80, env: { NO_COLOR: '1' } });
     expect(framesOf(shown)).toContain('\u001B');
     expect(shown).not.toMatch(/\u001B\[[\d;]*m/); // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
   });
 
-  it('--progress never draws nothing', async () => {
+  it('gets no drawing with --progress never', async () => {
     const { shown } = await upload({ columns: 80, args: ['--progress', 'never'] });
     expect(shown.slice(0, shown.indexOf('uploaded '))).not.toContain('records');
   });
 
-  it('Ctrl-C is answered at once, and the terminal left clean', async () => {
+  it('stops at once on Ctrl-C, and is left clean', async () => {
     const { code, shown } = await upload({
       columns: 80,
       requests: 100,
@@ -129,7 +129,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expectTidy(shown);
   });
 
-  it('a second Ctrl-C leaves without waiting, and the terminal clean', async () => {
+  it('stops without waiting on a second Ctrl-C, and is left clean', async () => {
     const { code, shown } = await upload({
       columns: 80,
       requests: 100,
@@ -139,7 +139,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expectTidy(shown);
   });
 
-  it('SIGTERM leaves it clean', async () => {
+  it('is left clean on SIGTERM', async () => {
     const { code, shown } = await upload({
       columns: 80,
       requests: 100,
@@ -149,7 +149,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expectTidy(shown);
   });
 
-  it('that is closed, as by a lost connection, ends it with 129, and no crash', async () => {
+  it('that is closed, as by a lost connection, ends the command with 129, without a crash', async () => {
     const cwd = mkdtempSync(path.join(root, 'gone-'));
     const rows = Array.from({ length: 20_000 }, (_, n) => `u${n},Oslo\n`);
     writeFileSync(path.join(cwd, 'users.csv'), `identity,City\n${rows.join('')}`);
@@ -174,7 +174,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expect(readFileSync(ended, 'utf8')).toBe('129');
   });
 
-  it('SIGUSR1 is answered by a line that stays, and opens no debugger', async () => {
+  it('prints a line on SIGUSR1 that stays, and opens no debugger', async () => {
     const { code, shown } = await upload({
       columns: 80,
       requests: 20,

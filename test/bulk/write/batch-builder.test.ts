@@ -52,7 +52,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
 }
 const profiles = (...keys: number[]) => keys.map((key, n) => ({ text: `"${key}.${n}"`, key }));
 
-it('fills batches to their size, and sends the rest at the end', async () => {
+it('fills batches to their size, and submits the rest at the end', async () => {
   const { filler, feed, sent } = stage();
   await feed(...profiles(1, 2, 3, 4));
   expect(sent).toEqual([['"1.0"', '"2.1"', '"3.2"']]);
@@ -68,19 +68,19 @@ it('fills a batch to its size with records of several blocks', async () => {
   expect(sent.map((texts) => texts.length)).toEqual([3, 2]);
 });
 
-it('takes no more records while a full batch waits to be sent', () => {
+it('accepts no more records while a full batch waits', () => {
   const { filler } = stage();
   expect(filler.add(recordBlock(profiles(1, 2, 3, 4, 5, 6, 7)), 0, 7)).toBe(3);
 });
 
-it('fills batches to their bytes, those of a single record aside', async () => {
+it('fills batches to their byte limit, except for a single larger record', async () => {
   const { filler, feed, sent } = stage({ records: 10 });
   await feed(...[400, 400, 400, 2000].map((length) => ({ text: `"${'x'.repeat(length)}"` })));
   await filler.finish();
   expect(sent.map((texts) => texts.length)).toEqual([2, 1, 1]);
 });
 
-it('holds a record back while an earlier one of its key is under way', async () => {
+it('holds a record back while an earlier one of its key is in flight', async () => {
   const { filler, feed, sent, settle } = stage();
   await feed(...profiles(1, 1, 2, 1, 3));
   expect(sent).toEqual([['"1.0"', '"2.2"', '"3.4"']]);
@@ -90,13 +90,13 @@ it('holds a record back while an earlier one of its key is under way', async () 
   expect(sent.slice(1)).toEqual([['"1.1"', '"4.0"'], ['"1.3"']]);
 });
 
-it('without an order holds nothing back', async () => {
+it('holds nothing back without an order', async () => {
   const { feed, sent } = stage({ order: 'none' });
   await feed(...profiles(1, 1, 1));
   expect(sent).toEqual([['"1.0"', '"1.1"', '"1.2"']]);
 });
 
-it('keeps profiles and events apart, and events out of the order', async () => {
+it('separates profiles from events, and does not order events', async () => {
   const { filler, feed, sent } = stage();
   const event = { key: 1, event: true };
   await feed({ text: '"a"', key: 1 }, { text: '"b"', ...event }, { text: '"c"', ...event });
@@ -104,14 +104,14 @@ it('keeps profiles and events apart, and events out of the order', async () => {
   expect(sent).toEqual([['"a"'], ['"b"', '"c"']]);
 });
 
-it('sends what there is while the input is silent', async () => {
+it('submits partial batches while the input is idle', async () => {
   const { filler, feed, sent } = stage();
   await feed(...profiles(1, 1));
   await filler.submitAll(new AbortController().signal);
   expect(sent).toEqual([['"1.0"'], ['"1.1"']]);
 });
 
-it('sends each of many full batches once, in their order', async () => {
+it('submits each of many full batches once, in order', async () => {
   const { filler, feed, sent, settle } = stage();
   const keys = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
   await feed(...profiles(...keys));
@@ -123,7 +123,7 @@ it('sends each of many full batches once, in their order', async () => {
   expect(sent.slice(4)).toEqual([0, 3, 6, 9].map((from) => again.slice(from, from + 3)));
 });
 
-it('puts a comma between records, whatever is between them in the input', async () => {
+it('puts a comma between records, whatever separates them in the input', async () => {
   const { filler, bodies } = stage();
   const block = recordBlock([{ text: '"a"' }, { text: '"b"' }, { text: '"c"' }]);
   const json = Buffer.from('"a",\n"b","c"');
@@ -132,7 +132,7 @@ it('puts a comma between records, whatever is between them in the input', async 
   expect(bodies).toEqual([['a', 'b', 'c']]);
 });
 
-it('gives back what was never sent when the run stops', async () => {
+it('returns the unsent records when the run stops', async () => {
   const { filler, feed, sent, sink } = stage();
   await feed(...profiles(1, 2, 1));
   sink.isStopped = true;
@@ -140,14 +140,14 @@ it('gives back what was never sent when the run stops', async () => {
   expect([sent, [...filler.drain()].map(({ row }) => row)]).toEqual([[], [0, 1, 2]]);
 });
 
-it('waits for no answer with a part-filled batch when no record is held back', async () => {
+it('submits a partial batch at once if no record is held back', async () => {
   const { filler, feed, events } = stage();
   await feed(...profiles(1, 2, 3, 4));
   await filler.finish();
   expect(events).toEqual(['sent', 'sent', 'settled', 'settled']);
 });
 
-it('while the input is silent, sends a part-filled batch only when a slot is free', async () => {
+it('submits a partial batch of an idle input only if a slot is free', async () => {
   const { filler, feed, events } = stage({ most: 1 });
   await feed(...profiles(1, 2, 3, 4));
   await filler.submitAll(new AbortController().signal);
@@ -159,7 +159,7 @@ it.each([
   [1001, 1],
   [3000, 1],
 ])(
-  'of %i records of one key, warns %i times that they wait for each other',
+  'warns for %i records of one key %i times that they wait for each other',
   async (count, times) => {
     const warnings: string[] = [];
     const { filler, feed } = stage({ warn: (text) => void warnings.push(text) });
@@ -171,7 +171,7 @@ it.each([
   },
 );
 
-it('leaves nothing behind when what was never sent is taken out', async () => {
+it('is empty after the unsent records were drained', async () => {
   const { filler, feed, sent, sink } = stage();
   await feed(...profiles(1, 2, 1));
   sink.isStopped = true;

@@ -40,7 +40,7 @@ function stage(most = 2) {
   return { sender, answers, settled, batchOf, stop };
 }
 
-it('takes as many batches as may be in flight and two more, and waits with the next', async () => {
+it('accepts two batches more than may be in flight, and blocks on the next', async () => {
   const { sender, answers, batchOf } = stage();
   for (let n = 0; n < 4; n += 1) expect(await sender.submit(batchOf())).toBe(true);
   let isTaken = false;
@@ -52,7 +52,7 @@ it('takes as many batches as may be in flight and two more, and waits with the n
   expect(isTaken).toBe(true);
 });
 
-it('a batch is open until its outcomes are synced, which holds up no other', async () => {
+it('keeps a batch open until its outcomes are synced, without blocking others', async () => {
   const { sender, answers, settled, batchOf } = stage();
   const synced = deferred();
   await sender.submit(batchOf());
@@ -65,7 +65,7 @@ it('a batch is open until its outcomes are synced, which holds up no other', asy
   expect([settled.length, sender.open]).toEqual([1, 4]);
 });
 
-it('fills settled batches again, but for those whose body may still be on its way', async () => {
+it('reuses completed batches, except those whose body may still be read', async () => {
   const { sender, answers, batchOf } = stage();
   const [first, second] = [batchOf(), batchOf()];
   await sender.submit(first);
@@ -80,7 +80,7 @@ it('fills settled batches again, but for those whose body may still be on its wa
 it.each([
   ['three batches in a row that end all unknown', { unknown: 1 }, 3, 1],
   ['two whole batches in a row that are refused', { refused: 2 }, 2, 2],
-])('%s stop the run', async (_name, state, batches, size) => {
+])('stops the run after %s', async (_name, state, batches, size) => {
   const { sender, answers, batchOf, stop } = stage();
   for (let n = 0; n < batches; n += 1) {
     expect(stop.error).toBe(undefined);
@@ -95,7 +95,7 @@ it.each([
 it.each([
   ['two batches of a single record that are refused', { refused: 1 }, 1],
   ['batches of which a part is unknown', { unknown: 1 }, 2],
-])('%s do not stop the run', async (_name, state, size) => {
+])('does not stop the run after %s', async (_name, state, size) => {
   const { sender, answers, batchOf, stop } = stage();
   for (let n = 0; n < 4; n += 1) {
     await sender.submit(batchOf(size));
@@ -105,7 +105,7 @@ it.each([
   expect([stop.error, sender.isStopped]).toEqual([undefined, false]);
 });
 
-it('one whole batch that is refused, and one that is not, do not stop the run', async () => {
+it('does not stop the run after single refused batches that are not consecutive', async () => {
   const { sender, answers, batchOf, stop } = stage();
   for (const [n, refused] of [2, 0, 2].entries()) {
     await sender.submit(batchOf(2));

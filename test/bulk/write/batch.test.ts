@@ -8,7 +8,7 @@ const blocks = [0, 1].map((block) =>
   recordBlock(Array.from({ length: 30 }, (_, row) => ({ text: `"${block}.${row}"`, key: row }))),
 );
 
-it('is the records that were added, in runs of neighbours, with their text, keys and sources', () => {
+it('contains the records that were added, in runs of neighbors, with text, keys and sources', () => {
   const piece = fc.record({
     block: fc.integer({ min: 0, max: 1 }),
     from: fc.integer({ min: 0, max: 25 }),
@@ -49,7 +49,7 @@ it('is the records that were added, in runs of neighbours, with their text, keys
   expect(() => batch.source(batch.size)).toThrow(RangeError);
 });
 
-it('knows of each record whether it is safe to send it twice', () => {
+it('reports for each record whether it is idempotent', () => {
   const records = [true, false, true].map((idempotent, n) => ({ text: `${n}`, idempotent }));
   const block = recordBlock(records);
   const batches = [0, 1].map(() => new Batch({ frame, bytes: 4096 }, []));
@@ -65,7 +65,7 @@ it('knows of each record whether it is safe to send it twice', () => {
   }
 });
 
-it('keeps in a part of it whether its records are events', () => {
+it('keeps in a part of a batch whether its records are events', () => {
   const batch = new Batch({ frame, bytes: 4096 }, []);
   batch.addRun(blocks[0]!, 0, 3, false);
   batch.holdsEvents = true;
@@ -74,7 +74,7 @@ it('keeps in a part of it whether its records are events', () => {
   expect([batch.holdsEvents, batch.size]).toEqual([false, 0]);
 });
 
-it('says where its records were read', () => {
+it('formats the location of its records', () => {
   const other = { ...blocks[1]!, rows: { ...blocks[1]!.rows, source: 'more.ndjson' } };
   const batch = new Batch({ frame, bytes: 4096 }, []);
   batch.addRun(blocks[0]!, 2, 3, false);

@@ -15,7 +15,7 @@ const emptySet = (): ((identity: string) => boolean) & { readonly set: IdentityS
   return Object.assign(add, { set });
 };
 
-it('tells like a Set which identities are new, in every pass', () => {
+it('distinguishes new identities like a Set, in every pass', () => {
   const identity = fc.oneof(fc.string(), fc.constantFrom('', 'a', 'á', 'a\u0301'));
   const pass = fc.array(identity, { maxLength: 100 });
   fc.assert(
@@ -35,7 +35,7 @@ it('tells like a Set which identities are new, in every pass', () => {
   );
 });
 
-it('counts the identities of a demerge, and names the first five', async () => {
+it('counts the identities of a demerge, and returns the first five', async () => {
   const block = recordBlock(
     ['a', 'b', 'a', 'c', 'd', 'e', 'e', 'f'].map((id) => ({ text: `"${id}"` })),
   );
@@ -46,7 +46,7 @@ it('counts the identities of a demerge, and names the first five', async () => {
   expect(found).toEqual({ count: 6, first: ['a', 'b', 'c', 'd', 'e'] });
 });
 
-it('tells 200,000 identities apart', () => {
+it('distinguishes 200,000 identities', () => {
   const add = emptySet();
   for (let n = 0; n < 200_000; n += 1) if (!add(`user-${n}`)) expect.fail(`user-${n} is new`);
   for (let n = 0; n < 200_000; n += 1) if (add(`user-${n}`)) expect.fail(`user-${n} is known`);
@@ -60,7 +60,7 @@ it.each([
   [3, 'ce0f1a45f7060679'],
   [4, 'd5e78a175be52ea1'],
   [9, '5b51cccc13888307'],
-])('hashes %i bytes as the reference of HalfSipHash-2-4 does', (length, tag) => {
+])('hashes %i bytes like the reference implementation of HalfSipHash-2-4', (length, tag) => {
   const hash = new SipHash([0x0302_0100, 0x0706_0504]);
   const text = Uint8Array.from({ length: length + 2 }, (_, at) => at - 1);
   hash.hash(text, 1, length + 1);
@@ -71,7 +71,7 @@ it.each([
   expect(bytes.toString('hex')).toBe(tag);
 });
 
-describe('more identities than duplicates are found among', () => {
+describe('D deduplication of a demerge', () => {
   const most = 1000;
   const identities = (count: number) =>
     recordBlock(Array.from({ length: count }, (_, n) => ({ text: `"user-${n}"` })));
@@ -99,7 +99,7 @@ describe('more identities than duplicates are found among', () => {
     return countIdentities(rowsOf(), () => identities(count), new IdentitySet(() => 0.5, most));
   };
 
-  it('are refused when they are counted; repeated ones do not count', async () => {
+  it('refuses too many identities while counting; repeated ones do not count', async () => {
     expect((await survey(most)).count).toBe(most);
     await expect(survey(most + 1)).rejects.toMatchObject({ id: 'E-TOO-MANY' });
   });
@@ -107,7 +107,7 @@ describe('more identities than duplicates are found among', () => {
   it.each([
     [most, undefined],
     [most + 1, 'E-TOO-MANY'],
-  ])('stop a run of %i', async (count, id) => {
+  ])('stops a run of too many identities: %i', async (count, id) => {
     const block = identities(count);
     const job = writeJobOf([block, block], {
       records: 5000,

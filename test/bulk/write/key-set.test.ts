@@ -9,7 +9,7 @@ const key = fc.oneof(
   fc.constant(0x7fff_ffff),
 );
 
-it('tells like a Set which keys are in it', () => {
+it('contains the same keys as a Set', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), key), { maxLength: 400 }), (steps) => {
       const keys = new KeySet();
@@ -28,7 +28,7 @@ it('tells like a Set which keys are in it', () => {
   );
 });
 
-it('finds all other keys of a slot when one of them is gone', () => {
+it('finds all other keys of a slot when one of them is deleted', () => {
   const sameSlot = Int32Array.from({ length: 8 }, (_, n) => n * 65_536 + 7);
   for (const gone of sameSlot) {
     const keys = new KeySet();
@@ -43,7 +43,7 @@ it('finds all other keys of a slot when one of them is gone', () => {
   }
 });
 
-it('takes and gives back many at once, as far as they are new', () => {
+it('adds and deletes many keys at once, up to the first duplicate', () => {
   const keys = new KeySet();
   const many = Int32Array.from(
     { length: 100_000 },

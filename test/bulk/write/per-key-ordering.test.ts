@@ -8,7 +8,7 @@ const release = (window: PerKeyOrder, ...keys: number[]) =>
   window.release(Int32Array.from(keys), keys.length);
 const ready = (window: PerKeyOrder) => [...window.takeReady()].map(({ row }) => row);
 
-it('admits records up to one whose key is under way', () => {
+it('admits records up to one whose key is in flight', () => {
   const window = new PerKeyOrder();
   expect(window.admit(block.keys, 0, 5)).toBe(2);
   expect(window.admit(block.keys, 2, 5)).toBe(2);
@@ -16,7 +16,7 @@ it('admits records up to one whose key is under way', () => {
   expect(window.admit(block.keys, 2, 5)).toBe(3);
 });
 
-it('lets the held ones of a key pass one by one, in their order', () => {
+it('releases the held records of a key one by one, in order', () => {
   const window = new PerKeyOrder();
   window.admit(block.keys, 0, 2);
   for (const index of [2, 3]) window.hold(batchRecord(block, index));
@@ -33,7 +33,7 @@ it('lets the held ones of a key pass one by one, in their order', () => {
   expect(window.admit(block.keys, 3, 4)).toBe(4);
 });
 
-it('copies what it holds: the text was only lent', () => {
+it('copies held records, because their text is reused', () => {
   const window = new PerKeyOrder();
   const lent = recordBlock([{ text: '"a"', key: 7 }]);
   window.admit(lent.keys, 0, 1);
@@ -44,7 +44,7 @@ it('copies what it holds: the text was only lent', () => {
   expect(record?.json.toString()).toBe('"a"');
 });
 
-it('is full beyond 32 MiB, the blocks of held records included, and empty when drained', () => {
+it('is full beyond 32 MiB, including the blocks of held records, and empty when drained', () => {
   const window = new PerKeyOrder();
   const large = recordBlock([{ text: `"${'x'.repeat(17 << 20)}"`, key: 1 }]);
   window.admit(large.keys, 0, 1);

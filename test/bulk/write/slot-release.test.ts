@@ -32,7 +32,7 @@ function stage({ canWrite = true, most = 2 } = {}) {
 const idempotent = { mayReleaseEarly: true };
 const nonIdempotent = { mayReleaseEarly: false };
 
-it('frees the slot of records that are idempotent once they are written, and resolves when they are synced', async () => {
+it('releases the slot of idempotent records when they are written, and resolves when they are synced', async () => {
   const { slots, events, commits } = stage();
   let synced = 0;
   for (let n = 0; n < 2; n += 1) void slots.release(idempotent).then(() => (synced += 1));
@@ -44,7 +44,7 @@ it('frees the slot of records that are idempotent once they are written, and res
   expect(synced).toBe(2);
 });
 
-it('frees the slot of non-idempotent records only when they are synced', async () => {
+it('releases the slot of non-idempotent records only when they are synced', async () => {
   const { slots, events, commits } = stage();
   void slots.release(nonIdempotent);
   expect(events).toEqual(['write', 'commit']);
@@ -53,7 +53,7 @@ it('frees the slot of non-idempotent records only when they are synced', async (
   expect(events).toEqual(['write', 'commit', 'free']);
 });
 
-it('has at most twice as many written and not synced as may be in flight', async () => {
+it('has at most twice the concurrency limit of written and unsynced requests', async () => {
   const { slots, events, commits } = stage({ most: 1 });
   for (let n = 0; n < 3; n += 1) void slots.release(idempotent);
   expect(events.filter((event) => event === 'free')).toHaveLength(2);
@@ -62,7 +62,7 @@ it('has at most twice as many written and not synced as may be in flight', async
   expect(events.filter((event) => event === 'free')).toHaveLength(3);
 });
 
-it('has room for as many more once they are synced', async () => {
+it('accepts as many more when they are synced', async () => {
   const { slots, events, commits } = stage({ most: 1 });
   for (let n = 0; n < 2; n += 1) void slots.release(idempotent);
   for (const commit of commits) commit.resolve();
@@ -72,13 +72,13 @@ it('has room for as many more once they are synced', async () => {
   for (const commit of commits) commit.resolve();
 });
 
-it('waits for the disk if writing has to', () => {
+it('waits for the disk if outcomes cannot be written yet', () => {
   const { slots, events } = stage({ canWrite: false });
   void slots.release(idempotent);
   expect(events).toEqual(['write', 'commit']);
 });
 
-it('stops the run if a commit fails, before the slot is free', async () => {
+it('stops the run if a commit fails, before the slot is released', async () => {
   const { slots, events, commits, stop } = stage();
   void slots.release(nonIdempotent);
   commits[0]?.reject(new EngagectlError('E-FILE-WRITE', 'disk full'));

@@ -23,7 +23,7 @@ function haltOf() {
 }
 const error = (text: string) => new EngagectlError('E-ANSWER', text);
 
-it('keeps the first thing that stops it', async () => {
+it('keeps the first error that stops the run', async () => {
   const { halt } = haltOf();
   halt.stopAt(undefined);
   expect([halt.error, halt.drainSignal.aborted]).toEqual([undefined, false]);
@@ -37,7 +37,7 @@ it('keeps the first thing that stops it', async () => {
   halt.close();
 });
 
-it('an interrupt stops it at once, and gives up when the grace is over', async () => {
+it('stops the run at once on an interrupt, and aborts requests after a grace period', async () => {
   const { halt, interrupt, slept, asleep } = haltOf();
   interrupt.abort(error('Ctrl-C'));
   expect([halt.error?.message, halt.abortSignal.aborted, asleep]).toEqual([
@@ -61,19 +61,19 @@ it.each([
   expect(halt.error).toMatchObject({ id: 'E-INTERRUPTED', exitCode: 130, details: { why } });
 });
 
-it('is stopped from the beginning where the signal is', () => {
+it('is stopped from the start if the signal is already aborted', () => {
   const halt = new RunStop({ signal: AbortSignal.abort('before'), sleep: async () => undefined });
   expect(halt.error?.details).toMatchObject({ why: 'before', cause: 'before' });
 });
 
-it('a sleep ends when the run stops', async () => {
+it('ends a sleep when the run stops', async () => {
   const { halt } = haltOf();
   const sleep = halt.sleep(1000);
   halt.stopAt(error('disk full'));
   expect(await sleep).toBe(false);
 });
 
-it('a defect stops the run, and is thrown at its end', () => {
+it('stops the run on a defect, and throws it at the end', () => {
   const { halt } = haltOf();
   const done = halt.attempt(() => {
     throw new TypeError('of ours');

@@ -117,7 +117,7 @@ describe('order', () => {
     }
   });
 
-  it('ends with one single identity, one record in flight at a time', async () => {
+  it('sends one record at a time if all have the same identity', async () => {
     await using served = await serve([accept()]);
     const file = profiles(served.world, 50, () => 'only-one');
     const { summary } = await run(served.world, ['upload', file]);
@@ -132,7 +132,7 @@ describe('order', () => {
     expect(sizes.toSorted((a, b) => a - b)).toEqual([500, 1000, 1000]);
   });
 
-  it('does without with --order none', async () => {
+  it('is not kept with --order none', async () => {
     await using served = await serve([accept()]);
     const file = profiles(served.world, 50, () => 'only-one');
     const { summary } = await run(served.world, ['upload', file, '--order', 'none']);
@@ -154,7 +154,7 @@ describe('--chunk-bytes', () => {
   const row = (n: number, length: number) => `user-${n},${'x'.repeat(length)}\n`;
   const header = 'identity,Note\n';
 
-  it('takes records whose body fits to the byte, and no more', async () => {
+  it('includes records that fit to the byte, and no more', async () => {
     const lines = [header, ...Array.from({ length: 6 }, (_, n) => row(n, 40))];
     const [whole] = await bodiesOf('users.csv', lines, []);
     const limit = whole!.length;
@@ -165,7 +165,7 @@ describe('--chunk-bytes', () => {
   });
 
   it.each(['key', 'none'])(
-    'is filled by the next record wherever it fits, and never exceeded, with --order %s',
+    'is used up by every next record that fits, and never exceeded, with --order %s',
     async (order) => {
       const lengths = Array.from({ length: 400 }, (_, n) => (n * 37) % 150);
       const lines = [header, ...lengths.map((length, n) => row(n, length))];
@@ -185,7 +185,7 @@ describe('--chunk-bytes', () => {
     },
   );
 
-  it('limits requests of records that were held back for an earlier one of their key', async () => {
+  it('limits requests of records that were held back', async () => {
     // All but the first ten records wait for these, and become ready together.
     const lines = [header, ...Array.from({ length: 60 }, (_, n) => row(n % 10, 100))];
     const bodies = await bodiesOf('users.csv', lines, ['--chunk-bytes', '700']);
@@ -193,14 +193,14 @@ describe('--chunk-bytes', () => {
     for (const body of bodies) expect(body.length).toBeLessThanOrEqual(700);
   });
 
-  it('does not change how many records a request may have when they were held back', async () => {
+  it('does not change the record limit of requests with held records', async () => {
     const lines = [header, ...Array.from({ length: 60 }, (_, n) => row(n % 10, 10))];
     const sizes = sizesOf(await bodiesOf('users.csv', lines, ['--chunk-size', '7']));
     expect(sizes.reduce((sum, size) => sum + size)).toBe(60);
     expect(Math.max(...sizes)).toBe(7);
   });
 
-  it('does not keep a record that is longer from being sent by itself', async () => {
+  it('sends a longer record by itself', async () => {
     const lines = [header, row(0, 10), row(1, 2000), row(2, 10), row(3, 10)];
     const bodies = await bodiesOf('users.csv', lines, ['--chunk-bytes', '1000']);
     expect(sizesOf(bodies)).toEqual([1, 1, 2]);
@@ -208,7 +208,7 @@ describe('--chunk-bytes', () => {
 });
 
 describe('a request', () => {
-  it('has either profiles or events, and only records of the input that are valid', async () => {
+  it('contains either profiles or events, and only valid records', async () => {
     await using served = await serve([accept()]);
     const event = (id: string) =>
       `{"identity":"${id}","type":"event","evtName":"Visit","ts":1700000000}`;
@@ -241,7 +241,7 @@ describe('a batch refused as a whole', () => {
       await (guilty ? refusal : accept())(exchange);
     };
 
-  it.each([400, 413])('by %i is bisected down to the guilty record', async (status) => {
+  it.each([400, 413])('by %i is bisected to find the invalid record', async (status) => {
     await using served = await serve([poison(status)]);
     const file = profiles(served.world, 1000);
     const { code, summary } = await run(served.world, ['upload', file]);
@@ -272,25 +272,25 @@ describe('a batch refused as a whole', () => {
       return { code, accepted, rejected, requests: summary.requests - whole.length };
     };
 
-    it('each half has one failed attempt behind it: one more failure is retried', async () => {
+    it('counts one failed attempt for each half: one more failure is retried', async () => {
       const halves = [unavailable, accept(), unavailable, accept()];
       expect(await send(halves)).toEqual({ code: 0, accepted: 4, rejected: 0, requests: 4 });
     });
 
-    it('each half has one failed attempt behind it: the second failure of three is the last', async () => {
+    it('counts one failed attempt for each half: the second failure of three is the last', async () => {
       const first = [unavailable, unavailable, accept()];
       expect(await send(first)).toMatchObject({ code: 5, accepted: 0, requests: 2 });
       const second = [accept(), unavailable, unavailable, accept()];
       expect(await send(second)).toMatchObject({ code: 5, accepted: 2, requests: 3 });
     });
 
-    it('a half that is refused is split at once', async () => {
+    it('splits a refused half at once', async () => {
       const halves = [refusal, refusal, accept(), accept()];
       expect(await send(halves)).toEqual({ code: 3, accepted: 3, rejected: 1, requests: 4 });
     });
   });
 
-  it('stops the run after two that are guilty to the last record', async () => {
+  it('stops the run after two batches with only invalid records', async () => {
     await using served = await serve([answer(413, { status: 'fail', error: 'no', code: 413 })]);
     const file = profiles(served.world, 40);
     const argv = ['upload', file, '--chunk-size', '10', '--concurrency', '1'];
@@ -300,7 +300,7 @@ describe('a batch refused as a whole', () => {
   });
 });
 
-describe('answers that do not add up', () => {
+describe('D inconsistent responses', () => {
   const lies: [string, object][] = [
     ['too few processed', { status: 'success', processed: 1, unprocessed: [] }],
     ['a success that processed none', { status: 'success', processed: 0, unprocessed: [] }],
@@ -344,7 +344,7 @@ describe('answers that do not add up', () => {
     return { status: 'partial', processed: 1, unprocessed: [entry(error)] };
   }
 
-  it.each(lies)('%s: convergent records are sent again in halves', async (_name, body) => {
+  it.each(lies)('%s: idempotent records are resent in halves', async (_name, body) => {
     const honestAlone: Step = async (exchange) => {
       await exchange.read();
       const size = recordsOf(exchange.received.body).length;
@@ -355,7 +355,7 @@ describe('answers that do not add up', () => {
     expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 3]);
   });
 
-  it.each(lies)('%s: events end unknown and are sent once', async (_name, body) => {
+  it.each(lies)('%s: events become unknown and are sent once', async (_name, body) => {
     await using served = await serve([commit(answer(200, body))]);
     writeFileSync(served.world.path('users.csv'), 'identity,ts\na,1700000000\nb,1700000000\n');
     const argv = ['upload', 'users.csv', '--type', 'event', '--event-name', 'Visit'];
@@ -371,7 +371,7 @@ describe('answers that do not add up', () => {
     ]);
   });
 
-  it('names one record more than were sent: no record of the batch counts as accepted', async () => {
+  it('with a record number beyond the batch accept no record', async () => {
     const behind = { status: 'fail', code: 515, error: 'Skipped record number : 4', record: {} };
     const body = { status: 'partial', processed: 2, unprocessed: [behind] };
     await using served = await serve([commit(answer(200, body))]);
@@ -389,7 +389,7 @@ describe('answers that do not add up', () => {
     ['answers that do not add up', answer(200, { status: 'success', processed: 77 }), []],
     ['no answers', commit(reset()), ['--type', 'event', '--event-name', 'Visit', '--ts', 'now']],
   ])(
-    'stops after three batches in a row that end unknown by %s, with exit 6',
+    'stop the run after three consecutive unknown batches by %s, with exit 6',
     async (_why, step, events) => {
       await using served = await serve([step]);
       const one = ['--chunk-size', '1', '--concurrency', '1'];
@@ -406,7 +406,7 @@ describe('answers that do not add up', () => {
   it.each([
     ['no reason', {}, { error: 'the service rejected all records without a reason' }],
     ['a reason and a code', { code: 555, error: 'quota' }, { code: 555, error: 'quota' }],
-  ])('rejects the whole batch, with %s, when nothing was processed', async (_, reason, told) => {
+  ])('reject the whole batch, with %s, if nothing was processed', async (_, reason, told) => {
     await using served = await serve([
       answer(200, { status: 'fail', processed: 0, unprocessed: [], ...reason }),
     ]);
@@ -418,7 +418,7 @@ describe('answers that do not add up', () => {
     );
   });
 
-  it('echo an identity that two records of the batch have: both are sent again', async () => {
+  it('that echo an identity of two records cause both to be resent', async () => {
     const entry = { status: 'fail', code: 516, error: 'refused', record: { identity: 'twice' } };
     const ambiguous = commit(
       answer(200, { status: 'partial', processed: 1, unprocessed: [entry] }),
@@ -429,7 +429,7 @@ describe('answers that do not add up', () => {
     expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 3]);
   });
 
-  it('echo the identity of an event: all events are unknown, as others may have the same', async () => {
+  it('that echo the identity of an event make all events unknown, because others may have it', async () => {
     const echo = { identity: 'a', type: 'event', evtName: 'Visit' };
     const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
     const body = { status: 'partial', processed: 1, unprocessed: [entry] };
@@ -442,7 +442,7 @@ describe('answers that do not add up', () => {
 });
 
 describe('rejected records', () => {
-  it('are found by number, and listed with the line they came from', async () => {
+  it('are found by number, and listed with their input line', async () => {
     const odd = judge(({ identity }) =>
       /[13579]$/.test(String(identity)) ? { code: 515, error: 'Email is not valid.' } : undefined,
     );
@@ -459,7 +459,7 @@ describe('rejected records', () => {
     expect(statSync(served.world.path('users.csv.rejects.ndjson')).mode & 0o777).toBe(0o600);
   });
 
-  it('are found by identity where the message has no number', async () => {
+  it('are found by identity if the message has no number', async () => {
     await using served = await serve([
       answer(200, {
         status: 'partial',
@@ -471,7 +471,7 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, code: 516 }]);
   });
 
-  describe('of subscriptions, echoed otherwise than sent', () => {
+  describe('D of subscriptions, echoed differently', () => {
     const rows = [
       'email,447700900002,Unsubscribe',
       'phone,+447700900001,Unsubscribe',
@@ -505,7 +505,7 @@ describe('rejected records', () => {
     });
   });
 
-  it('are found by another identifier where the echoed identity is null', async () => {
+  it('are found by another identifier if the echoed identity is null', async () => {
     const echo = { identity: null, objectId: 'object-2', type: 'profile' };
     const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
     await using served = await serve([
@@ -525,7 +525,7 @@ describe('rejected records', () => {
     'skipped Record Number:2.',
     'RECORD NUMBER: 2 was skipped',
     'no: record number   :   2',
-  ])('are found by number in an entry that has nothing else: %s', async (error) => {
+  ])('are found by number in an entry without other members: %s', async (error) => {
     const unprocessed = [{ error }];
     await using served = await serve([
       answer(200, { status: 'partial', processed: 2, unprocessed }),
@@ -535,7 +535,7 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, stage: 'service' }]);
   });
 
-  it('with code 555 are sent again', async () => {
+  it('with code 555 are resent', async () => {
     let asked = 0;
     const shaky = judge(({ identity }) => {
       if (identity !== 'user-5' || (asked += 1) > 2) return undefined;
@@ -565,7 +565,7 @@ describe('rejected records', () => {
     [2, 2],
     [3, 3],
   ])(
-    'with code 555 are sent --max-attempts times (%i) and then rejected',
+    'with code 555 are rejected after --max-attempts (%i): %i requests',
     async (most, requests) => {
       await using served = await serve([refusesFirst(8)]);
       const argv = ['upload', profiles(served.world, 1), '--max-attempts', `${most}`];
@@ -575,7 +575,7 @@ describe('rejected records', () => {
     },
   );
 
-  it('with code 555 have one failed attempt behind them when the next one fails', async () => {
+  it('with code 555 count one failed attempt', async () => {
     const unavailable = answer(503, { status: 'fail', error: 'unavailable', code: 503 });
     for (const [script, expected] of [
       [
@@ -594,7 +594,7 @@ describe('rejected records', () => {
     }
   });
 
-  it('set an older rejects file aside', async () => {
+  it('move an older rejects file aside', async () => {
     await using served = await serve([judge(() => ({ code: 515, error: 'no' }))]);
     const file = profiles(served.world, 1);
     writeFileSync(served.world.path('users.csv.rejects.ndjson'), 'older');
@@ -603,7 +603,7 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toHaveLength(1);
   });
 
-  it('go back in after correction, as the same command takes its rejects file', async () => {
+  it('can be uploaded from the rejects file after correction', async () => {
     const picky = judge(({ profileData }) =>
       (profileData as { Seq: string }).Seq === '3' ? { code: 515, error: 'no 3' } : undefined,
     );
@@ -621,7 +621,7 @@ describe('rejected records', () => {
     [['--strict'], 3],
     [['--max-rejects', '1'], 3],
     [['--max-rejects', '50%'], 3],
-  ])('%j stops the run', async (flags, code) => {
+  ])('stop the run with %j', async (flags, code) => {
     await using served = await serve([judge(() => ({ code: 515, error: 'no' }))]);
     const file = profiles(served.world, 3000);
     const argv = ['upload', file, '--concurrency', '1', '--chunk-size', '100', ...flags];
@@ -631,7 +631,7 @@ describe('rejected records', () => {
   });
 });
 
-describe('the service in trouble', () => {
+describe('D a failing service', () => {
   const retry = ['--retry-base', '1ms', '--max-attempts', '3'];
 
   it.each<[string, Step]>([
@@ -639,7 +639,7 @@ describe('the service in trouble', () => {
     ['an HTML page', commit(html())],
     ['503', commit(answer(503, { status: 'fail', error: 'An unknown error occurred', code: 503 }))],
     ['500 in the body of a 200', commit(answer(200, { status: 'fail', code: 500, error: 'x' }))],
-  ])('%s: profiles are sent again, events are not', async (_name, fault) => {
+  ])('%s: profiles are resent, events are not', async (_name, fault) => {
     await using served = await serve([fault, accept()]);
     const profile = await run(served.world, ['upload', profiles(served.world, 3), ...retry]);
     expect([profile.code, profile.summary.accepted, profile.summary.requests]).toEqual([0, 3, 2]);
@@ -650,13 +650,13 @@ describe('the service in trouble', () => {
     expect([event.code, event.summary.unknown, event.summary.requests]).toEqual([6, 1, 1]);
   });
 
-  it('401 in the body of a 200 stops at once, also without a reason', async () => {
+  it('stops the run at a 401 in the body of a 200, also without a reason', async () => {
     await using served = await serve([answer(200, { status: 'fail', code: 401 })]);
     const { code, summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
     expect([code, summary.requests]).toEqual([4, 1]);
   });
 
-  it('429 is never counted as an attempt, and all records arrive', async () => {
+  it('counts no 429 as an attempt, and accepts all records', async () => {
     await using served = await serve([after(5, accept())], { inFlight: 2 });
     const file = profiles(served.world, 3000);
     const argv = ['upload', file, '--chunk-size', '100', '--concurrency', '8', ...retry];
@@ -665,7 +665,7 @@ describe('the service in trouble', () => {
     expect(new Set(identitiesOf({ received: served.server.executed })).size).toBe(3000);
   });
 
-  it('401 stops at once: nothing more is sent, everything is accounted for', async () => {
+  it('stops the run at a 401, and accounts for every record', async () => {
     const refusal = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
     await using served = await serve([refusal]);
     const file = profiles(served.world, 20_000);
@@ -679,7 +679,7 @@ describe('the service in trouble', () => {
     expect(stderr).toContain('region');
   });
 
-  it('a dead service costs bounded work', async () => {
+  it('is sent a bounded number of requests', async () => {
     await using served = await serve([throttle('0'), answer(503)]);
     const file = profiles(served.world, 50_000);
     const { code, summary } = await run(served.world, ['upload', file, ...retry]);
@@ -688,7 +688,7 @@ describe('the service in trouble', () => {
     expect(summary.requests).toBeLessThanOrEqual(10 * 3 + 1);
   });
 
-  it('records from stdin that were not sent end in the rejects file', async () => {
+  it('causes unsent records from stdin to be listed in the rejects file', async () => {
     const refusal = answer(403, { status: 'fail', error: 'no', code: 403 });
     await using served = await serve([refusal]);
     const lines = Array.from({ length: 2500 }, (_, n) => n + 1);
@@ -703,7 +703,7 @@ describe('the service in trouble', () => {
 });
 
 describe('an interrupt', () => {
-  it('lets requests in flight finish, and sends nothing more', async () => {
+  it('lets requests in flight finish, and stops sending', async () => {
     const stop = new AbortController();
     const { EngagectlError } = await import('../../../src/errors.js');
     const slow: Step = async (exchange) => {
@@ -718,7 +718,7 @@ describe('an interrupt', () => {
     expect([code, summary.accepted, summary.requests]).toEqual([130, 1000, 1]);
   });
 
-  it('gives up what is not answered in time: the outcome of its events is unknown', async () => {
+  it('aborts requests after the grace period: the outcome of their events is unknown', async () => {
     const stop = new AbortController();
     const silent: Step = async (exchange) => {
       await exchange.read();
@@ -734,7 +734,7 @@ describe('an interrupt', () => {
 });
 
 describe('the figures of a run', () => {
-  it('count the bytes of every request, of those that failed as well', async () => {
+  it('count the bytes of every request, failed ones included', async () => {
     await using served = await serve([answer(500), accept()]);
     const argv = ['upload', profiles(served.world, 3), '-v'];
     const { summary, stderr } = await run(served.world, argv);
@@ -746,7 +746,7 @@ describe('the figures of a run', () => {
 });
 
 describe('the journal', () => {
-  it('names events before they are sent, and their outcome behind that', async () => {
+  it('contains events before they are sent, and their outcome after that', async () => {
     const journals: string[] = [];
     const readJournals = (world: World): string => {
       const runs = path.join(world.stateDir, 'runs');
@@ -775,7 +775,7 @@ describe('the journal', () => {
 });
 
 describe('--check, --dry-run and --limit', () => {
-  it.each(['--check', '--dry-run'])('%s sends nothing and needs no account', async (flag) => {
+  it.each(['--check', '--dry-run'])('%s sends nothing and requires no account', async (flag) => {
     const world = makeWorld();
     writeFileSync(world.path('users.csv'), 'identity,A\na,1\n,2\n');
     const { code, summary } = await run(world, ['upload', 'users.csv', flag]);
@@ -789,14 +789,14 @@ describe('--check, --dry-run and --limit', () => {
   it.each([
     ['--check', 'correct them in the input; users.csv.rejects.ndjson lists each with its error'],
     ['--strict', 'correct the input, or raise the limit with --max-rejects'],
-  ])('a check with rejects (%s) proposes nothing that goes on from there', async (flag, fix) => {
+  ])('a check with rejects (%s) does not suggest --resume', async (flag, fix) => {
     const world = makeWorld();
     writeFileSync(world.path('users.csv'), 'identity,A\na,1\n,2\n');
     const { stderr } = await run(world, ['upload', 'users.csv', '--dry-run', flag]);
     expect(stderr).toContain(`"fix":"${fix}"`);
   });
 
-  it('--limit takes the first records, unreadable ones included', async () => {
+  it('--limit includes the first records, unparsable ones included', async () => {
     await using served = await serve([accept()]);
     writeFileSync(served.world.path('users.csv'), 'identity,A\na,1\nb\nc,1\nd,1\n');
     const { summary } = await run(served.world, ['upload', 'users.csv', '--limit', '3']);

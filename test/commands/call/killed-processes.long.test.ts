@@ -8,7 +8,7 @@ import { until } from '../../support/until.js';
 // Phones and routers that are killed or stopped in the middle: processes of their own, all of them.
 
 const whole = ['CallIsPlaced', 'Answered', 'CallInProgress', 'Ended'];
-it('the receiver is killed in a call: it ends for both, for the receiver in its next life', async () => {
+it('ends for both when the receiver is killed, for the receiver when it restarts', async () => {
   const { listen, place } = await callingWorld({ gone: 300 });
   const listener = await listen('ann_1');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
@@ -20,7 +20,7 @@ it('the receiver is killed in a call: it ends for both, for the receiver in its 
   expect(again.lines.at(-1)).toMatchObject({ callId: placed.lines[0]?.callId });
 });
 
-it('the initiator is killed while it rings: Cancelled', async () => {
+it('reports Cancelled when the initiator is killed while it rings', async () => {
   const { listen, place } = await callingWorld({ gone: 300 });
   const listener = await listen('ann_1', '--answer', 'ignore', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallIsPlaced');
@@ -29,7 +29,7 @@ it('the initiator is killed while it rings: Cancelled', async () => {
   expect(listener.events).toEqual(['Cancelled']);
 });
 
-it('the receiver is stopped for longer than the router waits: Ended for both', async () => {
+it('reports Ended to both when the receiver is stopped for longer than the router waits', async () => {
   const { listen, place } = await callingWorld({ ping: 200, gone: 300 });
   const listener = await listen('ann_1', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
@@ -42,7 +42,7 @@ it('the receiver is stopped for longer than the router waits: Ended for both', a
   expect(listener.events).toEqual(whole.slice(1));
 });
 
-it('the call goes on when the receiver is stopped for as long as another call takes', async () => {
+it('continues after the receiver was stopped for a shorter time', async () => {
   const { listen, place } = await callingWorld({});
   const listener = await listen('ann_1', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
@@ -57,7 +57,7 @@ it('the call goes on when the receiver is stopped for as long as another call ta
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
 });
 
-it('the receiver is killed while it rings: its next process takes the call', async () => {
+it('gives a ringing call to the next process of a killed receiver', async () => {
   const { listen, place } = await callingWorld({});
   const listener = await listen('ann_1', '--answer', 'ignore');
   const placed = await place('bob_1', 'ann_1', '--hangup-after', '50ms').says('CallIsPlaced');
@@ -86,7 +86,7 @@ const listening = (world: World, cuid: string, ...flags: string[]) =>
 const placing = (world: World, cuid: string, to: string, ...flags: string[]) =>
   phone(world, 'place', '--cuid', cuid, '--to', to, '--context', 'Order 25', ...flags);
 
-it('a receiver that does not run is started by the push hook, and the call is an event', async () => {
+it('starts a receiver by the push hook, and uploads the call as an event', async () => {
   const world = makeWorld();
   const hook = `"${process.execPath}" "${binPath}" call listen --cuid "$ENGAGECTL_PUSH_CUID" --once --region local > hook.ndjson`;
   const { child } = await serve(world, {}, '--port', '0', '--quiet', '--push-hook', hook);
@@ -119,7 +119,7 @@ it('a receiver that does not run is started by the push hook, and the call is an
   await child.ended();
 });
 
-it('the router is killed in a call: one of the phones takes over, Ended for both', async () => {
+it('reports Ended to both when the router is killed, and one of the phones takes over', async () => {
   const world = makeWorld();
   const { child } = await serve(world, {}, '--port', '0', '--quiet');
   const listener = await listening(world, 'ann_1', '--once');
@@ -130,7 +130,7 @@ it('the router is killed in a call: one of the phones takes over, Ended for both
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
 });
 
-it('the port of a killed router is held by the phone that took over, and who wants it is told so', async () => {
+it('reports who holds the port of a killed router', async () => {
   const world = makeWorld();
   const { child, url } = await serve(world, {}, '--port', '0', '--quiet');
   const phone = await listening(world, 'ann_1');
@@ -142,7 +142,7 @@ it('the port of a killed router is held by the phone that took over, and who wan
   expect(stderr).toContain('fix: end that command, then start this one');
 });
 
-it('the router is killed and started again in a call: Ended for both', async () => {
+it('reports Ended to both when the router is killed and restarted', async () => {
   const world = makeWorld();
   const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'key' };
   const first = await serve(world, env, '--port', '0', '--quiet');
@@ -159,7 +159,7 @@ it('the router is killed and started again in a call: Ended for both', async () 
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
 });
 
-it('the command that routes the calls is killed: another takes over, and calls go on', async () => {
+it('continues with a new router when the command that routes calls is killed', async () => {
   const world = makeWorld();
   const router = await listening(world, 'ann_1');
   expect(router.stderr).toContain('this command routes calls');

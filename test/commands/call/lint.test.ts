@@ -21,13 +21,13 @@ async function lint(properties: unknown, flags: readonly string[] = []) {
   return { ...outcome, found: lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
 }
 
-it('finds nothing in what both platforms take', async () => {
+it('finds nothing in properties that both platforms accept', async () => {
   const { code, stdout, stderr } = await lint(good);
   expect([code, stdout]).toEqual([0, '']);
   expect(stderr).toContain('0 errors, 0 warnings');
 });
 
-it('tells all findings, with the numbers of each platform', async () => {
+it('reports all findings, with the numbers of each platform', async () => {
   const { code, found, stderr } = await lint({
     ...good,
     cuid: '91_8899555',
@@ -57,7 +57,7 @@ it('tells all findings, with the numbers of each platform', async () => {
   ]);
 });
 
-it('asks of each platform what it needs', async () => {
+it('checks for each platform what it requires', async () => {
   const { production: _, ...android } = good;
   const { code, found } = await lint(android);
   expect(code).toBe(3);
@@ -67,7 +67,7 @@ it('asks of each platform what it needs', async () => {
   expect((await lint(android, ['--platform', 'android'])).code).toBe(0);
 });
 
-it('puts all of it into one object with --json', async () => {
+it('prints everything in one object with --json', async () => {
   const { code, found } = await lint({ ...good, cuid: 'abc' }, ['--json', '--platform', 'ios']);
   expect(code).toBe(3);
   expect(found).toMatchObject([
@@ -85,14 +85,14 @@ it('puts all of it into one object with --json', async () => {
 it.each([
   ['{"accountId":"A",\n "apiKey":"secret-of-the-app",}', 2, 31],
   ['{"cuid":"ann_1",\n "cuid":"bob_1"}', 2, 2],
-])('says where %j is no good JSON, and quotes nothing of it', async (text, line, column) => {
+])('reports the position of invalid JSON in %j, without quoting it', async (text, line, column) => {
   const { code, stderr } = await lint(text, ['--json']);
   expect(code).toBe(8);
   expect(JSON.parse(stderr)).toMatchObject({ error: { id: 'E-FORMAT', line, column } });
   expect(stderr).not.toContain('secret-of-the-app');
 });
 
-it('ends with 9 where there is no such file', async () => {
+it('exits 9 for a missing file', async () => {
   const { code, stderr } = await makeWorld().run(['call', 'lint', 'none.json']);
   expect(code).toBe(9);
   expect(stderr).toContain('none.json');

@@ -33,7 +33,7 @@ const clientOf = async (
   return client;
 };
 
-it('the first command runs the router, others join, the next takes over at the same address', async () => {
+it('runs the router in the first command; others join, and the next takes over at the same address', async () => {
   const world = makeWorld();
   const [first, second, third] = [await joined(world), await joined(world), await joined(world)];
   const { url } = first.router;
@@ -60,7 +60,7 @@ it('the first command runs the router, others join, the next takes over at the s
   await until(() => back.socket.readyState === 3);
 });
 
-it('commands that start at the same instant agree on one', async () => {
+it('agrees on one router among commands that start at the same instant', async () => {
   const world = makeWorld();
   const all = await Promise.all([1, 2, 3, 4].map(() => joined(world)));
   expect(new Set(all.map(({ router }) => router.url)).size).toBe(1);
@@ -68,7 +68,7 @@ it('commands that start at the same instant agree on one', async () => {
   await Promise.all(all.map(({ router }) => router.close()));
 });
 
-it('a stranger at the announced address gets no key: the router is waited for', async () => {
+it('gives no key to a stranger at the announced address, and waits for the router', async () => {
   const world = makeWorld();
   const folder = path.join(world.stateDir, 'local');
   const claim = await claimRouter(folder, world.runtime());
@@ -91,7 +91,7 @@ it('a stranger at the announced address gets no key: the router is waited for', 
   claim!.release();
 });
 
-it('a router that speaks plain http to other machines is not joined', async () => {
+it('does not join a router that serves plain http to other machines', async () => {
   const world = makeWorld();
   const claim = await claimRouter(path.join(world.stateDir, 'local'), world.runtime());
   await claim!.announce('http://192.0.2.1:8700');
@@ -102,7 +102,7 @@ it('a router that speaks plain http to other machines is not joined', async () =
   claim!.release();
 });
 
-it('what it leaves in the data folder is for its owner alone', async () => {
+it('keeps its files in the data directory private', async () => {
   const world = makeWorld();
   const { router } = await joined(world);
   const folder = path.join(world.stateDir, 'local');

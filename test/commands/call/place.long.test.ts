@@ -52,21 +52,24 @@ it.each<[what: string, callee: string[], caller: string[], told: string[], exitC
     ['CallIsPlaced', 'DeclinedDueToNotificationsDisabled'],
     3,
   ],
-])('tells both sides how the call went: %s', async (_, callee, caller, told, exitCode) => {
-  const { listen, place } = await callingWorld(told.includes('Missed') ? short : {});
-  const listener = await listen('ann_1', '--once', ...callee);
-  const placed = place('bob_1', 'ann_1', ...caller);
-  expect(await placed.ended(), placed.stderr).toBe(exitCode);
-  expect(await listener.ended(), listener.stderr).toBe(0);
-  expect(placed.events).toEqual(told);
-  expect(listener.events).toEqual(told.slice(1));
-  if (exitCode === 3)
-    expect(placed.stderr).toContain(`error E-CALL: the call to ann_1: ${told[1]}`);
-  const ids = [...placed.lines, ...listener.lines].map(({ callId }) => callId);
-  expect(new Set(ids).size).toBe(1);
-});
+])(
+  'reports the outcome of the call to both sides: %s',
+  async (_, callee, caller, told, exitCode) => {
+    const { listen, place } = await callingWorld(told.includes('Missed') ? short : {});
+    const listener = await listen('ann_1', '--once', ...callee);
+    const placed = place('bob_1', 'ann_1', ...caller);
+    expect(await placed.ended(), placed.stderr).toBe(exitCode);
+    expect(await listener.ended(), listener.stderr).toBe(0);
+    expect(placed.events).toEqual(told);
+    expect(listener.events).toEqual(told.slice(1));
+    if (exitCode === 3)
+      expect(placed.stderr).toContain(`error E-CALL: the call to ann_1: ${told[1]}`);
+    const ids = [...placed.lines, ...listener.lines].map(({ callId }) => callId);
+    expect(new Set(ids).size).toBe(1);
+  },
+);
 
-it('a receiver who talks is busy, and not disturbed', async () => {
+it('reports a receiver in a call as busy, and does not disturb it', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1', '--once');
   const first = await place('bob_1', 'ann_1').says('CallInProgress');
@@ -93,7 +96,7 @@ it.each([
   ['a call to oneself', ['bob_1'], {}, 2, 'SELF_CALL'],
   ['a receiver that is no cuid', ['a-b_cd'], {}, 2, '--to "a-b_cd" is not a valid cuid'],
   ['half a pair', ['ann_1'], { ENGAGECTL_CALL_API_KEY: '' }, 2, 'ENGAGECTL_CALL_ACCOUNT_ID is set'],
-])('refuses to call, and says why: %s', async (_, [to = '', ...flags], env, exitCode, says) => {
+])('refuses to call with a reason: %s', async (_, [to = '', ...flags], env, exitCode, says) => {
   const { run } = await callingWorld();
   const argv = ['place', '--cuid', 'bob_1', '--to', to, '--context', 'hello', ...flags];
   const placed = run(argv, env);
@@ -103,7 +106,7 @@ it.each([
   expect(placed.events.filter((event) => event !== undefined)).toEqual([]);
 });
 
-it('with --json all is in one object, which names the ending', async () => {
+it('prints one object with --json, which names the outcome', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1', '--once', '--answer', 'decline');
   const placed = place('bob_1', 'ann_1', '--json');
@@ -122,7 +125,7 @@ it('with --json all is in one object, which names the ending', async () => {
   await listener.ended();
 });
 
-it('Ctrl-C cancels a call that rings', async () => {
+it('cancels a ringing call on Ctrl-C', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1', '--once', '--answer', 'ignore');
   const placed = await place('bob_1', 'ann_1').says('CallIsPlaced');
@@ -133,7 +136,7 @@ it('Ctrl-C cancels a call that rings', async () => {
   expect(listener.events).toEqual(['Cancelled']);
 });
 
-it('Ctrl-C ends the call that a listener is in, and leaves', async () => {
+it('ends the call of a listener on Ctrl-C, and exits', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
@@ -145,7 +148,7 @@ it('Ctrl-C ends the call that a listener is in, and leaves', async () => {
   expect(await placed.ended()).toBe(0);
 });
 
-it('Ctrl-C leaves a router that does not answer', async () => {
+it('exits on Ctrl-C although the router does not answer', async () => {
   const server = createServer(() => undefined).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
@@ -159,7 +162,7 @@ it('Ctrl-C leaves a router that does not answer', async () => {
   expect(await placed.ended()).toBe(130);
 });
 
-it('a call that waited is taken by the process that comes after a kill', async () => {
+it('lets the process after a kill answer a waiting call', async () => {
   const { run, listen, place } = await callingWorld();
   const killed = await listen('ann_1');
   killed.signal('SIGKILL');
@@ -171,7 +174,7 @@ it('a call that waited is taken by the process that comes after a kill', async (
   expect(listener.events).toEqual(['Answered', 'CallInProgress', 'Ended']);
 });
 
-it('what a call came to is an event of both systems', async () => {
+it('uploads the outcome of a call as an event of both systems', async () => {
   const { world, env, listen, place } = await callingWorld();
   const listener = await listen('ann_1', '--once');
   const placed = place('bob_1', 'ann_1', '--hangup-after', '10ms');
@@ -187,7 +190,7 @@ it('what a call came to is an event of both systems', async () => {
   });
 });
 
-it('two commands of --region local need nothing set up', async () => {
+it('needs no setup for two commands of --region local', async () => {
   const world = makeWorld();
   const local = ['--region', 'local'];
   const listener = new CallProcess(world, {}, ['listen', '--cuid', 'ann_1', '--once', ...local]);
@@ -200,7 +203,7 @@ it('two commands of --region local need nothing set up', async () => {
   expect(placed.stderr).not.toContain('routed');
 });
 
-it('a reader of the events who leaves ends the listener, 141', async () => {
+it('exits 141 when the reader of the events closes stdout', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1');
   listener.child.stdout?.destroy();
@@ -209,7 +212,7 @@ it('a reader of the events who leaves ends the listener, 141', async () => {
   await placed.ended();
 });
 
-it('shows nothing of a context that steers a terminal', async () => {
+it('prints no control sequences of a context', async () => {
   const { listen, run } = await callingWorld();
   const listener = await listen('ann_1', '--answer', 'ignore', '--once');
   const argv = ['place', '--cuid', 'bob_1', '--to', 'ann_1', '--context', '\u001B[31mred\u202E'];
@@ -221,7 +224,7 @@ it('shows nothing of a context that steers a terminal', async () => {
   await listener.ended();
 });
 
-it('a second listener of one cuid takes the place of the first, which says so', async () => {
+it('replaces the first listener of a cuid by a second, and the first reports it', async () => {
   const { listen } = await callingWorld();
   const first = await listen('ann_1');
   const second = await listen('ann_1');
@@ -231,7 +234,7 @@ it('a second listener of one cuid takes the place of the first, which says so', 
   await second.ended();
 });
 
-it('another device of one cuid is not let in', async () => {
+it('refuses another device of one cuid', async () => {
   const { world, run, listen } = await callingWorld();
   const first = await listen('ann_1');
   const elsewhere = { ENGAGECTL_STATE_DIR: world.path('elsewhere') };
@@ -246,7 +249,7 @@ it.each([
   ['y\n', ['CallIsPlaced', 'Answered', 'CallInProgress', 'Ended']],
   ['n\n', ['CallIsPlaced', 'Declined']],
   ['Ctrl-C', ['CallIsPlaced', 'Declined']],
-])('asks at a terminal: %j', async (typed, told) => {
+])('asks on a terminal: %j', async (typed, told) => {
   const { world, env, place } = await callingWorld();
   const stop = new AbortController();
   const stdin = new PassThrough();
@@ -268,14 +271,14 @@ it.each([
   expect(await listened).toBe(typed === 'Ctrl-C' ? 130 : 0);
 });
 
-it('asks at a terminal alone', async () => {
+it('asks only on a terminal', async () => {
   const { run } = await callingWorld();
   const listener = run(['listen', '--cuid', 'ann_1', '--answer', 'prompt']);
   expect(await listener.ended()).toBe(2);
   expect(listener.stderr).toContain('--answer prompt requires a terminal');
 });
 
-it('each side hears what the other one plays', async () => {
+it('transmits the audio of each side to the other', async () => {
   const { world, listen, place } = await callingWorld();
   writeFileSync(world.path('440.wav'), writeWav(tone(440)));
   writeFileSync(world.path('880.wav'), writeWav(tone(880)));

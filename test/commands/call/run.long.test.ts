@@ -9,7 +9,7 @@ const header = 'caller,callee,context,callee_does,expect,answer_after,hangup_aft
 
 const script = (...rows: string[]) => `${[header, ...rows].join('\n')}\n`;
 
-it('every receiver, and every end', async () => {
+it('calls every receiver, with every outcome', async () => {
   const { world, run } = await callingWorld({ ringing: 1500 });
   const rows = [
     'bob_1,ann_1,Order 1,,,,,',
@@ -40,7 +40,7 @@ it('every receiver, and every end', async () => {
   expect(running.lines.every(({ outcome }) => outcome === 'accepted')).toBe(true);
 });
 
-it('rows that go otherwise are rejected, those that are wrong say why, and all are counted', async () => {
+it('rejects rows with an unexpected outcome, reports invalid ones, and counts all', async () => {
   const { world, run } = await callingWorld();
   const rows = [
     'bob_1,ann_1,Order 1,decline,Ended,,,',
@@ -92,7 +92,7 @@ it('an external callee is an app of its own, in another process', async () => {
   await busy.says('Declined');
 });
 
-it('calls of one cuid take turns, those of others go on meanwhile', async () => {
+it('makes calls of one cuid in turn, while those of others continue', async () => {
   const { world, run } = await callingWorld();
   const rows = Array.from({ length: 24 }, (_, n) => ({
     caller: `bob_${n % 6}`,
@@ -107,7 +107,7 @@ it('calls of one cuid take turns, those of others go on meanwhile', async () => 
   expect(running.lines.map(({ ending }) => ending)).toEqual(rows.map(() => 'Ended'));
 });
 
-it('stops where nothing could go as expected, and says so', async () => {
+it('stops if no call can have the expected outcome, and says so', async () => {
   const { world, run } = await callingWorld();
   writeFileSync(world.path('calls.csv'), script('bob_1,ann_1,Order 1,,,,,', 'bob_2,ann_2,x,,,,,'));
   const running = run(['run', 'calls.csv'], { ENGAGECTL_CALL_API_KEY: 'wrong' });
@@ -115,7 +115,7 @@ it('stops where nothing could go as expected, and says so', async () => {
   expect(running.stderr).toContain('AUTH_FAILURE');
 });
 
-it('Ctrl-C hangs up, and no other call is begun', async () => {
+it('hangs up on Ctrl-C, and starts no other call', async () => {
   const { world, run } = await callingWorld();
   const rows = Array.from({ length: 8 }, () => 'bob_1,ann_1,Order 1,,,,30s,');
   writeFileSync(world.path('calls.csv'), script(...rows));
@@ -126,7 +126,7 @@ it('Ctrl-C hangs up, and no other call is begun', async () => {
   expect(running.lines.length).toBe(1);
 });
 
-it('a missed call shows its buttons, one of them is clicked once, and the listener hears of it', async () => {
+it('shows the buttons of a missed call, clicks one once, and reports it to the listener', async () => {
   const { world, env, run, listen, place } = await callingWorld({ ringing: 500 });
   writeFileSync(world.path('actions.json'), '{"later":"Call me later"}');
   const flags = ['--answer', 'ignore', '--missed-actions', 'actions.json'];
@@ -156,7 +156,7 @@ it('a missed call shows its buttons, one of them is clicked once, and the listen
 });
 
 it.each([['log'], ['missed list'], ['missed click some-call later']])(
-  'call %s with a wrong key says that of the calling account',
+  'names the calling account if %s gets a wrong key',
   async (argv) => {
     const { world, env } = await callingWorld();
     const wrong = { ...env, ENGAGECTL_CALL_API_KEY: 'wrong-k3y' };

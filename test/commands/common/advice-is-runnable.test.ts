@@ -18,7 +18,7 @@ it.each([
   [['get-profile', '--input', 'users.csv'], anew],
   [['export-events', ...range], anew],
   [['config', 'check'], 'fix: rerun the same command'],
-])('Ctrl-C of what cannot be resumed speaks of no --resume: %j', async (argv, fix) => {
+])('does not suggest --resume after Ctrl-C if nothing can be resumed: %j', async (argv, fix) => {
   const stop = new AbortController();
   const { service, world } = await serve({}, { signal: stop.signal });
   await service.fault({ action: 'hang' });
@@ -31,7 +31,7 @@ it.each([
   expect(stderr).not.toMatch(/^ {2}run {2}/m);
 });
 
-it('Ctrl-C of an upload says how to go on, also where nothing but a reject was noted', async () => {
+it('names the command that resumes an upload after Ctrl-C, also if only a reject was recorded', async () => {
   const stop = new AbortController();
   const { service, world } = await serve({}, { signal: stop.signal });
   await service.fault({ action: 'hang' });
@@ -51,7 +51,7 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
 it.each([
   [['upload', 'people.csv', '--map', 'mail=Email', '--chunk-size', '1'], '0 of 1 user differs: '],
   [['subscribe', 'outs.csv', '--type', 'email'], '0 of 1 address differs: '],
-])('%j on a terminal ends with the command that proves it', async (argv, proof) => {
+])('ends %j on a terminal with the command that verifies it', async (argv, proof) => {
   const { world } = await serve(
     { seed: [{ type: 'profile', identity: 'u1', profileData: { Email: 'u1@example.test' } }] },
     { tty: true },
@@ -65,7 +65,7 @@ it.each([
   expect([code, stderr]).toEqual([0, expect.stringContaining(proof)]);
 });
 
-it('a service that fails half-way is said to want the run resumed, once', async () => {
+it('suggests once to resume a run whose service failed half-way', async () => {
   const { service, world } = await serve();
   await service.fault({ after: 1, times: 1, answer: { status: 503 } });
   writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\nu3\n');
@@ -78,7 +78,7 @@ it('a service that fails half-way is said to want the run resumed, once', async 
   expect((await world.run([...upload, '--resume'])).code).toBe(0);
 });
 
-it('records of unknown outcome are looked up by the command that is printed', async () => {
+it('prints a working command to look up records with unknown outcomes', async () => {
   const { service, world } = await serve();
   await service.fault({ times: 1, action: 'reset-after' });
   writeFileSync(world.path('e.csv'), 'identity,ts,Plan\nu1,1790856000,gold\n');
@@ -92,7 +92,7 @@ it('records of unknown outcome are looked up by the command that is printed', as
   expect(settled.stdout).toContain('"settled":{"accepted":1,"absent":0,"unknown":0}');
 });
 
-it('Ctrl-C of an export to a file says how to go on, once', async () => {
+it('names once the command that resumes an export to a file after Ctrl-C', async () => {
   const stop = new AbortController();
   const { service, world } = await serve({ seed: [charged] }, { signal: stop.signal });
   await service.fault({ after: 1, action: 'hang' });
@@ -108,7 +108,7 @@ it.each([
   ['charged', '; did you mean "Charged"?'],
   ['App Lunched', '; did you mean "App Launched"?'],
   ['Something else', undefined],
-])('an event that the account does not have: %s', async (event, meant) => {
+])('reports an event that the account does not have: %s', async (event, meant) => {
   const { world } = await serve();
   const days = ['--from', '2026-10-01', '--to', '2026-10-01'];
   const { code, stderr } = await world.run(['export-events', '--event', event, ...days]);
@@ -117,7 +117,7 @@ it.each([
   else expect(stderr).toContain(meant);
 });
 
-it('-o=file is -o file, and a word behind -- stays what it is', async () => {
+it('reads -o=file as -o file, and leaves words after -- unchanged', async () => {
   const { world } = await serve();
   writeFileSync(world.path('-o=x'), 'identity\nu1\n');
   const found = await world.run(['get-profile', 'u1', '-o=p.ndjson', '--region', 'local']);
@@ -136,11 +136,14 @@ it.each([
   ['u', '{"identity":"u1"}\n', 'u: detected as ndjson from the content (override '],
   ['u', '', undefined],
   ['u.csv', 'identity\nu1\n', undefined],
-])('says how a file is read whose name does not tell: %s', async (name, text, note) => {
-  const world = makeWorld();
-  writeFileSync(world.path(name), text);
-  const { code, stderr } = await world.run(['upload', name, '--check']);
-  expect(code).toBe(0);
-  if (note === undefined) expect(stderr).not.toContain('by its content');
-  else expect(stderr).toContain(note);
-});
+])(
+  'names the flags for a file whose name does not show its format: %s',
+  async (name, text, note) => {
+    const world = makeWorld();
+    writeFileSync(world.path(name), text);
+    const { code, stderr } = await world.run(['upload', name, '--check']);
+    expect(code).toBe(0);
+    if (note === undefined) expect(stderr).not.toContain('by its content');
+    else expect(stderr).toContain(note);
+  },
+);

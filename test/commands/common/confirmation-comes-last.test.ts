@@ -15,7 +15,7 @@ const stage = async () => {
   return { service, world, typing };
 };
 
-it('not about what was sent before', async () => {
+it('is not asked about records that were sent before', async () => {
   const { service, typing } = await stage();
   expect((await typing('2\n')).code).toBe(0);
   const { code, stderr } = await typing('2\n');
@@ -24,7 +24,7 @@ it('not about what was sent before', async () => {
   expect(written(service)).toHaveLength(1);
 });
 
-it('not about what --resume need not send: that succeeds where nobody can be asked, too', async () => {
+it('is not asked if --resume has nothing to send, which succeeds without a terminal too', async () => {
   const { service, world, typing } = await stage();
   await typing('2\n');
   const again = await world.run(['demerge', 'ids.txt', '--resume', '--json'], { tty: false });
@@ -33,14 +33,14 @@ it('not about what --resume need not send: that succeeds where nobody can be ask
   expect(written(service)).toHaveLength(1);
 });
 
-it('not about a rejects file that cannot be', async () => {
+it('is not asked if the rejects file is unusable', async () => {
   const { typing } = await stage();
   const { code, stderr } = await typing('2\n', '--rejects', 'ids.txt');
   expect([code, stderr]).toEqual([2, expect.stringContaining('ids.txt is an input of this run')]);
   expect(stderr).not.toContain('Type 2');
 });
 
-it('not about a ledger that cannot be read', async () => {
+it('is not asked if the ledger cannot be read', async () => {
   const { world, typing } = await stage();
   await typing('2\n');
   writeFileSync(path.join(world.stateDir, 'ledger.ndjson'), 'no ledger\n');
@@ -49,7 +49,7 @@ it('not about a ledger that cannot be read', async () => {
   expect(stderr).not.toContain('Type 2');
 });
 
-it('not while another process asks the same', async () => {
+it('is not asked while another process asks the same', async () => {
   const { service, world, typing } = await stage();
   const person = new PassThrough();
   const first = world.run(['demerge', 'ids.txt'], { stdin: person });
@@ -62,7 +62,7 @@ it('not while another process asks the same', async () => {
   expect(written(service)).toHaveLength(1);
 });
 
-it('what was declined leaves nothing behind', async () => {
+it('leaves no files when it is declined', async () => {
   const { service, world, typing } = await stage();
   expect((await typing('no\n')).code).toBe(2);
   expect((await world.run(['runs', 'list'])).stderr).toContain('no unfinished runs');

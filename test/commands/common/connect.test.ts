@@ -62,7 +62,7 @@ describe('connect --region local', () => {
     expect(await ann(await open(world))).toContain('Bern');
   });
 
-  test('two at once see the same data, also two first ones', async () => {
+  test('serves the same data to two concurrent commands, first ones included', async () => {
     const world = makeWorld();
     const [one, other] = await Promise.all([open(world), open(world)]);
     expect(one.account.baseUrl).not.toBe(other.account.baseUrl);
@@ -71,13 +71,13 @@ describe('connect --region local', () => {
     expect(await ann(other)).toContain('Bern');
   });
 
-  test('has the zone of --timezone', async () => {
+  test('uses the zone of --timezone', async () => {
     const { zone } = await open(makeWorld(), { ...local, timezone: 'Asia/Tokyo' });
     expect(zone.offsetAt(0)).toBe(9 * 3600);
   });
 });
 
-test('a time zone of the config profile that does not exist is exit 2', async () => {
+test('exits 2 for an unknown time zone in the config profile', async () => {
   const world = makeWorld();
   const settings: GlobalOptions = {
     ...local,

@@ -30,7 +30,7 @@ it.each([
   ['demerge a.csv a.csv --yes', 'a.csv is named twice'],
   ['verify a.csv a.csv', 'a.csv is named twice'],
   ['cuid check a.csv a.csv', 'a.csv is named twice'],
-])('%s: exit 2, nothing is sent', async (line, message) => {
+])('exits 2 and sends nothing: %s', async (line, message) => {
   const { service, world } = await stage();
   const { code, stderr } = await world.run(line.split(' '));
   expect(stderr).toContain(`error E-USAGE: ${message}`);
@@ -50,7 +50,7 @@ it('lists three of many inputs that are named twice', async () => {
   );
 });
 
-it('files of the same content are two inputs', async () => {
+it('treats files with the same content as two inputs', async () => {
   const { service, world } = await stage();
   writeFileSync(world.path('copy.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
   const { code, stderr } = await world.run(['upload', 'a.csv', 'copy.csv', '--check']);
@@ -73,7 +73,7 @@ it.each([
   ['upload a.csv --mapping m.json --rejects m.json', 'm.json', '--rejects'],
   ['upload a.csv --mapping m.json --changed --gone m.json', 'm.json', '--gone'],
   ['upload a.csv --report a.csv', 'a.csv', '--report'],
-])('%s: exit 2, and no input is replaced', async (line, name, option) => {
+])('exits 2 and replaces no input: %s', async (line, name, option) => {
   const { service, world } = await stage();
   writeFileSync(world.path('key'), 'a key of thirty-two characters or more');
   writeFileSync(world.path('m.json'), '{"map":{"evtName":"Name"}}');
@@ -90,7 +90,7 @@ it.each([
   'cuid derive a.csv --from identity -o out.csv --rejects sub/../out.csv',
   'verify a.csv -o out.csv --report out.csv',
   'upload a.csv --rejects out.csv --report out.csv',
-])('%s: exit 2, since one output would replace the other', async (line) => {
+])('exits 2 if one output would replace the other: %s', async (line) => {
   const { service, world } = await stage();
   const before = contents(world.cwd);
   const { code, stderr } = await world.run(line.split(' '));

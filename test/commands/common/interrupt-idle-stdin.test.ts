@@ -11,7 +11,7 @@ import { until } from '../../support/until.js';
 
 // Contract §1: Ctrl-C works at once, also while nobody writes into the pipe that is read.
 
-describe('Ctrl-C while standard input is silent', () => {
+describe('D Ctrl-C while stdin is idle', () => {
   const commands = [
     'upload --region local',
     'upload --check',
@@ -21,7 +21,7 @@ describe('Ctrl-C while standard input is silent', () => {
     'config set --region eu1 --base-url https://eu1.example.com --account-id A --passcode-stdin',
   ];
 
-  it.each(commands)('%s: before the first byte', async (line) => {
+  it.each(commands)('stops %s before the first byte', async (line) => {
     const stop = new AbortController();
     const interrupt = () => stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped'));
     const stdin = new Readable({ read: () => void setImmediate(interrupt) });
@@ -45,7 +45,7 @@ describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
     expect(JSON.parse(upload.stdout)).toMatchObject({ read: 2, accepted: 2, requests: 2 });
   });
 
-  it('that nobody opens for writing can be left', async () => {
+  it('that nobody opens for writing can be interrupted', async () => {
     const world = makeWorld();
     execFileSync('mkfifo', [world.path('pipe.csv')]);
     const upload = new BinProcess(world, ['upload', 'pipe.csv', '--check']);
@@ -71,7 +71,7 @@ describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
     ['--mapping', 'upload users.csv --check --mapping pipe', {}],
     ['the passcode', 'upload users.csv', account],
     ['-o', `export-profiles --region local ${days} -o pipe`, {}],
-  ])('at %s that nobody opens can be left', async (_, line, env) => {
+  ])('at %s that nobody opens can be interrupted', async (_, line, env) => {
     const { world, started } = startAt(line, env);
     const { child } = started;
     // A FIFO that is written to is opened again and again until it has a reader, once the days were named.
@@ -83,7 +83,7 @@ describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
     expect(await started.ended()).toBe(130);
   });
 
-  it('at the step summary that nobody reads is a warning', async () => {
+  it('at the step summary that nobody reads causes a warning', async () => {
     const { started } = startAt('upload users.csv --check', { GITHUB_STEP_SUMMARY: 'pipe' });
     expect(await started.ended(), started.stderr).toBe(0);
     expect(started.stderr).toContain('the step summary could not');

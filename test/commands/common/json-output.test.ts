@@ -75,7 +75,7 @@ function answerOf({ code, stdout, stderr }: Outcome): object {
 const wordsIn = (line: string): string[] => line.split(' ').filter((word) => word !== '');
 
 it.each(Object.entries(lines))(
-  'prints one JSON object, and no answer beside it: %s %s',
+  'prints one JSON object without other output: %s %s',
   async (name, line) => {
     const world = worldThere();
     await world.run(['upload', 'users.csv', '--quiet']);
@@ -85,7 +85,7 @@ it.each(Object.entries(lines))(
   },
 );
 
-it('no command is left out', async () => {
+it('covers every command', async () => {
   const known = pathsOf(await buildProgram(makeWorld().runtime()));
   expect(known.filter((name) => !others.test(name)).toSorted()).toEqual(
     Object.keys(lines).toSorted(),
@@ -99,7 +99,7 @@ const pathsOf = (command: Command, path: readonly string[] = []): string[] =>
     return child.commands.length > 0 ? pathsOf(child, names) : [names.join(' ')];
   });
 
-it('those about unfinished and finished runs, too', async () => {
+it('covers unfinished and finished runs', async () => {
   await service.fault({ after: 1, times: 1, answer: { status: 401 } });
   const world = worldThere();
   const small = ['--chunk-size', '1', '--concurrency', '1'];
@@ -113,7 +113,7 @@ it('those about unfinished and finished runs, too', async () => {
   await answered('runs', 'prune', '--yes');
 });
 
-it('serve says where it listens', async () => {
+it('covers the address of serve', async () => {
   const stop = new AbortController();
   const world = makeWorld();
   const runtime = world.runtime({ signal: stop.signal });

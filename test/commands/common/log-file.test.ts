@@ -20,7 +20,7 @@ async function start(rule?: FaultRuleInput): Promise<World> {
 const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
 const read = (world: World, file = 'run.log') => readFileSync(world.path(file), 'utf8');
 
-it('has all that -v tells, with its time and kind, though nothing is shown', async () => {
+it('contains everything that -v prints, with time and kind, although nothing is shown', async () => {
   const world = await start({ times: 1, answer: { status: 503 } });
   const { code, stderr } = await world.run([...upload, '--quiet', '--log-file', 'run.log']);
   expect(code).toBe(3);
@@ -45,7 +45,7 @@ it('has all that -v tells, with its time and kind, though nothing is shown', asy
   expect(told.at(-1)).toBe('end exit code 3');
 });
 
-it('is appended to, and says what was wrong with a command line', async () => {
+it('is appended to, and contains usage errors', async () => {
   const world = await start();
   await world.run([...upload, '--check', '--log-file=run.log']);
   const first = read(world);
@@ -81,7 +81,7 @@ it('has objects with --log-format json, one a line, and no passcode', async () =
   expect((await world.run([...upload, '--check', ...json])).code).toBe(3);
 });
 
-it('-vv has headers and sizes, without secrets; -v has not', async () => {
+it('contains headers and sizes with -vv, without secrets; not with -v', async () => {
   const world = await start({
     times: 1,
     answer: { body: { status: 'success', processed: 2, unprocessed: [] } },
@@ -99,7 +99,7 @@ it('-vv has headers and sizes, without secrets; -v has not', async () => {
   expect(once.stderr).not.toContain('X-Service');
 });
 
-it('-vv has the same headers once, and all of a request that failed', async () => {
+it('contains the same headers once with -vv, and all headers of a failed request', async () => {
   const answer = { status: 503, headers: { 'x-load': 'high' } };
   const world = await start({ after: 20, times: 1, answer });
   writeFileSync(
@@ -119,7 +119,7 @@ it('-vv has the same headers once, and all of a request that failed', async () =
   expect(stderr.length).toBeLessThan(31 * 200);
 });
 
-it('is refused before anything is sent where it cannot be written, or holds records', async () => {
+it('is refused before anything is sent if it cannot be written or contains records', async () => {
   const world = await start();
   mkdirSync(world.path('folder'));
   writeFileSync(world.path('kept.log'), '');
@@ -142,7 +142,7 @@ it('is refused before anything is sent where it cannot be written, or holds reco
 });
 
 it.each([['--passcode=hunter2'], ['--passcode', 'hunter2']])(
-  'hides a passcode that was typed: %s',
+  'redacts a typed passcode: %s',
   async (...flag) => {
     const world = makeWorld();
     const { code } = await world.run(['upload', 'u.csv', ...flag, '--log-file', 'run.log']);
@@ -152,7 +152,7 @@ it.each([['--passcode=hunter2'], ['--passcode', 'hunter2']])(
   },
 );
 
-it('hides the password in the address of a queue', async () => {
+it('redacts the password in the address of a queue', async () => {
   const world = makeWorld();
   await world.run([
     'fleet',
@@ -179,7 +179,7 @@ describe('runs resume', () => {
     return { world, run: runs[0].run };
   }
 
-  it('goes on in the log file it was begun with, from any folder', async () => {
+  it('continues in the log file of the run, from any directory', async () => {
     const { world, run } = await stopped('--log-file', 'run.log', '--json');
     const before = read(world);
     mkdirSync(world.path('elsewhere'));
@@ -196,7 +196,7 @@ describe('runs resume', () => {
     expect(added).toMatch(/ end +exit code 3\n$/);
   });
 
-  it('takes the flags of every command that are typed now for those of then', async () => {
+  it('prefers flags that are typed now, for every command', async () => {
     const { world, run } = await stopped('--log-file=run.log', '-v');
     const before = read(world);
     writeFileSync(world.path('users.csv'), 'identity,Age\nu1,4\nu2,x\nu3,42\n');

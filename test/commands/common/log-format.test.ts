@@ -29,7 +29,7 @@ const linesOf = ({ stderr }: Outcome): Line[] =>
     .map((line) => JSON.parse(line) as Line);
 const typesOf = (outcome: Outcome) => [...new Set(linesOf(outcome).map(({ type }) => type))];
 
-it('a write tells progress, requests, rejects, figures and its error', async () => {
+it('writes progress, requests, rejects, figures and the error of a write', async () => {
   const { world } = await start();
   const outcome = await world.run([...upload, ...format, '--verbose', '--progress', 'always']);
   expect(outcome).toMatchObject({ code: 3, stdout: '' });
@@ -47,14 +47,14 @@ it('a write tells progress, requests, rejects, figures and its error', async () 
   expect(lines.at(-1)).toMatchObject({ error: { id: 'E-REJECTED', exitCode: 3 } });
 });
 
-it('with --json the figures are on stdout', async () => {
+it('writes the figures to stdout with --json', async () => {
   const { world } = await start();
   const outcome = await world.run([...upload, ...format, '--json']);
   expect(JSON.parse(outcome.stdout)).toMatchObject({ schemaVersion: 1, accepted: 1 });
   expect(typesOf(outcome)).toEqual(['warning', 'error']);
 });
 
-it('an export to standard output keeps its records apart', async () => {
+it('separates the log from records on stdout', async () => {
   const event = { type: 'event', identity: 'u1', evtName: 'A', ts: 1_700_000_000 };
   const { world } = await serve({ seed: [event] });
   const args = ['export-profiles', '--event', 'A', '--from', '2023-11-14', '--to', '2023-11-14'];
@@ -73,14 +73,14 @@ it.each([
   ['no account', ['get-profile', 'a', ...format, '--profile', 'nobody']],
   ['an unknown subcommand', ['config', 'sett', ...format]],
   ['no input at a terminal, which shows help', ['upload', ...format]],
-])('%s is one object', async (_what, args) => {
+])('formats %s as one object', async (_what, args) => {
   const outcome = await makeWorld().run(args, { tty: true });
   expect(outcome).toMatchObject({ code: 2, stdout: '' });
   expect(linesOf(outcome)).toHaveLength(1);
   expect(linesOf(outcome)[0]).toMatchObject({ type: 'error', error: { exitCode: 2 } });
 });
 
-it('--quiet leaves the error only, and nothing where there is none', async () => {
+it('writes only the error with --quiet, or nothing', async () => {
   const { service, world } = await start();
   await service.fault({ after: 1, answer: { status: 401, body: 'no' } });
   const quiet = [...format, '--quiet', '--progress', 'always'];
@@ -93,7 +93,7 @@ it('--quiet leaves the error only, and nothing where there is none', async () =>
   expect(done).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-it('lists of nothing are notes', async () => {
+it('writes empty lists as notes', async () => {
   const world = makeWorld();
   expect(linesOf(await world.run(['runs', 'list', ...format]))).toEqual([
     { type: 'note', message: 'no unfinished runs' },
@@ -101,7 +101,7 @@ it('lists of nothing are notes', async () => {
   expect(typesOf(await world.run(['runs', 'prune', '--yes', ...format]))).toEqual(['note']);
 });
 
-it('text that would steer a terminal, or end the line, stays inside its string', async () => {
+it('keeps control characters and line breaks within the string', async () => {
   const { world } = await start();
   writeFileSync(world.path('users.csv'), 'identity,Age\nu1,"\u001B[2J\n{}"\n');
   const outcome = await world.run([...upload, ...format]);
@@ -109,7 +109,7 @@ it('text that would steer a terminal, or end the line, stays inside its string',
   expect(outcome.stderr).not.toContain('\u001B');
 });
 
-it('the built program, too, also when it is interrupted', async () => {
+it('is used by the built program too, also when it is interrupted', async () => {
   const { service, world } = await start();
   await service.fault({ action: 'hang' });
   const argv = [...upload, ...format, '--progress', 'always'];

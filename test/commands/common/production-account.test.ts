@@ -32,7 +32,7 @@ describe.each([
 ])('to a production account: %s', (line, says) => {
   const args = line.split(' ');
 
-  test('shows where and what on a terminal, and goes on when the region is typed', async () => {
+  test('shows where and what on a terminal, and continues when the region is typed', async () => {
     const { code, stderr } = await world.run(args, terminal('eu1\n'));
     expect(code).toBe(0);
     for (const part of ['PRODUCTION account ACC-1', 'region eu1', service.url, '"default"', says])
@@ -47,7 +47,7 @@ describe.each([
     expect(service.requests()).toHaveLength(0);
   });
 
-  test('sends nothing on a terminal where --no-input was given: that is no consent', async () => {
+  test('sends nothing on a terminal with --no-input, which is not consent', async () => {
     const { code, stderr } = await world.run([...args, '--no-input'], terminal('eu1\n'));
     expect([code, stderr]).toEqual([2, expect.stringContaining('add --yes when you are sure')]);
     expect(service.requests()).toHaveLength(0);
@@ -65,7 +65,7 @@ describe.each([
   });
 });
 
-test('what changes nothing does not ask', async () => {
+test('does not ask for commands that change nothing', async () => {
   for (const args of [
     ['upload', 'users.csv', '--check'],
     ['subscribe', 'phones.csv', '--dry-run'],
@@ -76,13 +76,13 @@ test('what changes nothing does not ask', async () => {
   }
 });
 
-test('demerge says so in the question it always asks', async () => {
+test('includes the warning in the question of demerge', async () => {
   const { code, stderr } = await world.run(['demerge', 'ids.txt'], terminal('2\n'));
   expect(code).toBe(0);
   expect(stderr).toContain('2 identities of ids.txt in PRODUCTION account ACC-1, region eu1');
 });
 
-test('other profiles do not ask, nor does the environment’s account', async () => {
+test('does not ask for other profiles or the account of the environment', async () => {
   await save('--profile', 'staging');
   const args = ['upload', 'users.csv', '--profile', 'staging'];
   expect((await world.run(args, terminal(''))).stderr).not.toContain('PRODUCTION');
@@ -95,7 +95,7 @@ test('other profiles do not ask, nor does the environment’s account', async ()
 describe('config', () => {
   const shown = async (command: string) => (await world.run(['config', command])).stdout;
 
-  test('list and show say so', async () => {
+  test('list and show print the mark', async () => {
     expect(await shown('list')).toMatch(/^\* +default .* yes$/m);
     expect(await shown('show')).toMatch(/^production +yes +from config profile "default"$/m);
   });
@@ -109,7 +109,7 @@ describe('config', () => {
     expect((await world.run(['upload', 'users.csv'], terminal(''))).code).toBe(2);
   });
 
-  test('a mark with values of no region, or of no profile, is refused', async () => {
+  test('a mark without a valid region or profile is refused', async () => {
     const noRegion = await world.run(['config', 'set', '--production', '--account-id', 'A']);
     expect(noRegion).toMatchObject({ code: 2 });
     expect(noRegion.stderr).toContain('--region');
@@ -119,7 +119,7 @@ describe('config', () => {
   });
 });
 
-test('config show --sources adds the other settings and the folders', async () => {
+test('adds other settings and directories to config show --sources', async () => {
   const env = { ENGAGECTL_RETRY_FOR: '5m' };
   const args = ['config', 'show', '--sources', '--timeout', '90s'];
   const { stdout } = await world.run(args, { env });

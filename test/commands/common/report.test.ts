@@ -58,7 +58,7 @@ describe('--report', () => {
     expect(readdirSync(run.world.cwd).toSorted()).toEqual(['run.html', 'users.csv']);
   });
 
-  it('needs nothing from anywhere, and holds no secret', async () => {
+  it('loads nothing from elsewhere, and contains no secret', async () => {
     const run = await start();
     await run.world.run(upload);
     const page = pageOf(run.world);
@@ -67,7 +67,7 @@ describe('--report', () => {
     expect(page).not.toContain(run.service.passcode);
   });
 
-  it('shows rejects by kind with samples; what they hold stays text', async () => {
+  it('shows rejects by kind with samples, as text', async () => {
     const hostile = `</style><script>alert(1)</script><img src=x onerror=alert(2)> & " ' \u202E\u001B[2J`;
     const unprocessed = (n: number) => ({
       status: 'fail',
@@ -91,7 +91,7 @@ describe('--report', () => {
     expect(page).toContain('engagectl upload users.csv.rejects.ndjson');
   });
 
-  it('says where a run stopped and what goes on with it', async () => {
+  it('shows where a run stopped and the command that resumes it', async () => {
     const run = await start({ after: 1, answer: { status: 401 } });
     const { code } = await run.world.run([...upload, '--concurrency', '1']);
     expect(code).toBe(4);
@@ -102,7 +102,7 @@ describe('--report', () => {
     expect((await run.world.run(['runs', 'list'])).stdout).toContain(next.split(' ')[3]);
   });
 
-  it('is written after Ctrl-C, and anew by the resumed run, which says what its charts cover', async () => {
+  it('is written after Ctrl-C, and replaced by the resumed run, which states what its charts cover', async () => {
     const stop = new AbortController();
     const run = await start({ after: 1, times: 1, action: 'hang' });
     const ended = run.world.run([...upload, '--concurrency', '1'], { signal: stop.signal });
@@ -178,7 +178,7 @@ describe('--report', () => {
     expect(figuresOf(pageOf(run.world))).toMatchObject({ accepted: '2' });
   });
 
-  it('shows the plan of --changed as a picture with words', async () => {
+  it('shows the plan of --changed as a chart with text', async () => {
     const run = await start();
     const changed = ['upload', 'users.csv', '--changed', '--report', 'run.html'];
     await run.world.run(changed);
@@ -214,7 +214,7 @@ describe('--report of an export', () => {
   const range = ['--event', 'E', '--from', '20261001', '--to', '20261002'];
   const argv = ['export-profiles', ...range, '--batch-size', '23'];
 
-  it('has its figures', async () => {
+  it('shows its figures', async () => {
     const { world } = await serve({ seed });
     const { code, stdout } = await world.run([
       ...argv,
@@ -234,7 +234,7 @@ describe('--report of an export', () => {
     });
   });
 
-  it('says where it stopped and what goes on with it', async () => {
+  it('shows where it stopped and the command that resumes it', async () => {
     const { service, world } = await serve({ seed });
     await service.fault({ after: 2, answer: { status: 401 } });
     const { code } = await world.run([...argv, '-o', 'out.ndjson', '--report', 'run.html']);
@@ -243,7 +243,7 @@ describe('--report of an export', () => {
     expect(figuresOf(pageOf(world))).toMatchObject({ records: '23', pages: '1' });
   });
 
-  it('may not be the output itself', async () => {
+  it('cannot be the output itself', async () => {
     const world = makeWorld();
     const local = [...argv, '--region', 'local'];
     expect((await world.run([...local, '-o', 'x.html', '--report', 'x.html'])).code).toBe(2);

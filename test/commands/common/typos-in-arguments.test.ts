@@ -8,7 +8,7 @@ import { makeWorld } from '../../support/test-environment.js';
 const range = ['--from', '2026-01-01', '--to', '2026-01-01'];
 
 it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
-  'an export to %s is refused: that is no format of ours',
+  'refuses to export to %s, because the format is unknown',
   async (file) => {
     const { world } = await serve();
     const args = ['export-events', '--event', 'Charged', ...range, '-o', file];
@@ -25,7 +25,7 @@ it.each([
   ['bad.xlsx', 2],
   ['bad.ndjson.gz', 2],
   ['bad.txt', 3],
-])('rejects into %s: exit %d', async (file, exitCode) => {
+])('exits for rejects into %s with %d', async (file, exitCode) => {
   const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,Age\n,1\n');
   const { code, stderr } = await world.run(['upload', 'users.csv', '--check', '--rejects', file]);
@@ -34,7 +34,7 @@ it.each([
   expect(existsSync(world.path(file))).toBe(exitCode === 3);
 });
 
-it('an event that the account does not have is a wrong argument', async () => {
+it('reports an event that the account does not have as a wrong argument', async () => {
   const { service, world } = await serve();
   const { code, stderr } = await world.run(['export-events', '--event', 'Chraged', ...range]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('names are case-sensitive')]);
@@ -45,7 +45,7 @@ it('an event that the account does not have is a wrong argument', async () => {
 it.each([
   ['Age:int', '"integer"'],
   ['Age:integer,Member:bool', '"boolean"'],
-])('a type like no other is answered with the one that is like it: %s', async (types, meant) => {
+])('suggests the nearest type: %s', async (types, meant) => {
   const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,Age,Member\nu1,1,yes\n');
   const { code, stderr } = await world.run(['upload', 'users.csv', '--check', '--types', types]);
@@ -56,7 +56,7 @@ it.each([
   ['{\n  "identity": "Id",\n}', 'map.json:3:1: JSON has "}", not a key in double quotes'],
   ['{"types":{"Age":"integer"},\n "types":{}}', 'map.json:2:2: JSON repeats the key "types"'],
   ['', 'map.json:1:1: JSON ends where a value should be'],
-])('a mapping file that is no good JSON is told with the place: %j', async (text, told) => {
+])('reports the position of invalid JSON in a mapping file: %j', async (text, told) => {
   const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'Id,Age\nu1,1\n');
   writeFileSync(world.path('map.json'), text);
@@ -65,7 +65,7 @@ it.each([
 });
 
 describe('columns', () => {
-  it('that are sent as properties of their own and were hardly meant so are told in every run', async () => {
+  it('that are probably sent as properties by mistake are reported in every run', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'identity,email,Name\nu1,a@example.com,A\n');
     for (const more of [[], ['--check']]) {
@@ -78,7 +78,7 @@ describe('columns', () => {
     expect(mapped.stderr).not.toContain('property of its own');
   });
 
-  it('that a CSV does not have are refused, with the one that is like it', async () => {
+  it('that a CSV lacks are refused, with the nearest name', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'CustomerId,City\nu1,Oslo\n');
     const { code, stderr } = await world.run(['upload', 'users.csv', '--identity', 'CustomrId']);
@@ -90,14 +90,14 @@ describe('columns', () => {
     expect(both).toContain('did you mean "City", "CustomerId"?');
   });
 
-  it('that no JSON record has are told at the end', async () => {
+  it('that no JSON record has are reported at the end', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1","City":"Oslo"}\n');
     const { code, stderr } = await world.run(['upload', 'users.ndjson', '--types', 'Age:integer']);
     expect([code, stderr]).toEqual([0, expect.stringContaining('no record has the column "Age"')]);
   });
 
-  it('of a CSV export that do not occur are told at the end, with the nearest', async () => {
+  it('of a CSV export that do not occur are reported at the end, with the nearest name', async () => {
     const event = { identity: 'a', type: 'event', evtName: 'A', ts: Date.parse(range[1]!) / 1000 };
     const { world } = await serve({ seed: [event] });
     const columns = ['--columns', 'profile.identity,profile.identiy'];
@@ -111,7 +111,7 @@ describe('columns', () => {
   });
 });
 
-it('profiles and regions are offered by their nearest names', async () => {
+it('suggests the nearest names of profiles and regions', async () => {
   const world = makeWorld();
   const set = ['config', 'set', '--region', 'eu1', '--base-url', 'https://eu1.example.test'];
   const account = [
@@ -129,7 +129,7 @@ it('profiles and regions are offered by their nearest names', async () => {
   expect(region.stderr).toContain('did you mean "eu1"?');
 });
 
-it('a place in the name of an output in which nothing comes to stand', async () => {
+it('refuses an unknown placeholder in the name of an output', async () => {
   const world = makeWorld();
   const range = ['--event', 'A', '--from', '2026-01-01', '--to', '2026-01-01', '--region', 'local'];
   for (const [command, name, places] of [
@@ -142,7 +142,7 @@ it('a place in the name of an output in which nothing comes to stand', async () 
   expect(readdirSync(world.cwd)).toEqual([]);
 });
 
-it('all that is wrong with a command line, or an environment, is said at once', async () => {
+it('reports all errors of a command line or environment at once', async () => {
   const world = makeWorld();
   const args = [
     'upload',
@@ -196,7 +196,7 @@ it('all that is wrong with a command line, or an environment, is said at once', 
   );
 });
 
-it('a word that is nearly one for a day', async () => {
+it('suggests the nearest word for a day', async () => {
   const { world } = await serve();
   const args = ['export-events', '--event', 'A', '--from', 'yesteday', '--to', 'today'];
   const { code, stderr } = await world.run(args);
@@ -206,7 +206,7 @@ it('a word that is nearly one for a day', async () => {
   ]);
 });
 
-it('a run that is none: shown are finished ones, too', async () => {
+it('reports an unknown run, and lists finished ones too', async () => {
   const world = makeWorld();
   const show = await world.run(['runs', 'show', 'x']);
   expect([show.code, show.stderr]).toEqual([2, expect.stringContaining('there is no run x\n')]);

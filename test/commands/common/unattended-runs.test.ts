@@ -34,7 +34,7 @@ describe('{date} in the name of an output', () => {
     ['UTC', 'users-2026-03-01.ndjson'],
     ['Asia/Tokyo', 'users-2026-03-02.ndjson'],
     ['America/New_York', 'users-2026-03-01.ndjson'],
-  ])('is the day on which the run begins in %s', async (zone, name) => {
+  ])('is the day on which the run starts in %s', async (zone, name) => {
     const { world } = await serve({ seed: seed() });
     const args = ['export-profiles', ...yesterday, '-o', 'users-{date}.ndjson'];
     const zoned = [...args, '--timezone', zone, '--json'];
@@ -44,7 +44,7 @@ describe('{date} in the name of an output', () => {
     expect(JSON.parse(stdout)).toMatchObject({ output: name });
   });
 
-  it('stands beside {day} and {event}', async () => {
+  it('can be combined with {day} and {event}', async () => {
     const { world } = await serve({ seed: seed() });
     const args = ['export-events', ...yesterday, '-o', '{event}-{day}-of-{date}.csv'];
     expect((await world.run(args, at('2026-03-01T20:00:00Z'))).code).toBe(0);
@@ -58,7 +58,7 @@ describe('{date} in the name of an output', () => {
     expect(files(world)).toEqual(['both-2026-03-01.ndjson']);
   });
 
-  it('is that of the run which is resumed, whatever day it is', async () => {
+  it('is that of the resumed run, whatever day it is', async () => {
     const { service, world } = await serve({ seed: seed(24) });
     await service.fault({ ...broken, after: 1, times: 1 });
     const args = ['export-profiles', ...yesterday, ...oneAttempt, '--output=u-{date}.ndjson'];
@@ -72,7 +72,7 @@ describe('{date} in the name of an output', () => {
     expect(readFileSync(world.path('u-2026-03-01.ndjson'), 'utf8').match(/\n/g)).toHaveLength(24);
   });
 
-  it('--resume goes on with the file of the same day, and begins one on the next', async () => {
+  it('is matched by --resume on the same day, and starts a new file on the next', async () => {
     const { service, world } = await serve({ seed: seed() });
     await service.fault({ ...broken, times: 2 });
     await service.fault({ ...broken, after: 3 });
@@ -94,7 +94,7 @@ describe('{date} in the name of an output', () => {
 
 const noon = at('2026-03-01T12:00:00Z');
 
-it('a second export to the same file while the first is at work is refused: exit 8', async () => {
+it('refuses a second export to the same file with exit 8 while the first runs', async () => {
   let second: Promise<Outcome> | undefined;
   const args = ['export-profiles', ...yesterday, '-o', 'u-{date}.ndjson', '--resume', '--quiet'];
   const { service, world }: Awaited<ReturnType<typeof serve>> = await serve({
@@ -121,45 +121,48 @@ const canPlayNobody = (): boolean => {
   }
 };
 
-describe.skipIf(!canPlayNobody())('a user without a home, with an empty environment', () => {
-  async function run(args: string[], env: TestService['env'], cwd: string) {
-    const child = spawn(process.execPath, [binPath, ...args], { ...nobody, env, cwd });
-    child.stdin.end();
-    const ended = once(child, 'close');
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    return { code: ((await ended) as [number])[0], stdout, stderr };
-  }
-  async function folder(options?: TestServiceOptions) {
-    const { service, world } = await serve(options);
-    chmodSync(path.dirname(world.cwd), 0o755);
-    chmodSync(world.cwd, 0o777);
-    return { env: service.env, world };
-  }
+describe.skipIf(!canPlayNobody())(
+  'D a user without a home directory and an empty environment',
+  () => {
+    async function run(args: string[], env: TestService['env'], cwd: string) {
+      const child = spawn(process.execPath, [binPath, ...args], { ...nobody, env, cwd });
+      child.stdin.end();
+      const ended = once(child, 'close');
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      return { code: ((await ended) as [number])[0], stdout, stderr };
+    }
+    async function folder(options?: TestServiceOptions) {
+      const { service, world } = await serve(options);
+      chmodSync(path.dirname(world.cwd), 0o755);
+      chmodSync(world.cwd, 0o777);
+      return { env: service.env, world };
+    }
 
-  it('reads, to standard output and to a file', async () => {
-    const { env, world } = await folder({ seed: seed() });
-    const { cwd } = world;
-    const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
-    const args = ['export-profiles', '--event', 'A', ...days];
-    const piped = await run(args, env, cwd);
-    expect(piped.code).toBe(0);
-    expect(JSON.parse(piped.stdout)).toMatchObject({ identity: 'u0' });
-    const kept = await run([...args, '-o', 'users.ndjson'], env, cwd);
-    expect(kept.code).toBe(0);
-    expect(kept.stderr).toContain('cannot be resumed');
-    expect(readFileSync(path.join(cwd, 'users.ndjson'), 'utf8')).toBe(piped.stdout);
-  });
+    it('can read to stdout and to a file', async () => {
+      const { env, world } = await folder({ seed: seed() });
+      const { cwd } = world;
+      const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
+      const args = ['export-profiles', '--event', 'A', ...days];
+      const piped = await run(args, env, cwd);
+      expect(piped.code).toBe(0);
+      expect(JSON.parse(piped.stdout)).toMatchObject({ identity: 'u0' });
+      const kept = await run([...args, '-o', 'users.ndjson'], env, cwd);
+      expect(kept.code).toBe(0);
+      expect(kept.stderr).toContain('cannot be resumed');
+      expect(readFileSync(path.join(cwd, 'users.ndjson'), 'utf8')).toBe(piped.stdout);
+    });
 
-  it('writes with --no-journal, and is told which variable to set without', async () => {
-    const { env, world } = await folder();
-    writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
-    const refused = await run(['upload', 'users.csv'], env, world.cwd);
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toMatch(/fix: .*ENGAGECTL_STATE_DIR/);
-    const done = await run(['upload', 'users.csv', '--no-journal', '-q'], env, world.cwd);
-    expect(done).toEqual({ code: 0, stdout: '', stderr: '' });
-  });
-});
+    it('can write with --no-journal, and is told which variable to set otherwise', async () => {
+      const { env, world } = await folder();
+      writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
+      const refused = await run(['upload', 'users.csv'], env, world.cwd);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(/fix: .*ENGAGECTL_STATE_DIR/);
+      const done = await run(['upload', 'users.csv', '--no-journal', '-q'], env, world.cwd);
+      expect(done).toEqual({ code: 0, stdout: '', stderr: '' });
+    });
+  },
+);
 
 describe('under GitHub Actions', () => {
   const rows = Array.from({ length: 12 }, (_, index) => `u${index},x${index}\n`).join('');
@@ -176,7 +179,7 @@ describe('under GitHub Actions', () => {
   }
   const commands = (stderr: string) => stderr.split('\n').filter((line) => line.startsWith('::'));
 
-  it('the first ten rejects are annotations, escaped, in place of lines', async () => {
+  it('prints the first ten rejects as escaped annotations instead of lines', async () => {
     const { outcome } = await upload({ GITHUB_ACTIONS: 'true' }, ['--quiet'], 'a:b,c%.csv');
     expect(outcome.code).toBe(3);
     expect(outcome.stdout).toBe('');
@@ -189,7 +192,7 @@ describe('under GitHub Actions', () => {
     expect(outcome.stderr).not.toContain('warning:');
   });
 
-  it('files are named from the workspace on', async () => {
+  it('names files relative to the workspace', async () => {
     const first = await upload({ GITHUB_ACTIONS: 'true' });
     const env = { GITHUB_ACTIONS: 'true', GITHUB_WORKSPACE: path.dirname(first.world.cwd) };
     const args = ['upload', 'u.csv', '--types', 'Age, in %\n:integer'];
@@ -200,13 +203,13 @@ describe('under GitHub Actions', () => {
   it.each([
     ['elsewhere', {}, []],
     ['under --json', { GITHUB_ACTIONS: 'true' }, ['--json']],
-  ])('no annotations %s', async (_what, env, more) => {
+  ])('prints no annotations %s', async (_what, env, more) => {
     const { outcome } = await upload(env, more);
     expect(outcome.code).toBe(3);
     expect(commands(outcome.stderr)).toEqual([]);
   });
 
-  it('text of the input and of the service is no command to the runner', async () => {
+  it('passes no commands of the input or service to the runner', async () => {
     const denied = {
       status: 'fail',
       error: 'no\n  ::set-output name=a::b\n##[add-path]/x',
@@ -226,7 +229,7 @@ describe('under GitHub Actions', () => {
     for (const { stderr } of [refused, unknown]) expect(stderr).not.toContain('##[');
   });
 
-  it('an export adds its figures to the step summary', async () => {
+  it('adds the figures of an export to the step summary', async () => {
     const { world } = await serve({ seed: seed() });
     const env = { GITHUB_STEP_SUMMARY: world.path('summary.md') };
     const days = ['--from', '2026-03-01', '--to', '2026-03-01'];

@@ -12,7 +12,7 @@ function worldAt(url: string) {
   return world;
 }
 
-it('nothing counts as sent to a port where nobody listens', async () => {
+it('counts nothing as sent to a port where nobody listens', async () => {
   const world = worldAt('http://127.0.0.1:9');
   const { code, stdout } = await world.run([
     'upload',
@@ -24,7 +24,7 @@ it('nothing counts as sent to a port where nobody listens', async () => {
   expect([code, JSON.parse(stdout)]).toEqual([5, expect.objectContaining({ bytesSent: 0 })]);
 });
 
-it('429s, which are not counted, are no try 0', async () => {
+it('does not count 429s as attempts', async () => {
   await using server = await startFaultServer([throttle('2')]);
   const world = worldAt(server.url);
   const storm = ['upload', 'users.csv', '--retry-for', '3s', '--progress', 'always'];

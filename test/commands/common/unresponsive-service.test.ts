@@ -18,7 +18,7 @@ it.each([
   [['get-profile', 'u1'], { stderr: true }],
   [['get-profile', '--input', 'users.csv', '-o', 'u.ndjson'], {}],
   [['verify', 'users.csv'], {}],
-])('%j tells what it waits for, terminal: %j', async (argv, tty) => {
+])('%j reports what it waits for, terminal: %j', async (argv, tty) => {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   onTestFinished(release);

@@ -50,7 +50,7 @@ const places = [
 ] as const;
 
 it.each(Object.entries(lines))(
-  'refuses a place that cannot hold the file before anything is sent: %s',
+  'refuses an unusable location before anything is sent: %s',
   async (named, line) => {
     const flag = `--${named.split(' --')[1]}`;
     const world = makeWorld({ env: service.env });
@@ -75,7 +75,7 @@ it.each(Object.entries(lines))(
   },
 );
 
-it('knows every flag that names an output', async () => {
+it('checks every flag that names an output', async () => {
   const isOutput = /^--(?:output|rejects|report|gone|write-mapping)$/;
   const found = (command: Command, path: string): string[] => [
     ...command.options.flatMap(({ long }) => (isOutput.test(long ?? '') ? `${path} ${long}` : [])),
@@ -85,7 +85,7 @@ it('knows every flag that names an output', async () => {
   expect(found(program, '').sort()).toEqual([...Object.keys(lines), ...ofQueue].sort());
 });
 
-it('does not make the folder of a log file', async () => {
+it('does not create the directory of a log file', async () => {
   const world = makeWorld({ env: service.env });
   const before = service.requests();
   const { code, stderr } = await world.run(['get-profile', 'u1', '--log-file', 'none/run.log']);

@@ -9,7 +9,7 @@ import { binPath } from '../../support/processes/bin-process.js';
 // Small things that people look for first.
 
 it.each([['--version'], ['-V'], ['version']])(
-  '%s says the version, and with --json more',
+  'prints the version for %s, and more with --json',
   async (word) => {
     const world = makeWorld();
     expect(await world.run([word])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
@@ -27,7 +27,7 @@ it.each([['--version'], ['-V'], ['version']])(
   },
 );
 
-it('a check says what the service is known to refuse, as a preview does', async () => {
+it('predicts rejections by the service in a check, like a preview', async () => {
   const world = makeWorld();
   const event = { identity: 'u1', type: 'event', ts: 1_700_000_000, evtName: 'A' };
   writeFileSync(
@@ -46,7 +46,7 @@ it.each([
   ['CLICOLOR_FORCE', '1', true],
   ['FORCE_COLOR', '0', false],
   ['PLAIN', '1', false],
-])('%s=%s colours what no terminal shows: %s', async (name, value, isColored) => {
+])('%s=%s colors output without a terminal: %s', async (name, value, isColored) => {
   const env = { [name]: value };
   const { stderr } = await makeWorld({ env }).run(['get-profile', 'u1']);
   expect(stderr.includes('\u001B[31merror')).toBe(isColored);
@@ -54,7 +54,7 @@ it.each([
   expect(without.stderr).not.toContain('\u001B');
 });
 
-it('FORCE_COLOR=0 takes the colours from a terminal', async () => {
+it('disables colors on a terminal with FORCE_COLOR=0', async () => {
   for (const [env, isColored] of [
     [{}, true],
     [{ FORCE_COLOR: '0' }, false],
@@ -69,7 +69,7 @@ it.each([
   [false, true],
   [true, false],
   [true, true],
-])('stdout a terminal: %s, stderr: %s: each is judged by itself', async (stdout, stderr) => {
+])('checks both streams separately, stdout a terminal: %s, stderr: %s', async (stdout, stderr) => {
   const { world } = await serve({}, { tty: { stdout, stderr } });
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
   await world.run(['upload', 'u.csv']);
@@ -84,7 +84,7 @@ it.each([
   ['1', 80],
   ['0', undefined],
   ['', undefined],
-])('ENGAGECTL_FORCE_TTY=%s: what is piped looks as at a terminal', (forced, columns) => {
+])('prints piped output as on a terminal with ENGAGECTL_FORCE_TTY=%s', (forced, columns) => {
   const world = makeWorld();
   const env = { PATH: process.env['PATH'], TERM: 'xterm', ENGAGECTL_FORCE_TTY: forced };
   const folders = { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir };
@@ -107,7 +107,7 @@ it.each([
 it.each([
   ['--no-input', {}],
   ['the variable', { ENGAGECTL_NO_INPUT: '1' }],
-])('%s keeps a terminal from being asked', async (how, env) => {
+])('does not ask on a terminal with %s', async (how, env) => {
   const world = makeWorld({ env, tty: true });
   const more = how === '--no-input' ? [how] : [];
   writeFileSync(world.path('ids.txt'), 'u1\n');
@@ -118,7 +118,7 @@ it.each([
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--passcode-file')]);
 });
 
-it('--no-input keeps runs prune from asking a terminal', async () => {
+it('does not ask in runs prune with --no-input', async () => {
   const { world, service } = await serve({}, { tty: true });
   await service.fault({ after: 1, times: 1, answer: { status: 401 } });
   writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\n');
@@ -128,7 +128,7 @@ it('--no-input keeps runs prune from asking a terminal', async () => {
   expect(stderr).toContain('1 unfinished run would be forgotten');
 });
 
-it('every JSON answer of config names its schema', async () => {
+it('names the schema in every JSON output of config', async () => {
   const world = makeWorld();
   for (const args of [
     ['config', 'list'],
@@ -139,7 +139,7 @@ it('every JSON answer of config names its schema', async () => {
   }
 });
 
-it('help has no flags about requests where none are made, and -h last', async () => {
+it('omits request flags from help where no requests are made, and lists -h last', async () => {
   const world = makeWorld();
   const help = async (...words: string[]) => (await world.run([...words, '--help'])).stdout;
   expect(await help('config', 'list')).not.toContain('--max-attempts');
@@ -149,7 +149,7 @@ it('help has no flags about requests where none are made, and -h last', async ()
   }
 });
 
-it('one record is told in the singular, by each command', async () => {
+it('uses the singular for one record in each command', async () => {
   const { world } = await serve();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
   writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1795000000,Paid\n');

@@ -31,7 +31,7 @@ async function save(name: string, url: string, pair: string, more: string[] = []
 
 const check = (...more: string[]) => world.run(['config', 'check', '--region', 'eu1', ...more]);
 
-test('names the region that the account belongs to, where that is saved with another account', async () => {
+test('names the region of the account if it is saved with another account', async () => {
   const [eu1, us1, in1] = [await region(), await region('A:pass-a'), await region('C:pass-c')];
   await save('eu1', eu1.url, 'A:pass-a');
   await save('us1', us1.url, 'B:pass-b');
@@ -54,7 +54,7 @@ test('names the region that the account belongs to, where that is saved with ano
 test.each([
   ['the same passcode', 'A:pass-a'],
   ['a passcode of its own', 'A:pass-new'],
-])('a region saved for the same account with %s: use that one', async (_what, pair) => {
+])('suggests a region saved for the same account with %s', async (_what, pair) => {
   const [eu1, us1] = [await region(), await region(pair)];
   await save('eu1', eu1.url, 'A:pass-a');
   await save('us1', us1.url, pair);
@@ -63,7 +63,7 @@ test.each([
   expect(stderr).toContain('fix: --region us1; or for good: engagectl config use default');
 });
 
-test('nobody takes it: type the passcode again', async () => {
+test('suggests to retype the passcode if no region accepts it', async () => {
   const [eu1, us1] = [await region(), await region()];
   await save('eu1', eu1.url, 'A:pass-a');
   await save('us1', us1.url, 'B:pass-b');
@@ -74,7 +74,7 @@ test('nobody takes it: type the passcode again', async () => {
   );
 });
 
-test('--json has a line of each region in one object', async () => {
+test('prints a line for each region in one object with --json', async () => {
   const [eu1, us1] = [await region(), await region('A:pass-a')];
   await save('eu1', eu1.url, 'A:pass-a');
   await save('us1', us1.url, 'B:pass-b');
@@ -102,7 +102,7 @@ test('--json has a line of each region in one object', async () => {
   expect(JSON.parse(stderr)).toMatchObject({ error: { id: 'E-CREDENTIALS', exitCode: 4 } });
 });
 
-test('asks nobody else when it is taken, nor regions of other profiles', async () => {
+test('asks no other region if the first accepts, and none of other profiles', async () => {
   const [eu1, other] = [await region('A:pass-a'), await region()];
   await save('eu1', eu1.url, 'A:pass-a');
   await save('us1', other.url, 'B:pass-b');

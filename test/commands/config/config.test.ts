@@ -29,7 +29,7 @@ const saved = () =>
   };
 
 describe('config set', () => {
-  test('saves what is given, and takes the passcode from standard input', async () => {
+  test('saves the given values, and reads the passcode from stdin', async () => {
     const outcome = await saveSecret(['--header-prefix', 'X-Acme', '--timezone', 'Asia/Tokyo']);
     expect(outcome).toMatchObject({ code: 0, stdout: '' });
     expect(outcome.stderr).toContain(savedFile());
@@ -45,13 +45,13 @@ describe('config set', () => {
     expect((statSync(savedFile()).mode & 0o777).toString(8)).toBe('600');
   });
 
-  test('takes the passcode from a file', async () => {
+  test('reads the passcode from a file', async () => {
     writeFileSync(world.path('pass'), `${secret}\r\n`);
     expect(await world.run([...setArgs, '--passcode-file', 'pass'])).toMatchObject({ code: 0 });
     expect(saved().profiles['default']?.regions['eu1']?.['passcode']).toBe(secret);
   });
 
-  test('asks for it on a terminal, without showing it', async () => {
+  test('asks for the passcode on a terminal without echo', async () => {
     const outcome = await world.run(setArgs, { tty: true, stdin: `${secret}\r` });
     expect(outcome.code).toBe(0);
     expect(outcome.stderr).toContain('Passcode (not shown): ');
@@ -59,7 +59,7 @@ describe('config set', () => {
     expect(saved().profiles['default']?.regions['eu1']?.['passcode']).toBe(secret);
   });
 
-  test('Ctrl-C at the question saves nothing: exit 130', async () => {
+  test('saves nothing on Ctrl-C at the question: exit 130', async () => {
     const stdin = new PassThrough();
     const runtime = world.runtime({ tty: true, stdin });
     const running = main(setArgs, runtime);
@@ -69,7 +69,7 @@ describe('config set', () => {
     expect(() => statSync(savedFile())).toThrow('ENOENT');
   });
 
-  test('needs a passcode where nobody can be asked', async () => {
+  test('requires a passcode if there is no terminal', async () => {
     const { code, stderr } = await world.run(setArgs);
     expect(code).toBe(2);
     expect(stderr).toMatch(/--passcode-stdin, --passcode-file/);
@@ -87,7 +87,7 @@ describe('config set', () => {
     });
   });
 
-  test('never puts a new account id beside the old passcode', async () => {
+  test('never combines a new account id with the old passcode', async () => {
     await saveSecret();
     const args = ['config', 'set', '--region', 'eu1', '--account-id', 'ACC-2'];
     expect((await world.run(args)).code).toBe(2);
@@ -98,7 +98,7 @@ describe('config set', () => {
     });
   });
 
-  test('saves flags only, nothing of the environment', async () => {
+  test('saves flags only, no variables of the environment', async () => {
     const env = { ENGAGECTL_TIMEZONE: 'Asia/Tokyo', ENGAGECTL_BASE_URL: 'https://env.example' };
     const { code } = await world.run([...setArgs, '--passcode-stdin'], { env, stdin: secret });
     expect(code).toBe(0);
@@ -177,7 +177,7 @@ describe('config use, list, remove, path', () => {
     );
   });
 
-  test('list shows every account, the one in use marked, no passcode', async () => {
+  test('list shows every account and marks the one in use, without passcodes', async () => {
     const { code, stdout } = await world.run(['config', 'list']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\* +default +eu1 +ACC-1 +\*{8} +https:\/\/eu1\.example$/m);
@@ -218,14 +218,14 @@ describe('config use, list, remove, path', () => {
     });
   });
 
-  test('show says where each value comes from', async () => {
+  test('show prints the source of each value', async () => {
     const { stdout } = await world.run(['config', 'show', '--timezone', 'Asia/Tokyo']);
     expect(stdout).toMatch(/^region +eu1 +from config profile "default"$/m);
     expect(stdout).toMatch(/^passcode +\*{8} +from config profile "default"$/m);
     expect(stdout).toMatch(/^time zone +Asia\/Tokyo +from --timezone$/m);
   });
 
-  test('use and remove of an unknown name say which are known, exit 2', async () => {
+  test('use and remove list the known names for an unknown one, exit 2', async () => {
     for (const args of [
       ['use', 'nobody'],
       ['remove', 'nobody'],
@@ -238,7 +238,7 @@ describe('config use, list, remove, path', () => {
     }
   });
 
-  test('remove forgets a region, then the profile, and that it was in use', async () => {
+  test('remove deletes a region, then the profile, and its mark as in use', async () => {
     await world.run(['config', 'use', 'staging', '--region', 'us1']);
     await world.run(
       [
@@ -269,7 +269,7 @@ describe('config use, list, remove, path', () => {
     expect(saved()).toEqual({ profiles: {} });
   });
 
-  test('path prints where the file is', async () => {
+  test('path prints the location of the file', async () => {
     expect(await world.run(['config', 'path'])).toEqual({
       code: 0,
       stdout: `${savedFile()}\n`,
@@ -278,7 +278,7 @@ describe('config use, list, remove, path', () => {
   });
 });
 
-test('config set tells all mistakes at once, and saves nothing', async () => {
+test('reports all errors of config set at once, and saves nothing', async () => {
   const wrong = ['--base-url', 'ftp://x', '--header-prefix', 'a b', '--call-account-id', 'C'];
   const { code, stderr } = await world.run(['config', 'set', '--region', 'eu9', ...wrong]);
   expect(code).toBe(2);
@@ -288,7 +288,7 @@ test('config set tells all mistakes at once, and saves nothing', async () => {
   expect(existsSync(savedFile())).toBe(false);
 });
 
-test('a profile named twice is refused', async () => {
+test('refuses a profile named twice', async () => {
   const { code, stderr } = await world.run(['config', 'show', '-p', 'a', '--profile', 'b']);
   expect(code).toBe(2);
   expect(stderr).toContain('twice');
@@ -302,7 +302,7 @@ describe('config check', () => {
   }
   const env = (url: string, passcode = 'right') => accountAt(url, passcode, 'ACC-1');
 
-  test('says that account, passcode and region fit', async () => {
+  test('confirms account, passcode and region', async () => {
     const url = await serve();
     const outcome = await world.run(['config', 'check'], { env: env(url) });
     expect(outcome).toMatchObject({ code: 0, stdout: '' });
@@ -311,7 +311,7 @@ describe('config check', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: true, accountId: 'ACC-1', baseUrl: url });
   });
 
-  test('a wrong passcode is exit 4 with a hint at the region', async () => {
+  test('exits 4 for a wrong passcode, with a hint at the region', async () => {
     const { code, stderr } = await world.run(['config', 'check'], {
       env: env(await serve(), 'not-this-one'),
     });
@@ -320,7 +320,7 @@ describe('config check', () => {
     expect(stderr).not.toContain('not-this-one');
   });
 
-  test('nobody at the address is exit 5', async () => {
+  test('exits 5 if the service is unreachable', async () => {
     const { code, stderr } = await world.run(['config', 'check'], {
       env: env('http://127.0.0.1:9'),
     });
@@ -351,7 +351,7 @@ describe('the account of the calling system', () => {
     });
   });
 
-  test('is one unit', async () => {
+  test('is used as a pair', async () => {
     await saveSecret();
     const idAlone = [...region, '--call-account-id', 'CALLS-2'];
     const keyAlone = [...region, '--call-api-key-file', 'key'];
@@ -371,14 +371,14 @@ describe('the account of the calling system', () => {
     ],
     [{ ENGAGECTL_CALL_API_KEY: 'k' }, 'without ENGAGECTL_CALL_ACCOUNT_ID'],
     [{ ENGAGECTL_CALL_API_KEY: 'k', ENGAGECTL_CALL_API_KEY_FILE: 'key' }, 'are both set'],
-  ])('of the environment: %j is exit 2', async (env, says) => {
+  ])('of the environment with %j is exit 2', async (env, says) => {
     await saveSecret();
     const { code, stderr } = await world.run(['config', 'show'], { env });
     expect(code).toBe(2);
     expect(stderr).toContain(says);
   });
 
-  test('of the environment comes before the saved one', async () => {
+  test('of the environment takes precedence over the saved one', async () => {
     await saveSecret(calling);
     const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS-9', ENGAGECTL_CALL_API_KEY_FILE: 'key' };
     const { stdout } = await world.run(['config', 'show', '--json'], { env });
@@ -392,7 +392,7 @@ describe('the account of the calling system', () => {
   });
 });
 
-describe('no secret gets out', () => {
+describe('D no secret is printed', () => {
   test('in any output of any config command', async () => {
     const callKey = 'Seed3d-k3y-of-calls';
     writeFileSync(world.path('key'), `${callKey}\n`);
@@ -441,7 +441,7 @@ describe('no secret gets out', () => {
   });
 });
 
-test('without HOME and without any variable the bin still finds its folder', async () => {
+test('finds its directory without HOME and any variable', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [binPath, 'config', 'path'], {
     env: {},
   });

@@ -21,7 +21,7 @@ async function set(rule: FaultRuleInput | undefined, ...more: string[]) {
   return { ...outcome, world, service };
 }
 
-test('says that account, passcode and region fit together', async () => {
+test('confirms account, passcode and region', async () => {
   const { code, stderr, service } = await set(undefined);
   expect([code, stderr.split('\n').slice(1)]).toEqual([
     0,
@@ -40,7 +40,7 @@ test.each<[string, FaultRuleInput, string[], string]>([
     'account ACC-1 could not be tried: ',
   ],
 ])(
-  'is a warning, and no failure, where the service %s; it is asked once',
+  'warns instead of failing if the service %s, which is asked once',
   async (_, rule, flags, message) => {
     const { code, stderr, service } = await set(rule, ...flags);
     expect([code, stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
@@ -50,7 +50,7 @@ test.each<[string, FaultRuleInput, string[], string]>([
   },
 );
 
-test('is a warning where nobody listens, or the passcode cannot be had', async () => {
+test('warns if the service or the passcode is unavailable', async () => {
   const world = makeWorld({ sleep: 'real' });
   const account = ['--region', 'eu1', '--base-url', 'http://127.0.0.1:1', '--account-id', 'A'];
   const argv = ['config', 'set', ...account];
@@ -60,7 +60,7 @@ test('is a warning where nobody listens, or the passcode cannot be had', async (
   expect([empty.code, empty.stderr]).toEqual([0, expect.stringContaining('exit 3')]);
 });
 
-test('asks nobody with --no-check, nor for what the service has nothing to say about', async () => {
+test('asks no service with --no-check, or if nothing can be checked', async () => {
   const { stderr, service, world } = await set(undefined, '--no-check');
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   const zone = ['config', 'set', '--region', 'eu1', '--timezone', 'Asia/Tokyo'];
@@ -72,7 +72,7 @@ test.each<[string, FaultRuleInput | undefined, string[], object]>([
   ['accepted', undefined, [], { status: 'accepted' }],
   ['refused', { answer: { status: 403 } }, [], { status: 'refused' }],
   ['not tried', undefined, ['--no-check'], { status: 'not tried' }],
-])('--json says what came of it: %s', async (_, rule, flags, check) => {
+])('reports the result with --json: %s', async (_, rule, flags, check) => {
   const { code, stdout } = await set(rule, '--json', ...flags);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { saved: { region: 'eu1' }, check }]);
 });

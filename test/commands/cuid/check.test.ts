@@ -34,7 +34,7 @@ async function check(world: World, content: string, flags: readonly string[] = [
 const rulesByLine = (found: readonly Found[]) =>
   Object.fromEntries(found.map(({ line, severity, rules }) => [line, [severity, ...rules]]));
 
-it('names the rules of each row, and the lines of both duplicates and twins', async () => {
+it('names the violated rules of each row, and both lines of duplicates and lookalikes', async () => {
   const world = makeWorld();
   const cuids = [
     'org_25', // 2
@@ -80,7 +80,7 @@ it('names the rules of each row, and the lines of both duplicates and twins', as
   expect(rejects[6]).toMatchObject({ stage: 'validate', error: expect.stringContaining('line 2') });
 });
 
-it('exits 0 with warnings alone, which --strict makes errors', async () => {
+it('exits 0 with warnings only, which --strict makes errors', async () => {
   const world = makeWorld();
   const lax = await check(world, 'cuid\nann_1\nANN_1\n12345\n');
   expect([lax.code, lax.found.length]).toEqual([0, 2]);
@@ -99,7 +99,7 @@ it('exits 0 with warnings alone, which --strict makes errors', async () => {
   });
 });
 
-it('names the file of a duplicate that stands in another one', async () => {
+it('names the file of a duplicate in another file', async () => {
   const world = makeWorld();
   writeFileSync(world.path('a.csv'), 'cuid\nann_1\nbob_1\n');
   writeFileSync(world.path('b.ndjson.gz'), gzipSync('{"cuid":"carl_1"}\n{"cuid":"bob_1"}\n'));
@@ -120,7 +120,7 @@ it('names the file of a duplicate that stands in another one', async () => {
   ]);
 });
 
-it('tells of rows that cannot be read, and goes on', async () => {
+it('reports unreadable rows, and continues', async () => {
   const world = makeWorld();
   const content = '{"cuid":"ann_1"}\n{"cuid":7}\n{oops\n{"id":"x"}\n"bob_1"\n';
   writeFileSync(world.path('in.ndjson'), content);
@@ -133,7 +133,7 @@ it('tells of rows that cannot be read, and goes on', async () => {
   });
 });
 
-it('takes its own rejects file, corrected', async () => {
+it('accepts its own rejects file after correction', async () => {
   const world = makeWorld();
   await check(world, 'cuid\na-b_cd\n');
   const file = world.path('cuids.csv.rejects.ndjson');
@@ -149,14 +149,14 @@ it('refuses an input without the column', async () => {
   expect(stderr).toContain('--column <column>');
 });
 
-it('shows control and bidi characters of a cuid on no terminal', async () => {
+it('makes control and bidi characters of a cuid visible on a terminal', async () => {
   const { stdout, stderr } = await check(makeWorld(), 'cuid\n"ann\u202E\u001B[31m_1"\n');
   for (const active of ['\u202E', '\u001B']) expect(stdout + stderr).not.toContain(active);
   expect(stdout).toContain('\\u202e\\u001b');
 });
 
 describe('the check on bytes', () => {
-  it('lets through exactly those of which validateCuid says nothing', () => {
+  it('accepts exactly the cuids that validateCuid accepts', () => {
     const letters = fc.constantFrom('a', 'Z', '0', '9', '_', '_', '-', 'é', ' ');
     const cuid = fc.oneof(
       fc.string({ unit: letters, maxLength: 8 }),

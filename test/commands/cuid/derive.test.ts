@@ -19,7 +19,7 @@ async function derive(world: World, content: string, flags: readonly string[]) {
   return world.run(['cuid', 'derive', 'users.csv', ...flags]);
 }
 
-it('adds a column, and leaves every byte of the others as it was', async () => {
+it('adds a column, and keeps every other byte', async () => {
   const row = 'ann_1,"said ""hi"", twice\nand more", x ,007\n';
   const { code, stdout } = await derive(makeWorld(), `id,"a ""b""",c,d\n${row}`, ['--from', 'id']);
   expect(code).toBe(0);
@@ -28,7 +28,7 @@ it('adds a column, and leaves every byte of the others as it was', async () => {
   expect(rest.join('\n')).toBe(row.replace('\n', '\n').slice(0, -1) + ',ann_1\n');
 });
 
-it('adds a member to JSON records, and leaves every digit of the others as it was', async () => {
+it('adds a member to JSON records, and keeps every other digit', async () => {
   const world = makeWorld();
   const records = ['{"id":"ann_1","n":1.50,"big":12345678901234567890}', '{ "id" : "bob_1" }'];
   writeFileSync(world.path('users.ndjson'), records.join('\n'));
@@ -56,15 +56,15 @@ it.each<[value: string, device: string | undefined, cuid: RegExp]>([
   ['x'.repeat(60), undefined, /^x{41}_[a-z2-7]{8}$/],
   ['annie', 'phone', /^annie_phone$/],
   ['ann_1', 'phone', /^ann_1_phone_[a-z2-7]{8}$/],
-])('slug of %j on %j', (value, device, cuid) => {
+])('derives a slug of %j from %j', (value, device, cuid) => {
   expect(slug(value, device)).toMatch(cuid);
 });
 
-it('keeps apart what would be joined in two ways', () => {
+it('distinguishes values that could be joined in two ways', () => {
   expect(slug('ann_1', 'phone')).not.toBe(slug('ann', '1_phone'));
 });
 
-it('hides the value by HMAC-SHA256 in base 32', async () => {
+it('hides the value with HMAC-SHA256 in base 32', async () => {
   const { stdout } = await derive(makeWorld(), 'Email\nann@example.com\n', [
     '--from',
     'Email',
@@ -84,7 +84,7 @@ it('hides the value by HMAC-SHA256 in base 32', async () => {
 it.each([
   ['by its name', 'Email\nann\n', 'Email'],
   ['by its first value', 'who\n+47 22 33 44 55\n', 'who'],
-])('shows no address or number by itself: a column known %s', async (_, content, from) => {
+])('refuses an address or number in plain text: a column known %s', async (_, content, from) => {
   const world = makeWorld();
   const { code, stdout, stderr } = await derive(world, content, ['--from', from]);
   expect([code, stdout]).toEqual([2, '']);
@@ -105,14 +105,14 @@ it.each([
   expect(stderr).toContain(says);
 });
 
-it('keeps rows between delimiters of two bytes, and passes over one without a value', async () => {
+it('keeps rows with delimiters of two bytes, and skips one without a value', async () => {
   const input = 'id;;name\r\nannie;;"x;y"\r\n;;empty\r\nbob_1;;z';
   const { code, stdout } = await derive(makeWorld(), input, ['--from', 'id', '--delimiter', ';;']);
   expect(code).toBe(3);
   expect(stdout).toBe('id;;name;;cuid\nannie;;"x;y";;annie\nbob_1;;z;;bob_1\n');
 });
 
-it('makes a CSV of a list, whose values may need quotes', async () => {
+it('converts a list to CSV, quoting its values', async () => {
   const world = makeWorld();
   writeFileSync(world.path('users.txt'), 'annie\n"carl""5"\nannie\nbob,5\n');
   const { code, stdout } = await world.run(['cuid', 'derive', 'users.txt', '--from', 'id']);
@@ -122,7 +122,7 @@ it('makes a CSV of a list, whose values may need quotes', async () => {
   );
 });
 
-it('names both rows of a collision, writes neither twice, and goes on', async () => {
+it('names both rows of a collision, writes neither twice, and continues', async () => {
   const world = makeWorld();
   const ids = ['u_123', '123', 'ann_1', 'ANN_1', 'ann_1', '', 'bob_1'];
   const { code } = await derive(world, `id,n\n${ids.map((id) => `${id},0\n`).join('')}`, [
@@ -145,7 +145,7 @@ it('names both rows of a collision, writes neither twice, and goes on', async ()
   }
 });
 
-it('is an error before anything is written where a cuid is there already', async () => {
+it('refuses an input that already has a cuid, before anything is written', async () => {
   const world = makeWorld();
   const { code, stderr } = await derive(world, 'id,cuid\n1,x\n', ['--from', 'id', '-o', 'out.csv']);
   expect(code).toBe(8);
@@ -165,7 +165,7 @@ const anything = fc.oneof(
   fc.emailAddress(),
 );
 
-it('makes nothing of which anything is to be said', () => {
+it('derives no cuid that check would report', () => {
   const hashed = cuidsBy(Buffer.from(key));
   fc.assert(
     fc.property(anything, fc.option(anything, { nil: undefined }), (value, device) => {
@@ -177,7 +177,7 @@ it('makes nothing of which anything is to be said', () => {
   );
 });
 
-it('what it writes passes cuid check --strict, whatever the values', async () => {
+it('writes output that passes cuid check --strict, whatever the values', async () => {
   const world = makeWorld();
   const inputs = fc.array(fc.record({ id: anything, device: anything }), { maxLength: 60 });
   await fc.assert(
@@ -197,7 +197,7 @@ it('what it writes passes cuid check --strict, whatever the values', async () =>
   );
 });
 
-it('rejects a row whose cells are all empty, and does not drop it', async () => {
+it('rejects a row with only empty cells instead of dropping it', async () => {
   const world = makeWorld();
   const { code, stdout } = await derive(world, 'id,City\nann,Oslo\n,\n', ['--from', 'id']);
   expect(code).toBe(3);

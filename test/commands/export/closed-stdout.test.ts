@@ -4,7 +4,7 @@ import { recordsPage, startPageServer } from '../../support/servers/page-server.
 import { makeWorld } from '../../support/test-environment.js';
 
 it.each(['ndjson', 'json'])(
-  'stops at once, in silence, when the reader of stdout leaves: %s',
+  'stops at once without a message when stdout is closed: %s',
   async (format) => {
     const record = `{"text":"${'x'.repeat(10_000)}"}`;
     const pages = Array.from({ length: 200 }, () =>

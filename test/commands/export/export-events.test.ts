@@ -50,7 +50,7 @@ describe('engagectl export-events', () => {
     expect(asked.toSorted()).toEqual(ranges);
   });
 
-  it('tells the planned requests before the start, with -v and with --json', async () => {
+  it('reports the planned requests before the start, with -v and with --json', async () => {
     await using server = await startPageServer(daily);
     const told = await makeWorld({ env: server.env }).run([...command, '-v']);
     expect(told.stderr).toMatch(/plan: 3 cursors, at least 6 requests\n[^]*POST /);
@@ -59,7 +59,7 @@ describe('engagectl export-events', () => {
     expect(first).toMatchObject({ type: 'note', cursors: 3, requests: 6 });
   });
 
-  it('asks once for the whole range with --no-split', async () => {
+  it('requests the whole range once with --no-split', async () => {
     await using server = await startPageServer(daily);
     const { stdout } = await makeWorld({ env: server.env }).run([...command, '--no-split']);
     expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
@@ -123,7 +123,7 @@ describe('engagectl export-events', () => {
     },
   );
 
-  it('writes a file for each day and event that the name asks for', async () => {
+  it('writes a file for each day and event that the name contains', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     const argv = [...command, '--event', 'a/../b', '-o', '{event}-{day}.ndjson'];
@@ -151,7 +151,7 @@ describe('engagectl export-events', () => {
     expect(readdirSync(world.cwd)).toHaveLength(3);
   });
 
-  it('refuses names that lead to one file before it sends anything', async () => {
+  it('refuses names that produce the same file before it sends anything', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     writeFileSync(world.path('all.ndjson'), 'earlier\n');
@@ -163,7 +163,7 @@ describe('engagectl export-events', () => {
     expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('earlier\n');
   });
 
-  it('refuses all files before anything is sent when one of them exists', async () => {
+  it('refuses all files before anything is sent if one of them exists', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     await world.run([...command, '--from', '2024-01-03', '-o', '{day}.ndjson'].toSpliced(3, 2));
@@ -175,7 +175,7 @@ describe('engagectl export-events', () => {
   });
 
   it.each(['out.ndjson', 'out.ndjson.gz', 'out.csv', 'out.json', '{day}.ndjson'])(
-    'starts a day again whose cursor expired, and mixes nothing: %s',
+    'restarts a day whose cursor expired, and mixes no snapshots: %s',
     async (file) => {
       await using undisturbed = await startPageServer(daily);
       const expected = makeWorld({ env: undisturbed.env });
@@ -217,7 +217,7 @@ describe('engagectl export-events', () => {
     ]);
   });
 
-  it('starts a day again only once: exit 7, naming --fresh', async () => {
+  it('restarts a day only once: exit 7, naming --fresh', async () => {
     await using server = await startPageServer(() => [recordsPage('{}'), () => expired]);
     const { code, stderr } = await makeWorld({ env: server.env }).run([...command, '-o', 'a.json']);
     expect(code).toBe(7);
@@ -225,7 +225,7 @@ describe('engagectl export-events', () => {
     expect(server.openings.filter(({ from }) => from === 20240101)).toHaveLength(2);
   });
 
-  it('disturbs no other day while one is pending', async () => {
+  it('continues with other days while one is pending', async () => {
     await using server = await startPageServer((opening) => {
       const [first, second] = daily(opening);
       const pending = opening.from === 20240102 ? [pendingBody, pendingBody, pendingBody] : [];
@@ -236,7 +236,7 @@ describe('engagectl export-events', () => {
     expect(code).toBe(0);
   });
 
-  it('reads later days while the first one is late, with no more requests than allowed', async () => {
+  it('reads later days while the first one is pending, within the concurrency limit', async () => {
     const wide = ['--from', '2024-01-01', '--to', '2024-01-08'];
     await using server = await startPageServer((opening) => {
       const [first, second, ...more] = daily(opening);
@@ -253,7 +253,7 @@ describe('engagectl export-events', () => {
     expect(readdirSync(world.cwd)).toEqual(['out.ndjson']);
   });
 
-  it.each(['--concurrency=1', '--concurrency=2'])('keeps to %s', async (flag) => {
+  it.each(['--concurrency=1', '--concurrency=2'])('respects %s', async (flag) => {
     await using server = await startPageServer(daily);
     const { stdout } = await makeWorld({ env: server.env }).run([...command, flag]);
     expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
@@ -275,7 +275,7 @@ describe('engagectl export-events', () => {
     expect(server.throttled).toBeLessThan(server.asked.length / 2);
   });
 
-  it('writes the other days when one fails, and leaves no spill behind', async () => {
+  it('writes the other days if one fails, and leaves no spill file', async () => {
     await using server = await startPageServer((opening) =>
       opening.from === 20240102 ? [() => pendingBody] : daily(opening),
     );
@@ -285,7 +285,7 @@ describe('engagectl export-events', () => {
     expect(readdirSync(world.cwd)).toEqual(['2024-01-01.ndjson', '2024-01-03.ndjson']);
   });
 
-  it('goes over a day without records', async () => {
+  it('skips a day without records', async () => {
     await using server = await startPageServer((opening) =>
       opening.from === 20240102 ? [() => '{"status":"success"}'] : daily(opening),
     );
@@ -304,7 +304,7 @@ describe('engagectl export-events', () => {
     [['--event', 'A', '--no-split', '-o', '{day}.csv'], /--no-split/],
     [['--event', 'A', '--concurrency', '4'], /from 1 to 3/],
     [[], /--event/],
-  ])('refuses %j: exit 2', async (flags, message) => {
+  ])('refuses %j with exit 2', async (flags, message) => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     const { code, stderr } = await world.run(['export-events', ...days, ...flags]);

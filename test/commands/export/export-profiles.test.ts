@@ -84,7 +84,7 @@ describe('engagectl export-profiles', () => {
     });
   });
 
-  it('sends the switches only when they are given', async () => {
+  it('sends optional parameters only if they are given', async () => {
     await using server = await startPageServer(() => twoPages);
     const world = makeWorld({ env: server.env });
     const flags = [
@@ -125,7 +125,7 @@ describe('engagectl export-profiles', () => {
         { body: '{"status":"fail","error":"An unknown error occurred","code":500}' },
       ],
     ],
-  ])('asks again for a page after %s', async (_what, failures) => {
+  ])('retries a page after %s', async (_what, failures) => {
     await using server = await startPageServer(() => [
       twoPages[0]!,
       inTurn(failures, twoPages[1]!),
@@ -201,7 +201,7 @@ describe('engagectl export-profiles', () => {
       () => '{"status":"fail","error":"gone","code":"EXPIRED"}',
       'E-CURSOR',
     ],
-  ])('stops with exit 7 at %s, and leaves the partial', async (_what, page, id) => {
+  ])('stops with exit 7 at %s, and keeps the partial file', async (_what, page, id) => {
     await using server = await startPageServer(() => [twoPages[0]!, page]);
     const world = makeWorld({ env: server.env });
     const { code, stdout, stderr } = await world.run([...toFile, '--json']);
@@ -213,7 +213,7 @@ describe('engagectl export-profiles', () => {
     expect(readdirSync(world.cwd)).toEqual(['out.ndjson.partial']);
   });
 
-  it('finds a loop that is longer than one page', async () => {
+  it('detects a cursor loop longer than one page', async () => {
     await using server = await startPageServer(() => [
       ...twoPages.slice(0, 1),
       recordsPage('{}'),
@@ -225,7 +225,7 @@ describe('engagectl export-profiles', () => {
     expect(server.asked).toHaveLength(3);
   });
 
-  it('asks for the next page while this one is still arriving, and for each page once', async () => {
+  it('requests the next page while the current one arrives, and each page once', async () => {
     const cursorFirst =
       (...records: readonly string[]): Page =>
       (next) => ({
@@ -245,7 +245,7 @@ describe('engagectl export-profiles', () => {
     expect(server.mostInFlight).toBe(2);
   });
 
-  it('asks again for a page that was cut after the page behind it had been asked for', async () => {
+  it('retries a truncated page after the next one was requested', async () => {
     const cut =
       (...records: readonly string[]): Page =>
       (next) => {
@@ -276,7 +276,7 @@ describe('engagectl export-profiles', () => {
     expect(server.asked).toHaveLength(5); // after 0, 2, 5, 9.5 and 10 seconds
   });
 
-  it('that is pending in the middle of a file says what goes on with it', async () => {
+  it('names the command that resumes it if it is pending in the middle of a file', async () => {
     const second = inTurn(Array<string>(5).fill(pendingBody), twoPages[1]!);
     await using server = await startPageServer(() => [twoPages[0]!, second]);
     const world = makeWorld({ env: server.env });
@@ -310,7 +310,7 @@ describe('engagectl export-profiles', () => {
     expect(stderr).not.toContain('test-passcode');
   });
 
-  it('ends with an empty document when there are no records', async () => {
+  it('writes an empty document if there are no records', async () => {
     await using server = await startPageServer(() => [() => '{"status":"success"}']);
     const world = makeWorld({ env: server.env });
     for (const [file, text] of [
@@ -323,7 +323,7 @@ describe('engagectl export-profiles', () => {
     }
   });
 
-  it('writes one JSON array, in which the records keep their bytes', async () => {
+  it('writes one JSON array, with the bytes of the records', async () => {
     await using server = await startPageServer(() => twoPages);
     const world = makeWorld({ env: server.env });
     await world.run([...command, '-o', 'out.json']);
@@ -342,7 +342,7 @@ describe('engagectl export-profiles', () => {
     }
   });
 
-  it('writes CSV to stdout, and leaves nothing in the temporary folder', async () => {
+  it('writes CSV to stdout, and leaves no temporary files', async () => {
     await using server = await startPageServer(() => [
       recordsPage('{"a":1}'),
       recordsPage('{"b":2.50}'),
@@ -356,7 +356,7 @@ describe('engagectl export-profiles', () => {
   });
 
   it.each([[], ['--columns', 'é,b']])(
-    'begins a CSV with a byte order mark on demand: %j',
+    'starts a CSV with a byte order mark on request: %j',
     async (...columns) => {
       await using server = await startPageServer(() => [
         recordsPage('{"é":1}'),
@@ -368,7 +368,7 @@ describe('engagectl export-profiles', () => {
     },
   );
 
-  it('warns about formulas, and about nothing when they are escaped away from numbers', async () => {
+  it('warns about formulas, except if they are escaped', async () => {
     await using server = await startPageServer(() => [recordsPage('{"a":"=HYPERLINK(1)"}')]);
     const world = makeWorld({ env: server.env });
     const { stderr } = await world.run([...command, '-o', 'out.csv']);
@@ -390,7 +390,7 @@ describe('engagectl export-profiles', () => {
       expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
     });
 
-    it('refuses an existing partial, naming both ways out; --fresh sets it aside', async () => {
+    it('refuses an existing partial file, naming both choices; --fresh moves it aside', async () => {
       await using server = await startPageServer(() => twoPages);
       const world = makeWorld({ env: server.env });
       writeFileSync(world.path('out.ndjson.partial'), 'old');
@@ -403,7 +403,7 @@ describe('engagectl export-profiles', () => {
       expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
     });
 
-    it('leaves the partial when a target appears during the run', async () => {
+    it('keeps the partial file if a target appears during the run', async () => {
       const world = makeWorld();
       await using server = await startPageServer(() => [
         twoPages[0]!,
@@ -447,7 +447,7 @@ describe('engagectl export-profiles', () => {
       expect(readdirSync(world.cwd)).toEqual(['pipe']);
     });
 
-    it('says that the reader of a FIFO is gone: exit 9', async () => {
+    it('reports a closed reader of a FIFO: exit 9', async () => {
       const world = makeWorld();
       execFileSync('mkfifo', [world.path('pipe')]);
       const reader = openSync(world.path('pipe'), constants.O_RDONLY | constants.O_NONBLOCK);
@@ -462,7 +462,7 @@ describe('engagectl export-profiles', () => {
       expect([code, stderr]).toEqual([9, expect.stringContaining('what read it is gone')]);
     });
 
-    it.runIf(existsSync('/dev/full'))('says that a disk is full: exit 9', async () => {
+    it.runIf(existsSync('/dev/full'))('reports a full disk: exit 9', async () => {
       await using server = await startPageServer(() => twoPages);
       const { code, stderr } = await makeWorld({ env: server.env }).run([
         ...command,
@@ -477,7 +477,7 @@ describe('engagectl export-profiles', () => {
       ['nowhere/out.ndjson', 'there is no folder'],
       ['.', 'it is a folder'],
       ['new/', 'it is a folder'],
-    ])('cannot write to %s: exit 9', async (file, why) => {
+    ])('reports that it cannot write to %s: exit 9', async (file, why) => {
       await using server = await startPageServer(() => twoPages);
       const { code, stderr } = await makeWorld({ env: server.env }).run([...command, '-o', file]);
       expect(code).toBe(9);
@@ -485,7 +485,7 @@ describe('engagectl export-profiles', () => {
       expect(server.openings).toEqual([]);
     });
 
-    it('takes - and /dev/stdout for stdout, with the summary on stderr', async () => {
+    it('accept - and /dev/stdout as stdout, with the summary on stderr', async () => {
       await using server = await startPageServer(() => twoPages);
       const world = makeWorld({ env: server.env });
       for (const file of ['-', '/dev/stdout']) {
@@ -514,7 +514,7 @@ describe('engagectl export-profiles', () => {
     [['--from', '2024-01-01'], '--to'],
     [['--from', '2024-01-01', '--to', 'today', '--event', ''], 'It is empty'],
     [['--from', '2024-01-01', '--to', 'today', '-o', ''], 'It is empty'],
-  ])('refuses %j: exit 2, nothing sent', async (flags, message) => {
+  ])('refuse %j: exit 2, nothing sent', async (flags, message) => {
     await using server = await startPageServer(() => twoPages);
     const event = flags.includes('--event') ? [] : ['--event', 'A'];
     const argv = ['export-profiles', ...event, ...flags];

@@ -234,7 +234,7 @@ describe.runIf(hasStrace)('an export that is killed or cannot write', () => {
 
 describe.runIf(hasStrace)('a power cut during an export', () => {
   it.each([...exports, overwriting])(
-    'is survived, and the export is resumed to the same bytes: %s … %s %s',
+    'resumes the export to the same bytes: %s … %s %s',
     { timeout: 3_600_000 },
     async (...argv) => {
       const expected = await undisturbed(argv);
@@ -250,7 +250,7 @@ describe.runIf(hasStrace)('a power cut during an export', () => {
   );
 
   it.each([...exports, overwriting])(
-    'loses nothing of an export that has ended: %s … %s %s',
+    'loses nothing of a finished export: %s … %s %s',
     async (...argv) => {
       const expected = await undisturbed(argv);
       const stage = await begin(argv);

@@ -21,23 +21,26 @@ const wholeExport = [20240101, 20240102, 20240103].flatMap((d) =>
 );
 
 describe('--limit of an export', () => {
-  it.each([1, 2, 3, 4, 5, 12, 99])('%i: the first records, and no request more', async (limit) => {
-    await using server = await startPageServer(daily);
-    const { code, stdout, stderr } = await makeWorld({ env: server.env }).run([
-      ...command,
-      `--limit=${limit}`,
-      '--json',
-    ]);
-    expect(code, stderr).toBe(0);
-    expect(stdout).toBe(wholeExport.slice(0, limit).join(''));
-    expect(JSON.parse(stderr.trim().split('\n').at(-1)!)).toMatchObject({
-      records: Math.min(limit, 12),
-    });
-    expect(server.openings).toHaveLength(1);
-    expect(server.asked).toHaveLength(Math.min(Math.ceil(limit / 2), 6));
-  });
+  it.each([1, 2, 3, 4, 5, 12, 99])(
+    '%i: writes the first records, and makes no further request',
+    async (limit) => {
+      await using server = await startPageServer(daily);
+      const { code, stdout, stderr } = await makeWorld({ env: server.env }).run([
+        ...command,
+        `--limit=${limit}`,
+        '--json',
+      ]);
+      expect(code, stderr).toBe(0);
+      expect(stdout).toBe(wholeExport.slice(0, limit).join(''));
+      expect(JSON.parse(stderr.trim().split('\n').at(-1)!)).toMatchObject({
+        records: Math.min(limit, 12),
+      });
+      expect(server.openings).toHaveLength(1);
+      expect(server.asked).toHaveLength(Math.min(Math.ceil(limit / 2), 6));
+    },
+  );
 
-  it.each(['json', 'csv', 'ndjson.gz'])('leaves a complete document: .%s', async (extension) => {
+  it.each(['json', 'csv', 'ndjson.gz'])('writes a complete document: .%s', async (extension) => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     const { code, stderr } = await world.run([...command, '--limit', '5', '-o', `a.${extension}`]);
@@ -53,14 +56,14 @@ describe('--limit of an export', () => {
     ['1', '23'],
     ['24', '46'],
     ['9999', '4991'],
-  ])('%s asks for pages of %s', async (limit, size) => {
+  ])('%s requests pages of %s', async (limit, size) => {
     await using server = await startPageServer(daily);
     const profiles = ['export-profiles', '--event', 'Charged', ...days, '--limit', limit];
     await makeWorld({ env: server.env }).run(profiles);
     expect(server.openings).toMatchObject([{ parameters: { batch_size: size } }]);
   });
 
-  it('goes on up to the same record after an interruption, and not with another limit', async () => {
+  it('resumes up to the same record, and refuses another limit', async () => {
     const broken = { status: 400, body: '{"status":"fail","error":"broken","code":400}' };
     await using server = await startPageServer((opening) =>
       daily(opening).map((page, index) => (index === 3 ? inTurn([broken], page) : page)),

@@ -36,7 +36,7 @@ const put = (world: World, days: readonly number[], content = 'mine\n') =>
   days.forEach((day) => writeFileSync(world.path(nameOf(day)), content));
 
 describe('--missing', () => {
-  it('fetches the days without a file, and leaves the others alone', async () => {
+  it('fetches the days without a file, and keeps the others', async () => {
     await using server = await startPageServer(pageOf);
     const world = worldOf(server);
     put(world, [1, 3, 7]);
@@ -59,7 +59,7 @@ describe('--missing', () => {
     expect(server.openings).toHaveLength(4);
   });
 
-  it('counts each event of a day by its own file', async () => {
+  it('checks each event of a day by its own file', async () => {
     await using server = await startPageServer(pageOf);
     const world = worldOf(server);
     const flags = ['--event', 'B', '--from', '2d', '--to', 'yesterday', '-o', '{event}/{day}.csv'];
@@ -75,7 +75,7 @@ describe('--missing', () => {
   });
 
   it.each(['ndjson', 'ndjson.gz', 'csv', 'json'])(
-    'takes an empty file for none, since a full disk leaves such: .%s',
+    'ignores an empty file, as a full disk leaves it: .%s',
     async (extension) => {
       await using server = await startPageServer(pageOf);
       const world = worldOf(server);
@@ -95,7 +95,7 @@ describe('--missing', () => {
     },
   );
 
-  it('refuses a range that reaches into today, in the zone of the account', async () => {
+  it('refuses a range that includes today, in the zone of the account', async () => {
     await using server = await startPageServer(pageOf);
     const world = worldOf(server);
     const until = (to: string, zone: string) =>
@@ -132,7 +132,7 @@ describe('--missing', () => {
     expect(code).toBe(2);
   });
 
-  it('two at once: one does it, the other one is told', async () => {
+  it('lets one of two concurrent runs work, and refuses the other', async () => {
     let second: Promise<number> | undefined;
     const world = makeWorld({ now: () => today });
     await using server = await startPageServer((opening) => {
@@ -145,7 +145,7 @@ describe('--missing', () => {
     expect(daysAsked(server)).toEqual(march(1, 7));
   });
 
-  it('a run cut short goes on with --resume, and fetches the days since as well', async () => {
+  it('resumes an interrupted run with --resume, including the days since', async () => {
     let isBroken = true;
     await using server = await startPageServer((opening) => [
       recordsPage(`{"d":${opening.from},"p":1}`),
@@ -177,7 +177,7 @@ describe('--missing', () => {
     expect((await world.run(['runs', 'list', '--json'])).stdout).toContain('[]');
   });
 
-  it('a day that stays pending holds up no other, night after night', async () => {
+  it('fetches other days while one stays pending, night after night', async () => {
     await using server = await startPageServer((opening) => [
       opening.from === 20240303 ? () => pendingBody : pageOf(opening)[0]!,
     ]);
@@ -195,7 +195,7 @@ describe('--missing', () => {
 });
 
 describe('--refresh', () => {
-  it('replaces the last days of the range when they are whole', async () => {
+  it('replaces the last days of the range when they are complete', async () => {
     await using server = await startPageServer(pageOf);
     const world = worldOf(server);
     put(world, [1, 2, 3, 4, 5, 6, 7]);
@@ -207,7 +207,7 @@ describe('--refresh', () => {
     expect(readFileSync(world.path(nameOf(6)), 'utf8')).toContain('20240306');
   });
 
-  it('leaves the file that is there as it was when it is cut short', async () => {
+  it('keeps the existing file when it is interrupted', async () => {
     await using server = await startPageServer(({ from, earlier }) => [
       recordsPage(`{"d":${from}}`),
       earlier === 0 ? () => ({ status: 500, body: '' }) : recordsPage('{"last":1}'),
@@ -230,7 +230,7 @@ describe('--min-records', () => {
     ['csv', []],
     ['json.gz', []],
     ['csv', ['--columns', 'd']],
-  ])('does not put a short day in place, and asks again: .%s %j', async (extension, more) => {
+  ])('does not publish a short day, and requests it again: .%s %j', async (extension, more) => {
     let late = false;
     await using server = await startPageServer(({ from }) =>
       from === 20240305 && !late
@@ -254,7 +254,7 @@ describe('--min-records', () => {
     expect(readdirSync(world.cwd)).toHaveLength(7);
   });
 
-  it('keeps the file that is there when its day comes back short', async () => {
+  it('keeps the existing file if its day is too short', async () => {
     await using server = await startPageServer(pageOf);
     const world = worldOf(server);
     put(world, [1, 2, 3, 4, 5, 6, 7], 'a\nb\n');
@@ -265,7 +265,7 @@ describe('--min-records', () => {
     expect(readFileSync(world.path(nameOf(7)), 'utf8')).toBe('a\nb\n');
   });
 
-  it('a day found short stays so in the run that goes on after another failed', async () => {
+  it('remembers a short day in a run that is resumed after another failed', async () => {
     await using server = await startPageServer((opening) => [
       opening.from === 20240307 ? inTurn([pendingBody], pageOf(opening)[0]!) : pageOf(opening)[0]!,
     ]);
@@ -282,7 +282,7 @@ describe('--min-records', () => {
   });
 });
 
-it('the library heals, too', async () => {
+it('repeats missing days in the library too', async () => {
   await using server = await startPageServer(pageOf);
   const world = worldOf(server);
   await using account = connect({
@@ -305,11 +305,11 @@ it('the library heals, too', async () => {
   });
 });
 
-describe('fourteen days of a cron job', () => {
+describe('D fourteen days of a cron job', () => {
   const start = Date.parse('2024-02-25T20:30:00Z'); // 02:00 in Kolkata: 26 February
   const account = accountAt('', 'passcode-of-cron');
 
-  it('end with every day whole, though the box was off for a week', async () => {
+  it('complete every day, although the machine was off for a week', async () => {
     const world = makeWorld();
     let now = start;
     let answers = Number.POSITIVE_INFINITY;

@@ -27,7 +27,7 @@ const contents = (world: World) =>
     readdirSync(world.cwd).map((name) => [name, readFileSync(world.path(name), 'latin1')]),
   );
 
-describe.runIf(hasStrace)('an export that stopped before the power was cut', () => {
+describe.runIf(hasStrace)('D an export interrupted before a power cut', () => {
   it.each(
     ['out.ndjson', 'out.csv', 'out.json'].flatMap((file) =>
       ['export-profiles', 'export-events'].flatMap((command) =>

@@ -38,12 +38,12 @@ async function shown(
   return runtime.output().stderr;
 }
 
-it('says in a plain line how many slices are done, and what was received', async () => {
+it('prints the finished slices and the received bytes in a plain line', async () => {
   const line = /^export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B, 1 in flight(, \d+s)?$/m;
   expect(await shown((stderr) => line.test(stderr))).toMatch(line);
 });
 
-it('says the same on a terminal, over and over in one line', async () => {
+it('prints the same on a terminal, in one line', async () => {
   const frame = /\S export-events: 2 of 3 slices, 4 records, (\d+\/s, )?\d+ B, 1 in flight/;
   const options = { tty: { stderr: true }, columns: 120 };
   const file = ['-o', 'events.ndjson'];
@@ -53,7 +53,7 @@ it('says the same on a terminal, over and over in one line', async () => {
 });
 
 it.each([false, true])(
-  'says what is pending: how long, how often asked, when next; terminal: %s',
+  'reports a pending slice: how long, how many requests, when next; terminal: %s',
   async (tty) => {
     const stop = new AbortController();
     await using server = await startPageServer(() => [() => pendingBody]);

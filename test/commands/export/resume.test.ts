@@ -82,7 +82,7 @@ async function undisturbed(argv: readonly string[]) {
   return contents(world);
 }
 
-it('an export whose run folder could not be removed is done, and --resume says so', async () => {
+it('reports with --resume that an export is finished whose run directory could not be removed', async () => {
   const world = makeWorld();
   let folder = '';
   const hideRun = () => {
@@ -107,7 +107,7 @@ const files = ['out.ndjson', 'out.ndjson.gz', 'out.csv', 'out.csv.gz', 'out.json
 
 describe('--resume', () => {
   it.each(files.flatMap((file) => [1, 2, 3].map((day) => [file, day] as const)))(
-    'ends in the same bytes, and asks for nothing that is there: %s, stopped in day %i',
+    'produces the same bytes without repeating requests: %s, stopped in day %i',
     async (file, day) => {
       const argv = [...events, '-o', file, once];
       await using server = await startPageServer(failing(20240100 + day, 1));
@@ -133,21 +133,24 @@ describe('--resume', () => {
     },
   );
 
-  it.each(['{day}.ndjson', '{event}-{day}.csv'])('goes on with files a day: %s', async (file) => {
-    const argv = [...events, '--event', 'B', '-o', file, once];
-    await using server = await startPageServer(failing(20240102, 2));
-    const world = makeWorld({ env: server.env });
-    expect((await world.run(argv)).code).toBe(5);
-    const done = readdirSync(world.cwd).find((name) => /\.(ndjson|csv)$/.test(name))!;
-    rmSync(world.path(done)); // taken away by who it was for
-    for (let tries = 0; (await world.run([...argv, '--resume'])).code !== 0; tries += 1) {
-      expect(tries).toBeLessThan(3);
-    }
-    const { [done]: _, ...expected } = await undisturbed(argv);
-    expect(contents(world)).toEqual(expected);
-  });
+  it.each(['{day}.ndjson', '{event}-{day}.csv'])(
+    'continues with a file per day: %s',
+    async (file) => {
+      const argv = [...events, '--event', 'B', '-o', file, once];
+      await using server = await startPageServer(failing(20240102, 2));
+      const world = makeWorld({ env: server.env });
+      expect((await world.run(argv)).code).toBe(5);
+      const done = readdirSync(world.cwd).find((name) => /\.(ndjson|csv)$/.test(name))!;
+      rmSync(world.path(done)); // taken away by who it was for
+      for (let tries = 0; (await world.run([...argv, '--resume'])).code !== 0; tries += 1) {
+        expect(tries).toBeLessThan(3);
+      }
+      const { [done]: _, ...expected } = await undisturbed(argv);
+      expect(contents(world)).toEqual(expected);
+    },
+  );
 
-  it.each(files)('begins a day again whose cursor expired meanwhile: %s', async (file) => {
+  it.each(files)('restarts a day whose cursor expired in the meantime: %s', async (file) => {
     const argv = [...events, '-o', file, once];
     await using server = await startPageServer((opening) => {
       if (opening.from !== 20240102 || opening.earlier > 0) return daily(opening);
@@ -160,7 +163,7 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
-  it('goes on with a day that was begun again, and had nothing yet', async () => {
+  it('continues with a day that was restarted and had no records yet', async () => {
     const argv = [...events, '-o', 'out.ndjson', '--pending-timeout=5s'];
     await using server = await startPageServer((opening) => {
       const [first, ...others] = daily(opening);
@@ -175,7 +178,7 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
-  it('names --fresh where one cursor is all there is: exit 7', async () => {
+  it('names --fresh if there is only one cursor: exit 7', async () => {
     await using server = await startPageServer((opening) => [
       daily(opening)[0]!,
       () => [broken, { body: expired }],
@@ -191,7 +194,7 @@ describe('--resume', () => {
     ['the first cursor', 'c1%2Fp0%3D'],
     ['a cursor of a later page', 'c1%2Fp1%3D'],
   ])(
-    'asks for no page again when %s of before the interruption is sent a second time',
+    'repeats no page if %s from before the interruption is sent a second time',
     async (_what, repeated) => {
       await using server = await startPageServer((opening) => [
         daily(opening)[0]!,
@@ -210,7 +213,7 @@ describe('--resume', () => {
     },
   );
 
-  it('reads the days behind one that stays pending, and then only that one', async () => {
+  it('reads the days after a pending one, and then only that one', async () => {
     const flags = ['-o', 'out.csv', '--pending-timeout=5s', once];
     await using server = await startPageServer((opening) => {
       const [first, ...others] = daily(opening);
@@ -226,7 +229,7 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed([...events, '-o', 'out.csv']));
   });
 
-  it('keeps the days that relative dates meant', async () => {
+  it('keeps the absolute dates of relative ones', async () => {
     await using server = await startPageServer((opening) => failing(opening.from, 1)(opening));
     const world = makeWorld({ env: server.env });
     const argv = [
@@ -246,7 +249,7 @@ describe('--resume', () => {
     expect(server.openings).toMatchObject([{ from: 20240507, to: 20240509 }]);
   });
 
-  it('starts afresh where nothing is unfinished', async () => {
+  it('starts from scratch if no run is unfinished', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     expect((await world.run([...profiles, '-o', 'a.json', '--resume'])).code).toBe(0);
@@ -256,7 +259,7 @@ describe('--resume', () => {
     expect(stdout.split('\n')).toHaveLength(7);
   });
 
-  it('keeps nothing of a run that got no cursor', async () => {
+  it('keeps no run that got no cursor', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     const nowhere = { env: { ENGAGECTL_BASE_URL: 'http://127.0.0.1:9' } };
@@ -266,7 +269,7 @@ describe('--resume', () => {
     expect((await world.run([...profiles, '-o', 'a.csv'])).code).toBe(0);
   });
 
-  it('works without a state folder, and says that it cannot be resumed', async () => {
+  it('works without a state directory, and reports that it cannot be resumed', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     writeFileSync(world.stateDir, '');
@@ -276,7 +279,7 @@ describe('--resume', () => {
     expect(readdirSync(world.cwd)).toEqual(['a.csv']);
   });
 
-  it('publishes what was complete when another file had taken its name', async () => {
+  it('publishes complete output although another file has taken its name', async () => {
     const world = makeWorld();
     const argv = [...profiles, '-o', 'a.csv'];
     await using server = await startPageServer((opening) => {
@@ -294,7 +297,7 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
-  it.each(['a.ndjson', 'a.csv.gz'])('says that %s vanished: exit 9, then 8', async (file) => {
+  it.each(['a.ndjson', 'a.csv.gz'])('reports that %s vanished: exit 9, then 8', async (file) => {
     const world = makeWorld();
     const argv = [...profiles, '-o', file];
     await using server = await startPageServer((opening) => {
@@ -309,7 +312,7 @@ describe('--resume', () => {
     expect((await world.run([...argv, '--resume'], options)).code).toBe(8);
   });
 
-  it('goes on after Ctrl-C', async () => {
+  it('continues after Ctrl-C', async () => {
     const stop = new AbortController();
     const stopping = { ...broken, until: () => (stop.abort(interrupt), true) };
     const interrupt = new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT');
@@ -327,7 +330,7 @@ describe('--resume', () => {
   });
 });
 
-it('says that standard output cannot be resumed', async () => {
+it('reports that stdout cannot be resumed', async () => {
   await using server = await startPageServer(failing(20240101, 1));
   const { code, stderr } = await makeWorld({ env: server.env }).run([...profiles, once]);
   expect(code).toBe(5);
@@ -343,7 +346,7 @@ describe('an unfinished export', () => {
     return { server, world };
   };
 
-  it('is in the way of a new one, which names both ways out; --fresh sets it aside', async () => {
+  it('blocks a new one, which names both choices; --fresh moves it aside', async () => {
     const { server, world } = await begin();
     await using _ = server;
     const before = contents(world);
@@ -368,7 +371,7 @@ describe('an unfinished export', () => {
     ['--timezone', ['--timezone', 'Asia/Kolkata'], {}],
     ['account', [], { ENGAGECTL_ACCOUNT_ID: 'OTHER' }],
     ['host', [], { ENGAGECTL_BASE_URL: 'https://example.invalid' }],
-  ])('is not resumed with another %s: exit 8', async (what, flags, env) => {
+  ])('refuses another %s: exit 8', async (what, flags, env) => {
     const { server, world } = await begin();
     await using _ = server;
     const before = contents(world);
@@ -385,7 +388,7 @@ describe('an unfinished export', () => {
     ],
     ['shorter', (file) => writeFileSync(file, 'x')],
     ['gone', (file) => rmSync(file)],
-  ])('is refused when its partial output is %s: exit 8', async (_what, spoil) => {
+  ])('is refused if its partial output is %s: exit 8', async (_what, spoil) => {
     const { server, world } = await begin();
     await using _ = server;
     const asked = server.asked.length;
@@ -396,7 +399,7 @@ describe('an unfinished export', () => {
     expect(server.asked).toHaveLength(asked);
   });
 
-  it('is resumed when something was appended, as by a write that was cut', async () => {
+  it('is resumed if text was appended, as by a truncated write', async () => {
     const { server, world } = await begin();
     await using _ = server;
     appendFileSync(world.path('out.csv.partial.records'), 'torn');
@@ -404,7 +407,7 @@ describe('an unfinished export', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
-  it('is worked on by one process at a time: exit 8', async () => {
+  it('can be used by one process at a time: exit 8', async () => {
     const { server, world } = await begin();
     await using _ = server;
     const both = await Promise.all([1, 2].map(() => world.run([...argv, '--resume'])));
@@ -424,7 +427,7 @@ describe('an unfinished export', () => {
     expect(runsOf(world)).toEqual([]);
   });
 
-  it('is begun by one of two processes that start at once', async () => {
+  it('is started by one of two processes that start at once', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
     const both = await Promise.all([1, 2].map(() => world.run([...profiles, '-o', 'a.csv'])));

@@ -110,7 +110,7 @@ describe('events', () => {
     expect(zoned.has(records(world, 'first.ndjson').map(({ ts }) => String(ts))[0]!)).toBe(false);
   });
 
-  it('of the hour that comes twice are taken for the earlier one', async () => {
+  it('of the repeated hour are read as the earlier one', async () => {
     const world = makeWorld();
     const later = utc('2024-10-27T01:30:00'); // 02:30 in Berlin, for the second time
     writeFileSync(world.path('events.csv'), `identity,ts\na,${later}\n`);

@@ -81,28 +81,31 @@ const signals = [
 ] as const;
 
 describe.each(signals)('%s', (signal, exitCode) => {
-  it.each(['out.ndjson', 'out.csv.gz'])(`ends an export to %s, which can go on`, async (file) => {
-    await using run = await stage({ hangs: 1 });
-    const argv = ['export-profiles', ...days, '-o', file];
-    const child = run.start(...argv);
-    await journalHas(run.world, firstPage);
-    await until(() => run.server.asked.length === 2); // else the resumed run gets the answer that hangs
-    child.signal(signal);
-    expect(await child.ended()).toBe(exitCode);
-    expect(child.stderr).toContain('rerun the same command with --resume');
-    expect(existsSync(run.world.path(file))).toBe(false);
+  it.each(['out.ndjson', 'out.csv.gz'])(
+    `ends an export to %s, which can be resumed`,
+    async (file) => {
+      await using run = await stage({ hangs: 1 });
+      const argv = ['export-profiles', ...days, '-o', file];
+      const child = run.start(...argv);
+      await journalHas(run.world, firstPage);
+      await until(() => run.server.asked.length === 2); // else the resumed run gets the answer that hangs
+      child.signal(signal);
+      expect(await child.ended()).toBe(exitCode);
+      expect(child.stderr).toContain('rerun the same command with --resume');
+      expect(existsSync(run.world.path(file))).toBe(false);
 
-    const asked = run.server.asked.length;
-    expect((await run.resume(...argv)).code).toBe(0);
-    expect(new Set(run.server.asked.slice(asked)).size).toBe(1);
-    await using undisturbed = await startPageServer(daily);
-    const other = makeWorld({ env: undisturbed.env });
-    await other.run(argv);
-    expect(readFileSync(run.world.path(file))).toEqual(readFileSync(other.path(file)));
-    expect(readdirSync(run.world.cwd)).toEqual([file]);
-  });
+      const asked = run.server.asked.length;
+      expect((await run.resume(...argv)).code).toBe(0);
+      expect(new Set(run.server.asked.slice(asked)).size).toBe(1);
+      await using undisturbed = await startPageServer(daily);
+      const other = makeWorld({ env: undisturbed.env });
+      await other.run(argv);
+      expect(readFileSync(run.world.path(file))).toEqual(readFileSync(other.path(file)));
+      expect(readdirSync(run.world.cwd)).toEqual([file]);
+    },
+  );
 
-  it('ends an export to standard output behind a whole page, and says that it cannot go on', async () => {
+  it('ends an export to stdout after a whole page, and reports that it cannot be resumed', async () => {
     await using run = await stage({ hangs: 1 });
     const child = run.start('export-profiles', ...days);
     await child.firstLine();
@@ -127,8 +130,8 @@ async function killedWithSpills(argv: readonly string[]) {
 
 const events = ['export-events', ...days, '-o', 'out.ndjson'];
 
-describe('days that were read ahead', () => {
-  it('are not asked for again after kill -9', async () => {
+describe('D days read ahead', () => {
+  it('are not requested again after kill -9', async () => {
     await using run = await killedWithSpills(events);
     const asked = run.server.asked.length;
     expect((await run.resume(...events)).code).toBe(0);
@@ -146,7 +149,7 @@ describe('runs prune', () => {
     'out.ndjson.partial.slice-2',
   ];
 
-  it('removes what an export left, so that the next one can begin', async () => {
+  it('removes the files of an export, so that the next one can start', async () => {
     await using run = await killedWithSpills(events);
     const { world } = run;
     expect(readdirSync(world.cwd)).toEqual(leftovers);
@@ -161,7 +164,7 @@ describe('runs prune', () => {
     expect((await run.resume(...events)).code).toBe(0);
   });
 
-  it('leaves what somebody else put there, and names it', async () => {
+  it('keeps and names files that somebody else put there', async () => {
     await using run = await killedWithSpills(events);
     const { world } = run;
     writeFileSync(world.path('out.ndjson.partial'), 'theirs');
@@ -183,7 +186,7 @@ describe('runs prune', () => {
         '2024-01-03.json.gz.partial.slice-2',
       ],
     ],
-  ])('knows the files of %s', async (file, left) => {
+  ])('recognizes the files of %s', async (file, left) => {
     const argv = ['export-events', ...days, '-o', file];
     await using run = await stage({ hangs: 1 });
     const child = run.start(...argv);

@@ -47,7 +47,7 @@ function steadyClock() {
 
 const spanOf = ({ from, to }: Opening) => daysBetween(from, to) + 1;
 
-describe('a slice that proves large', () => {
+describe('D a large slice', () => {
   it.each(['out.ndjson', 'out.csv', 'out.json.gz'])(
     'is divided while other slots are idle, and the output stays the same: %s',
     async (file) => {
@@ -102,7 +102,7 @@ describe('a slice that proves large', () => {
   });
 
   it.each(['"ts":"yesterday",', '', '"ts":20230101000000,'])(
-    'stays whole if its records do not tell their day: %j',
+    'stays whole if its records have no day: %j',
     async (ts) => {
       await using server = await startPageServer(
         eachDay(({ from }) => [recordsPage(`{${ts}"d":${from}}`)]),
@@ -115,7 +115,7 @@ describe('a slice that proves large', () => {
 });
 
 describe('a resumed export', () => {
-  it('keeps the slices that it began with, whatever its concurrency', async () => {
+  it('keeps its slices at any concurrency', async () => {
     await using server = await startPageServer(({ from, to }) => [
       recordsPage(`{"from":${from}}`),
       inTurn([broken], recordsPage(`{"to":${to}}`)),

@@ -32,26 +32,29 @@ describe('runs repair', () => {
     ['has a damaged first line', 0, (journal) => overwrite(journal, linesStart + 20)],
     ['is empty', 0, (journal) => writeFileSync(journal, '')],
     ['is missing', 0, (journal) => rmSync(journal)],
-  ])('lets a run end whose journal %s: no event is sent twice', async (_, proved, damage) => {
-    const { service, world, run, journal } = await interrupted();
-    const sent = written(service).flat().length;
-    damage(journal);
-    const refused = await world.run([...upload, '--resume']);
-    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('runs repair')]);
+  ])(
+    'lets a run end whose journal %s, without sending an event twice',
+    async (_, proved, damage) => {
+      const { service, world, run, journal } = await interrupted();
+      const sent = written(service).flat().length;
+      damage(journal);
+      const refused = await world.run([...upload, '--resume']);
+      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('runs repair')]);
 
-    const repaired = await world.run(['runs', 'repair', run, '--json']);
-    expect(repaired.code, repaired.stderr).toBe(0);
-    expect(JSON.parse(repaired.stdout)).toMatchObject({
-      repaired: true,
-      proved: { accepted: proved },
-    });
-    const { code, stdout } = await world.run([...upload, '--resume']);
-    expect(code).toBe(6);
-    expect(JSON.parse(stdout)).toMatchObject({ read: 8, resumed: proved, unknown: 8 - proved });
-    expect(written(service).flat()).toHaveLength(sent);
-  });
+      const repaired = await world.run(['runs', 'repair', run, '--json']);
+      expect(repaired.code, repaired.stderr).toBe(0);
+      expect(JSON.parse(repaired.stdout)).toMatchObject({
+        repaired: true,
+        proved: { accepted: proved },
+      });
+      const { code, stdout } = await world.run([...upload, '--resume']);
+      expect(code).toBe(6);
+      expect(JSON.parse(stdout)).toMatchObject({ read: 8, resumed: proved, unknown: 8 - proved });
+      expect(written(service).flat()).toHaveLength(sent);
+    },
+  );
 
-  it('leaves an intact journal as it is', async () => {
+  it('leaves an intact journal unchanged', async () => {
     const { world, run, journal } = await interrupted();
     const before = readFileSync(journal);
     const { code, stderr } = await world.run(['runs', 'repair', run]);

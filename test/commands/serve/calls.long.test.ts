@@ -30,7 +30,7 @@ async function join(url: string, cuid: string, apiKey = env.ENGAGECTL_CALL_API_K
   return client;
 }
 
-it('serves calls with the account of the environment, and tells nobody its key', async () => {
+it('serves calls with the account of the environment, and never prints its key', async () => {
   const world = makeWorld();
   const service = await serve(world, ['--memory', '--call-speed', '10']);
   const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
@@ -41,7 +41,7 @@ it('serves calls with the account of the environment, and tells nobody its key',
   expect(service.stderr()).not.toContain(env.ENGAGECTL_CALL_API_KEY);
 });
 
-it('keeps a key of its own where nobody gives it one', async () => {
+it('creates its own key if none is given', async () => {
   const world = makeWorld();
   const service = await serve(world, ['--data', 'store'], {});
   const [, file = ''] = /ENGAGECTL_CALL_API_KEY_FILE=(\S+)/.exec(service.stderr()) ?? [];
@@ -56,7 +56,7 @@ it('keeps a key of its own where nobody gives it one', async () => {
   expect((await fetch(`${second.url}/call/v1/signal`)).status).toBe(404);
 });
 
-it('--tls: commands with --region local join it when they trust its certificate, else say so at once', async () => {
+it('--tls: commands with --region local join if they trust its certificate, and report otherwise', async () => {
   const world = makeWorld();
   const service = await serve(world, ['--tls'], {});
   const { code, stderr } = await world.run(['call', 'log', '--region', 'local']);
@@ -69,7 +69,7 @@ it('--tls: commands with --region local join it when they trust its certificate,
   expect(await trusting.ended()).toBe(0);
 });
 
-it('a data directory that everybody may write to is refused', async () => {
+it('refuses a data directory that everybody can write to', async () => {
   const world = makeWorld();
   mkdirSync(world.path('open'));
   chmodSync(world.path('open'), 0o777);
@@ -85,7 +85,7 @@ it('--calls off refuses every call', async () => {
   expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
 });
 
-it('--push-hook: a command gets the offer for a device that is not connected', async () => {
+it('--push-hook: runs a command with the offer for a device that is not connected', async () => {
   const world = makeWorld();
   const hook =
     'cat > "$ENGAGECTL_PUSH_CUID.part" && mv "$ENGAGECTL_PUSH_CUID.part" "$ENGAGECTL_PUSH_CUID.json"; exit 3';
@@ -99,7 +99,7 @@ it('--push-hook: a command gets the offer for a device that is not connected', a
   await until(() => service.stderr().includes('the push hook failed for bob_1: exit code 3'));
 });
 
-it('--push-hook: a command gets of the environment what it needs, and no secret', async () => {
+it('--push-hook: gives a command the environment it needs, without secrets', async () => {
   const world = makeWorld();
   const secrets = {
     ENGAGECTL_ACCOUNT_ID: 'A',
@@ -132,7 +132,7 @@ it('--push-hook: a command gets of the environment what it needs, and no secret'
   expect(names).toContain('PATH');
 });
 
-it('--push-hook: so does a URL', async () => {
+it('--push-hook: sends the offer to a URL', async () => {
   const bodies: unknown[] = [];
   const receiver = createServer((request, response) => {
     let text = '';
@@ -156,7 +156,7 @@ it('--push-hook: so does a URL', async () => {
   await until(() => service.stderr().includes('the push hook failed for bob_1: HTTP 500'));
 });
 
-it('calls that end are events of the other system', async () => {
+it('uploads finished calls as events of the other system', async () => {
   const world = makeWorld();
   const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
   const service = await serve(world, ['--memory'], { ...env, ...account });

@@ -39,7 +39,7 @@ async function callNobody(hook: string) {
   return { world, callId, told };
 }
 
-it('a URL gets the offer, and an answer that is none of success is reported', async () => {
+it('posts the offer to a URL, and reports a response that is not a success', async () => {
   const received: { type: string | undefined; body: string }[] = [];
   const receiver = createServer((request, response) => {
     let body = '';
@@ -58,7 +58,7 @@ it('a URL gets the offer, and an answer that is none of success is reported', as
   expect(JSON.parse(received[0]!.body)).toMatchObject({ callId, cuid: 'bob_1' });
 });
 
-it('a URL that does not answer is reported with the reason', async () => {
+it('reports a URL that does not answer, with the reason', async () => {
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
   const { port } = closed.address() as AddressInfo;
@@ -68,7 +68,7 @@ it('a URL that does not answer is reported with the reason', async () => {
   await told('the push hook failed for bob_1: connect ECONNREFUSED');
 });
 
-it('a command gets the offer on stdin and in its environment, and its exit code is reported', async () => {
+it('passes the offer to a command by stdin and environment, and reports its exit code', async () => {
   const { world, callId, told } = await callNobody(
     'cat > offer.json; echo "$ENGAGECTL_PUSH_CALL_ID $ENGAGECTL_PUSH_CUID $ENGAGECTL_PUSH_DEVICE_ID" > words; exit 3',
   );

@@ -45,7 +45,7 @@ describe('serve', () => {
     },
   );
 
-  test('makes credentials once, keeps them 0600, shows their file and not the passcode', async () => {
+  test('creates credentials once in a 0600 file, and prints its path but not the passcode', async () => {
     const { url, stop } = await serve([]);
     const file = path.join(world.stateDir, 'local', 'passcode');
     const passcode = readFileSync(file, 'utf8').trim();
@@ -65,7 +65,7 @@ describe('serve', () => {
     expect(readFileSync(file, 'utf8').trim()).toBe(passcode);
   });
 
-  test('takes account and passcode from the environment', async () => {
+  test('reads account and passcode from the environment', async () => {
     const pair = { ENGAGECTL_ACCOUNT_ID: 'MINE', ENGAGECTL_PASSCODE: 'my-own-passcode' };
     const { url, stop } = await serve(['--memory'], pair);
     const check = (env: Record<string, string>) =>
@@ -89,7 +89,7 @@ describe('serve', () => {
     ).toMatchObject({ code: 0 });
   });
 
-  test('fails as often as it is told to', async () => {
+  test('fails as often as configured', async () => {
     const { url } = await serve(['--memory', '--fail-rate', '1']);
     const env = {
       ENGAGECTL_BASE_URL: url,
@@ -99,7 +99,7 @@ describe('serve', () => {
     expect(await world.run(['config', 'check'], { env })).toMatchObject({ code: 5 });
   });
 
-  test.skipIf(!hasStrace)('makes its passcode on a file system without hard links', async () => {
+  test.skipIf(!hasStrace)('creates its passcode on a file system without hard links', async () => {
     const inject = ['-f', '-qq', '-o', '/dev/null', '-e', 'inject=link,linkat:error=EPERM'];
     const args = [binPath, 'get-profile', 'nobody', '--region', 'local', '--quiet'];
     const state = { ENGAGECTL_STATE_DIR: world.stateDir };
@@ -113,14 +113,14 @@ describe('serve', () => {
     expect(readFileSync(file, 'utf8').trim().length).toBeGreaterThan(20);
   });
 
-  test('a port in use is exit 2 with the way out', async () => {
+  test('exits 2 for a port in use, with a fix', async () => {
     const { url } = await serve(['--memory']);
     const { code, stderr } = await world.run(['serve', '--port', new URL(url).port, '--memory']);
     expect(code).toBe(2);
     expect(stderr).toContain('--port 0');
   });
 
-  test('a store that cannot be opened is exit 9 naming its folder', async () => {
+  test('exits 9 naming the directory of a store that cannot be opened', async () => {
     writeFileSync(world.path('file'), '');
     const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
     const { code, stderr } = await world.run(['serve', '--port', '0', '--data', 'file'], { env });
@@ -128,7 +128,7 @@ describe('serve', () => {
     expect(stderr).toContain(world.path('file'));
   });
 
-  test('so is a store that another version made, which stays as it was', async () => {
+  test('exits 9 for a store of another version, which stays unchanged', async () => {
     const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
     const database = new Database(world.path('service.db'));
     database.exec('CREATE TABLE events (id INTEGER PRIMARY KEY); PRAGMA user_version = 1');
@@ -143,7 +143,7 @@ describe('serve', () => {
     after.close();
   });
 
-  test('a damaged one stays, too, and what to type is said', async () => {
+  test('exits 9 for a damaged store, which stays unchanged, with the command to type', async () => {
     const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
     writeFileSync(world.path('service.db'), Buffer.alloc(8192));
     const { code, stderr } = await world.run(['serve', '--port', '0', '--data', '.'], { env });
@@ -156,7 +156,7 @@ describe('serve', () => {
   const headers = { 'X-Service-Account-Id': 'A', 'X-Service-Passcode': 'p' };
   const seedLine = '{"type":"profile","identity":"a","profileData":{"City":"Oslo"}}\n';
 
-  test('loads --seed into an empty store, says when it does not, and --log has a line a request', async () => {
+  test('loads --seed into an empty store, reports otherwise, and logs a line per request with --log', async () => {
     writeFileSync(world.path('one.ndjson'), seedLine);
     writeFileSync(world.path('two.ndjson'), seedLine.replace('"a"', '"b"'));
     const args = ['--data', 'store', '--log', '--seed', 'one.ndjson', 'two.ndjson'];
@@ -177,7 +177,7 @@ describe('serve', () => {
     expect(lines.join()).not.toContain('Passcode');
   });
 
-  test('a seed that is wrong is exit 8 with file and line, one that is missing exit 9', async () => {
+  test('exits 8 with file and line for an invalid seed, and 9 for a missing one', async () => {
     writeFileSync(world.path('wrong.ndjson'), `${seedLine}{"identity":"x"}\n`);
     const args = ['serve', '--port', '0', '--memory', '--json', '--seed'];
     const wrong = await world.run([...args, 'wrong.ndjson'], { env });
@@ -188,7 +188,7 @@ describe('serve', () => {
     expect((await world.run([...args, 'none.ndjson'], { env })).code).toBe(9);
   });
 
-  test('answers to each of several header prefixes; other commands take one', async () => {
+  test('accepts several header prefixes; other commands accept one', async () => {
     const prefixes = ['--header-prefix', 'X-One', '--header-prefix', 'X-Two'];
     const { url, stop } = await serve(['--memory', ...prefixes], env);
     for (const [prefix, status] of [
@@ -206,7 +206,7 @@ describe('serve', () => {
     expect(check.stderr).toContain('given twice');
   });
 
-  test('is opened to other machines by --host and --allow-host, and says so', async () => {
+  test('is reachable from other machines with --host and --allow-host, and reports it', async () => {
     const open = await serve(
       ['--memory', '--host', '0.0.0.0', '--allow-host', 'engage', 'two.test'],
       env,
@@ -246,7 +246,7 @@ describe('serve', () => {
     expect(nowhere.stderr).toContain('fix: leave out --host');
   });
 
-  test('its health check asks the address that it listens on', async () => {
+  test('checks its own address in the health check', async () => {
     const { url } = await serve(['--memory', '--host', '127.0.0.2'], env);
     const cmdline = world.path('cmdline');
     const words = ['node', 'engagectl', 'serve', '--host', '127.0.0.2', '--port'];
@@ -254,7 +254,7 @@ describe('serve', () => {
     expect(spawnSync(process.execPath, [health, cmdline]).status).toBe(0);
   });
 
-  test('speaks TLS with a certificate of its own, which clients trust by its file', async () => {
+  test('serves TLS with its own certificate, which clients trust by its file', async () => {
     const { url, stop } = await serve(['--memory', '--tls', '--allow-host', 'engage.test'], env);
     expect(url).toMatch(/^https:\/\/127/);
     // Another one, with the same folder for what it keeps.
@@ -294,7 +294,7 @@ describe('serve', () => {
     expect(spawnSync(process.execPath, [health, cmdline]).status).toBe(0);
   });
 
-  test('takes a certificate that it is given, and says what is wrong with it', async () => {
+  test('accepts a given certificate, and reports what is wrong with it', async () => {
     const { cert, key } = makeCertificate([], Date.now());
     writeFileSync(world.path('cert.pem'), cert);
     writeFileSync(world.path('key.pem'), key);
@@ -333,7 +333,7 @@ describe('serve', () => {
     expect(await world.run(['serve', ...args])).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('prints a link that has the passcode on a terminal, and nowhere else', async () => {
+  test('prints a link with the passcode on a terminal only', async () => {
     for (const tty of [true, false]) {
       const stop = new AbortController();
       const runtime = world.runtime({
@@ -351,7 +351,7 @@ describe('serve', () => {
     }
   });
 
-  test('stops in process, too, when the signal comes', async () => {
+  test('stops in process, too, on a signal', async () => {
     const stop = new AbortController();
     const runtime = world.runtime({ signal: stop.signal });
     const running = main(['serve', '--port', '0', '--memory', '--json'], runtime);

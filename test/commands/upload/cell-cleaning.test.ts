@@ -23,7 +23,7 @@ it('rejects padded and missing identities, and keeps them as read in the rejects
   ]);
 });
 
-it('sends them with --trim and --null-values, which change no record of the rejects file', async () => {
+it('sends them with --trim and --null-values, and keeps the records of the rejects file', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('u.csv'), `${header} ann ; a@x.com ;NULL\n ; b@x.com ;Oslo\n`);
   const argv = ['upload', 'u.csv', '--delimiter', ';', '--trim', '--null-values', 'NULL,n/a'];

@@ -22,7 +22,7 @@ const rejectsOf = (world: World, name: string): unknown[] =>
 
 const recordsIn = (body: unknown) => (body as { readonly d: readonly unknown[] }).d;
 
-it('an upload sends the cells, rejects by line, and goes on only with the same dialect', async () => {
+it('uploads cells, reports rejects by line, and resumes only with the same dialect', async () => {
   await using service = await startService();
   await service.fault({ after: 3, times: 1, answer: { status: 401 } });
   const world = makeWorld({ env: service.env });
@@ -57,7 +57,7 @@ it('an upload sends the cells, rejects by line, and goes on only with the same d
   ]);
 });
 
-it('subscribe and demerge read it, and so does a list with comments', async () => {
+it('can be read by subscribe and demerge, and as a list with comments', async () => {
   const world = makeWorld();
   writeFileSync(
     world.path('s.csv'),
@@ -76,7 +76,7 @@ it('subscribe and demerge read it, and so does a list with comments', async () =
   expect([demerge.code, JSON.parse(demerge.stdout)]).toMatchObject([0, { read: 2 }]);
 });
 
-it('get-profile reads it', async () => {
+it('can be read by get-profile', async () => {
   const world = makeWorld();
   writeFileSync(world.path('who.csv'), "# who\nidentity::Note\n'nobody\\'s'::x\n");
   const argv = ['get-profile', '--input', 'who.csv', '--region', 'local', '--quiet', ...dialect];

@@ -104,7 +104,7 @@ describe.each<[string, Loop]>([
 ])('of %s', (_what, { args, file, text, correct: [wrong, right] }) => {
   const rejects = `${file}.rejects.ndjson`;
 
-  it('is rejected, corrected, and taken by the command that is printed', async () => {
+  it('is rejected, and accepted after correction by the printed command', async () => {
     const { world } = await serve();
     writeFileSync(world.path(file), text);
     const [command = '', ...flags] = args;
@@ -124,7 +124,7 @@ describe.each<[string, Loop]>([
     expect(second.code).toBe(0);
   });
 
-  it('stays rejected where it is not corrected', async () => {
+  it('stays rejected if it is not corrected', async () => {
     const { world } = await serve();
     writeFileSync(world.path(file), text);
     const [command = '', ...flags] = args;
@@ -134,7 +134,7 @@ describe.each<[string, Loop]>([
   });
 });
 
-it('all that is wrong with a row is said at once, in CSV and in JSON', async () => {
+it('reports all errors of a row at once, in CSV and JSON', async () => {
   const { world } = await serve();
   const types = ['--types', 'Age:integer,Member:boolean'];
   const wrong =
@@ -150,7 +150,7 @@ it('all that is wrong with a row is said at once, in CSV and in JSON', async () 
   );
 });
 
-it("the service's words name line, column and value", async () => {
+it('adds line, column and value to the error of the service', async () => {
   const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,+4790000001\n\nu2,555\n');
   const { stderr } = await world.run(['upload', 'users.csv']);
@@ -166,7 +166,7 @@ it("the service's words name line, column and value", async () => {
   expect(ofSubscribe).toContain('Skipped record: line 2 (column "value": "no');
 });
 
-it('a user whose line cannot be read is told from one that is not there', async () => {
+it('distinguishes an unreadable line from a missing user', async () => {
   const { world } = await serve();
   writeFileSync(world.path('ids.csv'), 'identity\nnobody\n"u1"x\n');
   const { code, stderr } = await world.run(['get-profile', '--input', 'ids.csv']);
@@ -176,7 +176,7 @@ it('a user whose line cannot be read is told from one that is not there', async 
   ]);
 });
 
-it('the rejects of a rejects file look like those of the input, with the words about their own columns', async () => {
+it('reports rejects of a rejects file like those of the input, with its own column names', async () => {
   const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,555\n,+4790000001\n');
   const flags = ['--rejects', 'first.ndjson'];
@@ -190,12 +190,12 @@ it('the rejects of a rejects file look like those of the input, with the words a
   expect(records).toContainEqual({ identity: '', Phone: '+4790000001' });
 });
 
-describe('a run that its rejects ended', () => {
+describe('D a run stopped by its rejects', () => {
   const strict = ['upload', 'users.csv', '--types', 'Age:integer', '--strict'];
   const bad = 'identity,Age\nu1,x\n';
   const good = 'identity,Age\nu1,41\n';
 
-  it('before anything was sent is forgotten: the same command goes', async () => {
+  it('before anything was sent is deleted: the same command can be rerun', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), bad);
     const { code, stderr } = await world.run(strict);
@@ -216,7 +216,7 @@ describe('a run that its rejects ended', () => {
   it.each([
     ['of users gives way to the same command', ['--types', 'ts:integer'], 0],
     ['of events does not: they would be there twice', ['--type', 'event', '--event-name', 'A'], 8],
-  ])('after a part was sent, %s', async (_what, flags, code) => {
+  ])('after a part was sent %s', async (_what, flags, code) => {
     const { service, world } = await serve();
     const upload = ['upload', 'long.csv', '--chunk-size', '1', '--strict', ...flags];
     writeFileSync(world.path('long.csv'), long('now'));
@@ -234,12 +234,12 @@ describe('a run that its rejects ended', () => {
   });
 });
 
-describe('when each of the first thousands is rejected for the same reason', () => {
+describe('D if the first thousands are rejected for the same reason', () => {
   const rows = (count: number, row: (n: number) => string) =>
     `identity,Age\n${Array.from({ length: count }, (_, n) => row(n)).join('')}`;
   const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
 
-  it('the run stops, the rest is not sent, and the same command goes once it is corrected', async () => {
+  it('the run stops without sending the rest, and can be rerun after correction', async () => {
     const { service, world } = await serve();
     writeFileSync(
       world.path('users.csv'),
@@ -263,7 +263,7 @@ describe('when each of the first thousands is rejected for the same reason', () 
     ['there are fewer', 4000, (n: number) => `u${n},x\n`, []],
     ['it is wanted so', 60_000, (n: number) => `u${n},x\n`, ['--max-rejects', '100%']],
     ['it is a check', 60_000, (n: number) => `u${n},x\n`, ['--check']],
-  ])('but not where %s', async (_what, count, row, more) => {
+  ])('it continues if %s', async (_what, count, row, more) => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), rows(count, row));
     const { code, stdout } = await world.run([...upload, ...more, '--json']);
@@ -274,7 +274,7 @@ describe('when each of the first thousands is rejected for the same reason', () 
   });
 });
 
-it('rejects of unknown outcome are skipped by the command that is printed', async () => {
+it('skips rejects of unknown outcome in the printed command', async () => {
   const { service, world } = await serve();
   await service.fault({ times: 1, action: 'reset-before' });
   writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
@@ -284,7 +284,7 @@ it('rejects of unknown outcome are skipped by the command that is printed', asyn
   expect((await world.run(again)).code).toBe(6);
 });
 
-describe('a text of a rejects file that is not one CSV record', () => {
+describe('D a text in a rejects file that is not one CSV record', () => {
   const line = { source: 'users.csv', line: 2, stage: 'parse', error: 'x', columns: ['identity', 'City'] }; // prettier-ignore
 
   it.each([
@@ -294,7 +294,7 @@ describe('a text of a rejects file that is not one CSV record', () => {
     ['names a line break as delimiter', { record: 'u1,Oslo', delimiter: '\n' }, 'line break'],
     ['names a delimiter of 1,025 bytes', { record: 'u1,Oslo', delimiter: ';'.repeat(1025) }, '1024 bytes'], // prettier-ignore
     ['names one text for delimiter and quote', { record: 'u1,Oslo', delimiter: '"' }, 'quote'],
-  ])('is rejected whole, and nothing of it is sent: it %s', async (_, text, error) => {
+  ])('is rejected whole, and no part of it is sent: it %s', async (_, text, error) => {
     const { service, world } = await serve();
     writeFileSync(world.path('r.ndjson'), `${JSON.stringify({ ...line, ...text })}\n`);
     const { code, stderr } = await world.run(['upload', 'r.ndjson']);
@@ -305,7 +305,7 @@ describe('a text of a rejects file that is not one CSV record', () => {
     ]);
   });
 
-  it('may end with a line break', async () => {
+  it('can end with a line break', async () => {
     const { service, world } = await serve();
     const text = JSON.stringify({ ...line, record: 'u1,Oslo\r\n' });
     writeFileSync(world.path('r.ndjson'), `${text}\n`);
@@ -317,7 +317,7 @@ describe('a text of a rejects file that is not one CSV record', () => {
 });
 
 describe('--rejects x.csv', () => {
-  it('has the columns of the input, line and error behind them; what is corrected there is taken', async () => {
+  it('has the columns of the input, then line and error, and is accepted after correction', async () => {
     const { world } = await serve();
     const rows = [
       'u1,Oslo,1',
@@ -350,7 +350,7 @@ describe('--rejects x.csv', () => {
     expect(stdout).not.toContain('engagectl_');
   });
 
-  it('has the cells of another dialect between commas, and takes them corrected', async () => {
+  it('has the cells of another dialect between commas, and is accepted after correction', async () => {
     const { world } = await serve();
     const rows = ["'u1';'1,5; 2';x", "u2;'O''Hara';3;4", 'u3;1,5;y;z', "u4;op'en"];
     writeFileSync(world.path('users.csv'), `identity;Size;Age\n${rows.join('\n')}\n`);
@@ -375,7 +375,7 @@ describe('--rejects x.csv', () => {
     expect(JSON.parse(stdout)).toMatchObject({ profileData: { Size: '1,5; 2', Age: 6 } });
   });
 
-  it('keeps back what an earlier run may have sent', async () => {
+  it('holds back records that an earlier run may have sent', async () => {
     const { service, world } = await serve();
     await service.fault({ times: 1, action: 'reset-before' });
     writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');

@@ -30,14 +30,14 @@ describe('a stray quote in a cell of several lines', () => {
     expect(rejects).toContain('bob,admin');
   });
 
-  it('demerges nobody who stands in the text of a cell', async () => {
+  it('demerges no identity within the text of a cell', async () => {
     const { code, users } = await run(stray, ['demerge', 'users.csv', '--yes']);
     expect([code, users]).toEqual([3, ['carl']]);
   });
 });
 
-describe('a quote that is never closed', () => {
-  it('stops the run with exit code 8 before anything behind it is sent', async () => {
+describe('D an unclosed quote', () => {
+  it('stops the run with exit 8 before any later record is sent', async () => {
     const { code, stderr, users } = await run(open, ['upload', 'users.csv']);
     expect(code).toBe(8);
     expect(stderr).toContain('E-CSV-QUOTE: users.csv: the quote on line 3 is never closed');
@@ -45,7 +45,7 @@ describe('a quote that is never closed', () => {
     expect(users.filter((user) => user !== 'ann')).toEqual([]);
   });
 
-  it('is not said of a cell that is closed behind --max-record-bytes', async () => {
+  it('is not reported for a cell that is closed after --max-record-bytes', async () => {
     const long = `identity,Bio\nann,x\nbob,"${'x'.repeat(2000)}"\ncarl,y\n`;
     const argv = ['upload', 'users.csv', '--max-record-bytes', '1024'];
     const { code, stderr, users } = await run(long, argv);

@@ -43,8 +43,8 @@ function rejectsIn(
 const header = 'Id,mail,Age,Plan\n';
 const rows = `${header}u1,a@x.de,33,free\nu2,,x,gold\nu3,c@x.de,,\n,,1,paid\n`;
 
-describe('a mapping file that expects something', () => {
-  it('rejects rows with all their faults, and sends the others as ever', async () => {
+describe('D a mapping file with expectations', () => {
+  it('rejects rows with all their errors, and sends the others', async () => {
     const { world, service } = await worldWith({ 'm.json': mapping, 'u.csv': rows });
     const { code, stdout } = await upload(world, 'u.csv', '--json');
     expect(code).toBe(3);
@@ -63,7 +63,7 @@ describe('a mapping file that expects something', () => {
     ]);
   });
 
-  it('judges flat JSON by its members, and refuses records that have no columns', async () => {
+  it('checks flat JSON by its members, and refuses records without columns', async () => {
     const records = [
       { Id: 'u1', mail: 'a@x.de', Plan: 'free' },
       { Id: 'u2', mail: null, Plan: 'gold' },
@@ -101,7 +101,7 @@ describe('a mapping file that expects something', () => {
     expect(service.requests()).toEqual([]);
   });
 
-  it('takes its own rejects file back, corrected, of CSV too', async () => {
+  it('accepts its own rejects file after correction, of CSV too', async () => {
     const { world } = await worldWith({ 'm.json': mapping, 'u.csv': rows });
     expect((await upload(world, 'u.csv', '--rejects', 'r.csv')).code).toBe(3);
     const rejects = readFileSync(world.path('r.csv'), 'utf8');
@@ -112,7 +112,7 @@ describe('a mapping file that expects something', () => {
     expect((await upload(world, 'r.csv')).code).toBe(0);
   });
 
-  it('is read with flags that add columns', async () => {
+  it('can be combined with flags that add columns', async () => {
     const { world } = await worldWith({
       'm.json': mapping,
       'u.csv': 'Id,mail,Age,Plan,Fax\nu,a,1,,5\n',
@@ -120,7 +120,7 @@ describe('a mapping file that expects something', () => {
     expect((await upload(world, 'u.csv', '--check', '--drop', 'Fax')).code).toBe(0);
   });
 
-  it('events keep their own columns', async () => {
+  it('keeps its own columns for events', async () => {
     const events = { ...mapping, identity: 'Id', map: {}, types: {}, required: ['Id'] };
     const text = 'Id,ts,evtName,Plan\nu,1700000000,Bought,free\nu,1700000000,Bought,gold\n';
     const { world } = await worldWith({ 'm.json': events, 'e.csv': text });
@@ -151,7 +151,7 @@ describe('a mapping file that expects something', () => {
 describe('the type of phones of one country', () => {
   const numbers = ['+919876543210', '+447911123456', '9876543210', '+91 98765 43210', '+91', ''];
 
-  it('rejects the others, from a file or a flag, as CSV or JSON', async () => {
+  it('rejects others, from a file or a flag, in CSV and JSON', async () => {
     const csv = `Id,Phone\n${numbers.map((number, index) => `u${index},${number}\n`).join('')}`;
     const json = numbers.map((Phone, index) => `${JSON.stringify({ Id: `u${index}`, Phone })}\n`);
     const types = { identity: 'Id', types: { Phone: 'phone:+91' } };
@@ -199,12 +199,12 @@ describe('the type of phones of one country', () => {
   );
 });
 
-describe('the least number of records', () => {
+describe('D the minimum number of records', () => {
   const least = { records: { min: 3 } };
   const two = 'identity,Name\na1,A\nb\n';
   const three = 'identity,Name\na1,A\nb2,B\nc3,C\n';
 
-  it('is looked for before anything is sent: exit 8', async () => {
+  it('is checked before anything is sent: exit 8', async () => {
     const { world, service } = await worldWith({ 'm.json': least, 'u.csv': two, 'ok.csv': three });
     for (const rehearsal of [[], ['--check'], ['--preview']]) {
       const { code, stderr } = await upload(world, 'u.csv', ...rehearsal);
@@ -218,7 +218,7 @@ describe('the least number of records', () => {
     expect((await upload(world, 'u.csv', 'ok.csv', '--check')).code).toBe(3);
   });
 
-  it('is judged at the end of a pipe', async () => {
+  it('is checked at the end of a pipe', async () => {
     const { world, service } = await worldWith({ 'm.json': least });
     const piped = (text: string, ...argv: string[]) =>
       world.run(['upload', '-', '--mapping', 'm.json', ...argv], { stdin: text });

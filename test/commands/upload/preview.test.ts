@@ -61,7 +61,7 @@ describe('upload --preview', () => {
     expect(readdirSync(world.cwd)).toEqual(['users.csv']);
   });
 
-  it('fits the table of columns to a terminal, and only there', async () => {
+  it('fits the table of columns to a terminal only', async () => {
     const name = 'a_name_that_an_export_of_another_system_has_made_up_from_three_tables';
     const files = { 'a.csv': `identity,${name},お客様,x\nu1,1,2,3\n` };
     const tableOf = async (options: object) => {
@@ -78,7 +78,7 @@ describe('upload --preview', () => {
     expect((await tableOf({})).join('\n')).toContain(`  ${name}  profileData.${name}  string, `);
   });
 
-  it('takes a word behind the flag as a number or as a file', async () => {
+  it('reads a word after the flag as a number or as a file', async () => {
     const world = worldWith({ 'users.csv': csv, '7': csv });
     const shown = async (...argv: string[]) => {
       const { stdout } = await world.run(['upload', ...argv, '--json', '--again']);
@@ -95,7 +95,7 @@ describe('upload --preview', () => {
     expect(await shown('users.csv', '--preview=0')).toEqual([]);
   });
 
-  it('names rejected rows by file and line, and ends with exit code 3', async () => {
+  it('names rejected rows by file and line, and exits 3', async () => {
     const world = worldWith({ 'users.csv': csv });
     const { code, stdout, stderr } = await world.run([
       'upload',
@@ -166,13 +166,13 @@ describe('upload --preview', () => {
     });
   });
 
-  it('keeps numbers as they are written', async () => {
+  it('keeps numbers as written', async () => {
     const world = worldWith({ 'a.ndjson': '{"identity":"u1","n":12345678901234567890.10}\n' });
     const { stdout } = await world.run(['upload', 'a.ndjson', '--preview', '--json']);
     expect(stdout).toContain('"n":12345678901234567890.10');
   });
 
-  it('makes control characters of the input harmless', async () => {
+  it('sanitizes control characters of the input', async () => {
     const world = worldWith({ 'a.csv': 'identity,N\u001B[2J\nu1,\u202Ex\u001B]0;t\u0007\n' });
     for (const json of [[], ['--json']]) {
       const { stdout } = await world.run(['upload', 'a.csv', '--preview', ...json]);
@@ -180,7 +180,7 @@ describe('upload --preview', () => {
     }
   });
 
-  it('looks at the beginning of a long input and estimates the rest, in flat memory', async () => {
+  it('reads the start of a long input and estimates the rest, in flat memory', async () => {
     const rows = Array.from({ length: 240_000 }, (_, n) => `user-${n},${'x'.repeat(80)}\n`);
     const world = worldWith({ 'big.csv': `identity,Note\n${rows.join('')}` });
     const found = await preview(world, ['big.csv']);
@@ -262,7 +262,7 @@ describe('likely mistakes', () => {
     ['Code', ['1.23E+11', 'a word'], [], ['shortened-number']],
     ['evtName', ['Charged'], [], ['event-as-profile']],
     ['City', ['Oslo', 'Ørsta'], [], []],
-  ])('of column %s with %j and %j: %j', async (column, values, argv, ids) => {
+  ])('are reported for column %s with %j and %j: %j', async (column, values, argv, ids) => {
     const rows = values.map((value, n) => `u${n},${value}\n`).join('');
     const world = worldWith({ 'a.csv': `identity,${column}\n${rows}` });
     const { mistakes } = await preview(world, ['a.csv', ...argv]);
@@ -299,13 +299,13 @@ describe('likely mistakes', () => {
     ['milliseconds', [{ identity: 'u', type: 'event', evtName: 'E', ts: 1700000000000 }]],
     ['milliseconds', [{ identity: 'u', type: 'profile', profileData: { Seen: 1700000000000 } }]],
     ['identity-empty', [{ identity: '', Name: 'x' }]],
-  ])('%s is found in JSON', async (id, records) => {
+  ])('are reported in JSON: %s', async (id, records) => {
     const world = worldWith({ 'a.ndjson': records.map((line) => JSON.stringify(line)).join('\n') });
     const { mistakes } = await preview(world, ['a.ndjson']);
     expect(mistakes.map((mistake) => mistake.id)).toContain(id);
   });
 
-  it('finds none in the items of a charge, nor in a good profile', async () => {
+  it('are not reported for the items of a charge, nor for a valid profile', async () => {
     const records = [
       {
         identity: 'u',
@@ -324,7 +324,7 @@ describe('likely mistakes', () => {
     expect((await preview(world, ['a.ndjson'])).mistakes).toEqual([]);
   });
 
-  it('says of an empty identity and of milliseconds in ts which rows they are', async () => {
+  it('name the rows of an empty identity and of milliseconds in ts', async () => {
     const world = worldWith({
       'a.csv': 'identity,ts,evtName\n,1700000000,E\nu,1700000000000,E\n,1700000000,E\n',
     });
@@ -336,7 +336,7 @@ describe('likely mistakes', () => {
     ]);
   });
 
-  it('names the code that the service would answer with', async () => {
+  it('name the code that the service would answer', async () => {
     const world = worldWith({ 'a.csv': 'identity,Phone\nu,12\n' });
     expect((await preview(world, ['a.csv'])).mistakes[0]).toMatchObject({
       code: 516,

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { serve } from '../../support/serve.js';
 
-it('the first five rejects are shown, then how many there are of each kind', async () => {
+it('prints the first five rejects, then the number of each kind', async () => {
   const { world } = await serve();
   const rows = Array.from({ length: 300 }, (_, n) => {
     if (n % 3 === 0) return `u${n},a,too many`; // cannot be read

@@ -53,13 +53,13 @@ const events = (count: number, from = 0): string =>
     .map((n) => `{"identity":"u${n}","type":"event","evtName":"V","ts":1700000000,"evtData":{}}\n`)
     .join('');
 
-describe('a pipe with a name', () => {
+describe('D a named pipe', () => {
   it.each([
     ['CSV', csv(300), []],
     ['NDJSON', ndjson(300), []],
     ['an array', json(300), ['--input-format', 'json']],
     ['gzip', gzipSync(ndjson(300)), []],
-  ])('goes on where it was cut short: %s', async (_what, text, more) => {
+  ])('continues where it was interrupted: %s', async (_what, text, more) => {
     const { sent, run, world } = await stage(7);
     const first = await run(text, 'upload', '-', ...small, ...more);
     expect(first.code).toBe(4);
@@ -73,7 +73,7 @@ describe('a pipe with a name', () => {
     expect(sent().flat()).toHaveLength(300);
   });
 
-  it('is refused before anything is sent when its text is another', async () => {
+  it('is refused before anything is sent if its text differs', async () => {
     const { service, run } = await stage(7);
     await run(ndjson(300), 'upload', '-', ...small);
     const before = service.requests().length;
@@ -85,7 +85,7 @@ describe('a pipe with a name', () => {
     expect((await run(ndjson(300), 'upload', '-', ...small, '--resume')).code).toBe(0);
   });
 
-  it('without --resume is refused while it is unfinished; --fresh forgets it', async () => {
+  it('is refused without --resume while it is unfinished; --fresh deletes the run', async () => {
     const { run } = await stage(7);
     await run(ndjson(300), 'upload', '-', ...small);
     const { code, stderr } = await run(ndjson(300), 'upload', '-', ...small);
@@ -94,7 +94,7 @@ describe('a pipe with a name', () => {
     expect([fresh.code, fresh.summary.accepted]).toEqual([0, 300]);
   });
 
-  it('tells duplicates of a demerge across its parts', async () => {
+  it('distinguishes duplicates of a demerge across its attempts', async () => {
     const { run, sent } = await stage(2);
     const text = `identity\n${rows(40)
       .map((n) => `u${n % 25}\n`)
@@ -106,7 +106,7 @@ describe('a pipe with a name', () => {
     expect(sent().flat()).toHaveLength(25);
   });
 
-  it('of events that grow is sent once, day after day', async () => {
+  it('of growing events is sent once, day after day', async () => {
     const { run, sent } = await stage();
     const counts = [];
     for (const count of [100, 150, 150, 151]) {
@@ -125,7 +125,7 @@ describe('a pipe with a name', () => {
     expect([other.code, other.summary.accepted]).toEqual([0, 20]);
   });
 
-  it('that begins as its last run did and goes on otherwise is refused', async () => {
+  it('that starts like its last run and then differs is refused', async () => {
     const { run, sent, world } = await stage();
     await run(events(100), 'upload', '-', '--resume');
     const text = events(100).replace('"u70"', '"w70"');
@@ -137,7 +137,7 @@ describe('a pipe with a name', () => {
   });
 });
 
-it('a name is for one pipe', async () => {
+it('allows one pipe per name', async () => {
   const { world } = await stage();
   writeFileSync(world.path('u.csv'), 'identity\nu1\n');
   const { code, stderr } = await world.run(['upload', 'u.csv', '--run-name', 'crm']);

@@ -30,7 +30,7 @@ async function run(world: World, argv: readonly string[], env: Record<string, st
   return { code, stderr, summary: (stdout === '' ? {} : JSON.parse(stdout)) as Summary };
 }
 
-it('the oracle is FNV-1a', () => {
+it('uses FNV-1a in the oracle', () => {
   expect(['', 'a', 'foobar'].map((text) => fnv64(text).toString(16))).toEqual([
     'cbf29ce484222325',
     'af63dc4c8601ec8c',
@@ -39,7 +39,7 @@ it('the oracle is FNV-1a', () => {
 });
 
 describe('--shard', () => {
-  it('takes the records whose key falls to it: all of them once, those of a key in order', async () => {
+  it('sends the records whose key belongs to it: all of them once, those of a key in order', async () => {
     const key = fc.oneof(
       fc.constantFrom('A', 'user-1', 'Zoë', '日本', 'a"b\\c', 'tab\\u0041'),
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }),
@@ -108,7 +108,7 @@ describe('--shard', () => {
     expect(demerged.summary).toMatchObject({ accepted: identities.length });
   });
 
-  it('hashes the type as it is sent, whether a cell, a member or a flag says it', async () => {
+  it('hashes the type as it is sent, from a cell, a member or a flag', async () => {
     const { service, world } = await serve();
     const types = ['phone', 'Email', 'WHATSAPP', ''];
     const rows = Array.from({ length: 40 }, (_, n) => ({ type: types[n % 4]!, value: `v"${n}` }));
@@ -130,7 +130,7 @@ describe('--shard', () => {
     }
   });
 
-  it('leaves what has no key to the first shard, and names the rejects file after the shard', async () => {
+  it('includes records without a key in the first shard, and names the rejects file after the shard', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'identity,n\nA,1\n,2\nB\nC,3\n');
     const first = await run(world, ['upload', 'users.csv', '--shard', '1/2']);
@@ -145,7 +145,7 @@ describe('--shard', () => {
     );
   });
 
-  it('goes on with its own run, and counts the others as if it had not stopped', async () => {
+  it('resumes its own run, and counts the others as if it had not been interrupted', async () => {
     const { service, world } = await serve();
     await service.fault({ after: 2, times: 1, answer: { status: 401 } });
     const keys = Array.from({ length: 200 }, (_, n) => `user-${n}`);
@@ -168,7 +168,7 @@ describe('--shard', () => {
   });
 
   it.each([1, 2])(
-    'counts the records of unread files as not sent when it stops, and those of other shards apart: %i/2',
+    'counts unread records as not sent when it stops, and those of other shards apart: %i/2',
     async (index) => {
       const { service, world } = await serve();
       await service.fault({ times: 1, answer: { status: 401 } });
@@ -186,7 +186,7 @@ describe('--shard', () => {
   );
 
   // As the recipes of docs/scale.md start all parts at once.
-  it('begins by --resume, too, where another part is not finished', async () => {
+  it('starts with --resume, too, if another shard is unfinished', async () => {
     const { service, world } = await serve();
     await service.fault({ after: 1, times: 1, answer: { status: 401 } });
     writeFileSync(world.path('users.csv'), asCsv(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']));
@@ -197,7 +197,7 @@ describe('--shard', () => {
     expect(code, stderr).toBe(0);
   });
 
-  it('sends no event in a second part: neither in parts of another number nor undivided', async () => {
+  it('sends no event in a second shard: neither with another count nor undivided', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), asCsv(['A', 'B', 'C', 'D']));
     const flags = ['--type', 'event', '--event-name', 'E', '--ts', 'now'];
@@ -216,7 +216,7 @@ describe('--shard', () => {
     expect(divided.code).toBe(8);
   });
 
-  it('tells to send what was corrected undivided: it may fall to another part', async () => {
+  it('tells the user to send corrected records without --shard, because their shard may change', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'identity,n\n,2\n');
     const { stderr } = await run(world, ['upload', 'users.csv', '--shard', '1/2', '--drop', 'n']);
@@ -224,7 +224,7 @@ describe('--shard', () => {
     expect(JSON.parse(stderr.split('\n').at(-2)!).error.fix).toMatch(new RegExp(`${fix}$`));
   });
 
-  it('shares the requests in flight, and refuses more shards than there are', async () => {
+  it('divides the requests in flight, and refuses more shards than there are', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), asCsv(['A']));
     for (const [command, most] of [
@@ -268,7 +268,7 @@ describe('--shard', () => {
     expect(summary.read).toBe(broken.filter((key) => shardOf(key, count!) === index).length);
   });
 
-  it('auto says which variables there could be, and what is wrong with those there are', async () => {
+  it('auto lists the possible variables, and the errors in those that are set', async () => {
     const world = makeWorld();
     const upload = ['upload', 'users.csv', '--shard', 'auto', '--region', 'local'];
     const text = async (env: Record<string, string>, ...more: string[]) => {
@@ -292,7 +292,7 @@ describe('export-events --shard', () => {
   }));
   const command = ['export-events', '--event', 'A', '--from', '2024-01-01', '--to', '2024-01-05'];
 
-  it('takes every n-th day: a file of its own where the days have none', async () => {
+  it('exports every n-th day, and needs a file per shard if the days have none', async () => {
     const { service, world } = await serve({ seed });
     const exported = async (output: string, shard: string) =>
       world.run([...command, '-o', output, '--shard', shard, '--json']);

@@ -43,7 +43,7 @@ async function start(...words: string[]) {
 
 const line = (identity: string, note = 0) => `{"identity":"${identity}","Note":"${note}"}\n`;
 
-it('a batch that is not full goes out when input is silent for a moment', async () => {
+it('sends a partial batch when the input is idle for a moment', async () => {
   const run = await start();
   run.stdin.write(line('a') + line('b'));
   await run.untilSent(1);
@@ -55,7 +55,7 @@ it('a batch that is not full goes out when input is silent for a moment', async 
   expect(run.summary()).toMatchObject({ read: 4, accepted: 4, requests: 3 });
 });
 
-it('so do records that wait for an earlier one of their key, one after the other', async () => {
+it('sends records held back for their key too, one after the other', async () => {
   const run = await start();
   run.stdin.write(line('a', 1) + line('a', 2) + line('b') + line('a', 3));
   await run.untilSent(3);
@@ -65,7 +65,7 @@ it('so do records that wait for an earlier one of their key, one after the other
   expect(run.summary()).toMatchObject({ read: 4, accepted: 4, requests: 3 });
 });
 
-it('without a silence, batches fill up', async () => {
+it('fills batches while the input is not idle', async () => {
   const run = await start('--chunk-size', '2');
   for (const identity of 'abcde') {
     run.stdin.write(line(identity));

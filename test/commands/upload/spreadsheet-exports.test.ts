@@ -48,7 +48,7 @@ describe('the dialect of a spreadsheet', () => {
     ['sep=;\nidentity|City;x\nu1|Oslo;y\n', '--delimiter', '|', { 'City;x': 'Oslo;y' }],
     ['a\nb\nidentity,City\nu1,Oslo\n', '--skip-lines', '2', { City: 'Oslo' }],
     ['Report,X\nidentity,City\nu1,Oslo\n', '--skip-lines', '1', { City: 'Oslo' }],
-  ])('is what the flags say: %j %s %s', async (text, flag, value, profileData) => {
+  ])('can be set by flags: %j %s %s', async (text, flag, value, profileData) => {
     const { code, service } = await upload('users.csv', text, flag, value);
     expect(code).toBe(0);
     expect(written(service).flat()).toMatchObject([{ identity: 'u1', profileData }]);
@@ -76,13 +76,13 @@ describe('the dialect of a spreadsheet', () => {
       'probably for "MalmÃ¶"'.replace('MalmÃ¶', 'Malmö'),
     ],
     ['a nameless column', 'Report;;\n\nidentity;;x\nu1;Oslo;y\n', '--skip-lines'],
-  ])('stops the run before anything is sent if in doubt: %s', async (_, text, message) => {
+  ])('stops the run before anything is sent if it is ambiguous: %s', async (_, text, message) => {
     const { code, stderr, service } = await upload('users.csv', text);
     expect([code, stderr]).toEqual([8, expect.stringContaining(message)]);
     expect(service.requests()).toEqual([]);
   });
 
-  it('has empty rows at the end, which are counted and not sent', async () => {
+  it('allows empty rows at the end, which are counted and not sent', async () => {
     const rows = 'identity,City\nu1,Oslo\n,\n"",""\n,,,\nu2,Rome\n,\n';
     const { code, stdout, service } = await upload('users.csv', rows, '--json');
     expect(code).toBe(0);
@@ -92,7 +92,7 @@ describe('the dialect of a spreadsheet', () => {
 });
 
 it.each([[], ['--check']])(
-  'long numbers that a spreadsheet has shortened are told in every run: %j',
+  'reports long numbers that a spreadsheet has shortened in every run: %j',
   async (...flags) => {
     const rows = 'identity,City\n9.17891234567E+11,Oslo\n9.17891234567E+11,Rome\n';
     const { code, stderr } = await upload('users.csv', rows, ...flags);
@@ -105,7 +105,7 @@ it.each([[], ['--check']])(
   },
 );
 
-it('a decimal comma is named as what it is', async () => {
+it('reports a decimal comma', async () => {
   const { code, stderr } = await upload(
     'users.csv',
     'identity,Score,Points\nu1,"1.234,5",x\n',
@@ -119,9 +119,9 @@ it('a decimal comma is named as what it is', async () => {
   expect(stderr).toContain('"x" is not a number\n');
 });
 
-describe('JSON under a wrong name', () => {
+describe('D JSON with a wrong extension', () => {
   it.each(['[\n{"identity":"u1"}\n]\n', ' [{"identity":"u1"}]'])(
-    'an array in a .ndjson is refused, and goes with the flag that is named: %j',
+    'an array in a .ndjson is refused, and accepted with the named flag: %j',
     async (text) => {
       const { code, stderr } = await upload('users.ndjson', text);
       expect([code, stderr]).toEqual([8, expect.stringContaining('fix: add --input-format json')]);
@@ -129,7 +129,7 @@ describe('JSON under a wrong name', () => {
     },
   );
 
-  it('lines that end in a comma are rejected, and the comma is named', async () => {
+  it('lines that end with a comma are rejected with that reason', async () => {
     const { code, stderr } = await upload('users.ndjson', '{"identity":"u1"},\n[1]\n');
     expect([code, stderr]).toEqual([
       3,
@@ -137,40 +137,37 @@ describe('JSON under a wrong name', () => {
     ]);
   });
 
-  it('an object around the records is said to be one', async () => {
+  it('an object around the records is reported', async () => {
     const { code, stderr } = await upload('users.json', '{"users":[{"identity":"u1"}]}');
     expect([code, stderr]).toEqual([8, expect.stringContaining('extract the array first')]);
   });
 });
 
-it('an empty name of a file is a variable that was not set', async () => {
+it('reports an empty file name as a variable that was not set', async () => {
   const { code, stderr } = await makeWorld().run(['upload', '', '--region', 'local']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('variable that is not set')]);
 });
 
-describe('a header without the column identity', () => {
+describe('D a header without the column identity', () => {
   it.each([
     ['Id,City\n1,Oslo\n', 'Id'],
     ["City,Customer's ID,Email\nOslo,1,a@example.test\n", `'Customer'"'"'s ID'`],
     ['Identity,City\nu1,Oslo\n', 'Identity'],
-  ])(
-    'suggests the column that identifies the user, if one is called so: %j',
-    async (text, column) => {
-      const { code, stderr } = await upload('users.csv', text);
-      expect([code, stderr]).toEqual([
-        8,
-        expect.stringContaining(`fix: add --identity ${column} if`),
-      ]);
-    },
-  );
+  ])('suggests the column that probably identifies the user: %j', async (text, column) => {
+    const { code, stderr } = await upload('users.csv', text);
+    expect([code, stderr]).toEqual([
+      8,
+      expect.stringContaining(`fix: add --identity ${column} if`),
+    ]);
+  });
 
-  it('may be no header at all', async () => {
+  it('may be a missing header', async () => {
     const { code, stderr } = await upload('users.csv', 'u1,Oslo\nu2,Rome\n');
     expect([code, stderr]).toEqual([8, expect.stringContaining('add a header line')]);
   });
 });
 
-it('a preview of which all is rejected does not say that there is nothing wrong', async () => {
+it('does not report a preview with only rejects as free of mistakes', async () => {
   const rows = 'identity,Score\nu1,"1,5"\n';
   const { code, stdout } = await upload('users.csv', rows, '--types', 'Score:number', '--preview');
   expect(code).toBe(3);
@@ -178,7 +175,7 @@ it('a preview of which all is rejected does not say that there is nothing wrong'
   expect(stdout).toContain('To be sent: nothing\n');
 });
 
-it('a list of addresses without type and status is told what it needs', async () => {
+it('names what a list of addresses without type and status requires', async () => {
   const world = makeWorld();
   writeFileSync(world.path('addresses.txt'), 'ann@example.test\n');
   const { code, stderr } = await world.run(['subscribe', 'addresses.txt', '--region', 'local']);
@@ -186,7 +183,7 @@ it('a list of addresses without type and status is told what it needs', async ()
   expect([code, stderr]).toEqual([8, expect.stringContaining(fix)]);
 });
 
-it('a mapping file is told all of its faults, in words, with the names that were meant', async () => {
+it('reports all errors of a mapping file, with the nearest names', async () => {
   const world = makeWorld();
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');
   writeFileSync(world.path('map.json'), '{"identiy":"Id","map":{"a":1}}');
@@ -201,7 +198,7 @@ it.each([
   ['users.csv', '\uFEFF<!DOCTYPE html>\n<html><body>Sign in</body></html>\n'],
   ['users.ndjson', '\n<html lang="en">'],
   ['report.xls', '<table border="1"><tr><td>identity</td></tr></table>'],
-])('a web page that was saved as %s is told as one', async (name, text) => {
+])('recognizes a web page that was saved as %s', async (name, text) => {
   const { code, stderr, service } = await upload(name, text);
   expect([code, stderr]).toEqual([
     8,

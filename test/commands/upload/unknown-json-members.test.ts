@@ -15,31 +15,34 @@ async function upload(lines: readonly object[], ...flags: string[]) {
 const field = (name: string, meant: string) =>
   `warning: r.ndjson: "${name}" is sent as a custom property "${name}"; the service's field is "${meant}": `;
 
-it.each([[], ['--check']])('says what is sent and hardly meant so: %j', async (...flags) => {
-  const { code, stderr } = await upload(
-    [
-      { type: 'profile', identity: 'u1', profileData: { email: 'a@x.de', Name: 'A' } },
-      { type: 'event', identity: 'u1', evtName: 'Bought', ts: 1700000000, evtdata: { a: 1 } },
-      { identity: 'u2', phone: '+4915112345678' },
-      { identity: 'u3', evtName: 'Bought', amount: 5 },
-      { identity: 'u4', profileData: { birthday: '$D_1' } },
-    ],
-    ...flags,
-  );
-  expect(code).toBe(0);
-  for (const said of [
-    field('email', 'Email'),
-    field('phone', 'Phone'),
-    field('birthday', 'DOB'),
-    'warning: r.ndjson: "evtdata" is outside the data of the record, where the service ignores it: write it "evtData"\n',
-    'warning: r.ndjson: "evtName" is the name of an event, but profiles are sent: --type event\n',
-  ]) {
-    expect(stderr.split(said)).toHaveLength(2);
-  }
-  expect(stderr).not.toContain('"Name"');
-});
+it.each([[], ['--check']])(
+  'reports members that are probably sent by mistake: %j',
+  async (...flags) => {
+    const { code, stderr } = await upload(
+      [
+        { type: 'profile', identity: 'u1', profileData: { email: 'a@x.de', Name: 'A' } },
+        { type: 'event', identity: 'u1', evtName: 'Bought', ts: 1700000000, evtdata: { a: 1 } },
+        { identity: 'u2', phone: '+4915112345678' },
+        { identity: 'u3', evtName: 'Bought', amount: 5 },
+        { identity: 'u4', profileData: { birthday: '$D_1' } },
+      ],
+      ...flags,
+    );
+    expect(code).toBe(0);
+    for (const said of [
+      field('email', 'Email'),
+      field('phone', 'Phone'),
+      field('birthday', 'DOB'),
+      'warning: r.ndjson: "evtdata" is outside the data of the record, where the service ignores it: write it "evtData"\n',
+      'warning: r.ndjson: "evtName" is the name of an event, but profiles are sent: --type event\n',
+    ]) {
+      expect(stderr.split(said)).toHaveLength(2);
+    }
+    expect(stderr).not.toContain('"Name"');
+  },
+);
 
-it('says it once, and nothing of names that are right, or of one beside the right one', async () => {
+it('reports a name once, and no valid names', async () => {
   const once = Array.from({ length: 3000 }, (_, n) => ({ identity: `u${n}`, mail: `${n}@x.de` }));
   expect((await upload(once)).stderr.split(field('mail', 'Email'))).toHaveLength(2);
   const right = { identity: 'u', profileData: { Email: 'a@x.de', email: 'b@x.de', plan: 'x' } };
@@ -64,14 +67,14 @@ it.each<[object, string]>([
     'column "identity": the value is empty or missing; the row has "Identity": --identity Identity',
   ],
 ])(
-  'a record that lacks a member is rejected, with what it has instead: %j',
+  'rejects a record that lacks a member, naming what it has instead: %j',
   async (record, error) => {
     const { code, stderr } = await upload([record]);
     expect([code, stderr]).toEqual([3, expect.stringContaining(`:1: validate: ${error}\n`)]);
   },
 );
 
-it('rows of a CSV that look like events are said to go out as users, and are not where events are named', async () => {
+it('warns if CSV rows that look like events are sent as users, but not with --type event', async () => {
   const world = makeWorld();
   writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
   const said = 'warning: e.csv: column "evtName" is the name of an event, but profiles are sent';
@@ -96,7 +99,7 @@ it.each([
   ['body.json', 8, 'to read records inside an object, extract the array first'],
   ['body.ndjson', 3, 'column "identity": the value is empty or missing'],
 ])(
-  'takes no request body of the service for records, and sends neither `d` nor what stands beside it: %s',
+  'refuses a request body as records, and sends neither `d` nor the members beside it: %s',
   async (name, exitCode, says) => {
     const { service, world } = await serve();
     const records = [{ identity: 'u1', type: 'profile', profileData: { plan: 'x' } }];

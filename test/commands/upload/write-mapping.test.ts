@@ -26,7 +26,7 @@ const crm =
   );
 
 describe('upload --preview --write-mapping', () => {
-  it('drafts what every column is sent as, and what is expected of it', async () => {
+  it('infers the type and expectations of every column', async () => {
     const world = worldWith({ 'crm.csv': crm });
     const argv = ['upload', 'crm.csv', '--preview', '--write-mapping', 'm.json'];
     const { code, stdout, stderr } = await world.run(argv);
@@ -164,7 +164,7 @@ describe('upload --preview --write-mapping', () => {
       ['--type', 'event', '--ts', 'now', '--event-name', 'A'],
       { identity: 'uid', map: { date: 'date', x: 'x' } },
     ],
-  ])('drafts what --check takes: %s', async (_, name, text, flags, part) => {
+  ])('infers a mapping that --check accepts: %s', async (_, name, text, flags, part) => {
     const world = worldWith({ [name]: text });
     const argv = ['upload', name, ...flags];
     const draft = await world.run([...argv, '--preview', '--write-mapping', 'm.json', '--json']);
@@ -186,7 +186,7 @@ describe('upload --preview --write-mapping', () => {
     });
   });
 
-  it('replaces a file only when that is asked for', async () => {
+  it('replaces a file only on request', async () => {
     const world = worldWith({ 'u.csv': 'id,x\nu,1\n', 'm.json': 'mine' });
     const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
     const { code, stdout, stderr } = await world.run(argv);
@@ -228,7 +228,7 @@ describe('upload --preview --write-mapping', () => {
       2,
       "cannot be used with option '--mapping <file>'",
     ],
-  ])('refuses to draft of %s, and writes nothing', async (_, files, flags, exit, message) => {
+  ])('refuses to infer from %s, and writes nothing', async (_, files, flags, exit, message) => {
     const world = worldWith(files);
     const { code, stderr } = await world.run([
       'upload',
@@ -241,7 +241,7 @@ describe('upload --preview --write-mapping', () => {
     expect(existsSync(world.path('m.json'))).toBe(false);
   });
 
-  it('says all that is wrong with a mapping file', async () => {
+  it('reports all errors of a mapping file', async () => {
     const world = worldWith({
       'u.csv': 'id\nu\n',
       'm.json': '{"identity":5,"types":{"a":"int"},"x":1}',

@@ -37,7 +37,7 @@ it.each([
   [Buffer.from([1, 2, 3]), 1003],
   [JSON.stringify({ t: 'hangup', id: 1, more: 'x'.repeat(17 * 1024) }), 1009],
   ['x'.repeat(1024 * 1024), 1009],
-])('a frame %#: the socket is closed', async (frame, code) => {
+])('closes the socket after invalid frame %#', async (frame, code) => {
   const service = await patientRouter();
   await undisturbed(service, async () => {
     for (const client of [await stranger(service), await join(service.url, 'eve_1')]) {
@@ -47,14 +47,14 @@ it.each([
   });
 });
 
-it('invalid UTF-8 closes the socket', async () => {
+it('closes the socket after invalid UTF-8', async () => {
   const service = await runRouter();
   const client = await stranger(service);
   client.socket.send(Buffer.from([0x22, 0xff, 0x22]), { binary: false });
   expect(await client.closed).toBe(1007);
 });
 
-it('media descriptions may be longer than other frames', async () => {
+it('allows media descriptions that are longer than other frames', async () => {
   const service = await runRouter();
   const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
   const callId = await ann.call('bob_1');
@@ -65,7 +65,7 @@ it('media descriptions may be longer than other frames', async () => {
   expect(await ann.closed).toBe(1009);
 });
 
-it('frames before auth, auth twice, wrong shapes and unknown types', async () => {
+it('rejects frames before auth, a second auth, wrong shapes and unknown types', async () => {
   const service = await runRouter();
   const client = await stranger(service);
   expect(await client.ask('call', { to: 'bob_1', context: 'x' })).toBe('WRONG_ORDER');
@@ -82,21 +82,21 @@ it('frames before auth, auth twice, wrong shapes and unknown types', async () =>
   expect(await client.ask('auth', authOf({ cuid: 'ann_1' }))).toBe('WRONG_ORDER');
 });
 
-it.each([{ apiKey: 'wrong' }, { accountId: 'wrong' }])('auth with %j', async (wrong) => {
+it.each([{ apiKey: 'wrong' }, { accountId: 'wrong' }])('answers auth with %j', async (wrong) => {
   const service = await runRouter();
   const client = await stranger(service);
   expect(await client.ask('auth', authOf({ cuid: 'ann_1', ...wrong }))).toBe('AUTH_FAILURE');
   expect(await client.closed).toBe(4401);
 });
 
-it('neither a proof nor the key: asked for again', async () => {
+it('requests authentication again without a proof or key', async () => {
   const client = await stranger(await runRouter());
   const { apiKey: _, ...auth } = authOf({ cuid: 'ann_1' });
   expect(await client.ask('auth', auth)).toBe('BAD_REQUEST');
   expect(await client.ask('auth', authOf({ cuid: 'ann_1' }))).toMatchObject({ replay: 0 });
 });
 
-it('a proof is good for one socket, cuid and device, and only after a hello', async () => {
+it('accepts a proof for one socket, cuid and device only, and only after hello', async () => {
   const service = await runRouter();
   const nonce = 'n'.repeat(32);
   const hello = async (client: RawClient) =>
@@ -130,7 +130,7 @@ it('a proof is good for one socket, cuid and device, and only after a hello', as
   }
 });
 
-it('no auth in time', async () => {
+it('closes a socket that does not authenticate in time', async () => {
   const service = await runRouter({ timers: { auth: 200 } });
   let ann: RawClient | undefined;
   const isIn = async () => {
@@ -143,7 +143,7 @@ it('no auth in time', async () => {
   expect(await ann!.ask('hangup', {})).toBe('ok');
 });
 
-it('one device for a cuid: its newer socket takes over, another device does not', async () => {
+it('allows one device per cuid: its newer socket replaces the older, another device is refused', async () => {
   const service = await runRouter();
   const ann = await join(service.url, 'ann_1');
   const other = await stranger(service);
@@ -163,7 +163,7 @@ it.each([
   ['a foreign page', { Origin: 'https://evil.test' }, 403],
   ['a page without an origin', { Origin: 'null' }, 403],
   ['a foreign name of this machine', { Host: 'evil.test' }, 403],
-])('%s gets no socket', async (_, headers, status) => {
+])('refuses a socket to %s', async (_, headers, status) => {
   const service = await runRouter();
   const address = service.url.replace('http', 'ws') + signalPath;
   const socket = new WebSocket(address, subprotocol, { headers });
@@ -176,7 +176,7 @@ it.each([
 });
 
 it.each(['http://localhost:3000', 'http://127.0.0.1:8080'])(
-  'a page of %s gets one',
+  'accepts a socket from a page of %s',
   async (Origin) => {
     const service = await runRouter();
     expect((await new RawClient(service.url, { Origin }).opened()).socket.readyState).toBe(1);
@@ -187,18 +187,18 @@ it.each([
   [{}, 426],
   [{ Upgrade: 'h2c', Connection: 'Upgrade, close' }, 426],
   [{ Upgrade: 'websocket', Connection: 'Upgrade, close', 'Sec-WebSocket-Key': 'A' }, 400],
-])('a request with %j is told what is missing', async (headers, status) => {
+])('names the missing part of a request with %j', async (headers, status) => {
   const service = await runRouter();
   const answer = await service.get(signalPath, headers);
   expect(answer).toContain(`HTTP/1.1 ${status}`);
 });
 
-it('without calling there is nothing', async () => {
+it('serves no calls unless calling is enabled', async () => {
   const service = await run();
   expect(await service.get(signalPath, {})).toContain('HTTP/1.1 404');
 });
 
-it('1,000 sockets that never say who they are: the oldest give way, who is known is served', async () => {
+it('closes the oldest of 1,000 unauthenticated sockets, and serves authenticated ones', async () => {
   // None of them is dropped for its silence before the last one is there.
   const service = await patientRouter();
   await undisturbed(service, async () => {
@@ -294,7 +294,7 @@ const handshake = [
   '\r\n',
 ].join('\r\n');
 
-it('a client that reads nothing is dropped, and has its frames when it comes back', async () => {
+it('drops a client that reads nothing, and redelivers its frames when it reconnects', async () => {
   const service = await runRouter();
   const ann = await join(service.url, 'ann_1');
   const auth = authOf({ cuid: 'bob_1' });
@@ -351,7 +351,7 @@ const piece = fc.oneof(
     ),
 );
 
-it('random frames, known or not: the router goes on', async () => {
+it('survives random frames, known and unknown', async () => {
   const service = await patientRouter();
   await undisturbed(service, () =>
     fc.assert(
@@ -366,7 +366,7 @@ it('random frames, known or not: the router goes on', async () => {
   );
 });
 
-it('random bytes instead of frames, and instead of a handshake', async () => {
+it('survives random bytes instead of frames or a handshake', async () => {
   const service = await runRouter();
   const { port } = new URL(service.url);
   await undisturbed(service, () =>

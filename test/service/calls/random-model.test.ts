@@ -268,7 +268,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 );
 
-it('answers and tells what the reducer says, whatever two clients do', async () => {
+it('matches the reducer in answers and events, whatever two clients do', async () => {
   const service = await runRouter();
   let run = 0;
   await fc.assert(
@@ -304,7 +304,7 @@ async function ends(a: RawClient, b: RawClient): Promise<(string | undefined)[]>
   return [last(a), last(b)];
 }
 
-it('both call at the same instant, 20 times: one goes through, the other has a call already', async () => {
+it('lets one of two simultaneous calls through and refuses the other, 20 times', async () => {
   const service = await runRouter();
   for (let run = 0; run < 20; run += 1) {
     const [ann, bob] = await Promise.all([
@@ -323,7 +323,7 @@ it('both call at the same instant, 20 times: one goes through, the other has a c
   }
 });
 
-it('answered and cancelled at the same instant, 40 times: both sides agree', async () => {
+it('lets both sides agree when a call is answered and cancelled at once, 40 times', async () => {
   const service = await runRouter();
   const seen = new Set<string>();
   for (let run = 0; run < 40; run += 1) {

@@ -15,7 +15,7 @@ async function call(service: Running) {
   return { ann, bob, callId };
 }
 
-it('both sockets dropped in a call: nothing is lost or doubled', async () => {
+it('loses and repeats nothing when both sockets drop during a call', async () => {
   const service = await runRouter();
   const { ann, bob, callId } = await call(service);
   const [annHas, bobHas] = [ann.lastSeq, bob.lastSeq];
@@ -37,7 +37,7 @@ it('both sockets dropped in a call: nothing is lost or doubled', async () => {
   await annBack.got('Ended');
 });
 
-it('what was seen is not sent again, not even to a new process', async () => {
+it('does not resend acknowledged events, even to a new process', async () => {
   const service = await runRouter();
   const { ann, bob } = await call(service);
   await ann.ask('hangup', {});
@@ -50,7 +50,7 @@ it('what was seen is not sent again, not even to a new process', async () => {
   await born.got('Ended');
 });
 
-it('a killed receiver: its new process takes the call that waits', async () => {
+it('gives a waiting call to the new process of a killed receiver', async () => {
   const service = await runRouter();
   const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
   const callId = await ann.call('bob_1');
@@ -65,7 +65,7 @@ it('a killed receiver: its new process takes the call that waits', async () => {
   await ann.got('CallIsPlaced', 'Answered');
 });
 
-it('a new process knows of no call: the one it had is over', async () => {
+it('ends the call of an earlier process of the same device', async () => {
   const service = await runRouter();
   const { ann } = await call(service);
   const born = await join(service.url, 'bob_1');
@@ -73,7 +73,7 @@ it('a new process knows of no call: the one it had is over', async () => {
   expect(born.events.at(-1)).toBe('Ended');
 });
 
-it('a receiver that is not connected is pushed, and takes the call when it comes', async () => {
+it('notifies a disconnected receiver by push, which answers the call when it connects', async () => {
   const offers: unknown[] = [];
   const service = await runRouter({ onPush: (offer) => offers.push(offer) });
   const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
@@ -87,7 +87,7 @@ it('a receiver that is not connected is pushed, and takes the call when it comes
   await back.got('incoming');
 });
 
-it('who comes too late finds the missed call, and no offer', async () => {
+it('sends a late receiver the missed call, but no offer', async () => {
   const service = await runRouter({ timers: { ringing: 30 } });
   const missedCallActions = { back: 'Call back', later: 'Remind me' };
   const bob = await join(service.url, 'bob_1', { missedCallActions });
@@ -109,7 +109,7 @@ it('who comes too late finds the missed call, and no offer', async () => {
   expect(back.frames[0]).toMatchObject({ callId, actionId: 'later', label: 'Remind me' });
 });
 
-it('100 frames wait at most, and for a day', async () => {
+it('queues at most 100 frames, for a day', async () => {
   let ahead = 0;
   const service = await runRouter({}, { now: () => Date.now() + ahead });
   const bob = await join(service.url, 'bob_1');
@@ -131,7 +131,7 @@ it('100 frames wait at most, and for a day', async () => {
   await later.got();
 });
 
-it('the router is started again: calls that went on are over, queues and numbers go on', async () => {
+it('ends open calls at a restart of the router, and continues queues and numbers', async () => {
   const dataDir = makeFolder();
   const first = await runRouter({}, { dataDir });
   const { ann, bob } = await call(first);
@@ -157,14 +157,14 @@ it('the router is started again: calls that went on are over, queues and numbers
   }
 });
 
-it('a router that has lost its memory says so', async () => {
+it('reports a router that has lost its state', async () => {
   const service = await runRouter();
   const client = await new RawClient(service.url).opened();
   const answer = await client.ask('auth', authOf({ cuid: 'ann_1', lastSeq: 40 }));
   expect(answer).toMatchObject({ lastSeq: 0, replay: 0 });
 });
 
-it('connections that break instead of every third frame: all arrive, once and in order', async () => {
+it('delivers all frames once and in order over connections that break at every third frame', async () => {
   let frames = 0;
   let isStormy = false;
   const random = () => (isStormy && ++frames % 3 === 0 ? 0 : 1);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { askRest, join, runRouter } from './raw-client.js';
 
-it('lists calls since a time, with how each went', async () => {
+it('lists calls since a time with their outcomes', async () => {
   let now = 1_700_000_000_000;
   const service = await runRouter({}, { now: () => now });
   const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
@@ -60,17 +60,17 @@ it.each([
   ['POST', '/call/v1/missed/x/actions', undefined, 404],
   ['POST', '/call/v1/missed/%ff/actions/%ff', undefined, 404],
   ['GET', '/call/v1/none', undefined, 404],
-] as const)('%s %s with the key %s: %i', async (method, path, key, http) => {
+] as const)('answers %s %s with the key %s: %i', async (method, path, key, http) => {
   const service = await runRouter();
   expect(await askRest(service, method, path, key)).toMatchObject({ http, status: 'fail' });
 });
 
-it('the REST account is not the calling account', async () => {
+it('separates the REST account from the calling account', async () => {
   const service = await runRouter();
   expect((await service.call('GET', '/call/v1/calls')).http).toBe(401);
 });
 
-it('a reset takes calls and registrations with it, a snapshot brings them back', async () => {
+it('deletes calls and registrations with a reset, and restores them with a snapshot', async () => {
   const service = await runRouter();
   const local = (method: 'GET' | 'POST' | 'PUT', path: string) =>
     service.call(method, `/_local/${path}`);

@@ -34,7 +34,7 @@ const both = async (a: RawClient, b: RawClient, ...events: string[]) => {
   await b.got('incoming', ...events);
 };
 
-it('placed: details on both sides', async () => {
+it('sends the details to both sides when a call is placed', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   const details = {
     callId,
@@ -51,7 +51,7 @@ it('placed: details on both sides', async () => {
   ]);
 });
 
-it('receiver busy: its call is undisturbed', async () => {
+it('refuses a call to a busy receiver, and leaves its call undisturbed', async () => {
   const service = await runRouter();
   const { ann, bob, callId } = await inProgress(service);
   const eve = await join(service.url, 'eve_1');
@@ -61,14 +61,14 @@ it('receiver busy: its call is undisturbed', async () => {
   await both(ann, bob, 'Answered', 'CallInProgress', 'Ended');
 });
 
-it('receiver busy on another network: it learns that the offer is over, and no event', async () => {
+it('ends the offer to a receiver that is busy on another network, without an event', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   await bob.ask('decline', { callId, reasonCode: 1005 });
   await ann.got(placed, 'ReceiverBusyOnAnotherCall');
   await bob.got('incoming', 'over');
 });
 
-it('a call to a receiver that logged out ends at once', async () => {
+it('ends a call to a receiver that logged out at once', async () => {
   const service = await runRouter();
   const bob = await join(service.url, 'bob_1');
   await bob.ask('logout', {});
@@ -81,13 +81,13 @@ it('a call to a receiver that logged out ends at once', async () => {
   await again.got('incoming');
 });
 
-it('notifications off, said by the device', async () => {
+it('ends a call if the device reports notifications as off', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   await bob.ask('decline', { callId, reasonCode: 1006 });
   await both(ann, bob, 'DeclinedDueToNotificationsDisabled');
 });
 
-it('notifications off and not connected: it never rings', async () => {
+it('never rings at a disconnected receiver with notifications off', async () => {
   const service = await runRouter();
   const bob = await join(service.url, 'bob_1', { caps: { notifications: false } });
   await bob.ask('bye', {});
@@ -98,32 +98,38 @@ it('notifications off and not connected: it never rings', async () => {
   await again.got('DeclinedDueToNotificationsDisabled');
 });
 
-it('microphone refused on answer', async () => {
+it('ends a call whose microphone is refused on answer', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   await bob.ask('decline', { callId, reasonCode: 1002 });
   await both(ann, bob, 'DeclinedDueToMicrophonePermissionsNotGranted');
 });
 
-it('a call that the receiver declines is Declined for both', async () => {
+it('reports Declined to both sides', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   await bob.ask('decline', { callId });
   await both(ann, bob, 'Declined');
 });
 
-it.each(['hangup', 'logout'] as const)('receiver: %s while it rings', async (step) => {
-  const { ann, bob } = await calling(await runRouter());
-  await bob.ask(step, {});
-  await both(ann, bob, 'Declined');
-});
+it.each(['hangup', 'logout'] as const)(
+  'handles %s of the receiver while it rings',
+  async (step) => {
+    const { ann, bob } = await calling(await runRouter());
+    await bob.ask(step, {});
+    await both(ann, bob, 'Declined');
+  },
+);
 
-it.each(['hangup', 'logout', 'bye'] as const)('initiator: %s while it rings', async (step) => {
-  const { ann, bob } = await calling(await runRouter());
-  await ann.ask(step, {});
-  await bob.got('incoming', 'Cancelled');
-  if (step !== 'bye') await ann.got(placed, 'Cancelled');
-});
+it.each(['hangup', 'logout', 'bye'] as const)(
+  'handles %s of the initiator while it rings',
+  async (step) => {
+    const { ann, bob } = await calling(await runRouter());
+    await ann.ask(step, {});
+    await bob.got('incoming', 'Cancelled');
+    if (step !== 'bye') await ann.got(placed, 'Cancelled');
+  },
+);
 
-it('a call that nobody answers is Missed for both', async () => {
+it('reports Missed to both sides if nobody answers', async () => {
   const service = await runRouter({ timers: { ringing: 30 } });
   const ann = await join(service.url, 'ann_1');
   const bob = await join(service.url, 'bob_1', { missedCallActions: { back: 'Call back' } });
@@ -133,12 +139,12 @@ it('a call that nobody answers is Missed for both', async () => {
   expect(bob.frames.at(-1)).toMatchObject({ callId, actions: { back: 'Call back' } });
 });
 
-it('answered, but not connected in time', async () => {
+it('ends a call that is answered but not connected in time', async () => {
   const { ann, bob } = await answered(await runRouter({ timers: { connecting: 30 } }));
   await both(ann, bob, 'Answered', 'Ended');
 });
 
-it.each(['ann', 'bob'] as const)('%s hangs up once answered', async (who) => {
+it.each(['ann', 'bob'] as const)('ends a call after %s hangs up once answered', async (who) => {
   const sides = await answered(await runRouter());
   await sides[who].ask('hangup', {});
   await both(sides.ann, sides.bob, 'Answered', 'Ended');
@@ -149,24 +155,27 @@ it.each([
   ['bob', 'hangup'],
   ['ann', 'logout'],
   ['bob', 'logout'],
-] as const)('%s: %s in progress', async (who, step) => {
+] as const)('%s: handles %s in progress', async (who, step) => {
   const sides = await inProgress(await runRouter());
   await sides[who].ask(step, {});
   await both(sides.ann, sides.bob, 'Answered', 'CallInProgress', 'Ended');
 });
 
-it.each(['ann', 'bob'] as const)('%s gone in a call: Ended, for it on its return', async (who) => {
-  const service = await runRouter({ timers: { gone: 30 } });
-  const sides = await inProgress(service);
-  await both(sides.ann, sides.bob, 'Answered', 'CallInProgress');
-  const { [who]: lost, [who === 'ann' ? 'bob' : 'ann']: other } = sides;
-  lost.socket.terminate();
-  await until(() => other.events.at(-1) === 'Ended');
-  const back = await join(service.url, `${who}_1`, { lastSeq: lost.lastSeq });
-  await back.got('Ended');
-});
+it.each(['ann', 'bob'] as const)(
+  'reports Ended when %s is gone in a call, to that side on its return',
+  async (who) => {
+    const service = await runRouter({ timers: { gone: 30 } });
+    const sides = await inProgress(service);
+    await both(sides.ann, sides.bob, 'Answered', 'CallInProgress');
+    const { [who]: lost, [who === 'ann' ? 'bob' : 'ann']: other } = sides;
+    lost.socket.terminate();
+    await until(() => other.events.at(-1) === 'Ended');
+    const back = await join(service.url, `${who}_1`, { lastSeq: lost.lastSeq });
+    await back.got('Ended');
+  },
+);
 
-it('initiator gone while it rings', async () => {
+it('ends a ringing call whose initiator is gone', async () => {
   const service = await runRouter({ timers: { gone: 30 } });
   const { ann, bob } = await calling(service);
   await ann.got(placed);
@@ -176,7 +185,7 @@ it('initiator gone while it rings', async () => {
   await back.got('Cancelled');
 });
 
-it('back in time, nothing has happened', async () => {
+it('ignores a side that reconnects in time', async () => {
   const service = await runRouter({ timers: { gone: 2000 } });
   const { ann, bob, callId } = await inProgress(service);
   await both(ann, bob, 'Answered', 'CallInProgress');
@@ -195,7 +204,7 @@ it('back in time, nothing has happened', async () => {
   await back.got('Ended');
 });
 
-it('the later of two steps loses and makes no event', async () => {
+it('ignores the later of two steps, without an event', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   await ann.ask('hangup', {});
   expect(await bob.ask('answer', { callId })).toBe('ALREADY_COMPLETED');
@@ -206,14 +215,14 @@ it('the later of two steps loses and makes no event', async () => {
   await both(ann, bob, 'Cancelled');
 });
 
-it('a hangup that names a call ends no other', async () => {
+it('ends only the call that a hangup names', async () => {
   const { ann, bob, callId } = await calling(await runRouter());
   expect(await bob.ask('hangup', { callId: 'another' })).toBe('ok');
   await bob.ask('answer', { callId });
   await both(ann, bob, 'Answered');
 });
 
-it('refusals of a call', async () => {
+it('refuses invalid calls with a reason', async () => {
   const service = await runRouter();
   const { ann, bob, callId } = await calling(service);
   const call = (client: RawClient, to: string) => client.ask('call', { to, context: 'x' });
@@ -228,14 +237,14 @@ it('refusals of a call', async () => {
   expect(await call(ann, 'bob_1')).toBe('WRONG_ORDER');
 });
 
-it('calling that is not enabled', async () => {
+it('refuses calls unless calling is enabled', async () => {
   const service = await runRouter({ isOff: true });
   const ann = await join(service.url, 'ann_1');
   await join(service.url, 'bob_1');
   expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
 });
 
-it('behind a slow network all comes later, and in its order', async () => {
+it('delivers everything in order, but later, over a slow network', async () => {
   const service = await runRouter({}, { latencyMs: 20 });
   const { ann, bob, callId } = await inProgress(service);
   for (const payload of [1, 2, 3]) void ann.ask('sdp', { callId, payload });

@@ -34,7 +34,7 @@ async function controlled(options: Partial<ServiceOptions> = {}) {
   return { service, ask };
 }
 
-it('health needs no credentials, all else does', async () => {
+it('requires credentials for everything but health', async () => {
   const { service } = await controlled();
   expect((await fetch(`${service.url}/_local/health`)).status).toBe(200);
   for (const path of ['requests', 'faults', 'clock', 'profiles', 'events', 'snapshots'])
@@ -44,18 +44,21 @@ it('health needs no credentials, all else does', async () => {
 it.each([
   ['clock', 'application/x-www-form-urlencoded', '{"now":0}'],
   ['faults', 'application/json', '{"endpoint":'],
-])('%s: a body that is not sent as JSON is refused with what is wanted', async (to, type, body) => {
-  const { service } = await controlled();
-  const answer = await fetch(`${service.url}/_local/${to}`, {
-    method: to === 'clock' ? 'PUT' : 'POST',
-    headers: { ...headers, 'Content-Type': type },
-    body,
-  });
-  expect(answer.status).toBe(400);
-  expect(await answer.json()).toMatchObject({
-    error: 'body: must be JSON, with Content-Type: application/json',
-  });
-});
+])(
+  '%s: refuses a body that is not sent as JSON, naming the required type',
+  async (to, type, body) => {
+    const { service } = await controlled();
+    const answer = await fetch(`${service.url}/_local/${to}`, {
+      method: to === 'clock' ? 'PUT' : 'POST',
+      headers: { ...headers, 'Content-Type': type },
+      body,
+    });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      error: 'body: must be JSON, with Content-Type: application/json',
+    });
+  },
+);
 
 describe('requests', () => {
   it('are listed with bodies as sent and without credentials', async () => {
@@ -123,7 +126,7 @@ describe('seed, reset, snapshots', () => {
     ['seed.ndjson', lines.join('\r\n')],
     ['seed.ndjson.gz', gzipSync(`${lines.join('\n')}\n\n`)],
     ['seed.json', `[${lines.join(',\n')}]`],
-  ])('loads %s, and goes back to it', async (name, content) => {
+  ])('loads %s, and restores it', async (name, content) => {
     const file = path.join(makeFolder(), name);
     writeFileSync(file, content);
     const { service, ask } = await controlled({ seed: [file] });
@@ -142,7 +145,7 @@ describe('seed, reset, snapshots', () => {
     expect((await ask('GET', 'requests')).requests).toHaveLength(2);
   });
 
-  it('is not loaded into a store that has users', async () => {
+  it('refuses a seed for a store that has users', async () => {
     const dataDir = makeFolder();
     const first = await run({ dataDir, seed: [profileRecord('a', { n: 1 })] });
     await first.upload(profileRecord('a', { n: 2 }));
@@ -159,7 +162,7 @@ describe('seed, reset, snapshots', () => {
     ],
     ['\n\n{"identity":"a"}', ':3: Type is neither'],
     ['[{"identity":"a"},', ':1: invalid JSON'],
-  ])('%j is refused with its place, and nothing of it is kept', async (content, where) => {
+  ])('refuses %j with its place, and stores nothing', async (content, where) => {
     const dataDir = makeFolder();
     const file = path.join(dataDir, 'seed.ndjson');
     writeFileSync(file, content);
@@ -194,7 +197,7 @@ describe('seed, reset, snapshots', () => {
     expect(await ask('PUT', 'snapshots/..%2Fx')).toMatchObject({ http: 400 });
   });
 
-  it('a snapshot of another version, or that is none, is refused, and nothing has changed', async () => {
+  it('refuses a snapshot of another version or format, and changes nothing', async () => {
     const dataDir = makeFolder();
     const { service, ask } = await controlled({ dataDir });
     await service.upload(profileRecord('a'));
@@ -221,7 +224,7 @@ describe('seed, reset, snapshots', () => {
   });
 });
 
-it('a snapshot that could not be made leaves nothing on the disk', async () => {
+it('leaves no files of a snapshot that failed', async () => {
   const dataDir = makeFolder();
   const { ask } = await controlled({ dataDir, onDefect: () => undefined });
   const inItsPlace = path.join(dataDir, 'snapshots', 'one.db', 'file');
@@ -230,7 +233,7 @@ it('a snapshot that could not be made leaves nothing on the disk', async () => {
   expect(readdirSync(path.join(dataDir, 'snapshots'))).toEqual(['one.db']);
 });
 
-it('no reset, snapshot or restore comes between the records of one upload', async () => {
+it('runs no reset, snapshot or restore between the records of one upload', async () => {
   const { service, ask } = await controlled();
   await ask('PUT', 'snapshots/empty');
   const upload = Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`));
@@ -255,7 +258,7 @@ it('no reset, snapshot or restore comes between the records of one upload', asyn
   }
 });
 
-it('what was uploaded before a restore, and is seen only later, does not come back after it', async () => {
+it('discards a delayed write when a snapshot is restored', async () => {
   const { service, ask } = await controlled({ lagSeconds: 5 });
   await ask('PUT', 'snapshots/empty');
   await service.upload(profileRecord('a'));
@@ -266,7 +269,7 @@ it('what was uploaded before a restore, and is seen only later, does not come ba
   expect(await service.profile('identity', 'a')).toBeUndefined();
 });
 
-it('a delayed write that loses a record is reported, and fails neither reads nor later writes', async () => {
+it('reports a delayed write that loses a record, and fails neither reads nor later writes', async () => {
   const defects: unknown[] = [];
   const { service, ask } = await controlled({
     lagSeconds: 5,
@@ -323,8 +326,8 @@ describe('clock', () => {
   });
 });
 
-describe('what is stored', () => {
-  it('users are paged, searched by the beginnings of their keys, and say how they are reached', async () => {
+describe('D stored data', () => {
+  it('lists users by page and by the start of their keys, with their reachability', async () => {
     const { service, ask } = await controlled();
     await service.upload(
       profileRecord('ann', { Email: 'Ann@example.test', Phone: '+4712345678' }),
@@ -369,7 +372,7 @@ describe('what is stored', () => {
     expect(await ask('GET', 'profiles/nobody')).toMatchObject({ http: 404 });
   });
 
-  it('an address is found wherever its users lie, the one created first by endpoint 5', async () => {
+  it('finds an address at any user, and the oldest user by endpoint 5', async () => {
     const { service, ask } = await controlled();
     const users = Array.from({ length: 9000 }, (_, n) =>
       profileRecord(`u${n}`, {
@@ -393,7 +396,7 @@ describe('what is stored', () => {
     });
   });
 
-  it('events come the latest first, page by page, of a name or a user', async () => {
+  it('lists events from the latest, page by page, by name or user', async () => {
     const { service, ask } = await controlled();
     const events = ['Buy', 'View'].flatMap((name) =>
       ['a', 'b'].flatMap((user) =>
@@ -417,7 +420,7 @@ describe('what is stored', () => {
   });
 });
 
-it('shows the whole name of an event with a NUL in it', async () => {
+it('shows the whole name of an event that contains a NUL', async () => {
   const { service, ask } = await controlled();
   const name = 'Buy\0now';
   await service.upload(eventRecord('a', name, 1_700_000_000));

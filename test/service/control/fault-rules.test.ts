@@ -20,7 +20,7 @@ async function faulty(options: Partial<ServiceOptions> = {}) {
   return { service, faults, isStored };
 }
 
-it('the third upload that holds this identity: 429 with Retry-After, twice, then as usual', async () => {
+it('answers 429 with Retry-After twice to the third upload with an identity, then as usual', async () => {
   const { service, faults } = await faulty();
   const answer = { status: 429, headers: { 'Retry-After': '7' } };
   await faults('POST', { endpoint: 'upload', match: 'ann', after: 2, times: 2, answer });
@@ -41,7 +41,7 @@ it('the third upload that holds this identity: 429 with Retry-After, twice, then
   expect((await faults('GET')).faults).toMatchObject([{ id: 1, seen: 6, played: 2 }]);
 });
 
-it('an identity is found however it is escaped, and in the query; no part of a text is', async () => {
+it('matches an identity with any escapes and in the query, but not as part of a text', async () => {
   const { service, faults } = await faulty();
   await faults('POST', { match: 'é/1', answer: { status: 500 } });
   const escaped = '{"d":[{"type":"profile","identity":"\\u00e9\\/1","profileData":{}}]}';
@@ -52,7 +52,7 @@ it('an identity is found however it is escaped, and in the query; no part of a t
   expect(await service.upload(profileRecord('é/12'))).toMatchObject({ http: 200 });
 });
 
-it('a delay alone makes the usual answer late', async () => {
+it('delays the usual answer with a delay alone', async () => {
   const { service, faults, isStored } = await faulty();
   await faults('POST', { endpoint: 'upload', delayMs: 80 });
   const started = performance.now();
@@ -85,7 +85,7 @@ describe('actions', () => {
   it.each([
     ['reset-before', false],
     ['reset-after', true],
-  ])('%s breaks the connection; the request is carried out: %s', async (action, stored) => {
+  ])('%s breaks the connection; the request is processed: %s', async (action, stored) => {
     const { service, faults, isStored } = await faulty();
     await faults('POST', { endpoint: 'upload', action, times: 1 });
     await expect(upload(service.url)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
@@ -94,7 +94,7 @@ describe('actions', () => {
     expect(await seen.json()).toMatchObject({ requests: [{ status: null, fault: 1 }] });
   });
 
-  it('cut breaks the answer off in the middle', async () => {
+  it('cut ends the answer in the middle', async () => {
     const { service, faults, isStored } = await faulty();
     await faults('POST', { endpoint: 'upload', action: 'cut' });
     const answer = await upload(service.url);
@@ -112,7 +112,7 @@ describe('actions', () => {
     expect(chunks.length).toBeGreaterThan(10);
   });
 
-  it('html and empty answer with a page, and with nothing', async () => {
+  it('html and empty answer with a page and with nothing', async () => {
     const { service, faults, isStored } = await faulty();
     await faults('POST', { endpoint: 'upload', action: 'html', times: 1 });
     await faults('POST', { endpoint: 'upload', action: 'empty', times: 1 });
@@ -127,7 +127,7 @@ describe('actions', () => {
     expect(await isStored('a')).toBe(false);
   });
 
-  it('hang, until the client leaves or the service closes', async () => {
+  it('hang waits until the client disconnects or the service closes', async () => {
     const { service, faults } = await faulty();
     await faults('POST', { endpoint: 'upload', action: 'hang' });
     const init = { method: 'POST', headers, body: '{"d":[]}' };
@@ -143,7 +143,7 @@ describe('actions', () => {
   it.each([
     ['code', { code: 3, error: 'Incorrect Usage' }],
     ['text', { error: 'invalid cursor' }],
-  ] as const)('expire-cursor as %s', async (expiredCursor, expected) => {
+  ] as const)('expire-cursor applies to %s', async (expiredCursor, expected) => {
     const { service, faults } = await faulty({ variants: { expiredCursor } });
     await service.upload(eventRecord('a', 'Buy', 1_700_000_000));
     await faults('POST', { action: 'expire-cursor', times: 1 });
@@ -166,7 +166,7 @@ describe('actions', () => {
   });
 });
 
-it('rules are played in order, each as often as it says, and go one by one or all', async () => {
+it('applies rules in order, each as often as configured, and deletes one or all', async () => {
   const { service, faults } = await faulty();
   for (const status of [500, 503, 404])
     await faults('POST', { endpoint: 'upload', times: 1, answer: { status } });
@@ -196,7 +196,7 @@ it.each([
   [{ answer: { headers: { X: 'a\r\nb' } } }, 'rule.answer.headers.X: '],
   [{ endpoint: 'upload', action: 'expire-cursor' }, 'rule.action: expire-cursor'],
   [{ endpoint: 'demerge', action: 'lie-counts' }, 'rule.action: lie-counts'],
-])('refuses the rule %j, and says where', async (rule, where) => {
+])('refuses the rule %j, and names the place', async (rule, where) => {
   const { faults } = await faulty();
   const answer = await faults('POST', rule);
   expect(answer).toMatchObject({ status: 'fail', code: 400 });

@@ -33,7 +33,7 @@ async function documented(service: Running) {
   return { document, operations, of, request, response };
 }
 
-it('describes the eight endpoints in schemas that a validator of JSON Schema takes', async () => {
+it('describes the eight endpoints in valid JSON Schema', async () => {
   const service = await run({ headerPrefixes: ['X-Service', 'X-Acme'] });
   const { document, operations } = await documented(service);
   expect(document.openapi).toBe('3.1.0');
@@ -90,7 +90,7 @@ it.each<[name: string, record: unknown]>([
   ['subscribe', { type: 'fax', value: '+4712345678', status: 'Unsubscribe' }],
   ['subscribe', { type: 'email', value: 'a@b.cd', status: 'Stop' }],
   ['subscribe', { type: 'email', status: 'Unsubscribe' }],
-])('a record is valid where the service takes it: %s %j', async (name, record) => {
+])('validates a record exactly if the service accepts it: %s %j', async (name, record) => {
   const service = await run();
   const { request } = await documented(service);
   const answer = await service.call('POST', `/1/${name}`, { d: [record] });
@@ -114,13 +114,13 @@ it.each<[name: string, path: string, body: unknown]>([
   ['demerge', '/1/demerge/profiles.json', {}],
   ['demerge', '/1/demerge/profiles.json', { identities: [7] }],
   ['demerge', '/1/demerge/profiles.json', { identities: Array.from({ length: 101 }, String) }],
-])('a body is valid where the service takes it: %s', async (name, path, body) => {
+])('validates a body exactly if the service accepts it: %s', async (name, path, body) => {
   const service = await run();
   const { request } = await documented(service);
   expect(request(name)(body)).toBe((await service.call('POST', path, body)).http === 200);
 });
 
-it('every answer is as the document says', async () => {
+it('matches every answer', async () => {
   const service = await run({ pendingPolls: 1 });
   const { response, of } = await documented(service);
   const uploaded = await service.upload(

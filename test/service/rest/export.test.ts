@@ -22,7 +22,7 @@ async function perform(service: Running, first: number, count: number): Promise<
 }
 
 describe('event records', () => {
-  it('carry the user of today, summaries, local time and properties', async () => {
+  it('contain the current user, summaries, local time and properties', async () => {
     const service = await run({ timezone: 'Asia/Kolkata' });
     await service.upload(eventRecord('a', 'Buy', 1_700_000_000, { Price: 19.9 }));
     await service.upload({
@@ -62,7 +62,7 @@ describe('event records', () => {
     expect(text).toContain('"event_props":{"n":12345678901234567890,"m":1.50}');
   });
 
-  it('and profiles hold any characters of identities, addresses and names as they were', async () => {
+  it('and profiles keep any characters of identities, addresses and names', async () => {
     const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(text, text, text, async (identity, second, word) => {
@@ -106,25 +106,28 @@ describe('event records', () => {
     );
   });
 
-  it.each(['events', 'profiles'] as const)('and %s obey app, events and profile', async (kind) => {
-    const service = await run();
-    await service.upload(
-      { ...profileRecord('a', { City: 'Oslo' }), objectId: 'dev' },
-      eventRecord('a', 'Buy', noon),
-    );
-    const text = async (query: string) => {
-      const cursor = await service.open(kind, 'Buy', 20231115, 20231115, query);
-      return (await service.page(kind, cursor)).text;
-    };
-    expect(await text('')).toMatch(/"City".*"Buy"|"Buy".*"City"/);
-    expect(await text('')).not.toContain('os_version');
-    expect(await text('?app=true')).toMatch(/"os_version":.*"app_version":.*"make":.*"model":/);
-    expect(await text('?events=False')).not.toContain('"events":');
-    const wanted = { event_name: 'Buy', from: 20231115, to: 20231115 };
-    const unclear = await service.call('POST', `/1/${kind}.json?events=no`, wanted);
-    expect(unclear).toMatchObject({ http: 400, error: 'events is true or false' });
-    expect(await text('?profile=false')).not.toContain('"profileData":');
-  });
+  it.each(['events', 'profiles'] as const)(
+    'and %s respect app, events and profile',
+    async (kind) => {
+      const service = await run();
+      await service.upload(
+        { ...profileRecord('a', { City: 'Oslo' }), objectId: 'dev' },
+        eventRecord('a', 'Buy', noon),
+      );
+      const text = async (query: string) => {
+        const cursor = await service.open(kind, 'Buy', 20231115, 20231115, query);
+        return (await service.page(kind, cursor)).text;
+      };
+      expect(await text('')).toMatch(/"City".*"Buy"|"Buy".*"City"/);
+      expect(await text('')).not.toContain('os_version');
+      expect(await text('?app=true')).toMatch(/"os_version":.*"app_version":.*"make":.*"model":/);
+      expect(await text('?events=False')).not.toContain('"events":');
+      const wanted = { event_name: 'Buy', from: 20231115, to: 20231115 };
+      const unclear = await service.call('POST', `/1/${kind}.json?events=no`, wanted);
+      expect(unclear).toMatchObject({ http: 400, error: 'events is true or false' });
+      expect(await text('?profile=false')).not.toContain('"profileData":');
+    },
+  );
 });
 
 describe('the range', () => {
@@ -133,7 +136,7 @@ describe('the range', () => {
     ['America/New_York', 20240310, 1_710_046_800, 1_710_129_599], // 23 hours
     ['America/New_York', 20241103, 1_730_606_400, 1_730_696_399], // 25 hours
     ['UTC', 20231231, 1_703_980_800, 1_704_067_199],
-  ])('is whole days of %s: %i', async (timezone, date, first, last) => {
+  ])('covers whole days of %s: %i', async (timezone, date, first, last) => {
     const service = await run({ timezone });
     const instants = [first - 1, first, last, last + 1];
     await service.upload(...instants.map((ts) => eventRecord('a', 'Buy', ts, { n: ts })));
@@ -142,7 +145,7 @@ describe('the range', () => {
     ).toEqual([first, last]);
   });
 
-  it('without records answers only status', async () => {
+  it('without records returns only the status', async () => {
     const service = await run();
     await perform(service, 0, 1);
     for (const kind of ['events', 'profiles'] as const) {
@@ -179,7 +182,7 @@ describe('cursors', () => {
     ['?batch_size=45', 23, 2],
     ['?batch_size=46', 46, 1],
     ['?batch_size=22', 46, 1],
-  ])('give pages of batch_size%s, in multiples of 23', async (query, size, pages) => {
+  ])('return pages of batch_size%s, in multiples of 23', async (query, size, pages) => {
     const service = await run();
     await perform(service, 0, 46);
     const read = await service.pages(
@@ -200,7 +203,7 @@ describe('cursors', () => {
     );
   });
 
-  it('are percent-encoded, and answer code 3 when corrupt, encoded twice or of the other endpoint', async () => {
+  it('are percent-encoded, and return code 3 if corrupt, encoded twice or of the other endpoint', async () => {
     const service = await run();
     await perform(service, 0, 1);
     const cursor = await service.open('events', 'Buy', 20231115, 20231115);
@@ -219,7 +222,7 @@ describe('cursors', () => {
     expect((await service.page('events', cursor)).records).toHaveLength(1);
   });
 
-  it('give the same page again, also after a restart', async () => {
+  it('return the same page again, also after a restart', async () => {
     const dataDir = makeFolder();
     const before = await run({ dataDir });
     await perform(before, 0, 50);
@@ -232,7 +235,7 @@ describe('cursors', () => {
     );
   });
 
-  it('are pending for as many polls as the service is told', async () => {
+  it('are pending for as many polls as configured', async () => {
     const service = await run({ pendingPolls: 2 });
     await perform(service, 0, 30);
     const cursor = await service.open('events', 'Buy', 20231115, 20231115, '?batch_size=23');
@@ -264,7 +267,7 @@ describe('cursors', () => {
     expect(codes).toEqual([...pauses.slice(1).map(() => undefined), 3]);
   });
 
-  it('are opened by GET with ?query= and read by POST as well', async () => {
+  it('are opened by GET with ?query= and read by POST too', async () => {
     const service = await run();
     await perform(service, 0, 3);
     const query = encodeURIComponent(
@@ -287,7 +290,7 @@ it.each(['', '{', '{"event_name"', '[]', 'null'])('refuses ?query=%s', async (qu
   expect(await service.call('GET', path)).toMatchObject({ http: 400, error: 'Malformed request' });
 });
 
-it('gives 5,000 events of one second, each once and in order of upload', async () => {
+it('returns 5,000 events of one second once each, in order of upload', async () => {
   const service = await run();
   const records = (first: number) =>
     Array.from({ length: 1000 }, (_, n) => eventRecord(`u${n % 7}`, 'Buy', noon, { n: first + n }));

@@ -23,7 +23,7 @@ describe('endpoint 5', () => {
     ]);
   });
 
-  it('keeps users apart whose identities have the same hash', async () => {
+  it('distinguishes users whose identities have the same hash', async () => {
     const service = await run();
     // Two words with one FNV-1a hash of 32 bits.
     await service.upload(profileRecord('costarring', { n: 1 }), profileRecord('liquid', { n: 2 }));
@@ -39,7 +39,7 @@ describe('endpoint 5', () => {
     }
   });
 
-  it('answers success without a record for nobody', async () => {
+  it('answers success without a record if no user matches', async () => {
     const service = await run();
     const { text } = await service.call('GET', '/1/profile.json?identity=nobody');
     expect(text).toBe('{"status":"success"}');
@@ -76,7 +76,7 @@ async function runMerged(): Promise<Running> {
 }
 
 describe('merging by a second identity through objectId', () => {
-  it('makes one profile of both: the older one wins, gaps are filled, events counted together', async () => {
+  it('makes one profile of both: the older one wins, gaps are filled, events are added up', async () => {
     const service = await runMerged();
     const merged = await service.profile('identity', 'b');
     expect(merged).toMatchObject({
@@ -94,7 +94,7 @@ describe('merging by a second identity through objectId', () => {
     expect(await service.profile('email', 'b@example.test')).toBeUndefined();
   });
 
-  it('keeps one value of a field that both had, even when an event is what makes them one', async () => {
+  it('keeps one value of a field that both had, even if an event merges them', async () => {
     const service = await run();
     await service.upload({ ...profileRecord('a', { City: 'Oslo' }), objectId: 'dev' });
     await service.upload(profileRecord('b', { City: 'Rome', Plan: 'gold' }));
@@ -103,7 +103,7 @@ describe('merging by a second identity through objectId', () => {
     expect(text).toContain('"profileData":{"City":"Oslo","Plan":"gold"}');
   });
 
-  it('makes nothing of a record that is refused because of what both have', async () => {
+  it('changes nothing if the record is rejected because of both profiles', async () => {
     const service = await run();
     const keys = (start: string) =>
       Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`${start}${n}`, n]));
@@ -144,7 +144,7 @@ describe('endpoint 8', () => {
   const demerge = (service: Running, ...identities: unknown[]) =>
     service.call('POST', '/1/demerge/profiles.json', { identities });
 
-  it('lets identities and devices fall apart; the first identity keeps the events', async () => {
+  it('separates identities and devices; the first identity keeps the events', async () => {
     const service = await runMerged();
     expect((await demerge(service, 'b')).text).toBe('{"status":"success"}');
     const [a, b, device] = [
@@ -171,7 +171,7 @@ describe('endpoint 8', () => {
     expect(device).not.toHaveProperty('identity');
   });
 
-  it('can be repeated, and passes over identities nobody has', async () => {
+  it('can be repeated, and ignores unknown identities', async () => {
     const service = await runMerged();
     await demerge(service, 'a', 'nobody');
     const after = await service.profile('identity', 'a');
@@ -179,7 +179,7 @@ describe('endpoint 8', () => {
     expect(await service.profile('identity', 'a')).toEqual(after);
   });
 
-  it('takes at most 100 strings, or none', async () => {
+  it('accepts 0 to 100 strings', async () => {
     const service = await run();
     const path = '/1/demerge/profiles.json';
     const identities = Array.from({ length: 101 }, (_, n) => `u${n}`);

@@ -21,7 +21,7 @@ describe('operators', () => {
     ['{"$remove":["\\u0061"]}', []],
     ['{"\\u0024set":["x","\\u0078"]}', ['x']],
     ['["\\u0061","a","b"]', ['a', 'b']],
-  ])('apply %s to a list by the value of its texts', async (value, list) => {
+  ])('apply %s to a list by the text of its values', async (value, list) => {
     const { status, data } = await uploaded({ k: ['a'] }, `{"k":${value}}`);
     expect([status, data]).toEqual(['success', { k: list }]);
   });
@@ -56,7 +56,7 @@ describe('operators', () => {
     },
   );
 
-  it('leaves objects alone whose texts only contain a $', async () => {
+  it('ignore objects whose texts only contain a $', async () => {
     const { data } = await uploaded({}, '{"k":{"a":"$add","b":{"$add":["x"]}}}');
     expect(data).toEqual({ k: { a: '$add', b: { $add: ['x'] } } });
   });

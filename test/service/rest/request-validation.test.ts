@@ -5,7 +5,7 @@ import { startService } from '../../../src/service/start.js';
 import { headers, profileRecord, replyOf, run } from '../running.js';
 import { serviceDefaults } from '../../support/service-defaults.js';
 
-describe('refusals', () => {
+describe('D invalid requests', () => {
   it.each([
     ['Passcode Invalid', { 'X-Service-Passcode': 'other' }],
     ['Passcode Invalid', { 'X-Service-Passcode': '' }],
@@ -19,7 +19,7 @@ describe('refusals', () => {
     expect(await replyOf(answer)).toMatchObject({ http: 401, status: 'fail', error, code: 401 });
   });
 
-  it('takes the headers under another prefix', async () => {
+  it('accepts the headers under another prefix', async () => {
     const service = await run({ headerPrefixes: ['X-Acme'] });
     const acme = {
       'X-Acme-Account-Id': headers['X-Service-Account-Id'],
@@ -43,7 +43,7 @@ describe('refusals', () => {
   });
 
   it.each(['{"d":[', '', '{"d":[]}x', "{'d':[]}", '\u0000'])(
-    '400 for the body %j',
+    'answers 400 for the body %j',
     async (body) => {
       const service = await run();
       const answer = await service.call('POST', '/1/upload', body);
@@ -52,7 +52,7 @@ describe('refusals', () => {
   );
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1'])(
-    '400 for content of type %s',
+    'answers 400 for content of type %s',
     async (type) => {
       const service = await run();
       const init = {
@@ -67,14 +67,14 @@ describe('refusals', () => {
     },
   );
 
-  it('400 for text that is not UTF-8', async () => {
+  it('answers 400 for text that is not UTF-8', async () => {
     const service = await run();
     const body = Buffer.from('{"d":["\xff"]}', 'latin1');
     const answer = await fetch(`${service.url}/1/upload`, { method: 'POST', headers, body });
     expect(answer.status).toBe(400);
   });
 
-  it('takes application/json with its charset', async () => {
+  it('accepts application/json with a charset', async () => {
     const service = await run();
     const typed = { ...headers, 'Content-Type': 'application/json; charset=utf-8' };
     const answer = await fetch(`${service.url}/1/upload`, {
@@ -85,7 +85,7 @@ describe('refusals', () => {
     expect(await replyOf(answer)).toMatchObject({ http: 200, processed: 0 });
   });
 
-  it('413 beyond 10 MiB, and the connection stays usable', async () => {
+  it('answers 413 beyond 10 MiB, and the connection stays usable', async () => {
     const service = await run();
     const body = `{"d":[${' '.repeat(limits.requestBytes)}]}`;
     expect(await service.call('POST', '/1/upload', body)).toMatchObject({
@@ -112,8 +112,8 @@ describe('refusals', () => {
   });
 });
 
-describe('rehearsal', () => {
-  it('429 beyond the requests in flight of each endpoint, and nothing of them is processed', async () => {
+describe('D failure injection', () => {
+  it('answers 429 beyond the requests in flight of each endpoint, and processes none of them', async () => {
     const service = await run({ latencyMs: 300, maxConcurrent: { upload: 4, other: 2 } });
     const uploads = Array.from({ length: 7 }, (_, n) => service.upload(profileRecord(`u${n}`)));
     const reads = Array.from({ length: 3 }, () =>
@@ -133,7 +133,7 @@ describe('rehearsal', () => {
     }
   });
 
-  it('fails a share of requests by 500 and 503, some of them after they were processed', async () => {
+  it('answers 500 and 503 to a share of requests, some of them after processing', async () => {
     const draws = [0, 0.2, 0.2, 0, 0.2, 0.8, 0, 0.8, 0.2, 0.9];
     const service = await run({ failRate: 0.5, random: () => draws.shift() ?? 0.9 });
     const answers = [
@@ -154,7 +154,7 @@ describe('rehearsal', () => {
     expect(found.map((profile) => profile !== undefined)).toEqual([true, true, false, true]);
   });
 
-  it('closes at once when asked while answers wait, and closing twice is harmless', async () => {
+  it('closes at once while responses wait, and can be closed twice', async () => {
     const service = await run({ latencyMs: 60_000 });
     const upload = service.upload(profileRecord('a')).catch(() => 'cut');
     await service.arrived(1);
@@ -163,7 +163,7 @@ describe('rehearsal', () => {
   });
 });
 
-it('refuses an unknown time zone and a port that is taken', async () => {
+it('refuses an unknown time zone and a port in use', async () => {
   const service = await run();
   const options = {
     ...serviceDefaults,

@@ -15,7 +15,7 @@ describe('endpoint 2', () => {
     ['phone', phone, 'MSG-dndPhone'],
     ['WhatsApp', phone, 'MSG-dndWhatsApp'],
     ['email', email.toUpperCase(), 'MSG-dndEmail'],
-  ])('%s blocks the address for all who share it, and no other flag', async (type, value, flag) => {
+  ])('%s blocks the address for all its users, and no other flag', async (type, value, flag) => {
     const service = await run();
     const addresses = { Phone: phone, Email: email };
     await service.upload(profileRecord('a', addresses), profileRecord('b', addresses));
@@ -31,7 +31,7 @@ describe('endpoint 2', () => {
     expect(await flagsOf(service, 'a')).toEqual(before);
   });
 
-  it('holds for users who get the address later', async () => {
+  it('applies to users who get the address later', async () => {
     const service = await run();
     await service.subscribe({ type: 'email', value: email, status: 'Unsubscribe' });
     await service.upload(profileRecord('late', { Email: email }));
@@ -44,7 +44,7 @@ describe('endpoint 2', () => {
     [515, { type: 'email', value: 'none', status: 'Unsubscribe' }],
     [512, { type: 'email', value: email, status: 'Pause' }],
     [524, 'text'],
-  ])('refuses with code %i the record %j', async (code, record) => {
+  ])('rejects the record %j with code %i', async (code, record) => {
     const service = await run();
     const good = { type: 'phone', value: phone, status: 'Resubscribe' };
     const answer = await service.subscribe(good, record);
@@ -53,7 +53,7 @@ describe('endpoint 2', () => {
     expect(answer.unprocessed?.[0]?.error).toMatch(/Skipped record number : 2$/);
   });
 
-  it('with dryRun=1 answers the same and changes nothing', async () => {
+  it('answers the same with dryRun=1, and changes nothing', async () => {
     const service = await run();
     await service.upload(profileRecord('a', { Email: email }));
     const d = [{ type: 'email', value: email, status: 'Unsubscribe' }, { type: 'fax' }];
@@ -66,7 +66,7 @@ describe('endpoint 2', () => {
 });
 
 describe('flags in an upload', () => {
-  it('opt out one user only, under both spellings', async () => {
+  it('opt out one user only, in both spellings', async () => {
     const service = await run();
     const upload = { Phone: phone, Email: email };
     await service.upload(
@@ -84,7 +84,7 @@ describe('flags in an upload', () => {
     expect(await flagsOf(service, 'b')).toMatchObject({ 'MSG-sms': true, 'MSG-email': true });
   });
 
-  it('neither set the address level nor take text for an answer', async () => {
+  it('do not change the address level, and must not be text', async () => {
     const service = await run();
     await service.upload(
       profileRecord('a', { Email: email, 'MSG-dndEmail': true, 'MSG-email': 'false' }),
@@ -98,7 +98,7 @@ describe('Channel Unsubscribed', () => {
     ['email', email, 'MSG-dndEmail'],
     ['SMS', phone, 'MSG-dndPhone'],
     ['whatsapp', phone, 'MSG-dndWhatsApp'],
-  ])('of %s acts on the address it names, not on the user', async (channel, address, flag) => {
+  ])('of %s applies to the address it names, not to the user', async (channel, address, flag) => {
     const service = await run();
     const addresses = { Phone: phone, Email: email };
     await service.upload(profileRecord('a', addresses), profileRecord('b', addresses));
@@ -165,7 +165,7 @@ const anyEvent = fc
     model.blocked[channel.address] = true;
   });
 
-it('keeps both levels as a simple model does, whatever the order of triggers', async () => {
+it('matches a simple model of both levels, whatever the order of triggers', async () => {
   const steps = fc.array(fc.oneof(anySubscription, anyFlag, anyEvent), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(steps, async (steps) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { eventRecord, profileRecord, run } from '../running.js';
 
 describe('profiles', () => {
-  it('are created, updated and read back with default and custom fields apart', async () => {
+  it('are created, updated and read with default and custom fields apart', async () => {
     const service = await run();
     await service.upload(
       profileRecord('a', { Name: 'Ann', Email: 'ann@example.test', City: 'Oslo' }),
@@ -31,7 +31,7 @@ describe('profiles', () => {
     });
   });
 
-  it('keep numbers, escapes and unusual keys as they were written', async () => {
+  it('keep numbers, escapes and unusual keys as written', async () => {
     const service = await run();
     const data =
       '"big":12345678901234567890123,"one":1.0,"exp":1E5,"minus":-0,"text":"\\u00e9\\ud83d","__proto__":"x","constructor":{"a":[1.50]},"7":7,"":0';
@@ -76,7 +76,7 @@ describe('profiles', () => {
     ['$delete', 'x', { $delete: 1 }, undefined],
     ['a nested object is a value', undefined, { a: { $b: 1 } }, { a: { $b: 1 } }],
     ['null is a value', 'x', null, null],
-  ])('a field is set by the rule of %s', async (_, before, value, after) => {
+  ])('set a field by the rule of %s', async (_, before, value, after) => {
     const service = await run();
     await service.upload(profileRecord('a', { field: before }));
     expect(await service.upload(profileRecord('a', { field: value }))).toMatchObject({
@@ -86,7 +86,7 @@ describe('profiles', () => {
     expect(profileData?.['field']).toEqual(after);
   });
 
-  it('$incr adds large integers exactly', async () => {
+  it('add large integers exactly with $incr', async () => {
     const service = await run();
     const send = (value: string) =>
       service.call(
@@ -101,7 +101,7 @@ describe('profiles', () => {
     );
   });
 
-  it('a multi-value keeps its latest 100 strings', async () => {
+  it('keep the latest 100 strings of a multi-value', async () => {
     const service = await run();
     const strings = Array.from({ length: 103 }, (_, n) => `s${n}`);
     await service.upload(profileRecord('a', { tags: strings }));
@@ -110,7 +110,7 @@ describe('profiles', () => {
     expect(tags).toEqual([...strings.slice(4), 'last']);
   });
 
-  it('a deleted email or one that changes hands no longer leads to the profile', async () => {
+  it('cannot be found by an email that was deleted or moved to another user', async () => {
     const service = await run();
     await service.upload(
       profileRecord('a', { Email: 'x@example.test' }),
@@ -169,7 +169,7 @@ describe('validation', () => {
     [512, 'nested item', eventRecord('a', 'Charged', 1, { Items: [{ a: [] }] })],
     [512, 'property value of 513 bytes', eventRecord('a', 'Buy', 1, { k: long })],
     [522, '257 properties', eventRecord('a', 'Buy', 1, keys(257))],
-  ])('refuses one record with code %i: %s', async (code, _, record) => {
+  ])('rejects one record with code %i: %s', async (code, _, record) => {
     const service = await run({ variants: { echo: 'intact' } });
     const answer = await service.upload(profileRecord('good'), record);
     expect(answer).toMatchObject({ http: 200, status: 'partial', processed: 1 });
@@ -183,7 +183,7 @@ describe('validation', () => {
     ]);
   });
 
-  it('accepts what is just within the limits', async () => {
+  it('accepts values just within the limits', async () => {
     const service = await run();
     const answer = await service.upload(
       profileRecord('x'.repeat(1024), {
@@ -199,7 +199,7 @@ describe('validation', () => {
     expect(answer).toMatchObject({ status: 'success', processed: 4, unprocessed: [] });
   });
 
-  it('words the fault of the recorded answer as it was recorded', async () => {
+  it('uses the error texts of the recorded response', async () => {
     const service = await run();
     const answer = await service.upload(profileRecord('a'), profileRecord('b', { Email: 'no' }));
     expect(answer.unprocessed?.[0]?.error).toBe(
@@ -207,14 +207,14 @@ describe('validation', () => {
     );
   });
 
-  it('answers fail when no record is good, and keeps nothing of a bad one', async () => {
+  it('answers fail if no record is valid, and stores nothing of an invalid one', async () => {
     const service = await run();
     const answer = await service.upload(profileRecord('a', { City: 'Oslo', Email: 'no' }));
     expect(answer).toMatchObject({ http: 200, status: 'fail', processed: 0 });
     expect(await service.profile('identity', 'a')).toBeUndefined();
   });
 
-  it('refuses more than 1000 records, and a body without a list of them', async () => {
+  it('refuses more than 1000 records, and a body without a list', async () => {
     const service = await run();
     const thousand = Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`));
     expect(await service.upload(...thousand)).toMatchObject({ status: 'success', processed: 1000 });
@@ -238,7 +238,7 @@ describe('validation', () => {
 });
 
 describe('events', () => {
-  it('are counted into summaries, twice when sent twice', async () => {
+  it('are counted in summaries, twice if sent twice', async () => {
     const service = await run();
     const bought = eventRecord('a', 'Buy', 1_700_000_100);
     await service.upload(
@@ -253,7 +253,7 @@ describe('events', () => {
     });
   });
 
-  it('happen at the time of upload when they carry none', async () => {
+  it('without a time happen at the time of upload', async () => {
     const service = await run({ now: () => 1_700_000_000_999 });
     await service.upload({ identity: 'a', type: 'event', evtName: 'Buy' });
     expect((await service.profile('identity', 'a'))?.events?.['Buy']?.first_seen).toBe(

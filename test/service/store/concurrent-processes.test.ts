@@ -47,7 +47,7 @@ const maker = `
   setTimeout(() => database.exec('COMMIT'), 300);
 `;
 
-it('a process waits for another one that makes the same store just then', async () => {
+it('waits for another process that creates the same store', async () => {
   const folder = makeFolder();
   const child = spawn(
     process.execPath,
@@ -60,7 +60,7 @@ it('a process waits for another one that makes the same store just then', async 
   expect(await exited).toEqual([0, null]);
 });
 
-it('two processes create and use one store at once, and a third finds everything', async () => {
+it('lets two processes create and use one store at once, and a third read everything', async () => {
   const dataDir = makeFolder();
   const [left, right] = await Promise.all([runProcess(dataDir), runProcess(dataDir)]);
   const rounds = Array.from({ length: 15 }, (_, n) => n);

@@ -8,7 +8,7 @@ it.each([
   ['a key', 'keys', 'value'],
   ["an event's name", 'event_names', 'name'],
   ['a summary', 'summaries', 'first_seen'],
-])('after %s could not be written, the next is what was sent', async (_, table, column) => {
+])('writes only the next record after %s could not be written', async (_, table, column) => {
   const dataDir = makeFolder();
   const service = await run({ dataDir, onDefect: () => undefined });
   const disk = new Sqlite(path.join(dataDir, 'service.db'));
@@ -28,7 +28,7 @@ it.each([
   });
 });
 
-it('gives each call of one SQL text its own values, whatever ran it before', () => {
+it('binds the values of each call of one SQL text, whatever ran before', () => {
   const store = new Database(undefined);
   onTestFinished(() => store.close());
   const sql = "INSERT INTO secrets VALUES (?, 'x')";

@@ -153,7 +153,7 @@ const isFoundBy = (q: string) => (user: User) =>
   emailOf(user).startsWith(q.toLowerCase());
 const emailOf = ({ fields }: User): string => String(fields['Email'] ?? '\n').toLowerCase();
 
-it('has the users that a simple model has, whatever is uploaded, demerged, searched and restored', async () => {
+it('matches a simple model of users under uploads, demerges, searches and restores', async () => {
   const service = await run();
   await assert(
     asyncProperty(steps, async (taken) => {

@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the page', () => {
   const nextSecond = (page: Page) => page.clock.runFor(1000);
   const isWide = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth');
 
-  it('asks for the passcode, refuses a wrong one, and keeps none where another page could look', async () => {
+  it('asks for the passcode, refuses a wrong one, and stores none where another page could read it', async () => {
     const service = await filled();
     const { page } = await open(service, { linked: false });
     await page.getByLabel('Account').fill('TEST-ACCOUNT');
@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     }
   });
 
-  it('shows users, finds them, and says how they are reached', async () => {
+  it('lists and finds users, and shows how they can be reached', async () => {
     const service = await filled();
     const { page, strange } = await open(service);
     const rows = page.locator('#user-rows tr');
@@ -150,7 +150,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange).toEqual([]);
   });
 
-  it('shows requests as they come, and what they held', async () => {
+  it('shows requests and their content as they arrive', async () => {
     const service = await filled();
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Requests' }).click();
@@ -170,7 +170,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange).toEqual([]);
   });
 
-  it('shows the cursors that are open, until they expire', async () => {
+  it('shows open cursors until they expire', async () => {
     const service = await filled();
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Cursors' }).click();
@@ -221,7 +221,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange.filter((text) => !text.includes('400'))).toEqual([]);
   });
 
-  it('keeps snapshots and goes back to them', async () => {
+  it('saves and restores snapshots', async () => {
     const service = await filled();
     const { page, strange } = await open(service);
     page.on('dialog', (dialog) => void dialog.accept());
@@ -240,7 +240,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange).toEqual([]);
   });
 
-  it('has a softphone: two users register, call, take, and hang up', async () => {
+  it('has a softphone: two users register, call, answer and hang up', async () => {
     const service = await runRouter();
     const ann = await open(service, { width: 360, colorScheme: 'dark' });
     // A browser is one device; the other user has another.
@@ -277,7 +277,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect([ann.strange, bob.strange]).toEqual([[], []]);
   });
 
-  it('fits 360 px in the dark, and is walked through by keys', async () => {
+  it('fits 360 px in dark mode, and works by keyboard', async () => {
     const service = await filled();
     const { page, strange } = await open(service, { width: 360, colorScheme: 'dark' });
     await page.getByRole('button', { name: 'ann' }).click();
@@ -296,7 +296,7 @@ describe.skipIf(!hasChromium)('the page', () => {
   });
 });
 
-it('is served under a policy that lets nothing of others in', async () => {
+it('is served under a policy that loads nothing from other origins', async () => {
   const service = await run();
   const answer = await fetch(service.url);
   expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");

@@ -5,12 +5,12 @@ import { startRecordedServer } from './recorded-server.js';
 const files = readdirSync(new URL('../../../fixtures/answers/', import.meta.url));
 const names = files.filter((name) => name.endsWith('.http')).map((name) => name.slice(0, -5));
 
-it.each(names)('%s can be served', async (name) => {
+it.each(names)('serves the recording %s', async (name) => {
   await using server = await startRecordedServer(name);
   expect(server.url).toMatch(/^http:/);
 });
 
-it('serves exchanges in order, then the last one again, and notes what fits none', async () => {
+it('serves exchanges in order, then repeats the last one, and reports requests that match none', async () => {
   await using server = await startRecordedServer('upload-429-then-success');
   const upload = () => fetch(`${server.url}/1/upload`, { method: 'POST', body: '{}' });
   expect([await upload(), await upload(), await upload()].map(({ status }) => status)).toEqual([
@@ -20,7 +20,7 @@ it('serves exchanges in order, then the last one again, and notes what fits none
   expect(server.unexpected).toEqual(['GET /1/upload']);
 });
 
-it('keeps bodies byte for byte and compares queries as text', async () => {
+it('stores bodies byte for byte, and compares queries as text', async () => {
   await using server = await startRecordedServer('events-pages');
   const page = await fetch(`${server.url}/1/events.json?cursor=AAE%2Fb3Bx%3D%3D`);
   expect(await page.text()).toContain('"Order":12345678901234567890}');
