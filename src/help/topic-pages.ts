@@ -114,7 +114,7 @@ export const topicPages = {
     6    the outcome of some records is unknown; they are in the rejects file
     7    unexpected response from the service
     8    input, journal or existing output refused before anything was sent
-    9    a local file could not be read or written
+    9    a local file could not be read or written, or the input is incomplete
     129  interrupted by SIGHUP (the terminal was closed)
     130  interrupted by SIGINT (Ctrl-C)
     141  the reader of standard output closed it
