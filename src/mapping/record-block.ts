@@ -32,7 +32,7 @@ export interface RecordBlock {
   /** Records of `rows` that could not be read. */
   readonly faults: readonly RowParseError[];
   /** 1 for each record that did not change and need not be sent; undefined: none. */
-  readonly unchanged?: Uint8Array;
+  readonly unchanged?: Uint8Array | undefined;
   /** Number of rows and parse errors that belong to other shards. */
   readonly elsewhere?: number;
 }

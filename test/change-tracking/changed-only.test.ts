@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
 import { accept, answer, startFaultServer, type Script } from '../support/servers/fault-server.js';
 import { judge } from '../support/servers/record-outcomes.js';
+import { serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Only what changed since this account last accepted it from us.
@@ -464,3 +465,80 @@ function flipped(bytes: Buffer, at: number): Buffer {
   copy[at]! ^= 0x10;
   return copy;
 }
+
+describe('a run without --changed', () => {
+  const write = (world: World, city: string) =>
+    writeFileSync(world.path('u.csv'), csv([['u1', city], ['u2', 'Oslo']])); // prettier-ignore
+
+  it('lets the next --changed send what it sent, in every stream', async () => {
+    const { world, run, sent } = await stage();
+    write(world, 'A');
+    const crm = [...upload, '--stream', 'crm'];
+    for (const stream of [upload, crm]) expect((await run(...stream)).summary.accepted).toBe(2);
+    writeFileSync(world.path('u.csv'), csv([['u1', 'B']]));
+    expect((await run('upload', 'u.csv')).summary.accepted).toBe(1);
+    sent();
+    write(world, 'A');
+    for (const stream of [upload, crm]) {
+      expect((await run(...stream)).summary).toMatchObject({ accepted: 1, unchanged: 1 });
+      expect(JSON.stringify(sent())).toContain('"City":"A"');
+      expect((await run(...stream)).summary).toMatchObject({ accepted: 0, unchanged: 2 });
+    }
+    expect(readdirSync(folderOf(world)).join(' ')).not.toContain('touched');
+  });
+
+  it('counts also when its outcome is unknown, and when it is resumed', async () => {
+    const { service, world } = await serve();
+    const run = async (...argv: string[]) =>
+      JSON.parse((await world.run([...argv, '--json'])).stdout) as Record<string, number>;
+    write(world, 'A');
+    await run(...upload);
+    await service.fault({ times: 1, answer: { status: 401 } });
+    writeFileSync(world.path('b.csv'), csv([['u1', 'B'], ['u2', 'B']])); // prettier-ignore
+    expect(await run('upload', 'b.csv')).toMatchObject({ exitCode: 4 });
+    expect(await run('upload', 'b.csv', '--resume')).toMatchObject({ accepted: 2 });
+    expect(await run(...upload)).toMatchObject({ accepted: 2, unchanged: 0 });
+    expect(await run(...upload)).toMatchObject({ accepted: 0, unchanged: 2 });
+  });
+
+  it('counts also when a run with --changed sends the same users before its requests are answered', async () => {
+    let during: Promise<unknown> | undefined;
+    const staged = await stage((_, index) => async (exchange) => {
+      if (index === 1) await (during = staged.run(...upload));
+      return accept()(exchange);
+    });
+    const { world, run } = staged;
+    write(world, 'A');
+    await run(...upload);
+    writeFileSync(world.path('b.csv'), csv([['u1', 'B'], ['u2', 'B']])); // prettier-ignore
+    await run('upload', 'b.csv');
+    expect(during).toBeDefined();
+    expect((await run(...upload)).summary).toMatchObject({ accepted: 2, unchanged: 0 });
+    expect((await run(...upload)).summary).toMatchObject({ accepted: 0, unchanged: 2 });
+    expect(readdirSync(folderOf(world)).join(' ')).not.toContain('touched');
+  });
+
+  it('touches no stream of another account or command, and none in a dry run', async () => {
+    const { world, run } = await stage();
+    write(world, 'A');
+    await run(...upload);
+    await world.run(['upload', 'u.csv'], { env: { ENGAGECTL_ACCOUNT_ID: 'ACC-2' } });
+    await run('upload', 'u.csv', '--check');
+    writeFileSync(world.path('s.csv'), 'type,value,status\nemail,u1,Unsubscribe\n');
+    await run('subscribe', 's.csv');
+    expect((await run(...upload)).summary).toMatchObject({ accepted: 0, unchanged: 2 });
+  });
+
+  it('has the same effect for subscriptions', async () => {
+    const { world, run } = await stage();
+    const subscribe = ['subscribe', 's.csv', '--changed'];
+    const write = (status: string) =>
+      writeFileSync(world.path('s.csv'), `type,value,status\nemail,a@x.org,${status}\n`);
+    write('Unsubscribe');
+    await run(...subscribe);
+    write('Resubscribe');
+    await run('subscribe', 's.csv');
+    write('Unsubscribe');
+    expect((await run(...subscribe)).summary).toMatchObject({ accepted: 1, unchanged: 0 });
+  });
+});

@@ -1,6 +1,8 @@
 import path from 'node:path';
-import { existsSync, rmSync, closeSync, createReadStream, fsyncSync } from 'node:fs';
+import { closeSync, createReadStream, existsSync, fsyncSync, readdirSync, rmSync } from 'node:fs';
+import { EngagectlError } from '../../errors.js';
 import { openToAppend, writeAll } from '../../files/atomic-write.js';
+import { lockRun, type FileLock } from '../../files/file-lock.js';
 import { BaselineTable } from '../../text/baseline-table.js';
 import { ChangeLog, compact } from './change-log.js';
 import {
@@ -13,6 +15,13 @@ import {
 } from './baseline-file.js';
 import { createInterface } from 'node:readline';
 import { keyNamespaces, keyOfRecord, type RecordKey } from '../../text/record-hash.js';
+
+/** A log of touched keys. */
+export interface FoundTouched {
+  readonly log: string;
+  /** Whether its run has ended. */
+  readonly isComplete: boolean;
+}
 
 /** Maximum entries kept in memory (66 MB). A larger baseline stays on disk. */
 const residentMaximum = 5_000_000;
@@ -45,7 +54,13 @@ export class BaselineStore {
    * Opens the baseline, after merging the log of a killed run; undefined if there is none. Damaged
    * files are deleted, and `onDamage` receives the reason.
    */
-  open(owner: BaselineHeader['owner'], onDamage: (why: string) => void): OpenBaseline | undefined {
+  open(
+    owner: BaselineHeader['owner'],
+    {
+      touched = [],
+      onDamage,
+    }: { readonly touched?: readonly FoundTouched[]; readonly onDamage: (why: string) => void },
+  ): OpenBaseline | undefined {
     const hasLog = existsSync(this.#log);
     try {
       if (!existsSync(this.#base)) {
@@ -54,6 +69,7 @@ export class BaselineStore {
         return undefined;
       }
       if (hasLog) this.fold(owner);
+      this.#foldTouched(owner, touched);
       const file = this.#openBase(owner);
       return { head: file.head, entries: loadEntries(file) };
     } catch (error) {
@@ -61,6 +77,19 @@ export class BaselineStore {
       onDamage(error.message);
       for (const file of [this.#base, this.#log, this.#names]) rmSync(file, { force: true });
       return undefined;
+    }
+  }
+
+  /** Removes the keys that runs without change tracking sent. Keeps the logs of runs that are still sending. */
+  #foldTouched(owner: BaselineHeader['owner'], touched: readonly FoundTouched[]): void {
+    for (const { log, isComplete } of touched) {
+      const base = this.#openBase(owner);
+      try {
+        compact({ path: this.#base, log, base });
+      } finally {
+        base.close();
+      }
+      if (isComplete) rmSync(log);
     }
   }
 
@@ -95,6 +124,69 @@ export class BaselineStore {
     if (base.head.owner.every((word, index) => word === owner[index])) return base;
     base.close();
     throw new CorruptBaseline('it belongs to another account, host or stream');
+  }
+}
+
+/**
+ * Log of the keys that a run without change tracking sends. Their state at the service is unknown to the
+ * baseline from then on. It is locked while its run may send; then the next run with change tracking removes it.
+ */
+export class TouchedLog {
+  readonly seed: BaselineHeader['seed'];
+  readonly #log: ChangeLog;
+  readonly #lock: FileLock;
+
+  private constructor(seed: BaselineHeader['seed'], log: string, lock: FileLock) {
+    this.seed = seed;
+    this.#log = new ChangeLog(log);
+    this.#lock = lock;
+  }
+
+  /** Throws an error of the file system; CorruptBaseline if the baseline is damaged. */
+  static async create(folder: string, kind: string, run: string): Promise<TouchedLog> {
+    const base = new BaselineFile(path.join(folder, `${kind}.base`));
+    base.close();
+    const name = (number: number) => path.join(folder, `${kind}.touched-${run}-${number}.log`);
+    let number = 1;
+    while (existsSync(name(number))) number += 1; // of an earlier attempt of the run
+    const lock = await lockRun(`${name(number)}.lock`);
+    try {
+      return new TouchedLog(base.head.seed, name(number), lock);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /** Finds all logs of a stream, and locks those whose run has ended until `release`. */
+  static async find(folder: string, kind: string) {
+    const names = readdirSync(folder).filter(
+      (name) => name.startsWith(`${kind}.touched-`) && name.endsWith('.log'),
+    );
+    const found = names.map((name) => path.join(folder, name));
+    const locks = await Promise.all(found.map(async (log) => unlessLocked(`${log}.lock`)));
+    const logs = found.map((log, index) => ({ log, isComplete: locks[index] !== undefined }));
+    return { logs, release: () => locks.forEach((lock) => lock?.release()) };
+  }
+
+  /** Appends entries; resolves when they are on disk. */
+  async write(entries: Int32Array): Promise<void> {
+    this.#log.write(entries);
+    await this.#log.sync();
+  }
+
+  close(): void {
+    this.#log.close();
+    this.#lock.release();
+  }
+}
+
+async function unlessLocked(file: string): Promise<FileLock | undefined> {
+  try {
+    return await lockRun(file);
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
+    throw error;
   }
 }
 

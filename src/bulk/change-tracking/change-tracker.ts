@@ -8,12 +8,13 @@ import {
 } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import {
+  CorruptBaseline,
   entryWords,
   matchKind,
   type BaselineHeader,
   type BaselineLookup,
 } from './baseline-file.js';
-import { BaselineStore, keyLine } from './baseline-store.js';
+import { BaselineStore, TouchedLog, keyLine, type FoundTouched } from './baseline-store.js';
 import { EngagectlError } from '../../errors.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeLog } from './change-log.js';
@@ -35,6 +36,8 @@ interface BaselineOptions {
   readonly seed: BaselineHeader['seed'];
   /** Send everything (`--full`). */
   readonly full: boolean;
+  /** Logs of the keys that runs without change tracking sent. */
+  readonly touched?: readonly FoundTouched[];
   /** Receives the reason if the files are damaged and were deleted. */
   readonly onDamage: (why: string) => void;
 }
@@ -66,10 +69,10 @@ export class Baseline {
 
   /** Requires the lock of the folder. Throws E-FILE-WRITE. */
   constructor(options: BaselineOptions) {
-    const { folder, kind, owner, onDamage } = options;
+    const { folder, kind, owner } = options;
     this.#options = options;
     this.#files = new BaselineStore(folder, kind);
-    const base = withDiskErrors(folder, () => this.#files.open(owner, onDamage));
+    const base = withDiskErrors(folder, () => this.#files.open(owner, options));
     this.#base = base?.entries;
     this.#count = base?.head.count ?? 0;
     this.#seed = base?.head.seed ?? options.seed;
@@ -109,8 +112,7 @@ export class Baseline {
   /** Resolves when the intent to send these records is on disk. Throws E-FILE-WRITE. */
   async intend(texts: RecordTexts): Promise<void> {
     if (this.#options.kind === 'event') return; // a later event does not replace an earlier one
-    const intents = this.#hashesOf(texts).slice();
-    for (let at = 0; at < intents.length; at += entryWords) intents[at + 2] = intents[at + 3] = 0;
+    const intents = intentsOf(this.#hashesOf(texts));
     return withAsyncDiskErrors(this.#options.folder, async () => {
       this.#openLog().write(intents);
       await this.#syncs.commit();
@@ -169,24 +171,112 @@ export class Baseline {
   }
 
   #hashesOf(texts: RecordTexts): Int32Array {
-    const { json, count, bounds } = texts;
-    const kinds = new Uint8Array(count).fill(recordKinds[this.#options.kind]);
-    const borrowed = this.#hashes.ofRecords(json, { count, bounds, kinds });
-    let hashes = borrowed;
-    for (let index = 0, at = 0; index < count; index += 1, at += hashWords) {
-      if (hashes[at] !== 0 || hashes[at + 1] !== 0) continue;
-      // The key was not found in the first pass. Hashing it overwrites the borrowed memory.
-      if (hashes === borrowed) hashes = borrowed.slice();
-      const { space, key } = nameOf(texts, index);
-      [hashes[at], hashes[at + 1]] = this.#hashes.ofKey(key, keyNamespaces[space]);
-    }
-    return hashes;
+    return hashRecords(this.#hashes, this.#options.kind, texts);
   }
 
   #openLog(): ChangeLog {
     const { owner } = this.#options;
     this.#log ??= this.#files.startLog({ seed: this.#seed, owner });
     return this.#log;
+  }
+}
+
+/** Returns the entries of records. They are valid until the next call. */
+function hashRecords(
+  hasher: RecordHasher,
+  kind: BaselineOptions['kind'],
+  texts: RecordTexts,
+): Int32Array {
+  const { json, count, bounds } = texts;
+  const kinds = new Uint8Array(count).fill(recordKinds[kind]);
+  const borrowed = hasher.ofRecords(json, { count, bounds, kinds });
+  let hashes = borrowed;
+  for (let index = 0, at = 0; index < count; index += 1, at += hashWords) {
+    if (hashes[at] !== 0 || hashes[at + 1] !== 0) continue;
+    // The key was not found in the first pass. Hashing it overwrites the borrowed memory.
+    if (hashes === borrowed) hashes = borrowed.slice();
+    const { space, key } = nameOf(texts, index);
+    [hashes[at], hashes[at + 1]] = hasher.ofKey(key, keyNamespaces[space]);
+  }
+  return hashes;
+}
+
+/** Returns entries that mark the keys as unknown. */
+function intentsOf(hashes: Int32Array): Int32Array {
+  const intents = hashes.slice();
+  for (let at = 0; at < intents.length; at += entryWords) intents[at + 2] = intents[at + 3] = 0;
+  return intents;
+}
+
+interface TouchedOptions {
+  readonly kind: BaselineOptions['kind'];
+  /** Id of the run. */
+  readonly run: string;
+  /** Returns the folders of all streams of the account, which other runs may add. */
+  readonly streams: () => readonly string[];
+}
+
+/**
+ * Marks the keys that a run without change tracking sends as unknown in the baseline of every stream, so
+ * that the next run with change tracking sends them again.
+ */
+export class TouchedKeys {
+  readonly #options: TouchedOptions;
+  readonly #logs = new Map<string, Promise<OpenTouched | undefined>>();
+
+  constructor(options: TouchedOptions) {
+    this.#options = options;
+  }
+
+  unchanged(): undefined {}
+
+  accepted(): () => void {
+    return () => undefined;
+  }
+
+  /** Resolves when the batch may be sent. Throws E-FILE-WRITE. */
+  async intend(batch: Batch): Promise<void> {
+    if (batch.holdsEvents) return;
+    const { kind, streams } = this.#options;
+    const texts = textsOf(batch);
+    for (const folder of streams()) {
+      await withAsyncDiskErrors(folder, async () => {
+        const opened = await this.#open(folder);
+        await opened?.log.write(intentsOf(hashRecords(opened.hasher, kind, texts)));
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const opening of this.#logs.values()) (await opening.catch(() => undefined))?.log.close();
+  }
+
+  async #open(folder: string): Promise<OpenTouched | undefined> {
+    const opening = this.#logs.get(folder) ?? openTouched(folder, this.#options);
+    this.#logs.set(folder, opening);
+    const opened = await opening;
+    if (!opened) this.#logs.delete(folder); // another run may create the baseline
+    return opened;
+  }
+}
+
+interface OpenTouched {
+  readonly log: TouchedLog;
+  readonly hasher: RecordHasher;
+}
+
+/** Undefined if the stream has no baseline, or a damaged one, which the next run discards. */
+async function openTouched(
+  folder: string,
+  { kind, run }: TouchedOptions,
+): Promise<OpenTouched | undefined> {
+  try {
+    const log = await TouchedLog.create(folder, kind, run);
+    return { log, hasher: new RecordHasher(log.seed) };
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (isMissing || error instanceof CorruptBaseline) return undefined;
+    throw error;
   }
 }
 

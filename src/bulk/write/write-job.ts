@@ -8,7 +8,7 @@ import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Runtime } from '../../runtime.js';
 import type { ConcurrencyLimiter } from '../adaptive-concurrency.js';
 import type { Tally } from '../outcomes/tally.js';
-import type { ChangeTracker } from '../change-tracking/change-tracker.js';
+import type { ChangeTracker, TouchedKeys } from '../change-tracking/change-tracker.js';
 import type { BodyFrame } from './batch.js';
 import type { IdentitySet } from './deduplication.js';
 import type { ResumeState } from '../outcomes/journal-entries.js';
@@ -67,7 +67,7 @@ export interface WriteJob {
 }
 
 /** The part of change tracking that the pipeline uses. */
-export type ChangeFilter = Pick<ChangeTracker, 'unchanged' | 'intend' | 'accepted'>;
+export type ChangeFilter = Pick<ChangeTracker | TouchedKeys, 'unchanged' | 'intend' | 'accepted'>;
 
 /** Request totals of a run. */
 export interface RequestTotals {

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { Baseline, ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
+import { existsSync, readdirSync } from 'node:fs';
+import { Baseline, ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
+import { TouchedLog } from '../../bulk/change-tracking/baseline-store.js';
 import { EngagectlError } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { FileDraft } from '../../files/atomic-write.js';
@@ -12,11 +13,18 @@ import {
 } from '../../files/path-checks.js';
 import { lockRun, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
+import { runsFolder } from '../run/open-run.js';
+import { writeEndpoints } from '../../contract/endpoints.js';
 import { formatShard } from '../shard.js';
 import { escapeCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
 import type { JobContext } from '../job-context.js';
-import { readFilesOf, type WriteRequest, type WriteContext } from './write-request.js';
+import {
+  readFilesOf,
+  type WriteContext,
+  type WriteKind,
+  type WriteRequest,
+} from './write-request.js';
 
 /** The open baseline of a write with `changed`. */
 export interface ChangeTracking {
@@ -41,26 +49,28 @@ export async function openChangeTracking(
   refuseOthers(request, context);
   if (!request.changed || !connection) return undefined;
   const { stream = 'default', shard } = request;
-  const names = [connection.accountId, connection.host, kind.name, stream];
-  const owner = ownerOf(shard ? [...names, formatShard(shard)] : names);
+  const names = [connection.accountId, connection.host, kind.name, stream] as const;
+  const owner = ownerOf(shard ? [...names, formatShard(shard)] : [...names]);
   const root = path.join(path.dirname(context.runsFolder()), 'memory');
   const folder = path.join(root, owner.name);
   const gone = openGone(request, context);
-  const lock = await inPlace(folder, context, async () => {
+  const { lock, touched } = await inPlace(folder, context, async () => {
     makeStateFolder(folder);
     for (const each of [root, folder]) refuseUntrusted(each, context.runtime);
-    return lockStream(path.join(root, `.${owner.name}.lock`), stream);
+    const lock = await lockStream(path.join(root, `.${owner.name}.lock`), stream);
+    return { lock, touched: await findTouched(folder, kind, lock) };
   });
   const { messages, runtime } = context;
   const number = () => Math.floor(runtime.random() * 2 ** 32);
   const open = (holdsEvents: boolean) => {
-    const what = holdsEvents ? 'event' : kind.name === 'subscribe' ? 'subscription' : 'profile';
+    const what = holdsEvents ? 'event' : kindOf(kind.name);
     const memory = new Baseline({
       folder,
       kind: what,
       owner: owner.words,
       seed: [number(), number()],
       full: request.full === true,
+      ...(!holdsEvents && { touched: touched.logs }),
       onDamage: (why) => messages.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
     });
     const all = 'all records of the input count as new';
@@ -85,6 +95,7 @@ export async function openChangeTracking(
           `accepted records are not in the baseline of stream "${stream}" yet: ${why}; the next run adds them`,
         );
       } finally {
+        touched.release();
         lock.release();
       }
     },
@@ -109,11 +120,51 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
   }
 }
 
-/** Derives the folder name of a baseline, and the numbers that its files begin with. */
-function ownerOf(names: readonly string[]) {
-  const sum = createHash('sha256').update(JSON.stringify(names)).digest();
+/**
+ * Opens the marks of a write without `changed`; undefined if its records have no baseline. Throws
+ * nothing of the disk.
+ */
+export function openTouchedKeys(
+  { kind, context, connection, rehearsal }: WriteContext,
+  run: string,
+): TouchedKeys | undefined {
+  const root = memoryFolder(context);
+  const { tracksChanges } = writeEndpoints[kind.name];
+  if (!tracksChanges || !connection || rehearsal !== undefined) return undefined;
+  if (root === undefined || !existsSync(root)) return undefined;
+  const prefix = `${digestOf([connection.accountId, connection.host, kind.name]).toString('hex', 0, 8)}-`;
+  const streams = () =>
+    readdirSync(root).flatMap((name) => (name.startsWith(prefix) ? path.join(root, name) : []));
+  for (const folder of [root, ...streams()]) refuseUntrusted(folder, context.runtime);
+  return new TouchedKeys({ kind: kindOf(kind.name), run, streams });
+}
+
+/** Finds the logs of touched keys of a stream; releases its lock if that fails. */
+const findTouched = async (folder: string, { name }: WriteKind, lock: FileLock) =>
+  TouchedLog.find(folder, kindOf(name)).catch((error: unknown) => {
+    lock.release();
+    throw error;
+  });
+
+/** Returns the folder of all baselines; undefined without a state folder. */
+function memoryFolder(context: JobContext): string | undefined {
+  const runs = runsFolder(context);
+  return runs && path.join(path.dirname(runs), 'memory');
+}
+
+const kindOf = (name: WriteKind['name']) => (name === 'subscribe' ? 'subscription' : 'profile');
+
+const digestOf = (names: readonly string[]): Buffer =>
+  createHash('sha256').update(JSON.stringify(names)).digest();
+
+/**
+ * Derives the folder name of a baseline, and the numbers that its files begin with. The name begins
+ * with account, host and command, by which the folders of all streams are found.
+ */
+function ownerOf(names: readonly [string, string, string, ...string[]]) {
+  const sum = digestOf(names);
   return {
-    name: sum.toString('hex', 0, 16),
+    name: `${digestOf(names.slice(0, 3)).toString('hex', 0, 8)}-${sum.toString('hex', 0, 16)}`,
     words: [sum.readUInt32LE(16), sum.readUInt32LE(20)] as const,
   };
 }

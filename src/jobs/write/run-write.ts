@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { existsSync } from 'node:fs';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   replayWrite,
@@ -15,7 +16,13 @@ import { holdBackUnknown } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
 import { requireRecords } from './min-records.js';
 import { pipeName, refuseFiles, openDuplicateProtection } from './duplicate-protection.js';
-import { openRun, refuseUnfinished, unjournaledRun, type OpenRun } from '../run/open-run.js';
+import {
+  openRun,
+  refuseUnfinished,
+  runsFolder,
+  unjournaledRun,
+  type OpenRun,
+} from '../run/open-run.js';
 import { inputOptions } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
@@ -23,6 +30,7 @@ import { openTally, sendInput, isResumable } from './send-input.js';
 import type { InputOptions } from '../../input/input-format.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
+import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import type { Connection, JobContext } from '../job-context.js';
@@ -110,6 +118,14 @@ async function openRemembered(writing: WriteContext): Promise<ChangeTracking | u
   return openChangeTracking(writing);
 }
 
+/** Opens the marks of a write without change tracking. The module is loaded only if there may be a baseline. */
+async function openTouched(writing: WriteContext, run: string): Promise<TouchedKeys | undefined> {
+  const runs = runsFolder(writing.context);
+  if (runs === undefined || !existsSync(path.join(path.dirname(runs), 'memory'))) return undefined;
+  const { openTouchedKeys } = await import('./change-tracking.js');
+  return openTouchedKeys(writing, run);
+}
+
 async function runConnected(writing: WriteContext, mapper: Mapper): Promise<WriteResult> {
   const { hooks, inputs, kind, request } = writing;
   const remembered = await openRemembered(writing);
@@ -120,6 +136,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
   let done = false;
   let unfinished: boolean | undefined;
   let tally: Tally | undefined;
+  let touched: TouchedKeys | undefined;
   try {
     const isResumed = run.kept?.resumed === true;
     const ledger = openDuplicateProtection(writing, {
@@ -137,8 +154,10 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);
+    touched = remembered ? undefined : await openTouched(writing, run.id);
     const memory = remembered?.memory;
-    const ending = await sendInput(writing, { mapper, run, earlier, tally, ledger, memory });
+    const parts = { mapper, run, earlier, tally, ledger, memory, touched };
+    const ending = await sendInput(writing, parts);
     if (ending.result.done) await remembered?.writeGone();
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
@@ -159,6 +178,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
   } finally {
     await tally?.rejects.close(); // still open if the run was refused or declined
     remembered?.close();
+    await touched?.close();
     run.close({ keep: unfinished ?? (!done && isResumable(run)) });
   }
 }

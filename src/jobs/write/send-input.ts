@@ -28,7 +28,7 @@ import { limitRecords } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
 import { retryStatusOf, runEnd, type Wording } from '../job-context.js';
-import type { ChangeTracker } from '../../bulk/change-tracking/change-tracker.js';
+import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { JobEnding, JobProgress, WriteResult } from '../job-results.js';
@@ -49,6 +49,8 @@ interface Parts {
   readonly tally: Tally;
   readonly ledger: DuplicateProtection | undefined;
   readonly memory: ChangeTracker | undefined;
+  /** Set for a run without change tracking. */
+  readonly touched: TouchedKeys | undefined;
 }
 
 /** Reads the input to its end and sends its records. */
@@ -229,7 +231,7 @@ export async function openTally(
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(
   { kind, request, context, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
-  { mapper, earlier, tally, ledger, memory }: Parts,
+  { mapper, earlier, tally, ledger, memory, touched }: Parts,
   client: Client | undefined,
 ): WriteJob {
   const { limit, maxRejects } = request;
@@ -261,7 +263,7 @@ function jobOf(
     policy: connection?.policy ?? noRetries,
     runtime: context.runtime,
     earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,
-    changes: memory,
+    changes: memory ?? touched,
     duplicateError: ledger?.refused,
     piped: inputs.totalBytes === undefined,
     option: context.words.option,
