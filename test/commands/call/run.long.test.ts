@@ -81,8 +81,8 @@ it('an external callee is an app of its own, in another process', async () => {
   writeFileSync(world.path('calls.csv'), script(...rows));
   const running = run(['run', 'calls.csv']);
   expect(await running.ended()).toBe(3);
-  const outcomes = running.lines.map(({ line, outcome, ending }) => [line, outcome, ending]);
-  expect(outcomes.toSorted()).toEqual([
+  const byLine = running.lines.toSorted((a, b) => Number(a['line']) - Number(b['line']));
+  expect(byLine.map(({ line, outcome, ending }) => [line, outcome, ending])).toEqual([
     [2, 'accepted', 'Ended'],
     [3, 'accepted', 'Declined'],
     [4, 'rejected', 'Declined'],
