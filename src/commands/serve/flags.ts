@@ -17,6 +17,7 @@ const placeOptions = [
     { parse: nonEmpty, repeatable: true, common: true },
   ],
   ['--log', 'log each request on stderr, like -v', { common: true }],
+  ['--exit-with-stdin', 'end when standard input closes, as when a test runner dies'],
 ] as const satisfies OptionTable;
 
 const reachOptions = [

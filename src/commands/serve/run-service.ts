@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { jsonAnswer, sanitize, sanitizedJson } from '../../ui/sanitize.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
@@ -23,7 +24,7 @@ interface Place {
   readonly tls: Tls | undefined;
 }
 
-/** Runs the local service until a signal stops it, which counts as success. */
+/** Runs the local service until a signal or the end of standard input stops it, which counts as success. */
 export async function serve(
   flags: ServeFlags,
   settings: GlobalOptions,
@@ -60,7 +61,7 @@ export async function serve(
       if (stderr.isTTY) terminalOnly.note(`web page: ${linkTo(service, place.credentials)}`);
       else messages.note(`web page: ${url}`);
       await calls.announce(url);
-      if (!signal.aborted) await once(signal, 'abort');
+      await untilStopped(signal, flags.exitWithStdin ? runtime.stdin : undefined);
     } finally {
       await service.close();
     }
@@ -68,6 +69,22 @@ export async function serve(
     calls.release();
     certificate?.remove();
   }
+}
+
+/** Waits for a signal, or for the end of standard input: of a pipe, that of the process that holds it. */
+async function untilStopped(
+  signal: AbortSignal,
+  stdin: NodeJS.ReadableStream | undefined,
+): Promise<void> {
+  if (signal.aborted) return;
+  if (!stdin) {
+    await once(signal, 'abort');
+    return;
+  }
+  stdin.resume();
+  // An error of the pipe is its end as well.
+  await finished(stdin, { signal, writable: false }).catch(() => undefined);
+  stdin.pause();
 }
 
 async function resolveStore(flags: ServeFlags, runtime: Runtime): Promise<Place> {

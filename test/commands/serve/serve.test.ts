@@ -45,6 +45,27 @@ describe('serve', () => {
     },
   );
 
+  test('ends with its standard input, or on a signal, with --exit-with-stdin', async () => {
+    const start = async () => {
+      const argv = ['serve', '--port', '0', '--memory', '--exit-with-stdin'];
+      const child = new BinProcess(world, argv, {}, { stdin: null });
+      return { child, url: await child.firstLine() };
+    };
+    const first = await start();
+    first.child.child.stdin?.write('what it reads is ignored\n');
+    expect((await fetch(`${first.url}/_local/health`)).status).toBe(200);
+    first.child.child.stdin?.end();
+    expect(await first.child.ended()).toBe(0);
+    const second = await start();
+    second.child.signal('SIGTERM');
+    expect(await second.child.ended()).toBe(0);
+  });
+
+  test('ignores its standard input otherwise', async () => {
+    const { url } = await serve(['--memory']); // it is empty and closed
+    expect((await fetch(`${url}/_local/health`)).status).toBe(200);
+  });
+
   test('creates credentials once in a 0600 file, and prints its path but not the passcode', async () => {
     const { url, stop } = await serve([]);
     const file = path.join(world.stateDir, 'local', 'passcode');
