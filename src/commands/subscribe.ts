@@ -37,8 +37,6 @@ export const command: CommandSpec<SubscribeFlags> = {
   examples: `
     # a CSV with the columns type, value and status
     engagectl subscribe opt-outs.csv
-    # other column names; numbers as they are written in Germany
-    engagectl subscribe list.csv --map Mobil=value --type phone --types "Mobil:phone(DE)"
     # let the service check the records and change nothing
     engagectl subscribe opt-outs.csv --dry-run
     # from cron: a list of phone numbers, one per line

@@ -206,12 +206,11 @@ function parseTypes(text: string): [column: string, type: CellType][] {
 /** Reads a mapping file. Loads zod, for which other uploads need not wait. */
 async function readMappingFile(name: string, context: MappingContext): Promise<MappingFile> {
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
-  const json = await readJson(name, context);
+  // zod drops the key `__proto__`.
+  const [proto, standIn] = ['__proto__', '\u0000__proto__'];
+  const json = renameColumn(await readJson(name, context), proto, standIn);
   const parsed = mappingFileSchema.safeParse(json);
-  if (parsed.success) {
-    refuseProto(json as object, name);
-    return parsed.data;
-  }
+  if (parsed.success) return renameColumn(parsed.data, standIn, proto);
   const members = Object.keys(mappingFileSchema.shape);
   throw new EngagectlError('E-USAGE', `${name}: ${describeSchemaIssues(parsed.error, members)}`, {
     why: `the members of a mapping file are ${members.join(', ')}`,
@@ -220,19 +219,22 @@ async function readMappingFile(name: string, context: MappingContext): Promise<M
   });
 }
 
-/** Refuses a column `__proto__`, which would vanish as a key of an object. Throws E-USAGE. */
-function refuseProto(json: object, file: string): void {
-  const flags = { map: '--map', types: '--types', set: '--set', values: undefined };
-  for (const [member, flag] of Object.entries(flags)) {
-    const columns: unknown = Reflect.get(json, member);
-    if (typeof columns !== 'object' || !Object.hasOwn(columns ?? {}, '__proto__')) continue;
-    throw new EngagectlError('E-USAGE', `${file}: ${member} names the column "__proto__"`, {
-      why: 'a mapping file cannot name it',
-      fix: flag ? `leave it out, and name it with ${flag}` : 'rename the column in the input',
-      file,
-    });
-  }
+/** Members of a mapping file that are objects with a key per column. */
+const columnMembers = new Set(['map', 'types', 'set', 'values']);
+
+/** Renames a column in all members of a mapping file; anything else is returned as it is. */
+function renameColumn<File>(file: File, from: string, to: string): File {
+  if (!isObject(file)) return file;
+  const renamed = Object.entries(file).map(([member, part]: [string, unknown]) => {
+    if (!columnMembers.has(member) || !isObject(part)) return [member, part];
+    const entries = Object.entries(part).map(([key, value]) => [key === from ? to : key, value]);
+    return [member, Object.fromEntries(entries)];
+  });
+  return Object.fromEntries(renamed) as File;
 }
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 async function readJson(file: string, { cwd, signal }: MappingContext): Promise<unknown> {
   const text = await readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {

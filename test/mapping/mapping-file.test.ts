@@ -116,9 +116,7 @@ describe('the column mapping', () => {
     ['{"types":{"a":"int"}}', /^m\.json: types\.a /],
     ['{"drop":"a"}', /^m\.json: drop /],
     ['[]', /^m\.json: /],
-    ['{"map":{"a":"A","__proto__":"B"}}', /^m\.json: map names the column "__proto__"/],
-    ['{"types":{"__proto__":"integer"}}', /^m\.json: types names the column "__proto__"/],
-    ['{"values":{"__proto__":["a"]}}', /^m\.json: values names the column "__proto__"/],
+    ['{"types":{"__proto__":"int"}}', /^m\.json: types\.\0__proto__ /],
     ['{"map":}', /^m\.json:1:8: JSON has /],
   ])('refuses the file %s, naming file and key', async (text, message) => {
     await expect(withFile(text)).rejects.toMatchObject({
@@ -126,6 +124,14 @@ describe('the column mapping', () => {
       message: expect.stringMatching(message) as string,
       details: { file: 'm.json' },
     });
+  });
+
+  it('reads a column of any name', async () => {
+    const text =
+      '{"map":{"a":"A","__proto__":"B"},"types":{"__proto__":"integer","constructor":"json"}}';
+    const { map, types } = await withFile(text);
+    expect([...map]).toEqual([['a', 'A'], ['__proto__', 'B']]); // prettier-ignore
+    expect([...types]).toEqual([['__proto__', 'integer'], ['constructor', 'json']]); // prettier-ignore
   });
 
   it.each([
