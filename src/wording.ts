@@ -29,11 +29,16 @@ export function wordsInOneLine(argv: readonly string[]): ((text: string) => stri
     .filter((word) => word.includes('\n'))
     .toSorted((a, b) => b.length - a.length);
   if (words.length === 0) return undefined;
-  return (text) =>
-    words.reduce(
-      (result, word) => result.replaceAll(sanitize(word), () => sanitizeLine(word)),
-      text,
-    );
+  return (text) => words.reduce(inOneLine, text);
+}
+
+/** Leaves the word as it is where it is quoted for a shell: a line to paste keeps its line ends. */
+function inOneLine(text: string, word: string): string {
+  const quoted = text.includes(shellPath(word)) ? shellPath(word) : quoteForShell(word);
+  const parts = text.split(quoted);
+  return parts
+    .map((part) => part.replaceAll(sanitize(word), () => sanitizeLine(word)))
+    .join(quoted);
 }
 
 const visible = (character: string): string =>
