@@ -75,7 +75,7 @@ it.each(recipes)('runs the recipe: %s', async (...[heading, words, env]) => {
 
 describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file', () => {
   it('runs Redis with persistence, workers and commands', async () => {
-    const block = blockBelow('Redis and three workers, by Docker Compose');
+    const block = blockBelow('Redis and three workers with Docker Compose');
     const redis = listed(/command: \[(redis-server.*)\]/.exec(block)![1]!).join(' ');
     expect(redis).toContain('--appendonly yes --maxmemory-policy noeviction');
     expect(block).toContain('replicas: 3');

@@ -98,7 +98,8 @@ describe('a file', () => {
     const world = makeWorld();
     writeFileSync(world.path('in.csv'), 'identity,n,m\na,1,2\nb,2');
     const { code, stderr } = await world.run(['upload', 'in.csv', '--check']);
-    expect(code).toBe(3);
+    expect(code).toBe(9);
+    expect(stderr).toContain('E-INCOMPLETE');
     expect(stderr).toContain('2 cells, but the header has 3; the last line has no line end');
   });
 });

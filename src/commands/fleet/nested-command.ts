@@ -50,6 +50,7 @@ export async function parseNestedCommand(
   }
   const { command } = await specs[name as FleetCommand]();
   let found: Invocation | undefined;
+  let parsed: (() => Promise<void> | void) | undefined;
   const spec: CommandSpec = {
     ...command,
     run: (call) => {
@@ -63,9 +64,10 @@ export async function parseNestedCommand(
     program,
     runtime,
     words: [],
-    begin: (work) => void work(),
+    begin: (work) => (parsed = work),
   });
   root.parse([name, ...words], { from: 'user' });
+  await parsed?.();
   return {
     name: name as FleetCommand,
     flags: found?.flags ?? {},
