@@ -13,7 +13,7 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
   try {
     if (isVersion(argv)) runtime.stdout.write(`${version}\n`);
     else {
-      runtime = await withoutSecrets(argv, outside);
+      runtime = await withSafeMessages(argv, outside);
       if (argv.some((word) => word.startsWith('--log-file'))) {
         runtime = (await import('./ui/log-file.js')).withLogFile(argv, runtime);
       }
@@ -41,7 +41,7 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
  * Adds redaction of secrets that were typed as a flag, as a variable or in a URL, and keeps typed line ends
  * out of messages.
  */
-async function withoutSecrets(argv: readonly string[], outside: Runtime): Promise<Runtime> {
+async function withSafeMessages(argv: readonly string[], outside: Runtime): Promise<Runtime> {
   if (outside.redact) return outside; // `runs resume` runs another command in the same runtime
   const { redactedStream, typedSecretsRemover } = await import('./redact.js');
   const steps = [typedSecretsRemover(argv, outside.env), wordsInOneLine(argv)];

@@ -463,7 +463,7 @@ type ErrorName = keyof typeof errorTable;
 /** Error names, to compare with `errorName`; the codes have different meanings on the two platforms. */
 declare const ErrorName: { readonly [Name in ErrorName]: Name };
 
-/** What happens to the next calls to a cuid, whether a device has it or not. Devices with it are not asked. */
+/** Script of the next calls to a cuid. The router plays the callee, even if a device is registered with the cuid. */
 interface CallScript {
   readonly to: string;
   /** Only calls of this cuid. */

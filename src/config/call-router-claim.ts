@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
 import { makePrivateFolder } from '../files/atomic-write.js';
 import { fileErrorReason } from '../files/file-errors.js';
-import { lockRun } from '../files/file-lock.js';
+import { tryLockRun } from '../files/file-lock.js';
 import type { Runtime } from '../runtime.js';
 
 /**
@@ -25,13 +25,14 @@ export async function claimRouter(
 ): Promise<RouterClaim | undefined> {
   try {
     makePrivateFolder(folder);
-    const lock = await lockRun(path.join(folder, 'call-router.lock'));
-    return {
-      announce: (url) => announce(folder, url, runtime),
-      release: () => lock.release(),
-    };
+    const lock = await tryLockRun(path.join(folder, 'call-router.lock'));
+    return (
+      lock && {
+        announce: (url) => announce(folder, url, runtime),
+        release: () => lock.release(),
+      }
+    );
   } catch (error) {
-    if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
     throw new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
       why: fileErrorReason(error),
       fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',

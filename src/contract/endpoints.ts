@@ -33,7 +33,7 @@ export interface WriteProperties {
   readonly ordered: boolean;
   /** Whether it can send only what changed. */
   readonly tracksChanges: boolean;
-  /** What cannot be undone. Such a write always asks for confirmation, the others only for production profiles. */
+  /** Effect that cannot be undone. A write that has one always asks for confirmation, others only for production profiles. */
   readonly irreversible?: string;
   /** Command that reads back what was sent; undefined if nothing can. */
   readonly verify?: 'verify' | 'verify --subscriptions';

@@ -38,6 +38,16 @@ export async function lockRun(file: string): Promise<FileLock> {
   }
 }
 
+/** As `lockRun`, but undefined if it is held elsewhere. */
+export async function tryLockRun(file: string): Promise<FileLock | undefined> {
+  try {
+    return await lockRun(file);
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
+    throw error;
+  }
+}
+
 /** Never opens an existing file: closing it would release a lock that this process may have on it. */
 function create(file: string): void {
   try {

@@ -72,7 +72,7 @@ async function ask(question: string, from: ReadLineOptions, signal: AbortSignal)
 /** A write that cannot be undone. */
 interface IrreversibleWrite {
   readonly command: string;
-  /** What cannot be undone, as a clause. */
+  /** Effect that cannot be undone, as a clause. */
   readonly irreversible: string;
   readonly accountId: string;
   readonly region: string;

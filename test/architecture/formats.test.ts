@@ -11,7 +11,7 @@ import { formatNames, outputFormats } from '../../src/output/formats.js';
 import { serve, written } from '../support/serve.js';
 import { makeWorld } from '../support/test-environment.js';
 
-// What a new format of exports or a new compression of inputs needs besides its entry in the table.
+// Tests what a new export format or input compression needs besides its row in the table.
 
 /** Compresses a text by each compression; a new one is missing here. */
 const compress: Readonly<Record<CompressionName, (text: string) => Buffer>> = { gzip: gzipSync };

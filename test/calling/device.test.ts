@@ -169,7 +169,7 @@ it('a call muted before its answer starts muted, and the next one does not', asy
 it('the quality listener reports how the voice of a call changes', async () => {
   const counts = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, jitterMs: 5 };
   let figures: CallStats = { ...counts, roundTripMs: undefined };
-  /** What the next interval transports. */
+  /** Figures of the next interval. */
   let next: Partial<CallStats> = { packetsReceived: 100 };
   const media: MediaAdapter = {
     open: async (options) => ({

@@ -32,7 +32,7 @@ it.skipIf(!hasWrtc)('a muted side sends silence, and can be heard again after', 
   expect(await loudness()).toBeGreaterThan(4000);
   ann.say('mute');
   expect(await ann.line()).toBe('muted true');
-  // What is on its way when the side is muted still arrives.
+  // Packets sent before the side was muted still arrive.
   await until(async () => (await loudness()) < 50, { message: 'bob hears silence' });
   ann.say('unmute');
   expect(await ann.line()).toBe('muted false');

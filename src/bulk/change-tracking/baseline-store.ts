@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { closeSync, createReadStream, existsSync, fsyncSync, readdirSync, rmSync } from 'node:fs';
-import { EngagectlError } from '../../errors.js';
 import { openToAppend, writeAll } from '../../files/atomic-write.js';
-import { lockRun, type FileLock } from '../../files/file-lock.js';
+import { lockRun, tryLockRun, type FileLock } from '../../files/file-lock.js';
 import { BaselineTable } from '../../text/baseline-table.js';
 import { ChangeLog, compact } from './change-log.js';
 import {
@@ -164,7 +163,7 @@ export class TouchedLog {
       (name) => name.startsWith(`${kind}.touched-`) && name.endsWith('.log'),
     );
     const found = names.map((name) => path.join(folder, name));
-    const locks = await Promise.all(found.map(async (log) => unlessLocked(`${log}.lock`)));
+    const locks = await Promise.all(found.map(async (log) => tryLockRun(`${log}.lock`)));
     const logs = found.map((log, index) => ({ log, isComplete: locks[index] !== undefined }));
     return { logs, release: () => locks.forEach((lock) => lock?.release()) };
   }
@@ -178,15 +177,6 @@ export class TouchedLog {
   close(): void {
     this.#log.close();
     this.#lock.release();
-  }
-}
-
-async function unlessLocked(file: string): Promise<FileLock | undefined> {
-  try {
-    return await lockRun(file);
-  } catch (error) {
-    if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
-    throw error;
   }
 }
 

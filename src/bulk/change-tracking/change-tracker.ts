@@ -237,9 +237,11 @@ export class TouchedKeys {
   /** Resolves when the batch may be sent. Throws E-FILE-WRITE. */
   async intend(batch: Batch): Promise<void> {
     if (batch.holdsEvents) return;
-    const { kind, streams } = this.#options;
+    const { kind } = this.#options;
+    const streams = this.#options.streams();
+    if (streams.length === 0) return;
     const texts = textsOf(batch);
-    for (const folder of streams()) {
+    for (const folder of streams) {
       await withAsyncDiskErrors(folder, async () => {
         const opened = await this.#open(folder);
         await opened?.log.write(intentsOf(hashRecords(opened.hasher, kind, texts)));

@@ -81,11 +81,12 @@ export function filesOf(
   readonly written: readonly (readonly [option: string, file: string])[];
   readonly read: readonly string[];
 } {
-  const rows = table.filter((row) => typeof row !== 'string');
-  const files = rows.flatMap(([spelling, , details]) => {
+  const files = table.flatMap((row) => {
+    if (typeof row === 'string' || !row[0].includes('<file')) return [];
+    const [spelling, , details] = row;
     const option = new Option(spelling);
     const file: unknown = Reflect.get(flags, option.attributeName());
-    if (!spelling.includes('<file') || typeof file !== 'string') return [];
+    if (typeof file !== 'string') return [];
     const isWritten = typeof details === 'object' && details.writes === true;
     return [{ isWritten, file, option: option.long ?? option.flags }];
   });

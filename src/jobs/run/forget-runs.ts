@@ -1,5 +1,4 @@
-import { EngagectlError } from '../../errors.js';
-import { lockRun } from '../../files/file-lock.js';
+import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder } from './run-folder.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import { replayWrite, writeEntries, type WriteEntry } from '../../bulk/outcomes/journal-entries.js';
@@ -32,7 +31,7 @@ export async function forgetRuns(
   const left: string[] = [];
   for (const run of runs) {
     const { key, run: id } = run.header;
-    const lock = await lockRun(lockPath(root, key)).catch(undefinedIfHeld);
+    const lock = await tryLockRun(lockPath(root, key));
     if (!lock) {
       busy(id);
       continue;
@@ -48,10 +47,6 @@ export async function forgetRuns(
     }
   }
   return { pruned, removed, left };
-}
-
-function undefinedIfHeld(error: unknown): undefined {
-  if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
 }
 
 /** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */

@@ -1,7 +1,7 @@
 import type { ErrorName } from '../../calling/errors.js';
 import type { CallDetails, CallEvent, declineCodes } from '../../calling/protocol.js';
 
-/** What happens to the next calls to a cuid, whether a device has it or not. Devices with it are not asked. */
+/** Script of the next calls to a cuid. The router plays the callee, even if a device is registered with the cuid. */
 export interface CallScript {
   readonly to: string;
   /** Only calls of this cuid. */
