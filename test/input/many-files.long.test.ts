@@ -57,7 +57,7 @@ it('keeps few bytes per file when many files were read', async () => {
 
 it('keeps few bytes per named file while the run waits for responses', async () => {
   const world = makeWorld();
-  const count = 800;
+  const count = 3200; // with 800, what the runtime keeps for itself added up to 800 bytes to each
   const inFlight = 8;
   const names = Array.from({ length: count }, (_, n) => `${n}.csv`);
   for (const name of names) writeFileSync(world.path(name), `identity,n\n${name},1\n`);
@@ -91,8 +91,8 @@ it('keeps few bytes per named file while the run waits for responses', async () 
     const one = await upload(['all.csv']);
     return ((await upload(names)) - one) / count;
   });
-  // Some 1,700 to 2,110. With twelve copies of the list, and more objects for each text, there were 650 more.
-  expect(kept).toBeLessThan(2250);
+  // Some 1,650. With twelve copies of the list, and more objects for each text, there were 650 more.
+  expect(kept).toBeLessThan(2050);
 });
 
 it('restores the known texts', async () => {
