@@ -1,5 +1,7 @@
-// Hashes of records and of their keys, for `src/text/record-hash.ts`, and of pages: XXH64 (https://github.com/Cyan4973/xxHash), with a seed
-// that nobody who writes a record knows. Up to 7 bytes behind the text may be read.
+// Hashes of records and of their keys, and fingerprints of events, for `src/text/record-hash.ts`, and hashes of pages: XXH64
+// (https://github.com/Cyan4973/xxHash), with a seed that nobody who writes a record knows. Up to 7 bytes behind the text may be read.
+
+import { forgetEscapes, hasEscape, scalarEnd, spaceEnd, spell, stringEnd } from './json-tokens';
 
 const prime1: u64 = 0x9e3779b185ebca87;
 const prime2: u64 = 0xc2b2ae3d27d4eb4f;
@@ -94,6 +96,144 @@ function skipSpace(from: usize, end: usize): usize {
   let at = from;
   while (at < end && <i32>load<u8>(at) <= SPACE) at += 1;
   return at;
+}
+
+// Fingerprints: equal for texts of equal JSON values, whatever the order of members, white space, escapes and spelling of numbers.
+
+/** Added to the seed, so that equal texts of different types differ. */
+const enum Type {
+  key = 1,
+  text,
+  literal,
+  number,
+  list,
+  object,
+}
+
+let cursor: i32 = 0;
+/** Memory for a string without its escapes. */
+let unescaped: i32 = 0;
+
+/**
+ * Writes the fingerprint of each record to `out`. The texts are valid JSON objects. The member `ts` does
+ * not count if `ignoresTime`.
+ */
+export function fingerprintEvents(
+  count: i32,
+  bounds: i32,
+  text: i32,
+  out: i32,
+  room: i32,
+  ignoresTime: bool,
+): void {
+  unescaped = room;
+  for (let index = 0; index < count; index += 1) {
+    cursor = text + load<i32>(bounds + 8 * index);
+    store<u64>(out + 8 * index, notNone(objectPrint(ignoresTime)));
+  }
+}
+
+function valuePrint(): u64 {
+  cursor = spaceEnd(cursor);
+  const start = cursor;
+  const byte = <i32>load<u8>(start);
+  if (byte == QUOTE) return stringPrint(Type.text);
+  if (byte == 0x7b) return objectPrint(false);
+  if (byte == 0x5b) return listPrint();
+  cursor = scalarEnd(start);
+  return byte >= 0x61 ? hash(start, cursor, seed + Type.literal) : numberPrint(start, cursor);
+}
+
+function stringPrint(type: u64): u64 {
+  const start = cursor + 1;
+  forgetEscapes();
+  cursor = stringEnd(start);
+  if (!hasEscape) return hash(start, cursor - 1, seed + type);
+  return hash(unescaped, spell(start, cursor - 1, unescaped), seed + type);
+}
+
+/** The members are added up, because their order means nothing. */
+function objectPrint(ignoresTime: bool): u64 {
+  let sum: u64 = seed + Type.object;
+  cursor = spaceEnd(cursor + 1);
+  while (<i32>load<u8>(cursor) != 0x7d) {
+    const isTime = ignoresTime && load<u32>(cursor) == 0x22737422; // "ts"
+    const key = stringPrint(Type.key);
+    cursor = spaceEnd(cursor) + 1;
+    const member = combined(key, valuePrint());
+    if (!isTime) sum += member;
+    cursor = spaceEnd(cursor);
+    if (<i32>load<u8>(cursor) == 0x2c) cursor = spaceEnd(cursor + 1);
+  }
+  cursor += 1;
+  return combined(sum, Type.object);
+}
+
+function listPrint(): u64 {
+  let found: u64 = seed + Type.list;
+  cursor = spaceEnd(cursor + 1);
+  while (<i32>load<u8>(cursor) != 0x5d) {
+    found = combined(found, valuePrint());
+    cursor = spaceEnd(cursor);
+    if (<i32>load<u8>(cursor) == 0x2c) cursor = spaceEnd(cursor + 1);
+  }
+  cursor += 1;
+  return found;
+}
+
+/** Of the digits without zeros at both ends and the power of ten of the first: 1.50, 1.5 and 15e-1 are equal. */
+function numberPrint(start: i32, end: i32): u64 {
+  let digits: u64 = seed + Type.number;
+  let zeros = 0;
+  /** Power of ten of the first digit that counts. */
+  let power: i64 = 0;
+  let hasDigit = false;
+  let isFraction = false;
+  let at = start;
+  for (; at < end; at += 1) {
+    const byte = <i32>load<u8>(at);
+    if (byte == 0x2d) continue;
+    if (byte == 0x2e) {
+      isFraction = true;
+      continue;
+    }
+    if ((byte | 0x20) == 0x65) break;
+    if (byte == 0x30) {
+      if (hasDigit) zeros += 1;
+      else if (isFraction) power -= 1;
+      if (hasDigit && !isFraction) power += 1;
+      continue;
+    }
+    for (; zeros > 0; zeros -= 1) digits = digits * prime1 + prime5;
+    digits = digits * prime1 + prime5 + <u64>(byte - 0x30);
+    if (!hasDigit) {
+      hasDigit = true;
+      if (isFraction) power -= 1;
+    } else if (!isFraction) power += 1;
+  }
+  if (!hasDigit) return seed + Type.number;
+  if (at < end) power += exponentAt(at + 1, end);
+  const isNegative = <i32>load<u8>(start) == 0x2d;
+  return combined(digits, <u64>(power * 2 + (isNegative ? 1 : 0)));
+}
+
+/** Larger exponents than the service can store wrap around. */
+function exponentAt(from: i32, end: i32): i64 {
+  const sign = <i32>load<u8>(from);
+  let exponent: i64 = 0;
+  for (let at = sign == 0x2d || sign == 0x2b ? from + 1 : from; at < end; at += 1) {
+    exponent = exponent * 10 + <i64>(<i32>load<u8>(at) - 0x30);
+  }
+  return sign == 0x2d ? -exponent : exponent;
+}
+
+/** Mixes two hashes, of which the order counts. */
+@inline
+function combined(first: u64, second: u64): u64 {
+  let found = rotl<u64>(first ^ round(0, second), 27) * prime1 + prime4;
+  found = (found ^ (found >> 33)) * prime2;
+  found = (found ^ (found >> 29)) * prime3;
+  return found ^ (found >> 32);
 }
 
 function hash(start: usize, end: usize, by: u64): u64 {

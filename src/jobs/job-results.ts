@@ -20,7 +20,7 @@ export interface RunResult {
   readonly unfinished: boolean;
 }
 
-/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged */
+/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged + alreadySent */
 export interface WriteResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
@@ -35,6 +35,8 @@ export interface WriteResult extends RunResult {
   readonly duplicates: number;
   /** Records not sent because they did not change since they were last accepted. */
   readonly unchanged: number;
+  /** Events not sent because another run sent them. */
+  readonly alreadySent: number;
   /** Set for a write with `changed`. */
   readonly plan?: ChangeCounts;
   /** Set for a shard: records of other shards, not included in `read`. */
@@ -59,7 +61,7 @@ export interface WriteResult extends RunResult {
 }
 
 /** Records of an input compared to the baseline. */
-interface ChangeCounts {
+export interface ChangeCounts {
   readonly new: number;
   readonly changed: number;
   readonly unchanged: number;

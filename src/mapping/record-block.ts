@@ -31,17 +31,33 @@ export interface RecordBlock {
   readonly rejects: readonly RejectedRow[];
   /** Records of `rows` that could not be read. */
   readonly faults: readonly RowParseError[];
-  /** 1 for each record that did not change and need not be sent; undefined: none. */
-  readonly unchanged?: Uint8Array | undefined;
+  /** A `skipReason` for each record; undefined: all are to be sent. */
+  readonly skip?: Uint8Array | undefined;
+  /** Fingerprints of events that are remembered; 2 numbers for each record. */
+  readonly fingerprints?: Int32Array | undefined;
   /** Number of rows and parse errors that belong to other shards. */
   readonly elsewhere?: number;
 }
 
-/** A row that is not JSON (`parse`), violates a local rule, or has an unknown outcome from an earlier run. */
+/** Why a record need not be sent. */
+export const skipReason = {
+  none: 0,
+  /** It is what the account last accepted for its key. */
+  unchanged: 1,
+  /** Another run sent the event. */
+  alreadySent: 2,
+  /** A run that was killed may have sent the event, and none has reported that yet. */
+  unreported: 3,
+} as const;
+
+/**
+ * A row that is not JSON (`parse`), violates a local rule, or is a line of a rejects file with an outcome that
+ * is not to be repeated.
+ */
 export interface RejectedRow {
   /** Index in `rows`. */
   readonly row: number;
-  readonly stage: 'parse' | 'validate' | 'unknown';
+  readonly stage: 'parse' | 'validate' | 'unknown' | 'alreadySent';
   readonly error: string;
 }
 

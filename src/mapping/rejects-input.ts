@@ -5,7 +5,7 @@ import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from 
 import { cellValue, exportedKind } from './exported-csv.js';
 import type { RowBlock } from '../input/row-block.js';
 
-const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
+const stages = new Set(['parse', 'validate', 'service', 'unknown', 'alreadySent', 'notSent']);
 const stageText = new TextSlice();
 const LF = 10;
 
@@ -18,6 +18,7 @@ export function readInputRecord(
   { bytes, bounds }: RowBlock,
   row: number,
   retryUnknown: boolean,
+  again = true,
 ): RejectReason | undefined {
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
@@ -26,6 +27,7 @@ export function readInputRecord(
   if (stage === 'unknown' && !retryUnknown) {
     return unknownOutcomeError;
   }
+  if (stage === 'alreadySent' && !again) return alreadySentError;
   return unwrap(json, stage);
 }
 
@@ -52,6 +54,12 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
 const unknownOutcomeError = {
   stage: 'unknown',
   error: 'its outcome in an earlier run is unknown: --retry-unknown resends it',
+} as const satisfies RejectReason;
+
+/** Reason for not sending an event that another run sent. */
+const alreadySentError = {
+  stage: 'alreadySent',
+  error: 'another run sent this event: --again resends it',
 } as const satisfies RejectReason;
 
 const unreadable = (error: string): RejectReason => ({ stage: 'parse', error });
@@ -143,29 +151,38 @@ function splitCsvLine(
   );
 }
 
-/** Wraps a mapper to hold back rows of a CSV rejects file with unknown outcome. */
-export function holdBackUnknown(mapper: Mapper): Mapper {
+/**
+ * Wraps a mapper to hold back rows of a CSV rejects file: those with unknown outcome, unless
+ * `retryUnknown`, and those that another run sent, unless `again`.
+ */
+export function holdBackRejects(
+  mapper: Mapper,
+  { retryUnknown, again }: { readonly retryUnknown: boolean; readonly again: boolean },
+): Mapper {
+  if (retryUnknown && again) return mapper;
   const text = new TextSlice();
-  const isUnknown = ({ cells, bytes }: RowBlock, row: number): boolean => {
+  const reasonOf = ({ cells, bytes }: RowBlock, row: number): RejectReason | undefined => {
     const column = cells?.header.indexOf('engagectl_error') ?? -1;
-    if (!cells || column < 0) return false;
+    if (!cells || column < 0) return undefined;
     const at = 2 * (row * cells.header.length + column);
     const error = text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
-    return error.startsWith('unknown: ');
+    if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
+    return error.startsWith('alreadySent: ') && !again ? alreadySentError : undefined;
   };
   return {
     ...mapper,
     map: (rows, picked) => {
       const block = mapper.map(rows, picked);
       if (!rows.cells?.header.includes('engagectl_error')) return block;
-      const unknown: RejectedRow[] = [];
-      const known = filterRecords(block, (index) => {
+      const heldBack: RejectedRow[] = [];
+      const others = filterRecords(block, (index) => {
         const row = block.row[index]!;
-        if (!isUnknown(rows, row)) return true;
-        unknown.push({ row, ...unknownOutcomeError });
+        const reason = reasonOf(rows, row);
+        if (!reason) return true;
+        heldBack.push({ row, ...reason });
         return false;
       });
-      return { ...known, rejects: [...block.rejects, ...unknown] };
+      return { ...others, rejects: [...block.rejects, ...heldBack] };
     },
   };
 }

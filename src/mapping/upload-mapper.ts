@@ -117,7 +117,8 @@ class UploadJson {
   #write(rows: RowBlock, row: number): RejectReason | undefined {
     if (rows.cells) this.#readExported(rows, rows.cells, row);
     else {
-      const fault = readInputRecord(this.#json, rows, row, this.#options.retryUnknown);
+      const { retryUnknown, again } = this.#options;
+      const fault = readInputRecord(this.#json, rows, row, retryUnknown, again === true);
       if (fault) return fault;
       // the record of a rejects line, whose input was a CSV export
       if (this.#json.start !== rows.bounds[2 * row]) this.#nestColumns();

@@ -64,6 +64,8 @@ export interface UploadMapping {
   readonly zone: TimeZone;
   /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
+  /** Send lines of a rejects file with stage `alreadySent`. */
+  readonly again?: boolean;
   /** Expectations of the mapping file; undefined if it has none. */
   readonly expected?: Expectations;
 }

@@ -253,7 +253,7 @@ export interface RejectedRecord {
   readonly source: string;
   /** First line of the record, 1-based. */
   readonly line: number;
-  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'alreadySent' | 'notSent';
   /** Error code of the service. */
   readonly code?: number | undefined;
   readonly error: string;

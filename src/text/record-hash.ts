@@ -6,6 +6,14 @@ interface HashProgram {
   setSeed(low: number, high: number): void;
   hashRecords(count: number, bounds: number, kinds: number, text: number, out: number): void;
   hashKey(start: number, end: number, space: number, out: number): void;
+  fingerprintEvents(
+    count: number,
+    bounds: number,
+    text: number,
+    out: number,
+    room: number,
+    ignoresTime: boolean,
+  ): void;
 }
 
 /** Kind of a record, which determines how its key is found. */
@@ -71,6 +79,43 @@ export class RecordHasher {
     this.#program.hashKey(16, 16 + text.length, space, 0);
     const [low = 0, high = 0] = new Int32Array(memory.buffer, 0, 2);
     return [low, high];
+  }
+}
+
+/** Numbers of 32 bits of a fingerprint: its low and its high half. */
+export const fingerprintWords = 2;
+
+/**
+ * Fingerprints of events: equal for equal JSON values, whatever the order of members, white space,
+ * escapes and spelling of numbers.
+ */
+export class EventFingerprints {
+  readonly #program = instantiateTextProgram() as HashProgram;
+  readonly #ignoresTime: boolean;
+
+  /** `ignoresTime`: the times of events are the time of the upload, so the member `ts` does not count. */
+  constructor(
+    seed: readonly [low: number, high: number],
+    { ignoresTime }: { readonly ignoresTime: boolean },
+  ) {
+    this.#program.setSeed(...seed);
+    this.#ignoresTime = ignoresTime;
+  }
+
+  /** Of records `[0, count)` of which `json` has the texts; lent until the next call. */
+  of(json: Buffer, count: number, bounds: Int32Array): Int32Array {
+    if (count === 0) return new Int32Array(0);
+    const program = this.#program;
+    const [from, to] = [bounds[0]!, bounds[2 * count - 1]!];
+    const boundsAt = 8 * count;
+    const textAt = boundsAt + 8 * count;
+    const roomAt = textAt + (to - from) + slack;
+    reserve(program.memory, roomAt + (to - from) + slack);
+    const { buffer } = program.memory;
+    new Int32Array(buffer, boundsAt, 2 * count).set(bounds.subarray(0, 2 * count));
+    json.copy(Buffer.from(buffer, textAt, to - from), 0, from, to);
+    program.fingerprintEvents(count, boundsAt, textAt - from, 0, roomAt, this.#ignoresTime);
+    return new Int32Array(buffer, 0, fingerprintWords * count);
   }
 }
 

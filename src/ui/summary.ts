@@ -82,6 +82,7 @@ const labels = {
   changed: 'changed',
   unchanged: 'unchanged',
   gone: 'gone',
+  alreadySent: 'already sent',
   otherShards: 'elsewhere',
   emptyRows: 'empty rows',
   records: 'records',
@@ -136,6 +137,7 @@ export function summaryFigures(summary: Summary): Figure[] {
     changed: summary.plan?.changed,
     unchanged: summary.plan && summary.unchanged,
     gone: summary.plan?.gone,
+    alreadySent: summary.alreadySent,
     otherShards: summary.otherShards,
     emptyRows: summary.emptyRows,
     records,
@@ -305,12 +307,14 @@ const isCut = ({ exitCode, accepted = 0, resumed = 0, rehearsal, ...counts }: Su
 };
 
 function otherParts(summary: Summary, command: string): (string | undefined)[] {
-  const { rejected, unknown, notSent = 0, heldBack = 0, duplicates, rehearsal } = summary;
+  const { rejected, unknown, notSent = 0, heldBack = 0, duplicates, alreadySent } = summary;
+  const { rehearsal } = summary;
   const unsent = isCut(summary) ? 'more were read and not sent' : 'not sent';
   return [
     part(rejected, command === 'get-profile' ? 'not found' : 'rejected'),
     part(unknown, 'with an unknown outcome'),
     part(duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'),
+    part(alreadySent, 'already sent before'),
     part(heldBack, 'held back'),
     ...(rehearsal === undefined
       ? [part(notSent - heldBack, command === 'get-profile' ? 'not asked for' : unsent)]
@@ -333,7 +337,7 @@ const counted = (count: number, nouns: string): string =>
 /** Figures of the headline and of the traffic line. */
 const headlineFigures: ReadonlySet<Figure['name']> = new Set([
   ...(['read', 'accepted', 'rejected', 'unknown', 'notSent', 'heldBack'] as const),
-  ...(['resumed', 'duplicates'] as const),
+  ...(['resumed', 'duplicates', 'alreadySent'] as const),
   ...(['records', 'checked', 'proof', 'pages', 'requests', 'retries'] as const),
   ...(['pendingSeconds', 'bytesSent', 'bytes', 'seconds', 'rate'] as const),
 ]);

@@ -92,26 +92,22 @@ export class Baseline {
       plan.new += texts.count;
       return isUnchanged;
     }
-    const { kind, full } = this.#options;
-    const isEvent = kind === 'event';
-    const skippable = isEvent ? new Uint8Array(texts.count).fill(1) : idempotent;
-    const all = this.#base.compare(this.#hashesOf(texts), skippable);
+    const all = this.#base.compare(this.#hashesOf(texts), idempotent);
     for (let index = 0; index < all.length; index += 1) {
       const match = all[index];
       if (match === matchKind.unknown) plan.new += 1;
       else if (match === matchKind.changed) plan.changed += 1;
       else {
         plan.unchanged += 1;
-        isUnchanged[index] = full ? 0 : 1;
+        isUnchanged[index] = this.#options.full ? 0 : 1;
       }
     }
-    plan.gone = isEvent ? 0 : this.#count - this.#base.seen;
+    plan.gone = this.#count - this.#base.seen;
     return isUnchanged;
   }
 
   /** Resolves when the intent to send these records is on disk. Throws E-FILE-WRITE. */
   async intend(texts: RecordTexts): Promise<void> {
-    if (this.#options.kind === 'event') return; // a later event does not replace an earlier one
     const intents = intentsOf(this.#hashesOf(texts));
     return withAsyncDiskErrors(this.#options.folder, async () => {
       this.#openLog().write(intents);
@@ -159,7 +155,6 @@ export class Baseline {
     entries: Int32Array,
     positions?: readonly number[],
   ): string {
-    if (this.#options.kind === 'event') return '';
     let names = '';
     const isKnown = this.#base?.has(entries);
     for (let index = 0; index < entries.length / entryWords; index += 1) {
@@ -300,76 +295,57 @@ function picked(hashes: Int32Array, positions: readonly number[]): Int32Array {
 const nameOf = ({ json, bounds }: RecordTexts, position: number): RecordKey =>
   keyOfRecord(json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]));
 
-/** Opens the baseline of events or of other records. Called at most once for each. */
-type OpenBaseline = (holdsEvents: boolean) => Baseline;
-
-/** The baselines of a stream: events have their own. Each is opened at its first record. */
+/** Compares the profiles or subscriptions of a write with a baseline, which is opened at the first one. */
 export class ChangeTracker {
-  readonly #open: OpenBaseline;
-  readonly #opened = new Map<boolean, Baseline>();
+  readonly #open: () => Baseline;
   readonly #isRehearsal: boolean;
+  #opened: Baseline | undefined;
 
-  constructor(open: OpenBaseline, { isRehearsal }: { readonly isRehearsal: boolean }) {
+  constructor(open: () => Baseline, { isRehearsal }: { readonly isRehearsal: boolean }) {
     this.#open = open;
     this.#isRehearsal = isRehearsal;
   }
 
   get plan(): ChangeCounts {
-    const plan: ChangeCounts = { new: 0, changed: 0, unchanged: 0, gone: 0 };
-    for (const baseline of this.#opened.values()) {
-      for (const name of ['new', 'changed', 'unchanged', 'gone'] as const) {
-        plan[name] += baseline.plan[name];
-      }
-    }
-    return plan;
+    return this.#opened?.plan ?? { new: 0, changed: 0, unchanged: 0, gone: 0 };
   }
 
-  /** Whether earlier runs left a baseline. */
-  hasBaseline(holdsEvents: boolean): boolean {
-    return this.#of(holdsEvents).exists;
-  }
-
-  /** Returns 1 for each record of the block that need not be sent. */
-  unchanged(block: RecordBlock): Uint8Array {
+  /** Returns 1 for each record of the block that need not be sent. The event memory judges events. */
+  unchanged(block: RecordBlock): Uint8Array | undefined {
     const kinds = block.kinds.subarray(0, block.count);
-    const hasEvents = kinds.includes(1);
-    if (!hasEvents || !kinds.includes(0)) return this.#of(hasEvents).unchanged(block);
+    if (!kinds.includes(0)) return undefined;
+    if (!kinds.includes(1)) return this.#baseline.unchanged(block);
     const isUnchanged = new Uint8Array(block.count);
-    for (const kind of [0, 1]) {
-      const indexes = [...kinds.keys()].filter((index) => kinds[index] === kind);
-      const part = this.#of(kind === 1).unchanged(partOf(block, indexes));
-      for (const [at, index] of indexes.entries()) isUnchanged[index] = part[at]!;
-    }
+    const indexes = [...kinds.keys()].filter((index) => kinds[index] === 0);
+    const part = this.#baseline.unchanged(partOf(block, indexes));
+    for (const [at, index] of indexes.entries()) isUnchanged[index] = part[at]!;
     return isUnchanged;
   }
 
   /** Resolves when the batch may be sent. */
   async intend(batch: Batch): Promise<void> {
-    if (!this.#isRehearsal) await this.#of(batch.holdsEvents).intend(textsOf(batch));
+    if (!this.#isRehearsal && !batch.holdsEvents) await this.#baseline.intend(textsOf(batch));
   }
 
   /** Prepares accepted records (default: all). Call the result after the acceptance is committed. */
   accepted(batch: Batch, positions?: readonly number[]): () => void {
-    if (this.#isRehearsal) return () => undefined;
-    const baseline = this.#of(batch.holdsEvents);
+    if (this.#isRehearsal || batch.holdsEvents) return () => undefined;
+    const baseline = this.#baseline;
     const accepted: Accepted = baseline.entriesOf(textsOf(batch), positions);
     return () => baseline.add(accepted);
   }
 
-  /** Yields the keys that no record had so far. Events have none. */
+  /** Yields the keys that no record had so far. */
   async *gone(): AsyncGenerator<RecordKey> {
-    const baseline = this.#opened.get(false);
-    if (baseline) yield* baseline.gone();
+    if (this.#opened) yield* this.#opened.gone();
   }
 
   close(): void {
-    for (const baseline of this.#opened.values()) baseline.close();
+    this.#opened?.close();
   }
 
-  #of(holdsEvents: boolean): Baseline {
-    const opened = this.#opened.get(holdsEvents) ?? this.#open(holdsEvents);
-    this.#opened.set(holdsEvents, opened);
-    return opened;
+  get #baseline(): Baseline {
+    return (this.#opened ??= this.#open());
   }
 }
 

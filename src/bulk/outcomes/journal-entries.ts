@@ -43,7 +43,7 @@ export const writeEntries = {
     state.settled.add(entry.settled);
     state.intended.delete(entry.settled);
     for (const outcome of Object.keys(state.counts) as (keyof CommittedCounts)[]) {
-      state.counts[outcome] += entry.counts[outcome];
+      state.counts[outcome] += entry.counts[outcome] ?? 0; // earlier versions had fewer outcomes
     }
     for (const digest of entry.digests) state.digests.set(digest.input, digest);
     state.watermark = entry.watermark;

@@ -9,8 +9,10 @@ export const zeroCommitted = () => ({
   rejected: 0,
   unknown: 0,
   duplicates: 0,
-  /** Not sent, because an earlier run sent the same. */
+  /** Not sent, because it is what the account last accepted. */
   unchanged: 0,
+  /** Events not sent, because another run sent them. */
+  alreadySent: 0,
 });
 
 /** Counts of all outcomes. Each record read is counted once besides `read`. */
@@ -35,6 +37,7 @@ export const zeroCounts = (): OutcomeCounts => ({
   resumed: 0,
   duplicates: 0,
   unchanged: 0,
+  alreadySent: 0,
 });
 
 /** Throws a defect if a record has no outcome or two. */
@@ -46,6 +49,7 @@ export function assertBalanced(counts: OutcomeCounts): void {
 
 /** Counts the records that have an outcome. */
 export function finishedCount(counts: OutcomeCounts): number {
-  const { accepted, rejected, unknown, notSent, resumed, duplicates, unchanged } = counts;
-  return accepted + rejected + unknown + notSent + resumed + duplicates + unchanged;
+  const { accepted, rejected, unknown, notSent, resumed } = counts;
+  const skipped = counts.duplicates + counts.unchanged + counts.alreadySent;
+  return accepted + rejected + unknown + notSent + resumed + skipped;
 }

@@ -22,6 +22,8 @@ interface TallyOptions {
   readonly listNotSent: boolean;
   /** Write an incomplete last record to the rejects file, because the run cannot be resumed. */
   readonly listHeldBack?: boolean;
+  /** Write events that another run sent to the rejects file, instead of only counting them. */
+  readonly listAlreadySent?: boolean;
   /** Columns that the user named as the record's key. */
   readonly keys?: readonly string[] | undefined;
 }
@@ -51,12 +53,12 @@ export class Tally {
     this.#options = options;
   }
 
-  /** Ends neighboring rows (default: one) as accepted, or as unchanged and not sent. */
+  /** Ends neighboring rows (default: one) as accepted, or as not sent because that is not necessary. */
   accept(
     rows: RowBlock,
     row: number,
     count = 1,
-    outcome: 'accepted' | 'unchanged' = 'accepted',
+    outcome: 'accepted' | 'unchanged' | 'alreadySent' = 'accepted',
   ): void {
     for (const run of ordinalRuns(rows, row, count)) this.#end(rows, run.first, outcome, run.count);
   }
@@ -64,6 +66,14 @@ export class Tally {
   /** Ends a row that repeats an identity of a demerge. */
   duplicate(rows: RowBlock, row: number): void {
     this.#end(rows, ordinalOfRow(rows, row), 'duplicates');
+  }
+
+  /** Ends neighboring events that another run sent. */
+  alreadySent(rows: RowBlock, row: number, count = 1): void {
+    if (!this.#options.listAlreadySent) return this.accept(rows, row, count, 'alreadySent');
+    for (let at = row; at < row + count; at += 1) {
+      this.reject(rows, at, { stage: 'alreadySent', error: sentByOther });
+    }
   }
 
   /** Ends a record that could not be parsed. */
@@ -88,7 +98,8 @@ export class Tally {
     row: number,
     { stage, code, error }: { stage: RejectStage; code?: number | undefined; error: string },
   ): void {
-    const outcome = stage === 'notSent' || stage === 'unknown' ? stage : 'rejected';
+    const isOutcome = stage === 'notSent' || stage === 'unknown' || stage === 'alreadySent';
+    const outcome = isOutcome ? stage : 'rejected';
     if (outcome !== 'notSent' || this.#options.listNotSent) {
       const record = this.#options.sourceRecord(rows, row);
       const line = rows.lines[row] ?? 0;
@@ -118,8 +129,7 @@ export class Tally {
 
   /** Starts with the counts of earlier attempts. */
   resume({ accepted: resumed, ...others }: CommittedCounts): void {
-    const { rejected, unknown, duplicates, unchanged } = others;
-    this.counts.read = resumed + rejected + unknown + duplicates + unchanged;
+    this.counts.read = resumed + Object.values(others).reduce((sum, count) => sum + count, 0);
     Object.assign(this.counts, others, { resumed });
   }
 
@@ -164,6 +174,8 @@ export class Tally {
     rows.memory?.release(count);
   }
 }
+
+const sentByOther = 'another run sent this event';
 
 /** Returns header and delimiters of the CSV, so that a corrected line can be split into cells. */
 function cellsOf({ cells }: RowBlock): Partial<Reject> {

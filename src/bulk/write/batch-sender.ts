@@ -1,6 +1,7 @@
 import { requestError, type Attempt, type Failure } from '../../client/failure.js';
 import { backoffDelay, retryDecision, isThrottled } from '../../client/retry.js';
 import { batchLocation, type Batch } from './batch.js';
+import { eventState, type EventState } from '../event-memory/event-log.js';
 import { matchResponse, type Mismatch, type RejectedPositions } from './response-check.js';
 import { ordinalOfRow } from '../outcomes/ordinal-set.js';
 import type { WriteResponse } from '../../contract/response-schemas.js';
@@ -38,12 +39,22 @@ export class BatchSender {
   async #send(batch: Batch, state: BatchState): Promise<void> {
     for (;;) {
       const attempt = await this.#attempt(batch, state);
+      if (state.taken.length > 0) return this.#sendOthers(batch, state);
       if (attempt === undefined) return this.#notSent(batch, 'the run stopped');
       if (attempt.ok) return this.#completeRest(batch, attempt.answer, state);
       const mustResend = await this.#afterFailure(batch, attempt.failure, state);
       if (!mustResend) return;
       this.traffic.retries += 1;
     }
+  }
+
+  /** Ends the events that another process has sent meanwhile, and sends the rest. */
+  async #sendOthers(batch: Batch, state: BatchState): Promise<void> {
+    const taken = new Set(state.taken);
+    state.taken = [];
+    for (const position of taken) this.#job.tally.alreadySent(...batch.source(position));
+    const rest = batch.positions().filter((position) => !taken.has(position));
+    if (rest.length > 0) await this.#send(batch.pick(rest), state);
   }
 
   /** Sends one request and records its outcomes; undefined if the run stopped before it. */
@@ -59,11 +70,11 @@ export class BatchSender {
       if (!this.#stop.error && !state.intended) {
         state.intended = true;
         await this.#stop.guard(async () => {
-          await writeIntents(batch, this.#job);
+          state.taken = await writeIntents(batch, this.#job);
           await this.#job.changes?.intend(batch);
         });
       }
-      if (this.#stop.error) return undefined;
+      if (this.#stop.error || state.taken.length > 0) return undefined;
       this.traffic.requests += 1;
       const request = { once: !batch.isIdempotent, of: batchLocation(batch) };
       const attempt = await send?.(body, this.#stop.abortSignal, request);
@@ -147,6 +158,7 @@ export class BatchSender {
       }
     }
     if (accepted.length > 0) this.#trackChanges(batch, state, accepted);
+    if (accepted.length > 0) this.#settle(batch, eventState.sent, accepted);
     return retryable;
   }
 
@@ -224,6 +236,7 @@ export class BatchSender {
   #accept(batch: Batch, state: BatchState): void {
     const { attempts } = state;
     this.#trackChanges(batch, state);
+    this.#settle(batch, eventState.sent);
     for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
     if (attempts === 0) batch.releaseBody(); // after a failure, an old socket may still read it
   }
@@ -233,6 +246,18 @@ export class BatchSender {
     if (changes) afterCommit.push(changes.accepted(batch, positions));
   }
 
+  /**
+   * Records the outcome of events in the event memory, before the journal does: a kill in between leaves
+   * an unknown outcome, and not a sent event that counts as unknown.
+   */
+  #settle(batch: Batch, outcome: EventState, positions?: readonly number[]): void {
+    if (!batch.isRemembered) return;
+    this.#stop.attempt(() => {
+      this.#job.events?.settle(batch, outcome, positions);
+      return true;
+    });
+  }
+
   /** Ends records as not accepted, with the error redacted for display. */
   #reject(batch: Batch, positions: readonly number[], why: Parameters<Tally['reject']>[2]) {
     const { tally, redact } = this.#job;
@@ -240,6 +265,7 @@ export class BatchSender {
     const error = redact(why.error);
     const isPlain = code !== undefined && redact(String(code)) === String(code);
     const reject = isPlain ? { stage, code, error } : { stage, error };
+    this.#settle(batch, stage === 'unknown' ? eventState.unknown : eventState.retracted, positions);
     for (const position of positions) tally.reject(...batch.source(position), reject);
   }
 }
@@ -256,6 +282,8 @@ const newBatchState = (since: number) => ({
   refused: 0,
   /** Whether the intent to send its records was committed. */
   intended: false,
+  /** Positions of events that another process has sent meanwhile. */
+  taken: [] as readonly number[],
   /** Resolves when all outcomes are on disk; undefined before the first commit. */
   synced: undefined as Promise<void> | undefined,
   /** Functions to call when all outcomes are on disk. */
@@ -265,16 +293,20 @@ const newBatchState = (since: number) => ({
 /**
  * Commits the intent to send the non-idempotent records of a batch. Call it after acquiring a slot
  * and before the request, so that a crash leaves only records in flight unknown. If it throws, the
- * run stops and the batch ends as not sent.
+ * run stops and the batch ends as not sent. Returns the positions of events that another process sends.
  */
 export async function writeIntents(
   batch: Batch,
-  { duplicateError, tally }: Pick<WriteJob, 'duplicateError' | 'tally'>,
-): Promise<void> {
+  { duplicateError, tally, events }: Pick<WriteJob, 'duplicateError' | 'tally' | 'events'>,
+): Promise<readonly number[]> {
   const ordinals = nonIdempotentOrdinals(batch);
-  if (ordinals.length === 0) return;
+  if (ordinals.length === 0) return [];
   if (duplicateError) throw duplicateError;
-  await tally.log.intend(ordinals, batch.holdsEvents ? 'event' : 'other');
+  const [taken] = await Promise.all([
+    batch.holdsEvents && events ? events.intend(batch) : [],
+    tally.log.intend(ordinals, batch.holdsEvents ? 'event' : 'other'),
+  ]);
+  return taken;
 }
 
 const nonIdempotentPositions = (batch: Batch): number[] =>

@@ -29,6 +29,8 @@ export interface BatchRecord {
   readonly json: Buffer;
   readonly start: number;
   readonly end: number;
+  /** Low and high half of an event's fingerprint, if events are remembered. */
+  readonly fingerprint?: readonly [low: number, high: number];
 }
 
 /** Returns record `index` of a block. */
@@ -62,8 +64,12 @@ export class Batch {
   /** Start in the body and idempotence of each record. */
   #starts = new Int32Array(16);
   #idempotent = new Uint8Array(16);
+  /** Fingerprints of events, if they are remembered; 2 numbers for each record. */
+  #fingerprints = new Int32Array(0);
   /** Whether the records are events, which share no request with others. */
   holdsEvents = false;
+  /** Whether the intent to send its events is in the event memory. */
+  isRemembered = false;
   #size = 0;
   #body: Buffer = noBody;
   #end = 0;
@@ -79,6 +85,7 @@ export class Batch {
   clear(): void {
     this.#size = 0;
     this.holdsEvents = false;
+    this.isRemembered = false;
     this.#blocks.length = 0;
     if (this.#body === noBody) this.#body = this.#spare.pop() ?? Buffer.allocUnsafeSlow(4096);
     this.#end = this.#frame.open.copy(this.#body);
@@ -109,8 +116,9 @@ export class Batch {
     return this.#end + more + 1 + this.#frame.close.length;
   }
 
-  add({ rows, row, key, idempotent, json, start, end }: BatchRecord): void {
+  add({ rows, row, key, idempotent, json, start, end, fingerprint }: BatchRecord): void {
     this.#appendText(1, { json, start, end });
+    if (fingerprint) this.#setFingerprints(fingerprint);
     this.keys[this.#size] = key;
     this.#starts[this.#size] = this.#end - (end - start);
     this.#idempotent[this.#size] = idempotent ? 1 : 0;
@@ -121,10 +129,11 @@ export class Batch {
 
   /** Adds neighbors of a block. Their texts are one byte apart, which becomes the comma. */
   addRun(block: RecordBlock, from: number, to: number, ordered: boolean): void {
-    const { rows, row, json, bounds, keys, idempotent } = block;
+    const { rows, row, json, bounds, keys, idempotent, fingerprints } = block;
     const start = bounds[2 * from] ?? 0;
     const end = bounds[2 * to - 1] ?? 0;
     this.#appendText(to - from, { json, start, end });
+    if (fingerprints) this.#setFingerprints(fingerprints.subarray(2 * from, 2 * to));
     const shift = this.#end - end;
     const first = this.#size;
     for (let index = from; index < to; index += 1) {
@@ -167,6 +176,13 @@ export class Batch {
     return bounds;
   }
 
+  /** Returns the fingerprints of these events (default: all), which are remembered. */
+  fingerprints(positions?: readonly number[]): Int32Array {
+    const all = this.#fingerprints.subarray(0, 2 * this.#size);
+    if (!positions) return all;
+    return Int32Array.from(positions.flatMap((at) => [all[2 * at]!, all[2 * at + 1]!]));
+  }
+
   isIdempotentAt(position: number): boolean {
     return this.#idempotent[position] === 1;
   }
@@ -203,7 +219,23 @@ export class Batch {
       json: this.#body,
       start: this.#starts[position] ?? 0,
       end: this.#endOf(position),
+      ...(this.#fingerprints.length > 0 && {
+        fingerprint: [
+          this.#fingerprints[2 * position] ?? 0,
+          this.#fingerprints[2 * position + 1] ?? 0,
+        ],
+      }),
     };
+  }
+
+  /** Sets the fingerprints of the records from here on. */
+  #setFingerprints(fingerprints: ArrayLike<number>): void {
+    const from = 2 * this.#size;
+    const needed = from + fingerprints.length;
+    if (needed > this.#fingerprints.length) {
+      this.#fingerprints = grown(this.#fingerprints, new Int32Array(2 * needed));
+    }
+    this.#fingerprints.set(fingerprints, from);
   }
 
   #endOf(position: number): number {
@@ -214,6 +246,7 @@ export class Batch {
   pick(positions: readonly number[]): Batch {
     const picked = new Batch({ frame: this.#frame, bytes: this.#maximumBytes }, this.#spare);
     picked.holdsEvents = this.holdsEvents;
+    picked.isRemembered = this.isRemembered;
     for (const position of positions) picked.add(this.record(position));
     return picked;
   }

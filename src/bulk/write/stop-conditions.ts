@@ -5,6 +5,7 @@ import {
   groupDigits,
   fractionOf,
 } from '../../errors.js';
+import { finishedCount } from '../outcomes/outcome-counts.js';
 import type { Runtime } from '../../runtime.js';
 import type { Tally } from '../outcomes/tally.js';
 import type { WriteJob } from './write-job.js';
@@ -144,9 +145,9 @@ function allRejectedAlike(
   { counts, samples }: Tally,
   option: WriteJob['option'],
 ): EngagectlError | undefined {
-  const { read, rejected, accepted, resumed, unknown, duplicates, unchanged } = counts;
+  const { read, rejected, notSent } = counts;
   if (rejected < alikeMaximum || !samples.areAlike) return undefined;
-  if (accepted + resumed + unknown + duplicates + unchanged > 0) return undefined;
+  if (finishedCount(counts) > rejected + notSent) return undefined;
   // Records in flight may still be accepted, unless the service rejected all others.
   if (read > rejected && !samples.first[0]?.kind.startsWith('service')) return undefined;
   const what = `each of the first ${groupDigits(rejected)} records was rejected, for the same reason`;

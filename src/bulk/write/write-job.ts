@@ -9,6 +9,7 @@ import type { Runtime } from '../../runtime.js';
 import type { ConcurrencyLimiter } from '../adaptive-concurrency.js';
 import type { Tally } from '../outcomes/tally.js';
 import type { ChangeTracker, TouchedKeys } from '../change-tracking/change-tracker.js';
+import type { EventMemory } from '../event-memory/event-memory.js';
 import type { BodyFrame } from './batch.js';
 import type { IdentitySet } from './deduplication.js';
 import type { ResumeState } from '../outcomes/journal-entries.js';
@@ -51,6 +52,8 @@ export interface WriteJob {
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
   /** Change tracking, which skips unchanged records. */
   readonly changes?: ChangeFilter | undefined;
+  /** The memory of sent events; undefined if events are not remembered. */
+  readonly events?: EventFilter | undefined;
   /** Thrown before non-idempotent records are sent, because another run may have sent them. */
   readonly duplicateError?: EngagectlError | undefined;
   /** Records with an outcome from earlier attempts, and records those attempts may have sent. */
@@ -68,6 +71,17 @@ export interface WriteJob {
 
 /** The part of change tracking that the pipeline uses. */
 export type ChangeFilter = Pick<ChangeTracker | TouchedKeys, 'unchanged' | 'intend' | 'accepted'>;
+
+/** The part of the event memory that the pipeline uses. */
+export interface EventFilter extends Pick<EventMemory, 'skip' | 'intend' | 'settle'> {
+  /** Set if an input is refused of which another run sent one of the first events. */
+  readonly head?: {
+    /** Maps rows that are mapped again to be sent. */
+    readonly map: (rows: RowBlock) => RecordBlock;
+    /** Returns the error when `records` records were looked up; undefined if none was sent. */
+    readonly refusal: (records: number) => EngagectlError | undefined;
+  };
+}
 
 /** Request totals of a run. */
 export interface RequestTotals {

@@ -6,10 +6,10 @@ import { Breaks } from '../../event-loop.js';
 import { addIdentity, tooManyIdentities } from './deduplication.js';
 import { SendQueue } from './send-queue.js';
 import { BatchSender } from './batch-sender.js';
+import { skipReason, type RecordBlock } from '../../mapping/record-block.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../../mapping/record-block.js';
-import type { RequestTotals, WriteJob } from './write-job.js';
+import type { EventFilter, RequestTotals, WriteJob } from './write-job.js';
 
 export interface PipelineResult extends RequestTotals {
   /** Whether the whole input was processed. */
@@ -57,27 +57,75 @@ const stoppedBefore = 'not sent: the run stopped';
 
 async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise<void> {
   const { job, stop, builder } = parts;
+  const head = job.events?.head && new Head(job.events, parts);
   const next = async () => {
     const rows = input.take(stop.drainSignal);
     if (!job.piped) return rows;
-    return whileIdle(rows, job.runtime, async (moreInput) => builder.submitAll(moreInput));
+    return whileIdle(rows, job.runtime, async (moreInput) => {
+      await head?.end();
+      await builder.submitAll(moreInput);
+    });
   };
   for (let rows = await next(); rows; rows = await next()) {
-    await feed(rows, parts);
+    if (head?.isOpen) await head.add(rows);
+    else await feed(rows, parts);
     if (!rows.heldBack) continue;
+    await head?.end();
     // The ordinals of later inputs are known when this one is complete.
     job.tally.holdBack(rows, rows.heldBack);
     break;
   }
+  await head?.end();
   await builder.finish();
+}
+
+/** Records that are looked up in the event memory before the first one is sent, and their maximum bytes. */
+export const headRecords = 1000;
+const headBytes = 16 * 1024 * 1024;
+
+/** The first records of an input, of which none is sent if another run sent one of their events. */
+class Head {
+  isOpen = true;
+  readonly #events: EventFilter;
+  readonly #parts: Parts;
+  readonly #blocks: RowBlock[] = [];
+  #records = 0;
+  #bytes = 0;
+
+  constructor(events: EventFilter, parts: Parts) {
+    this.#events = events;
+    this.#parts = parts;
+  }
+
+  /** Adds a block, and ends the head if it is complete. */
+  async add(rows: RowBlock): Promise<void> {
+    this.#blocks.push(rows);
+    const block = this.#events.head!.map(rows);
+    const count = Math.min(block.count, headRecords - this.#records);
+    this.#events.skip({ ...block, count });
+    this.#records += count;
+    this.#bytes += rows.bytes.length;
+    if (this.#records === headRecords || this.#bytes >= headBytes) await this.end();
+  }
+
+  /** Sends the records of the head. Throws E-ALREADY-SENT. */
+  async end(): Promise<void> {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    const refusal = this.#events.head!.refusal(this.#records);
+    if (refusal) {
+      for (const rows of this.#blocks) this.#parts.job.tally.notRead(ordinalsIn(rows).length);
+      throw refusal;
+    }
+    for (const rows of this.#blocks.splice(0)) await feed(rows, this.#parts);
+  }
 }
 
 /** Processes one block: rejects go to the tally, records to the builder. */
 async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void> {
   const { tally, identities } = job;
   tally.log.opened(rows);
-  const mapped = job.map(rows);
-  const block = job.changes ? { ...mapped, unchanged: job.changes.unchanged(mapped) } : mapped;
+  const block = withSkips(job.map(rows), job);
   if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
   // A disk error stops the run, and the records of the block end as not sent.
   const commit = async () => stop.guard(async () => tally.log.commit());
@@ -94,6 +142,17 @@ async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void
     tally.notSent(rows, row, stoppedBefore);
   }
   stop.stopAt(checkRejectLimit(job, 'running') ?? (identities && tooManyIdentities(identities)));
+}
+
+/** Marks the records that need not be sent. */
+function withSkips(block: RecordBlock, { changes, events }: WriteJob): RecordBlock {
+  if (!changes && !events) return block;
+  const unchanged = changes?.unchanged(block);
+  const { skip = unchanged, fingerprints } = events?.skip(block) ?? {};
+  if (skip && unchanged && skip !== unchanged) {
+    for (const [index, is] of unchanged.entries()) if (is) skip[index] = skipReason.unchanged;
+  }
+  return { ...block, skip, fingerprints };
 }
 
 /** Cost of a reject; see Breaks. */
@@ -139,8 +198,8 @@ function addToBatches(
 ): number {
   let index = from;
   while (index < block.count && builder.hasRoom) {
-    if (block.unchanged?.[index] === 1) {
-      index = skipUnchanged(block, index, job);
+    if (block.skip?.[index]) {
+      index = skipRecords(block, index, job);
       continue;
     }
     const next = builder.add(block, index, endOfSendable(job, block, index));
@@ -150,26 +209,36 @@ function addToBatches(
   return index;
 }
 
-/** Ends unchanged records in neighboring rows, starting at `from`. Returns their end. */
-function skipUnchanged({ rows, row, ...block }: RecordBlock, from: number, job: WriteJob): number {
+/** Ends records in neighboring rows that are skipped for the same reason, from `from` on. Returns their end. */
+function skipRecords(block: RecordBlock, from: number, { tally, ...job }: WriteJob): number {
+  const { rows, row, skip, count } = block;
   const first = row[from]!;
-  if (hasOutcome(job, rows, ordinalOfRow(rows, first))) return from + 1;
+  const reason = skip![from];
+  const ordinal = ordinalOfRow(rows, first);
+  if (hasOutcome({ ...job, tally }, rows, ordinal)) return from + 1;
+  if (reason === skipReason.unreported || job.earlier?.intended.has(ordinal)) {
+    tally.counts.read += 1;
+    tally.reject(rows, first, { stage: 'unknown', error: killedBefore });
+    return from + 1;
+  }
   let end = from + 1;
-  const isNext = () => block.unchanged?.[end] === 1 && row[end] === first + end - from;
+  const isNext = () => skip![end] === reason && row[end] === first + end - from;
   // In a resumed run, each record may already have its outcome.
-  while (!job.earlier && end < block.count && isNext()) end += 1;
-  job.tally.counts.read += end - from;
-  job.tally.accept(rows, first, end - from, 'unchanged');
+  while (!job.earlier && end < count && isNext()) end += 1;
+  tally.counts.read += end - from;
+  if (reason === skipReason.unchanged) tally.accept(rows, first, end - from, 'unchanged');
+  else tally.alreadySent(rows, first, end - from);
   return end;
 }
 
 /** Returns the end of the records to send, starting at `index`; `index` itself if that record got its outcome. */
 function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number {
   const { tally, identities, send, earlier } = job;
-  const { rows, unchanged, count } = block;
+  const { rows, skip, count } = block;
   if (send && !identities && !earlier) {
-    const end = unchanged?.indexOf(1, index) ?? -1;
-    return end < 0 ? count : end;
+    let end = skip ? index : count;
+    while (end < count && skip![end] === 0) end += 1;
+    return end;
   }
   const row = block.row[index] ?? 0;
   const isNew = identities === undefined || addIdentity(identities, block, index);
@@ -185,7 +254,7 @@ function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number
 }
 
 const killedBefore =
-  'the run was killed after sending this record and before its outcome was known';
+  'a run was killed after sending this record and before its outcome was known';
 
 /** Whether an earlier attempt recorded an outcome for the record. */
 function hasOutcome({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number): boolean {

@@ -38,6 +38,13 @@ export interface LedgerEntry {
   readonly shard?: string;
   /** Baseline of a run that sent only changes. */
   readonly stream?: string;
+  /** Options that change what is sent, of a run of events; `meaning` is their fingerprint. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  /**
+   * Runs that sent the events of all sources, if every event was accepted. Only then a later run may skip
+   * the sources.
+   */
+  readonly runs?: readonly string[];
 }
 
 /** An input of a run. `bytes` is the length of the decoded text. */

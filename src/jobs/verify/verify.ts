@@ -95,6 +95,7 @@ export async function verify(
 const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
   ...options,
   retryUnknown: settle === true,
+  again: true,
 });
 
 const subscriptionsOf = async (

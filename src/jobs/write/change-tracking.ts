@@ -30,8 +30,6 @@ import {
 export interface ChangeTracking {
   readonly stream: string;
   readonly memory: ChangeTracker;
-  /** The stream has a baseline of events. */
-  readonly knowsEvents: boolean;
   /** Writes the keys missing from the input, if a file was requested. */
   writeGone(): Promise<void>;
   /** Merges accepted records into the baseline. A failure is a warning; the next run merges them. */
@@ -62,15 +60,15 @@ export async function openChangeTracking(
   });
   const { messages, runtime } = context;
   const number = () => Math.floor(runtime.random() * 2 ** 32);
-  const open = (holdsEvents: boolean) => {
-    const what = holdsEvents ? 'event' : kindOf(kind.name);
+  const open = () => {
+    const what = kindOf(kind.name);
     const memory = new Baseline({
       folder,
       kind: what,
       owner: owner.words,
       seed: [number(), number()],
       full: request.full === true,
-      ...(!holdsEvents && { touched: touched.logs }),
+      touched: touched.logs,
       onDamage: (why) => messages.note(`the baseline of stream "${stream}" cannot be used: ${why}`),
     });
     const all = 'all records of the input count as new';
@@ -81,7 +79,6 @@ export async function openChangeTracking(
   return {
     stream,
     memory,
-    knowsEvents: existsSync(path.join(folder, 'event.base')) && memory.hasBaseline(true),
     writeGone: async () => {
       if (gone) await gone.write(memory);
     },

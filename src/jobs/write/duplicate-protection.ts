@@ -27,6 +27,8 @@ type LedgerRun = Pick<
 >;
 
 interface LedgerPlace {
+  /** Options that decide what is sent. */
+  readonly options: Readonly<Record<string, unknown>>;
   /** Folder of runs that the ledger belongs to. */
   readonly runs: string;
   /** Id of the run if it was just created. */
@@ -34,8 +36,8 @@ interface LedgerPlace {
   readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
-  /** The baseline of the stream tracks single events, so accepted ones are not resent. */
-  readonly remembers: boolean;
+  /** The event memory knows each event that was sent. */
+  readonly remembersEvents: boolean;
   /** Name of standard input in the ledger, if the run has a name. */
   readonly pipe: string | undefined;
 }
@@ -49,6 +51,8 @@ interface FinishedRun {
   readonly before: number;
   /** The run has a folder, which can be kept. */
   readonly isKept: boolean;
+  /** Runs that sent the events of these records. */
+  readonly runsBefore: readonly string[];
 }
 
 /** Opens the duplicate protection; undefined for a dry run, and without a state folder. */
@@ -57,7 +61,12 @@ export function openDuplicateProtection(
   {
     made,
     remembered,
-  }: { readonly made: string | undefined; readonly remembered: ChangeTracking | undefined },
+    remembersEvents,
+  }: {
+    readonly made: string | undefined;
+    readonly remembered: ChangeTracking | undefined;
+    readonly remembersEvents: boolean;
+  },
 ) {
   if (!connection || rehearsal !== undefined) return undefined;
   const runs = runsFolder(context);
@@ -68,12 +77,14 @@ export function openDuplicateProtection(
   const stream = remembered && { stream: remembered.stream };
   const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
+  const options = JSON.parse(JSON.stringify(kind.meaning)) as Readonly<Record<string, unknown>>;
   return new DuplicateProtection(run, {
+    options,
     runs,
     made,
     again,
     context,
-    remembers: remembered?.knowsEvents === true,
+    remembersEvents,
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
@@ -114,12 +125,16 @@ export class DuplicateProtection {
   ): Promise<SentBefore | undefined> {
     const isPiped = inputs.totalBytes === undefined;
     if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
-    const [lines, { words }] = [this.#lines, this.#place.context];
+    const { words } = this.#place.context;
+    // The event memory skips sent events one by one, so a text is only skipped if all of it was accepted.
+    const isSkippable = (line: LedgerEntry) => !this.#isRemembered(line) || (!isPiped && line.runs);
+    const lines = resume ? this.#lines.filter(isSkippable) : this.#lines;
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words }));
     if (!sent) {
-      const other = { lines: this.#otherParts, shard: this.#run.shard, words };
+      const lines = this.#otherParts.filter((line) => !this.#isRemembered(line));
+      const other = { lines, shard: this.#run.shard, words };
       if (!isPiped) await refuseOtherShards(inputs, other);
       return undefined;
     }
@@ -131,12 +146,44 @@ export class DuplicateProtection {
     return sent;
   }
 
+  /**
+   * Returns the error for events that another run sent from the same text with other options, which the
+   * event memory cannot recognize. Undefined if there is none, or if the name or the users are others.
+   */
+  async sentWithOtherOptions(inputs: Inputs): Promise<EngagectlError | undefined> {
+    const { again, runs, options, context } = this.#place;
+    if (again || inputs.totalBytes === undefined) return undefined;
+    const { lines } = readLedger(runs, (line) => this.#isOtherwiseSent(line));
+    if (lines.length === 0) return undefined;
+    const known = knownFrom(lines);
+    for (const [input, name] of inputs.names.entries()) {
+      const sent = await matched(inputs, { input, name }, known);
+      if (sent) return otherOptions(sent, options, context);
+    }
+    return undefined;
+  }
+
+  #isOtherwiseSent({ once, options, ...line }: LedgerEntry): boolean {
+    const { accountId, command, host, meaning } = this.#run;
+    if (!options || line.meaning === meaning || !once.includes('event')) return false;
+    if (line.accountId !== accountId || line.command !== command || line.host !== host) return false;
+    const same = ['eventName', 'identity', 'objectId'].every(
+      (name) => options[name] === this.#place.options[name],
+    );
+    return same && line.accepted + line.unknown > 0;
+  }
+
+  #isRemembered({ once }: LedgerEntry): boolean {
+    return this.#place.remembersEvents && once.every((kind) => kind === 'event');
+  }
+
   #names({ names }: Inputs): readonly string[] {
     return this.#place.pipe === undefined ? names : [this.#place.pipe];
   }
 
   /** Records the finished run in the ledger. Returns false if that fails and its folder must stay. */
-  note({ result, digests, once: kinds, before, isKept }: FinishedRun, inputs: Inputs): boolean {
+  note(ended: FinishedRun, inputs: Inputs): boolean {
+    const { result, digests, once: kinds, before, isKept } = ended;
     const { run, read, rejected, unknown, exitCode } = result;
     if (before > 0 && read === before) return true;
     const finished = new Date(this.#place.context.runtime.now()).toISOString();
@@ -145,7 +192,7 @@ export class DuplicateProtection {
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
       const once = [...kinds];
-      const line = { run, finished, ...this.#run, sources, ...counts, once };
+      const line = { run, finished, ...this.#run, sources, ...counts, once, ...this.#eventsOf(ended) };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       return true;
     } catch (error) {
@@ -153,13 +200,20 @@ export class DuplicateProtection {
     }
   }
 
+  /** Returns the members of a ledger line about events; see LedgerEntry. */
+  #eventsOf({ result, once, before, runsBefore }: FinishedRun): Pick<LedgerEntry, 'options' | 'runs'> {
+    if (!once.has('event')) return {};
+    const { options, remembersEvents } = this.#place;
+    const { rejected, unknown, alreadySent, run } = result;
+    const isWhole = rejected + unknown === 0 && alreadySent === before && once.size === 1;
+    return { options, ...(remembersEvents && isWhole && { runs: [...runsBefore, run] }) };
+  }
+
   /** Whether resending the same content with the same command is not safe. */
   #doesHarm(line: LedgerEntry): boolean {
     const same = ['accountId', 'command', 'host', 'meaning'] as const;
     const isSame = same.every((name) => line[name] === this.#run[name]);
-    const isRemembered = this.#place.remembers && line.stream === this.#run.stream;
-    const harm = isRemembered ? line.once.filter((kind) => kind !== 'event') : line.once;
-    return isSame && harm.length > 0 && line.accepted + line.unknown > 0;
+    return isSame && line.once.length > 0 && line.accepted + line.unknown > 0;
   }
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
@@ -262,9 +316,11 @@ export async function sentBefore(
     .filter((one) => one !== undefined);
   const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find((one) => one !== undefined);
   if (!query.resume) throw alreadySent(first, query.words);
+  const last = some.at(-1);
+  const isExtended = last && !last.isWhole && last.text.endsInLine;
+  if (first.line.runs) return late || isExtended || !last ? undefined : sentOf(some, isNew < 0);
   if (late) throw sentLate(late, query.words);
-  const last = some.at(-1)!;
-  if (!last.isWhole && last.text.endsInLine) throw inputChangedError(last.name, lineExtended);
+  if (isExtended) throw inputChangedError(last.name, lineExtended);
   return sentOf(some, isNew < 0);
 }
 
@@ -345,7 +401,7 @@ const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest =>
   return { input: 0, offset: bytes, hash: digest, endsInLine, ended: { end, head } };
 };
 
-/** Builds a journal entry that counts all sent records as accepted, whatever their outcome. */
+/** Builds a journal entry for all sent records, whatever their outcome: events are already sent, others accepted. */
 function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
   const records = recordsOf(sent);
   let ordinal = 0;
@@ -359,7 +415,7 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
   return {
     kind: 'settlement',
     settled: records === 0 ? [] : [[0, records - 1]],
-    counts: { ...zeroCommitted(), accepted: records },
+    counts: { ...zeroCommitted(), [sent[0]?.line.runs ? 'alreadySent' : 'accepted']: records },
     rejects: { bytes: 0, crc: 0 },
     watermark,
     digests,
@@ -386,6 +442,36 @@ function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): E
     },
   );
 }
+
+/** Builds the error for events that were sent from the same text with other options. */
+function otherOptions(
+  { name, line }: SentInput,
+  options: Readonly<Record<string, unknown>>,
+  { words: { option } }: JobContext,
+): EngagectlError {
+  const was = line.options!;
+  const names = [...new Set([...Object.keys(was), ...Object.keys(options)])];
+  const differing = names
+    .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(options[key]))
+    .map((key) => option(optionNames[key] ?? key));
+  const day = line.finished.slice(0, 10);
+  return new EngagectlError(
+    'E-ALREADY-SENT',
+    `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
+    {
+      why: 'the same events would be sent a second time in another form; nothing was sent',
+      fix: `use the same options as before with ${option('resume')}; ${option('again')} sends all of it in the new form`,
+      file: name,
+    },
+  );
+}
+
+/** Options whose name differs from their member of a write's meaning. */
+const optionNames: Readonly<Record<string, string>> = {
+  kind: 'type',
+  tsNow: 'ts',
+  expected: 'mapping',
+};
 
 /** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
 const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { existsSync } from 'node:fs';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
+  hasSent,
   replayWrite,
   mayRestart,
   writeEntries,
@@ -9,10 +10,10 @@ import {
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
-import { groupDigits } from '../../errors.js';
+import { EngagectlError, groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
-import { holdBackUnknown } from '../../mapping/rejects-input.js';
+import { holdBackRejects } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
 import { requireRecords } from './min-records.js';
 import { pipeName, refuseFiles, openDuplicateProtection } from './duplicate-protection.js';
@@ -27,6 +28,12 @@ import { inputOptions } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
 import { openTally, sendInput, isResumable } from './send-input.js';
+import {
+  openEventMemory,
+  remembersEvents,
+  type MemoryUse,
+  type RememberedEvents,
+} from './open-event-memory.js';
 import type { InputOptions } from '../../input/input-format.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
@@ -60,7 +67,10 @@ export async function runWrite(
     // A baseline belongs to an account.
     if (rehearsal !== 'check' || request.changed) connection = await context.connect();
     const mapped = kind.mapper(connection?.zone ?? timeZone(context.timezone));
-    const whole = request.retryUnknown ? mapped : holdBackUnknown(mapped);
+    const whole = holdBackRejects(mapped, {
+      retryUnknown: request.retryUnknown === true,
+      again: request.again === true,
+    });
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
@@ -129,10 +139,11 @@ async function openTouched(writing: WriteContext, run: string): Promise<TouchedK
 async function runConnected(writing: WriteContext, mapper: Mapper): Promise<WriteResult> {
   const { hooks, inputs, kind, request } = writing;
   const remembered = await openRemembered(writing);
-  const run = await openRunOf(writing).catch((error: unknown) => {
+  let { run, isVerified } = await openCurrentRun(writing).catch((error: unknown) => {
     remembered?.close();
     throw error;
   });
+  let events: RememberedEvents | undefined;
   let done = false;
   let unfinished: boolean | undefined;
   let tally: Tally | undefined;
@@ -142,23 +153,32 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     const ledger = openDuplicateProtection(writing, {
       made: isResumed ? undefined : run.id,
       remembered,
+      remembersEvents: remembersEvents(writing),
     });
     const isKept = run.kept !== undefined;
     const sent = isResumed
       ? undefined
       : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
     const before = sent?.entries ?? [];
+    const runsBefore = sent?.line.runs ?? [];
+    events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
+    const other = sent || isResumed ? undefined : await ledger?.sentWithOtherOptions(inputs);
+    if (other && !(await events?.knowsSome(mapper))) throw other;
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
-    if (earlier) await verify(writing, earlier);
-    tally = await openTally(writing, { run, earlier });
+    if (earlier && !isVerified) await verify(writing, earlier);
+    tally = await openTally(writing, { run, earlier, events });
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);
     touched = remembered ? undefined : await openTouched(writing, run.id);
     const memory = remembered?.memory;
-    const parts = { mapper, run, earlier, tally, ledger, memory, touched };
+    const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
     const ending = await sendInput(writing, parts);
-    if (ending.result.done) await remembered?.writeGone();
+    if (ending.result.done) {
+      await remembered?.writeGone();
+      events?.memory.end();
+    }
+    if (!events) warnOfUnremembered(writing, tally);
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
     if (done && ledger) {
@@ -170,6 +190,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
         digests,
         once: nonIdempotent,
         before: sent?.records ?? 0,
+        runsBefore,
       };
       done = ledger.note({ ...end, isKept }, inputs);
     }
@@ -178,9 +199,70 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
   } finally {
     await tally?.rejects.close(); // still open if the run was refused or declined
     remembered?.close();
+    events?.memory.close();
     await touched?.close();
     run.close({ keep: unfinished ?? (!done && isResumable(run)) });
   }
+}
+
+/**
+ * Opens the run. An unfinished run of events whose input has changed begins anew, because the event memory
+ * knows what it sent; so does one from a pipe, which can be read only once. `isVerified`: the text that
+ * the run has read is unchanged.
+ */
+async function openCurrentRun(
+  writing: WriteContext,
+): Promise<{ readonly run: OpenRun<WriteEntry>; readonly isVerified: boolean }> {
+  const { inputs, request, context } = writing;
+  const run = await openRunOf(writing);
+  if (run.kept?.resumed !== true || !remembersEvents(writing)) return { run, isVerified: false };
+  try {
+    const earlier = replayWrite(run.kept.entries);
+    const { nonIdempotent } = earlier;
+    const mayBeginAnew = nonIdempotent.has('event') || !hasSent(earlier);
+    if (nonIdempotent.has('other') || !mayBeginAnew) return { run, isVerified: false };
+    if (inputs.totalBytes !== undefined) {
+      const isSame = await isUnchanged(writing, earlier);
+      if (isSame) return { run, isVerified: true };
+      context.messages.note(
+        `the input has changed since run ${run.id}: reading it from the beginning, and sending the events that were not sent`,
+      );
+    }
+  } catch (error) {
+    run.close({ keep: true });
+    throw error;
+  }
+  run.close({ keep: false });
+  const anew = await openRunOf({ ...writing, request: { ...request, run: undefined } });
+  return { run: anew, isVerified: false };
+}
+
+async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise<boolean> {
+  try {
+    await verify(writing, earlier);
+    return true;
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id === 'E-INPUT-CHANGED') return false;
+    throw error;
+  }
+}
+
+/** Opens the event memory. Without a journal, a state folder that cannot be written is only a warning. */
+async function openEvents(
+  writing: WriteContext,
+  use: MemoryUse,
+): Promise<RememberedEvents | undefined> {
+  if (!remembersEvents(writing)) return undefined;
+  return openEventMemory(writing, use);
+}
+
+/** Warns that the events of this run will not be recognized. */
+function warnOfUnremembered({ kind, context, rehearsal }: WriteContext, { log }: Tally): void {
+  if (rehearsal !== undefined || context.ports?.leasedRun !== undefined) return;
+  if (kind.name !== 'upload' || !log.nonIdempotent.has('event')) return;
+  context.messages.warn(
+    'the events of this run are not remembered, so sending them a second time cannot be detected',
+  );
 }
 
 /** Asks for confirmation, after all other checks. */

@@ -24,16 +24,17 @@ import { tooFewRecordsError } from './min-records.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
-import { limitRecords } from '../../input/row-block.js';
+import { limitRecords, type Position } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
 import { retryStatusOf, runEnd, type Wording } from '../job-context.js';
 import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
-import type { JobEnding, JobProgress, WriteResult } from '../job-results.js';
+import type { ChangeCounts, JobEnding, JobProgress, WriteResult } from '../job-results.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { DuplicateProtection } from './duplicate-protection.js';
+import type { RememberedEvents } from './open-event-memory.js';
 import {
   readFilesOf,
   type InputWarning,
@@ -51,6 +52,7 @@ interface Parts {
   readonly memory: ChangeTracker | undefined;
   /** Set for a run without change tracking. */
   readonly touched: TouchedKeys | undefined;
+  readonly events: RememberedEvents | undefined;
 }
 
 /** Reads the input to its end and sends its records. */
@@ -100,7 +102,7 @@ export async function sendInput(
       ...tally.counts,
       ...(inputs.emptyRows > 0 && { emptyRows: inputs.emptyRows }),
       input: describeDialect(inputs.dialect),
-      ...(memory && { plan: memory.plan }),
+      ...(memory && { plan: planOf(memory, parts.events) }),
       ...traffic,
       rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
       ...runEnd(error, started, runtime),
@@ -118,6 +120,12 @@ export async function sendInput(
 const describeDialect = ({ format, delimiter, encoding, headerLine }: InputDialect) => {
   return { format, delimiter, encoding, headerLine };
 };
+
+/** Adds the events, which have no baseline, to the plan of a write with change tracking. */
+function planOf({ plan }: ChangeTracker, events: RememberedEvents | undefined): ChangeCounts {
+  const { new: added = 0, known = 0 } = events?.memory.counts ?? {};
+  return { ...plan, new: plan.new + added, unchanged: plan.unchanged + known };
+}
 
 /** Reports records with an outcome, and the same share of the bytes. */
 function progressOf(
@@ -186,7 +194,7 @@ function shortOf(
 /** Opens the outcome counts. The rejects file is created with the first reject. */
 export async function openTally(
   { kind, request, context, hooks, rehearsal, inputs }: WriteContext,
-  { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
+  { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
 ): Promise<Tally> {
   const { rejects: named, shard } = request;
   const rejects = openRejects(
@@ -208,6 +216,7 @@ export async function openTally(
     // The producer of a named pipe can be run again.
     listNotSent:
       inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
+    listAlreadySent: events?.listsSent === true,
     listHeldBack: kept === undefined && rehearsal === undefined,
   });
   if (shard) tally.counts.otherShards = 0;
@@ -231,14 +240,14 @@ export async function openTally(
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(
   { kind, request, context, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
-  { mapper, earlier, tally, ledger, memory, touched }: Parts,
+  parts: Parts,
   client: Client | undefined,
 ): WriteJob {
+  const { mapper, earlier, tally, ledger, memory, touched, events } = parts;
   const { limit, maxRejects } = request;
   const { name } = kind;
   const defaults = writeEndpoints[name];
-  // A demerge must read all identities again to find duplicates.
-  const from = kind.seen ? undefined : earlier?.watermark;
+  const from = startOf(kind, parts);
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
   return {
     rows: limit === undefined ? rows : limitRecords(rows, limit - (from?.ordinal ?? 0)),
@@ -264,6 +273,7 @@ function jobOf(
     runtime: context.runtime,
     earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,
     changes: memory ?? touched,
+    events: events?.filter(mapper),
     duplicateError: ledger?.refused,
     piped: inputs.totalBytes === undefined,
     option: context.words.option,
@@ -271,6 +281,19 @@ function jobOf(
     log: (line) => context.messages.verbose(line),
     warn: (text) => context.messages.warn(text),
   };
+}
+
+/**
+ * Returns where to start reading; undefined for the beginning: a demerge must read all identities again to
+ * find duplicates, and a run that met events of others must count their copies again.
+ */
+function startOf(
+  { seen }: WriteContext['kind'],
+  { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
+): Position | undefined {
+  const hasMetOthers =
+    events !== undefined && kept !== undefined && replayWrite(kept.entries).counts.alreadySent > 0;
+  return seen || hasMetOthers ? undefined : earlier?.watermark;
 }
 
 async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {
@@ -299,11 +322,12 @@ function writeError(
   { stopped, job, rehearsal, words }: EndedWrite,
 ): EngagectlError | undefined {
   const { rejects } = tally;
-  const { read, rejected, unknown } = tally.counts;
+  const { read, rejected, unknown, alreadySent } = tally.counts;
   const codes: ExitCode[] = [];
   if (stopped) codes.push(stopped.exitCode);
   if (unknown > 0) codes.push(exitCodes.unknown);
-  if (rejected > 0) codes.push(exitCodes.rejected);
+  const isHeldBack = alreadySent > 0 && rejects.exists;
+  if (rejected > 0 || isHeldBack) codes.push(exitCodes.rejected);
   const worst = mostSerious(codes);
 
   if (stopped?.exitCode === worst) return stopped;
@@ -315,6 +339,13 @@ function writeError(
       resumes: rejects.missing > 0 && stopped?.details.resumes,
       fix: rejects.missing > 0 ? stopped?.details.fix : `${words.lookUp(rejects.path)}; ${again}`,
       cause: stopped,
+    });
+  }
+  if (worst === exitCodes.rejected && rejected === 0) {
+    const what = `${fractionOf(alreadySent, read, 'events')} had already been sent by another run`;
+    return new EngagectlError('E-REJECTED', what, {
+      why: `they were not sent again; ${rejects.path} lists them`,
+      fix: `to send them a second time, give that file to the same command with ${words.option('again')}`,
     });
   }
   if (worst === exitCodes.rejected) {

@@ -55,7 +55,8 @@ export async function uploadMapping(
   }: { readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>; readonly words: Wording },
   drafted?: MappingFile,
 ): Promise<Omit<UploadMapping, 'zone'>> {
-  const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
+  const { type = 'profile', objectId, empty = 'omit', eventName, ts } = options;
+  const { retryUnknown, again } = options;
   if (type !== 'event' && ts !== undefined) {
     throw new EngagectlError('E-USAGE', `${words.option('ts')} requires events`, {
       why: 'a profile has no time',
@@ -70,6 +71,7 @@ export async function uploadMapping(
     kind: type,
     empty,
     retryUnknown: retryUnknown === true,
+    again: again === true,
     ...(objectId !== undefined && { objectId }),
     ...(eventName !== undefined && { eventName }),
     ...(ts === 'now' && { tsNow: Math.floor(runtime.now() / 1000) }),
@@ -97,7 +99,7 @@ function refuseKeyParts(
 
 /**
  * Returns the mapping for the fingerprint of a run: without the current time, which differs on
- * resume, and without `retryUnknown`, which may be added on resume.
+ * resume, and without `retryUnknown` and `again`, which may be added on resume.
  */
 const meaningOf = ({
   map,
@@ -112,6 +114,7 @@ const meaningOf = ({
 }: Omit<UploadMapping, 'zone'>) => ({
   ...rest,
   retryUnknown: undefined,
+  again: undefined,
   map: [...map],
   types: [...types],
   drop: [...drop],

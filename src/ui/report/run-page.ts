@@ -84,11 +84,13 @@ interface Part {
 /** Outcomes of the records of a write as one bar; undefined for other commands and empty inputs. */
 function outcomeBar({ summary }: RunReport): Html | undefined {
   const { read, accepted, resumed, rejected, unknown, notSent, duplicates, unchanged } = summary;
+  const { alreadySent } = summary;
   if (!read || summary.proof !== undefined) return undefined;
   return bar(`Of ${grouped(read)} records`, [
     { name: 'accepted', count: accepted, tone: 'good' },
     { name: 'accepted before', count: resumed, tone: 'soft' },
     { name: 'unchanged', count: unchanged, tone: 'soft' },
+    { name: 'already sent', count: alreadySent, tone: 'soft' },
     { name: 'rejected', count: rejected, tone: 'warn' },
     { name: 'unknown', count: unknown, tone: 'bad' },
     { name: 'not sent', count: notSent, tone: 'idle' },

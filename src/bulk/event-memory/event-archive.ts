@@ -1,0 +1,261 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+import { FileDraft } from '../../files/atomic-write.js';
+
+/**
+ * Numbers of an entry: low and high half of the fingerprint, number of the run, and how often the run
+ * sent the event, times 4, plus its `archivedState`.
+ */
+export const archiveWords = 4;
+export const archivedState = {
+  sent: 0,
+  unknown: 1,
+  /** The run was killed before its outcome was known. */
+  intended: 2,
+  /** As many copies that are unknown in an older archive were found missing. */
+  missing: 3,
+} as const;
+const entryBytes = 4 * archiveWords;
+
+/** Header: signature, version, count, bits of a bucket's number, parts of the filter, checksum of the index, of the header. */
+const headWords = 7;
+const headBytes = 4 * headWords;
+const magic = 0x45_56_41_31;
+const version = 1;
+
+/** Average entries in a bucket; a look-up that passes the filter reads one bucket. */
+const bucketEntries = 64;
+/** 256 bits, of which an event sets four: a look-up touches one cache line. */
+const filterWords = 8;
+/** Events per part of the filter: 8 bits each, with which 4 % of new events pass it. */
+const filterEvents = 32;
+const noEntries = new Int32Array(0);
+
+/** An archive that cannot be trusted; the message gives the reason. */
+export class CorruptArchive extends Error {}
+
+/**
+ * Events that were sent, sorted by fingerprint in a file: header, entries, index. The index is in memory:
+ * where each bucket starts, its checksum, and the filter.
+ */
+export class EventArchive {
+  readonly path: string;
+  readonly count: number;
+  readonly #file: number;
+  readonly #bits: number;
+  readonly #starts: Uint32Array;
+  readonly #sums: Uint32Array;
+  readonly #filter: Uint32Array;
+  readonly #parts: number;
+  /** How many copies of an entry were matched by records of this input, for the entries that were. */
+  readonly #used = new Map<number, Uint8Array>();
+
+  /** Throws CorruptArchive or an error of the file system. */
+  constructor(path: string) {
+    this.path = path;
+    this.#file = openSync(path, 'r');
+    try {
+      const head = this.#words(0, headWords);
+      const [, is, count = 0, bits = 0, parts = 0, sum] = head;
+      if (head[0] !== magic) throw new CorruptArchive('it has another format');
+      if (is !== version) {
+        throw new CorruptArchive(`it has version ${is}, and this program supports ${version}`);
+      }
+      if (head[headWords - 1] !== crc32(bytesOf(head).subarray(0, headBytes - 4))) {
+        throw new CorruptArchive('its checksum does not match');
+      }
+      const buckets = 2 ** bits;
+      const indexWords = 2 * buckets + 1 + filterWords * parts;
+      const size = headBytes + entryBytes * count + 4 * indexWords;
+      if (fstatSync(this.#file).size !== size) throw new CorruptArchive('it is truncated');
+      const index = this.#words(headBytes + entryBytes * count, indexWords);
+      if (crc32(bytesOf(index)) !== sum) throw new CorruptArchive('its checksum does not match');
+      this.count = count;
+      this.#bits = bits;
+      this.#parts = parts;
+      this.#starts = index.subarray(0, buckets + 1);
+      this.#sums = index.subarray(buckets + 1, 2 * buckets + 1);
+      this.#filter = index.subarray(2 * buckets + 1);
+    } catch (error) {
+      closeSync(this.#file);
+      throw error;
+    }
+  }
+
+  /** Whether the event may be among the entries. */
+  mayHave(low: number, high: number): boolean {
+    const filter = this.#filter;
+    const part = filterWords * Math.floor(((high >>> 0) / 2 ** 32) * this.#parts);
+    for (let byte = 0; byte < 32; byte += 8) {
+      const bit = (low >>> byte) & 255;
+      if (((filter[part + (bit >>> 5)]! >>> (bit & 31)) & 1) === 0) return false;
+    }
+    return true;
+  }
+
+  /** Yields run, state, copies and index of each entry of the event. Throws CorruptArchive. */
+  *find(low: number, high: number): Generator<ArchivedEvent> {
+    if (!this.mayHave(low, high)) return;
+    const bucket = bucketOf(high, this.#bits);
+    const first = this.#starts[bucket]!;
+    const words = this.#bucket(bucket);
+    for (let at = 0; at < words.length; at += archiveWords) {
+      if (words[at] !== low || words[at + 1] !== high) continue;
+      const packed = words[at + 3]!;
+      const entry = first + at / archiveWords;
+      yield { run: words[at + 2]!, state: packed & 3, copies: packed >>> 2, entry };
+    }
+  }
+
+  /** Number of copies of the entry that were matched. */
+  used(entry: number): number {
+    return this.#used.get(entry >>> 12)?.[entry & 4095] ?? 0;
+  }
+
+  /** Counts one more copy as matched. */
+  use(entry: number): void {
+    const page = this.#used.get(entry >>> 12) ?? new Uint8Array(4096);
+    this.#used.set(entry >>> 12, page);
+    page[entry & 4095]! += page[entry & 4095]! < 255 ? 1 : 0;
+  }
+
+  /** Yields all entries in order; the array is valid until the next bucket. Throws CorruptArchive. */
+  *all(): Generator<Int32Array> {
+    for (let bucket = 0; bucket < 2 ** this.#bits; bucket += 1) yield this.#bucket(bucket);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #bucket(bucket: number): Int32Array {
+    const first = this.#starts[bucket]!;
+    const count = this.#starts[bucket + 1]! - first;
+    if (count === 0) return noEntries;
+    const words = this.#words(headBytes + entryBytes * first, archiveWords * count);
+    if (crc32(bytesOf(words)) !== this.#sums[bucket]) {
+      throw new CorruptArchive('the checksum of a part does not match');
+    }
+    return new Int32Array(words.buffer);
+  }
+
+  #words(position: number, count: number): Uint32Array {
+    const words = new Uint32Array(count);
+    const bytes = bytesOf(words);
+    for (let at = 0; at < bytes.length;) {
+      const read = readSync(this.#file, bytes, at, bytes.length - at, position + at);
+      if (read === 0) throw new CorruptArchive('it is truncated');
+      at += read;
+    }
+    return words;
+  }
+}
+
+export interface ArchivedEvent {
+  readonly run: number;
+  /** See `archivedState`. */
+  readonly state: number;
+  readonly copies: number;
+  /** Index of the entry. */
+  readonly entry: number;
+}
+
+const bucketOf = (high: number, bits: number): number => (bits === 0 ? 0 : high >>> (32 - bits));
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+const bufferedEntries = 65_536;
+
+/** Writes an archive of at most `most` entries, which get their name when all are written. */
+export class ArchiveWriter {
+  readonly #draft: FileDraft;
+  readonly #bits: number;
+  readonly #starts: Uint32Array;
+  readonly #sums: Uint32Array;
+  readonly #filter: Uint32Array;
+  readonly #parts: number;
+  #buffer = new Int32Array(archiveWords * bufferedEntries);
+  #filled = 0;
+  /** Where the entries of the current bucket begin in the buffer. */
+  #bucketAt = 0;
+  #bucket = 0;
+  #count = 0;
+
+  constructor(path: string, most: number) {
+    this.#bits = Math.max(0, Math.ceil(Math.log2(most / bucketEntries)));
+    this.#starts = new Uint32Array(2 ** this.#bits + 1);
+    this.#sums = new Uint32Array(2 ** this.#bits);
+    this.#parts = Math.ceil(most / filterEvents) || 1;
+    this.#filter = new Uint32Array(filterWords * this.#parts);
+    this.#draft = new FileDraft(path);
+    this.#draft.write(Buffer.alloc(headBytes));
+  }
+
+  /** Adds the entry at `words[at]`. Entries come in the order of their fingerprints. */
+  add(words: Int32Array, at: number): void {
+    this.#toBucket(bucketOf(words[at + 1]!, this.#bits));
+    if (this.#filled === this.#buffer.length) this.#flush();
+    for (let word = 0; word < archiveWords; word += 1) {
+      this.#buffer[this.#filled + word] = words[at + word]!;
+    }
+    this.#filled += archiveWords;
+    this.#count += 1;
+    this.#addToFilter(words[at]!, words[at + 1]!);
+  }
+
+  /** Syncs the file and renames it into place. Discards it if nothing was added; returns whether it exists. */
+  finish(): boolean {
+    if (this.#count === 0) {
+      this.#draft.discard();
+      return false;
+    }
+    this.#toBucket(this.#sums.length);
+    this.#draft.write(bytesOf(this.#buffer.subarray(0, this.#filled)));
+    let sum = 0;
+    for (const part of [this.#starts, this.#sums, this.#filter]) {
+      this.#draft.write(bytesOf(part));
+      sum = crc32(bytesOf(part), sum);
+    }
+    const head = Uint32Array.of(magic, version, this.#count, this.#bits, this.#parts, sum, 0);
+    head[headWords - 1] = crc32(bytesOf(head).subarray(0, headBytes - 4));
+    this.#draft.write(bytesOf(head), 0);
+    this.#draft.commit();
+    return true;
+  }
+
+  discard(): void {
+    this.#draft.discard();
+  }
+
+  #toBucket(bucket: number): void {
+    if (bucket === this.#bucket) return;
+    const bytes = bytesOf(this.#buffer.subarray(this.#bucketAt, this.#filled));
+    this.#sums[this.#bucket] = crc32(bytes);
+    this.#bucketAt = this.#filled;
+    this.#starts.fill(this.#count, this.#bucket + 1, bucket + 1);
+    this.#bucket = bucket;
+  }
+
+  #addToFilter(low: number, high: number): void {
+    const part = filterWords * Math.floor(((high >>> 0) / 2 ** 32) * this.#parts);
+    for (let byte = 0; byte < 32; byte += 8) {
+      const bit = (low >>> byte) & 255;
+      this.#filter[part + (bit >>> 5)]! |= 1 << (bit & 31);
+    }
+  }
+
+  /** Writes what is complete, and keeps the current bucket for its checksum. */
+  #flush(): void {
+    if (this.#bucketAt === 0) {
+      const larger = new Int32Array(2 * this.#buffer.length);
+      larger.set(this.#buffer);
+      this.#buffer = larger;
+      return;
+    }
+    this.#draft.write(bytesOf(this.#buffer.subarray(0, this.#bucketAt)));
+    this.#buffer.copyWithin(0, this.#bucketAt, this.#filled);
+    this.#filled -= this.#bucketAt;
+    this.#bucketAt = 0;
+  }
+}

@@ -1,0 +1,254 @@
+import { closeSync, fdatasync, fstatSync, readSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
+import { openToAppend } from '../../files/atomic-write.js';
+import { fingerprintWords } from '../../text/record-hash.js';
+
+const syncData = promisify(fdatasync);
+
+/** What a block of the log says of its events. */
+export const eventState = {
+  /** They are about to be sent. */
+  intended: 1,
+  /** The service accepted them. */
+  sent: 2,
+  /** No answer told whether the service processed them, and a run reported that. */
+  unknown: 3,
+  /** Provably not processed: the intent is taken back. */
+  retracted: 4,
+  /** They were unknown, and a look-up found them missing. */
+  missing: 5,
+} as const;
+
+export type EventState = (typeof eventState)[keyof typeof eventState];
+
+export interface EventBlock {
+  readonly state: EventState;
+  /** Number of the run. */
+  readonly run: number;
+  /** Two numbers each; valid until the next block is read. */
+  readonly fingerprints: Int32Array;
+}
+
+/** Numbers before the fingerprints: signature, state, run, count, checksum of the fingerprints, of the head. */
+const headWords = 6;
+const headBytes = 4 * headWords;
+const fingerprintBytes = 4 * fingerprintWords;
+const magic = 0x45_56_4c_31;
+const magicBytes = Buffer.from(Uint32Array.of(magic).buffer);
+
+/**
+ * The log that all runs of an account append to. Each block is appended by one write, so all processes
+ * see the blocks in the same order, and of two that intend the same event the first one sends it.
+ * A block that a full disk or a power cut tore is skipped: its events were not sent.
+ */
+export class EventLog {
+  readonly #file: number;
+  /** Everything before it was read. */
+  #position = 0;
+
+  /** Opens the log, and creates it if needed. Throws an error of the file system. */
+  constructor(path: string) {
+    this.#file = openToAppend(path);
+  }
+
+  get bytes(): number {
+    return fstatSync(this.#file).size;
+  }
+
+  /** Appends a block. Throws if not all of it was written. */
+  append(state: EventState, run: number, fingerprints: Int32Array): void {
+    const payload = bytesOf(fingerprints);
+    const count = fingerprints.length / fingerprintWords;
+    const head = Uint32Array.of(magic, state, run, count, crc32(payload), 0);
+    head[headWords - 1] = crc32(bytesOf(head).subarray(0, headBytes - 4));
+    const block = Buffer.concat([bytesOf(head), payload]);
+    const written = writeSync(this.#file, block);
+    if (written === block.length) return;
+    // The rest would report why, but may follow the block of another process.
+    writeSync(this.#file, block, written);
+    throw new Error('the event memory was not written as a whole');
+  }
+
+  /** Resolves when everything appended so far is on disk. */
+  async sync(): Promise<void> {
+    await syncData(this.#file);
+  }
+
+  /** Yields the blocks that were appended since the last call, by any process. */
+  *read(): Generator<EventBlock> {
+    const { size } = fstatSync(this.#file);
+    const head = Buffer.alloc(headBytes);
+    while (this.#position + headBytes <= size) {
+      this.#fill(head, this.#position);
+      const block = headOf(head);
+      const end = block && this.#position + headBytes + fingerprintBytes * block.count;
+      const payload = block && end! <= size ? Buffer.alloc(end! - this.#position - headBytes) : undefined;
+      if (payload) this.#fill(payload, this.#position + headBytes);
+      if (!block || (payload && crc32(payload) !== block.sum)) {
+        this.#position = this.#nextBlock(this.#position + 1, size);
+        continue;
+      }
+      if (!payload) {
+        // Still being written, or torn, if an intact block follows.
+        const next = this.#nextBlock(this.#position + 1, size);
+        if (next + headBytes > size) return;
+        this.#position = next;
+        continue;
+      }
+      this.#position = end!;
+      const { state, run } = block;
+      const words = new Int32Array(payload.buffer, payload.byteOffset, payload.length / 4);
+      yield { state, run, fingerprints: words };
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  /** Returns the position of the next intact head; `size` if there is none. */
+  #nextBlock(from: number, size: number): number {
+    const chunk = Buffer.alloc(64 * 1024);
+    const head = Buffer.alloc(headBytes);
+    for (let at = from; at < size; at += chunk.length - headBytes) {
+      const read = readSync(this.#file, chunk, 0, chunk.length, at);
+      const part = chunk.subarray(0, read);
+      for (let found = part.indexOf(magicBytes); found >= 0; found = part.indexOf(magicBytes, found + 1)) {
+        if (at + found + headBytes > size) break;
+        this.#fill(head, at + found);
+        if (headOf(head)) return at + found;
+      }
+    }
+    return size;
+  }
+
+  #fill(bytes: Buffer, position: number): void {
+    for (let at = 0; at < bytes.length;) {
+      const read = readSync(this.#file, bytes, at, bytes.length - at, position + at);
+      if (read === 0) throw new Error('the event memory became shorter while it was read');
+      at += read;
+    }
+  }
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+function headOf(bytes: Buffer) {
+  const word = (index: number) => bytes.readUInt32LE(4 * index);
+  if (word(0) !== magic || word(headWords - 1) !== crc32(bytes.subarray(0, headBytes - 4))) {
+    return undefined;
+  }
+  return { state: word(1) as EventState, run: word(2), count: word(3), sum: word(4) };
+}
+
+/** Numbers of an entry: fingerprint, run, copies in each of four states, and copies that were matched. */
+const recentWords = 8;
+const at = { run: 2, intended: 3, sent: 4, unknown: 5, missing: 6, used: 7 } as const;
+
+/** The events of a log, by fingerprint and run: a hash table with open addressing. */
+export class RecentEvents {
+  #words = new Int32Array(recentWords * 1024);
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Applies a block. */
+  add({ state, run, fingerprints }: EventBlock): void {
+    for (let index = 0; index < fingerprints.length; index += fingerprintWords) {
+      const entry = this.#entryOf(fingerprints[index]!, fingerprints[index + 1]!, run);
+      const words = this.#words;
+      if (state === eventState.intended) words[entry + at.intended]! += 1;
+      else if (state === eventState.missing) words[entry + at.missing]! += 1;
+      else {
+        if (words[entry + at.intended]! > 0) words[entry + at.intended]! -= 1;
+        if (state === eventState.sent) words[entry + at.sent]! += 1;
+        if (state === eventState.unknown) words[entry + at.unknown]! += 1;
+      }
+    }
+  }
+
+  has(low: number, high: number): boolean {
+    const words = this.#words;
+    let entry = startOf(low, high, words.length);
+    while (words[entry + at.run] !== 0) {
+      if (words[entry] === low && words[entry + 1] === high) return true;
+      entry = entry + recentWords === words.length ? 0 : entry + recentWords;
+    }
+    return false;
+  }
+
+  /** Yields the entries of an event, one for each run. */
+  *find(low: number, high: number): Generator<RecentEvent> {
+    const words = this.#words;
+    const end = words.length;
+    let entry = startOf(low, high, end);
+    for (; words[entry + at.run] !== 0; entry = entry + recentWords === end ? 0 : entry + recentWords) {
+      if (words[entry] !== low || words[entry + 1] !== high) continue;
+      yield {
+        run: words[entry + at.run]!,
+        intended: words[entry + at.intended]!,
+        sent: words[entry + at.sent]!,
+        unknown: words[entry + at.unknown]!,
+        missing: words[entry + at.missing]!,
+        used: words[entry + at.used]!,
+        use: () => {
+          words[entry + at.used]! += 1;
+        },
+      };
+    }
+  }
+
+  #entryOf(low: number, high: number, run: number): number {
+    if (2 * recentWords * this.#count > this.#words.length) this.#grow();
+    const words = this.#words;
+    const entry = freeEntry(words, low, high, run);
+    if (words[entry + at.run] === 0) {
+      words[entry] = low;
+      words[entry + 1] = high;
+      words[entry + at.run] = run;
+      this.#count += 1;
+    }
+    return entry;
+  }
+
+  #grow(): void {
+    const words = new Int32Array(2 * this.#words.length);
+    for (let entry = 0; entry < this.#words.length; entry += recentWords) {
+      const [low = 0, high = 0, run = 0] = this.#words.subarray(entry, entry + 3);
+      if (run === 0) continue;
+      words.set(this.#words.subarray(entry, entry + recentWords), freeEntry(words, low, high, run));
+    }
+    this.#words = words;
+  }
+}
+
+export interface RecentEvent {
+  readonly run: number;
+  readonly intended: number;
+  readonly sent: number;
+  readonly unknown: number;
+  readonly missing: number;
+  /** Copies that records of this input were matched with. */
+  readonly used: number;
+  /** Counts one more copy as matched. */
+  use(): void;
+}
+
+const startOf = (low: number, high: number, end: number): number =>
+  recentWords * (((Math.imul(low, 0x9e3779b1) ^ high) >>> 0) % (end / recentWords));
+
+/** Returns the entry of this event and run, or the free one in which it belongs. */
+function freeEntry(words: Int32Array, low: number, high: number, run: number): number {
+  let entry = startOf(low, high, words.length);
+  while (
+    words[entry + at.run] !== 0 &&
+    (words[entry] !== low || words[entry + 1] !== high || words[entry + at.run] !== run)
+  ) {
+    entry = entry + recentWords === words.length ? 0 : entry + recentWords;
+  }
+  return entry;
+}

@@ -1,0 +1,304 @@
+import { EngagectlError } from '../../errors.js';
+import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
+import { GroupCommit } from '../journal/journal.js';
+import { archivedState, CorruptArchive } from './event-archive.js';
+import { eventState, RecentEvents, type EventState } from './event-log.js';
+import { EventStore, type EventRun, type StoreOptions } from './event-store.js';
+import { skipReason, type RecordBlock } from '../../mapping/record-block.js';
+import type { Batch } from '../write/batch.js';
+
+export interface EventMemoryOptions extends StoreOptions {
+  /** ISO 8601. */
+  readonly started: string;
+  /** Names of the inputs, for messages. */
+  readonly files: readonly string[];
+  /** Events have the time of their upload; see EventFingerprints. */
+  readonly ignoresTime: boolean;
+  /** Events of unknown outcome count as not sent. */
+  readonly retryUnknown: boolean;
+  /** Nothing counts as sent by other runs. */
+  readonly again: boolean;
+  /** Ids of runs whose part of the input is skipped, so that their events are not met. */
+  readonly skippedRuns: readonly string[];
+}
+
+/**
+ * Every event that was sent to an account, by its fingerprint. It is on disk before the first byte of the
+ * event goes out, and is taken back only if the service provably did not process it. An input may have
+ * several equal events, so copies are counted: each one that another run sent stands for one of the
+ * input.
+ */
+export class EventMemory {
+  /** Events of the input that were not sent, and those that were. */
+  readonly counts = { new: 0, known: 0 };
+  /** Runs that sent events of this input, and how many of them. */
+  readonly #matched = new Map<number, number>();
+  /** Killed runs whose events this run reports as unknown. */
+  readonly #reported = new Set<number>();
+  readonly #options: EventMemoryOptions;
+  readonly #store: EventStore;
+  readonly #recent = new RecentEvents();
+  readonly #fingerprints: EventFingerprints;
+  readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
+  /** Runs with which the input is not compared. */
+  readonly #skipped: ReadonlySet<number>;
+  #isRegistered: boolean;
+
+  private constructor(store: EventStore, options: EventMemoryOptions) {
+    this.#store = store;
+    this.#options = options;
+    const { ignoresTime, skippedRuns, run } = options;
+    const { runs, number } = store;
+    this.#fingerprints = new EventFingerprints(runs.seed, { ignoresTime });
+    this.#isRegistered = runs.numberOf(run) !== undefined;
+    this.#skipped = new Set([number, ...skippedRuns.flatMap((id) => runs.numberOf(id) ?? [])]);
+    for (const block of store.log.read()) this.#recent.add(block);
+  }
+
+  /** Throws E-LEDGER if the memory is damaged, E-FILE-WRITE, or the error of the lock. */
+  static async open(options: EventMemoryOptions): Promise<EventMemory> {
+    const { folder } = options;
+    return withFileErrors(folder, async () => {
+      const store = await EventStore.open(options);
+      try {
+        return new EventMemory(store, options);
+      } catch (error) {
+        store.close();
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Finds the events of a block that need not be sent, and returns the fingerprints, valid until the next
+   * call. The events count as read: a second call finds the next copies.
+   */
+  skip({
+    json,
+    count,
+    bounds,
+    kinds,
+  }: RecordBlock): Pick<RecordBlock, 'skip' | 'fingerprints'> {
+    const first = kinds.indexOf(1);
+    if (first < 0 || first >= count) return {};
+    const fingerprints = this.#fingerprints.of(json, count, bounds);
+    const { archives } = this.#store;
+    const isNone = this.#options.again || (this.#recent.isEmpty && archives.length === 0);
+    const skip = isNone ? undefined : new Uint8Array(count);
+    for (let index = first; index < count; index += 1) {
+      if (kinds[index] !== 1) continue;
+      const [low, high] = [fingerprints[2 * index]!, fingerprints[2 * index + 1]!];
+      if (skip && this.#mayHave(low, high)) skip[index] = this.#take(low, high);
+      this.counts[skip?.[index] ? 'known' : 'new'] += 1;
+    }
+    return { skip, fingerprints };
+  }
+
+  /** Whether another run sent an event of the block. Does not count them as read. */
+  knowsSome({ json, count, bounds, kinds }: RecordBlock): boolean {
+    const fingerprints = this.#fingerprints.of(json, count, bounds);
+    for (let index = 0; index < count; index += 1) {
+      const copies = this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!);
+      if (kinds[index] === 1 && !copies.next().done) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Resolves when the intent to send the events of a batch is on disk. Returns the positions of those that
+   * another process intended meanwhile, which must not be sent. Throws E-FILE-WRITE.
+   */
+  async intend(batch: Batch): Promise<readonly number[]> {
+    const { log, number } = this.#store;
+    return withFileErrors(this.#options.folder, async () => {
+      this.#register();
+      const fingerprints = batch.fingerprints();
+      log.append(eventState.intended, number, fingerprints);
+      const taken = this.#takenByOthers(fingerprints);
+      if (taken.length > 0) log.append(eventState.retracted, number, batch.fingerprints(taken));
+      await this.#syncs.commit();
+      batch.isRemembered = true;
+      return taken;
+    });
+  }
+
+  /** Records the outcome of intended events (default: all of the batch). Throws E-FILE-WRITE. */
+  settle(batch: Batch, state: EventState, positions?: readonly number[]): void {
+    try {
+      this.#store.log.append(state, this.#store.number, batch.fingerprints(positions));
+    } catch (error) {
+      throw fileError(this.#options.folder, error);
+    }
+  }
+
+  /** Runs that sent events of this input, the one that sent most of them first. */
+  get matched(): readonly MatchedRun[] {
+    return [...this.#matched]
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([number, events]) => ({ run: this.#store.runs.get(number), events }));
+  }
+
+  /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */
+  end(): void {
+    const { runs, number } = this.#store;
+    try {
+      if (this.#isRegistered) runs.end(number);
+      for (const run of this.#reported) runs.end(run);
+    } catch (error) {
+      throw fileError(this.#options.folder, error);
+    }
+  }
+
+  close(): void {
+    this.#store.close();
+  }
+
+  #register(): void {
+    if (this.#isRegistered) return;
+    const { run, started, files } = this.#options;
+    const [file = '', ...others] = files;
+    const { runs, number } = this.#store;
+    runs.add({ number, run, started, file, otherFiles: others.length });
+    this.#isRegistered = true;
+  }
+
+  #mayHave(low: number, high: number): boolean {
+    if (this.#recent.has(low, high)) return true;
+    for (const archive of this.#store.archives) if (archive.mayHave(low, high)) return true;
+    return false;
+  }
+
+  /** Matches an event of the input with a copy that another run sent, if one is left. */
+  #take(low: number, high: number): number {
+    let [sent, unreported, used] = [0, 0, 0];
+    let use: (() => void) | undefined;
+    let by = 0;
+    const found = [...this.#copies(low, high)];
+    for (const copy of found) {
+      sent += copy.sent;
+      unreported += copy.unreported;
+      used += copy.used;
+      use ??= copy.use;
+      if (copy.sent > 0 || by === 0) by = copy.run;
+    }
+    if (!use || used >= sent + unreported) return skipReason.none;
+    use();
+    this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
+    if (used < sent) return skipReason.alreadySent;
+    for (const copy of found) if (copy.unreported > 0) this.#reported.add(copy.run);
+    return skipReason.unreported;
+  }
+
+  /** Yields the copies that other runs sent. */
+  *#copies(low: number, high: number): Generator<Copies> {
+    for (const archive of this.#store.archives) {
+      for (const { run, state, copies, entry } of archive.find(low, high)) {
+        if (this.#skipped.has(run)) continue;
+        const use = () => archive.use(entry);
+        const of = (one: number) => (state === one ? copies : 0);
+        yield {
+          ...this.#countedOf(run, {
+            sent: of(archivedState.sent),
+            unknown: of(archivedState.unknown) - of(archivedState.missing),
+            intended: of(archivedState.intended),
+          }),
+          used: archive.used(entry),
+          use,
+        };
+      }
+    }
+    for (const { run, sent, unknown, intended, missing, used, use } of this.#recent.find(low, high)) {
+      if (this.#skipped.has(run)) continue;
+      const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
+      yield { ...counted, used, use };
+    }
+  }
+
+  /** Divides the copies of a run into those that count as sent, and those that nobody has reported. */
+  #countedOf(
+    run: number,
+    { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
+  ): Pick<Copies, 'run' | 'sent' | 'unreported'> {
+    const { retryUnknown } = this.#options;
+    const { live, runs } = this.#store;
+    const isOpen = live.has(run) || !runs.get(run); // the latter started after this run
+    if (isOpen) return { run, sent: sent + intended + (retryUnknown ? 0 : unknown), unreported: 0 };
+    if (retryUnknown) return { run, sent, unreported: 0 };
+    if (runs.hasEnded(run)) return { run, sent: sent + unknown + intended, unreported: 0 };
+    return { run, sent: sent + unknown, unreported: intended };
+  }
+
+  /** Reads what other processes appended. Returns the positions of own events that one intended before. */
+  #takenByOthers(fingerprints: Int32Array): readonly number[] {
+    const { log, number } = this.#store;
+    const before = new Set<number>();
+    let isBefore = true;
+    for (const block of log.read()) {
+      if (block.run === number) {
+        const isIntent = block.state === eventState.intended;
+        if (isIntent && isEqual(block.fingerprints, fingerprints)) isBefore = false;
+        continue;
+      }
+      this.#recent.add(block);
+      for (let index = 0; isBefore && index < block.fingerprints.length; index += 2) {
+        before.add(block.fingerprints[index]!);
+      }
+    }
+    if (isBefore) throw new Error('the log has lost what was appended to it');
+    const taken: number[] = [];
+    for (let index = 0; before.size > 0 && index < fingerprints.length; index += 2) {
+      const [low, high] = [fingerprints[index]!, fingerprints[index + 1]!];
+      if (before.has(low) && this.#take(low, high) !== skipReason.none) {
+        taken.push(index / fingerprintWords);
+      }
+    }
+    return taken;
+  }
+}
+
+/** A run that sent events of the input; `run` is undefined if it started after this one. */
+export interface MatchedRun {
+  readonly run: EventRun | undefined;
+  readonly events: number;
+}
+
+interface Copies {
+  readonly run: number;
+  /** Copies that count as sent. */
+  readonly sent: number;
+  /** Copies of a killed run, which nobody has reported. */
+  readonly unreported: number;
+  /** Copies that events of this input were matched with. */
+  readonly used: number;
+  readonly use: () => void;
+}
+
+const isEqual = (a: Int32Array, b: Int32Array): boolean =>
+  a.length === b.length && a.every((word, index) => word === b[index]);
+
+async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw fileError(folder, error);
+  }
+}
+
+function fileError(folder: string, cause: unknown): unknown {
+  if (cause instanceof CorruptArchive) {
+    return new EngagectlError('E-LEDGER', `the event memory in ${folder} cannot be read`, {
+      why: `${cause.message}; events that were sent before would be sent again`,
+      fix: 'restore the folder from a backup; or move it away, if the events were not sent before',
+      file: folder,
+      cause,
+    });
+  }
+  if (cause instanceof EngagectlError || !(cause instanceof Error)) return cause;
+  return new EngagectlError('E-FILE-WRITE', `cannot save sent events in ${folder}`, {
+    why: cause.message,
+    fix: 'free disk space, then rerun the same command with --resume',
+    resumes: true,
+    file: folder,
+    cause,
+  });
+}

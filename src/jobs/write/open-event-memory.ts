@@ -1,0 +1,130 @@
+import path from 'node:path';
+import { createHash } from 'node:crypto';
+import { EventMemory, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
+import { EngagectlError, countOf, groupDigits } from '../../errors.js';
+import { refuseUntrusted } from '../../files/ownership.js';
+import { makeStateFolder } from '../run/run-folder.js';
+import { runsFolder } from '../run/open-run.js';
+import { openInputs } from '../../input/inputs.js';
+import { inputOptions } from '../input-files.js';
+import { headRecords } from '../../bulk/write/write-pipeline.js';
+import { writeDefaults } from '../job-options.js';
+import type { Connection } from '../job-context.js';
+import type { EventFilter } from '../../bulk/write/write-job.js';
+import type { WriteContext } from './write-request.js';
+import type { Mapper } from '../../mapping/record-block.js';
+
+/** The event memory of one run of a write. */
+export interface RememberedEvents {
+  readonly memory: EventMemory;
+  /** Write events that other runs sent to the rejects file, instead of only counting them. */
+  readonly listsSent: boolean;
+  /** Whether one of the first events was sent. Reads the beginning of the files once more. */
+  knowsSome(mapper: Mapper): Promise<boolean>;
+  /** What the pipeline uses. */
+  filter(mapper: Mapper): EventFilter;
+}
+
+export interface MemoryUse {
+  /** Id of the run. */
+  readonly run: string;
+  readonly isResumed: boolean;
+  /** Ids of runs whose part of the input is skipped. */
+  readonly skippedRuns: readonly string[];
+}
+
+/** Returns the folder of the event memory of an account. */
+export function eventFolder(runs: string, { accountId, host }: Pick<Connection, 'accountId' | 'host'>) {
+  const owner = createHash('sha256').update(JSON.stringify([accountId, host])).digest('hex');
+  return path.join(path.dirname(runs), 'events', owner.slice(0, 32));
+}
+
+/** Whether the events of a write are remembered. A fleet protects its shards by their journals. */
+export function remembersEvents({ kind, request, context, connection, rehearsal }: WriteContext) {
+  const isDryRun = rehearsal === 'dryRun' || (rehearsal === 'check' && !request.changed);
+  if (kind.name !== 'upload' || !connection || isDryRun) return false;
+  if (context.ports?.leasedRun !== undefined) return false;
+  return request.journal && runsFolder(context) !== undefined;
+}
+
+/** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */
+export async function openEventMemory(
+  writing: WriteContext,
+  { run, isResumed, skippedRuns }: MemoryUse,
+): Promise<RememberedEvents> {
+  const { request, context, connection, inputs, rehearsal } = writing;
+  const { runtime } = context;
+  const folder = eventFolder(runsFolder(context)!, connection!);
+  makeStateFolder(folder);
+  for (const each of [path.dirname(folder), folder]) refuseUntrusted(each, runtime);
+  const memory = await EventMemory.open({
+    folder,
+    run,
+    started: new Date(runtime.now()).toISOString(),
+    files: inputs.names,
+    ignoresTime: (request as { readonly ts?: string }).ts === 'now',
+    retryUnknown: request.retryUnknown === true,
+    again: request.again === true || request.full === true,
+    skippedRuns,
+    rememberMs: request.remember ?? writeDefaults.remember,
+    random: runtime.random,
+    now: runtime.now,
+  });
+  const skipsSent = isResumed || request.resume === true || request.changed === true;
+  return {
+    memory,
+    listsSent: !skipsSent,
+    knowsSome: async (mapper) => {
+      const again = await openInputs(inputOptions(request.files, request), runtime);
+      try {
+        for await (const rows of again.blocks()) {
+          if (memory.knowsSome(mapper.map(rows))) return true;
+          if (rows.end.ordinal >= headRecords) break;
+        }
+        return false;
+      } finally {
+        await again.close();
+      }
+    },
+    filter: (mapper) => ({
+      skip: (block) => memory.skip(block),
+      intend: async (batch) => memory.intend(batch),
+      settle: (batch, state, positions) => memory.settle(batch, state, positions),
+      ...(!skipsSent &&
+        rehearsal === undefined && {
+          head: {
+            map: (rows) => mapper.map(rows),
+            refusal: (records) => alreadySent(memory.matched, records, writing),
+          },
+        }),
+    }),
+  };
+}
+
+/** Builds the error for an input whose first records another run sent; undefined if it did not. */
+function alreadySent(
+  matched: readonly MatchedRun[],
+  records: number,
+  { inputs, context }: Pick<WriteContext, 'inputs' | 'context'>,
+): EngagectlError | undefined {
+  const [first] = matched;
+  if (!first) return undefined;
+  const { option } = context.words;
+  const events = matched.reduce((sum, run) => sum + run.events, 0);
+  const what = `${groupDigits(events)} of the first ${countOf(records, 'record')} of ${inputs.first}`;
+  const were = events === 1 ? 'was already sent' : 'were already sent';
+  const others = matched.length > 1 ? ` and ${countOf(matched.length - 1, 'other run')}` : '';
+  return new EngagectlError('E-ALREADY-SENT', `${what} ${were}`, {
+    why: `${describeRun(first)}${others}; nothing was sent now`,
+    fix: `${option('resume')} sends only the events that were not sent; ${option('again')} sends all of them`,
+    resumes: true,
+    file: inputs.first,
+  });
+}
+
+function describeRun({ run }: MatchedRun): string {
+  if (!run) return 'another process is sending them';
+  const { file, otherFiles, started } = run;
+  const more = otherFiles > 0 ? ` and ${groupDigits(otherFiles)} more` : '';
+  return `run ${run.run} sent them from ${file}${more} on ${started.slice(0, 10)}`;
+}
