@@ -106,7 +106,11 @@ export class EventFingerprints {
   of(json: Buffer, count: number, bounds: Int32Array): Int32Array {
     if (count === 0) return new Int32Array(0);
     const program = this.#program;
-    const [from, to] = [bounds[0]!, bounds[2 * count - 1]!];
+    let [from, to] = [bounds[0]!, bounds[1]!];
+    for (let at = 2; at < 2 * count; at += 2) {
+      from = Math.min(from, bounds[at]!);
+      to = Math.max(to, bounds[at + 1]!);
+    }
     const boundsAt = 8 * count;
     const textAt = boundsAt + 8 * count;
     const roomAt = textAt + (to - from) + slack;

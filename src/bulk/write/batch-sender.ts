@@ -301,9 +301,10 @@ export async function writeIntents(
 ): Promise<readonly number[]> {
   const ordinals = nonIdempotentOrdinals(batch);
   if (ordinals.length === 0) return [];
-  if (duplicateError) throw duplicateError;
-  const [taken] = await Promise.all([
-    batch.holdsEvents && events ? events.intend(batch) : [],
+  const memory = batch.holdsEvents ? events : undefined;
+  if (duplicateError && !memory) throw duplicateError;
+  const [taken = []] = await Promise.all([
+    memory?.intend(batch),
     tally.log.intend(ordinals, batch.holdsEvents ? 'event' : 'other'),
   ]);
   return taken;

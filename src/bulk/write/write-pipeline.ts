@@ -101,11 +101,13 @@ class Head {
   async add(rows: RowBlock): Promise<void> {
     this.#blocks.push(rows);
     const block = this.#events.head!.map(rows);
-    const count = Math.min(block.count, headRecords - this.#records);
-    this.#events.skip({ ...block, count });
-    this.#records += count;
+    const left = headRecords - this.#records;
+    const { fingerprints } = this.#events.skip({ ...block, count: Math.min(block.count, left) });
+    this.#records += Math.min(left, rows.count + rows.faults.length);
     this.#bytes += rows.bytes.length;
     if (this.#records === headRecords || this.#bytes >= headBytes) await this.end();
+    // Profiles need not wait.
+    else if (!fingerprints && this.#blocks.length === 1) await feed(this.#blocks.pop()!, this.#parts);
   }
 
   /** Sends the records of the head. Throws E-ALREADY-SENT. */

@@ -40,6 +40,8 @@ export interface LedgerEntry {
   readonly stream?: string;
   /** Options that change what is sent, of a run of events; `meaning` is their fingerprint. */
   readonly options?: Readonly<Record<string, unknown>>;
+  /** Its events are in the event memory. */
+  readonly remembered?: true;
   /**
    * Runs that sent the events of all sources, if every event was accepted. Only then a later run may skip
    * the sources.

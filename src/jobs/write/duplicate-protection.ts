@@ -126,9 +126,9 @@ export class DuplicateProtection {
     const isPiped = inputs.totalBytes === undefined;
     if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
     const { words } = this.#place.context;
-    // The event memory skips sent events one by one, so a text is only skipped if all of it was accepted.
-    const isSkippable = (line: LedgerEntry) => !this.#isRemembered(line) || (!isPiped && line.runs);
-    const lines = resume ? this.#lines.filter(isSkippable) : this.#lines;
+    // The event memory finds sent events one by one. A text is only skipped if all of it was accepted.
+    const maySkip = (line: LedgerEntry) => resume && !isPiped && line.runs !== undefined;
+    const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words }));
@@ -173,8 +173,10 @@ export class DuplicateProtection {
     return same && line.accepted + line.unknown > 0;
   }
 
-  #isRemembered({ once }: LedgerEntry): boolean {
-    return this.#place.remembersEvents && once.every((kind) => kind === 'event');
+  /** Whether the event memory knows all that the run sent. */
+  #isRemembered({ once, remembered }: LedgerEntry): boolean {
+    const { remembersEvents } = this.#place;
+    return remembersEvents && remembered === true && once.every((kind) => kind === 'event');
   }
 
   #names({ names }: Inputs): readonly string[] {
@@ -201,12 +203,13 @@ export class DuplicateProtection {
   }
 
   /** Returns the members of a ledger line about events; see LedgerEntry. */
-  #eventsOf({ result, once, before, runsBefore }: FinishedRun): Pick<LedgerEntry, 'options' | 'runs'> {
+  #eventsOf({ result, once, before, runsBefore }: FinishedRun): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
     if (!once.has('event')) return {};
     const { options, remembersEvents } = this.#place;
     const { rejected, unknown, alreadySent, run } = result;
     const isWhole = rejected + unknown === 0 && alreadySent === before && once.size === 1;
-    return { options, ...(remembersEvents && isWhole && { runs: [...runsBefore, run] }) };
+    if (!remembersEvents) return { options };
+    return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
   }
 
   /** Whether resending the same content with the same command is not safe. */

@@ -342,8 +342,8 @@ function writeError(
     });
   }
   if (worst === exitCodes.rejected && rejected === 0) {
-    const what = `${fractionOf(alreadySent, read, 'events')} had already been sent by another run`;
-    return new EngagectlError('E-REJECTED', what, {
+    const what = `${groupDigits(alreadySent)} of ${groupDigits(read)} records`;
+    return new EngagectlError('E-REJECTED', `${what} had already been sent by another run`, {
       why: `they were not sent again; ${rejects.path} lists them`,
       fix: `to send them a second time, give that file to the same command with ${words.option('again')}`,
     });

@@ -204,16 +204,15 @@ describe('--shard', () => {
     const send = async (...more: string[]) =>
       run(world, ['upload', 'users.csv', ...flags, ...more]);
     for (const shard of ['1/2', '2/2']) expect((await send('--shard', shard)).code).toBe(0);
-    for (const more of [['--shard', '1/3'], ['--shard', '1/3', '--resume'], [], ['--resume']]) {
+    for (const more of [['--shard', '1/3'], []]) {
       const { code, stderr } = await send(...more);
-      expect(code).toBe(8);
-      expect(stderr).toMatch(/E-ALREADY-SENT.*as shard \d\/2 on \S+ by run/);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+      const resumed = await send(...more, '--resume');
+      expect([resumed.code, resumed.summary.accepted]).toEqual([0, 0]);
     }
     expect((await send('--shard', '1/2', '--resume')).summary.accepted).toBe(0);
     expect((await send('--again')).summary.accepted).toBe(4);
     expect((await send('--resume')).summary.accepted).toBe(0);
-    const divided = await send('--shard', '1/3', '--resume');
-    expect(divided.code).toBe(8);
   });
 
   it('tells the user to send corrected records without --shard, because their shard may change', async () => {

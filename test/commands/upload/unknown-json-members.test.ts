@@ -28,7 +28,7 @@ it.each([[], ['--check']])(
       ],
       ...flags,
     );
-    expect(code).toBe(0);
+    expect(code, stderr).toBe(0);
     for (const said of [
       field('email', 'Email'),
       field('phone', 'Phone'),

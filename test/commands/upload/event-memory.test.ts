@@ -1,0 +1,274 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { TestServiceOptions } from '../../../src/testing.js';
+import { serve, written } from '../../support/serve.js';
+
+// Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
+
+interface Figures {
+  readonly run: string;
+  readonly read: number;
+  readonly accepted: number;
+  readonly alreadySent: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly rejectsFile: string | null;
+}
+
+async function stage(options: TestServiceOptions = {}) {
+  const { service, world } = await serve({ accountId: 'ACC-1', ...options });
+  const run = async (argv: readonly string[], stdin?: string) => {
+    const { code, stdout, stderr } = await world.run([...argv, '--json'], stdin === undefined ? {} : { stdin });
+    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
+  };
+  /** Numbers of the events in the account, in order. */
+  const stored = () =>
+    written<ReturnType<typeof event>>(service)
+      .flat()
+      .flatMap(({ ts, evtData }) => (Number.isInteger(ts) ? Number(evtData.n) : []))
+      .toSorted((a, b) => a - b);
+  const write = (name: string, content: string | Buffer) => writeFileSync(world.path(name), content);
+  return { service, world, run, stored, write };
+}
+
+const event = (n: number) => ({
+  identity: `u${n}`,
+  type: 'event',
+  evtName: 'Visit',
+  ts: 1_700_000_000 + n,
+  evtData: { n, Amount: `${n}.50`, City: 'Zürich' },
+});
+const lines = (...numbers: number[]) => numbers.map((n) => `${JSON.stringify(event(n))}\n`).join('');
+const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
+const csvHead = 'identity,ts,n,Amount,City\n';
+const csvLines = (...of: number[]) => of.map((n) => `u${n},${1_700_000_000 + n},${n},${n}.50,Zürich\n`).join('');
+const asEvents = ['--type', 'event', '--event-name', 'Visit'];
+
+describe('events that were sent', () => {
+  it('are refused with their number, run, file and day, and --resume and --again do as they say', async () => {
+    const { run, stored, write } = await stage();
+    write('old.ndjson', lines(1, 2, 3));
+    const first = await run(['upload', 'old.ndjson']);
+    write('new.ndjson', lines(0, 3, 2, 4));
+    const refused = await run(['upload', 'new.ndjson']);
+    expect([refused.code, stored()]).toEqual([8, [1, 2, 3]]);
+    expect(refused.stderr).toContain('E-ALREADY-SENT');
+    expect(refused.stderr).toContain('2 of the first 4 records of new.ndjson were already sent');
+    expect(refused.stderr).toContain(`run ${first.summary.run} sent them from old.ndjson on 2`);
+    const resumed = await run(['upload', 'new.ndjson', '--resume']);
+    expect([resumed.code, resumed.summary]).toMatchObject([0, { read: 4, accepted: 2, alreadySent: 2 }]);
+    expect(stored()).toEqual([0, 1, 2, 3, 4]);
+    const again = await run(['upload', 'new.ndjson', '--again']);
+    expect([again.code, again.summary.accepted]).toEqual([0, 4]);
+    expect(stored()).toEqual([0, 0, 1, 2, 2, 3, 3, 4, 4]);
+  });
+
+  it('are held back in the rejects file if they turn up after the first thousand', async () => {
+    const { run, stored, write, world } = await stage();
+    write('old.ndjson', lines(2000, 2001));
+    await run(['upload', 'old.ndjson']);
+    write('new.ndjson', lines(...numbers(1000), 2001, 1000, 2000));
+    const { code, summary, stderr } = await run(['upload', 'new.ndjson']);
+    expect([code, summary]).toMatchObject([3, { read: 1003, accepted: 1001, alreadySent: 2 }]);
+    expect(stderr).toContain('2 of 1,003 records had already been sent by another run');
+    const rejects = readFileSync(world.path(summary.rejectsFile!), 'utf8').trimEnd().split('\n');
+    expect(rejects.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { stage: 'alreadySent', line: 1001 },
+      { stage: 'alreadySent', line: 1003 },
+    ]);
+    expect(stored()).toEqual([...numbers(1001), 2000, 2001]);
+    const skipped = await run(['upload', summary.rejectsFile!, '--rejects', 'second.ndjson']);
+    expect([skipped.code, skipped.summary]).toMatchObject([3, { accepted: 0, alreadySent: 2 }]);
+    const again = await run(['upload', summary.rejectsFile!, '--again']);
+    expect([again.code, again.summary.accepted]).toEqual([0, 2]);
+    expect(stored()).toHaveLength(1005);
+  });
+
+  it('count by copies: equal events of one input are all sent, those of another only as often as they are missing', async () => {
+    const { run, stored, write } = await stage();
+    write('log.ndjson', lines(1, 1, 2));
+    expect((await run(['upload', 'log.ndjson'])).summary.accepted).toBe(3);
+    write('log.ndjson', lines(1, 1, 2, 1, 2));
+    const { summary } = await run(['upload', 'log.ndjson', '--resume']);
+    expect(summary).toMatchObject({ accepted: 2, alreadySent: 3 });
+    expect(stored()).toEqual([1, 1, 1, 2, 2]);
+  });
+
+  it.each([
+    ['saved with CRLF', (text: string) => text.replaceAll('\n', '\r\n'), []],
+    ['reordered', (text: string) => `${text.trimEnd().split('\n').toReversed().join('\n')}\n`, []],
+    ['with other white space', (text: string) => text.replaceAll(':', ' : ').replaceAll('",', '" , '), []],
+    ['with escapes', (text: string) => text.replaceAll('ü', '\\u00fc').replaceAll('u', '\\u0075').replaceAll('\\\\u0075', '\\u'), []],
+    ['with numbers spelled otherwise', (text: string) => text.replaceAll(/"n":(\d+)/g, '"n":$1.0'), []],
+    ['with a byte order mark', (text: string) => `\ufeff${text}`, []],
+    ['as UTF-16', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le'), []],
+    ['in windows-1252', (text: string) => Buffer.from(text, 'latin1'), ['--encoding', 'windows-1252']],
+    ['compressed', (text: string) => gzipSync(text), []],
+    ['as a JSON array', (text: string) => `[${text.trimEnd().replaceAll('\n', ',')}]`, ['--input-format', 'json']],
+    ['cut', (text: string) => text.split('\n').slice(2).join('\n'), []],
+    ['with a redundant option', (text: string) => text, ['--type', 'event']],
+    ['with another redundant option', (text: string) => text, ['--input-format', 'ndjson']],
+  ])('are recognized %s', async (_how, change, options) => {
+    const { run, stored, write } = await stage();
+    write('e.ndjson', lines(...numbers(5)));
+    await run(['upload', 'e.ndjson']);
+    write('f.ndjson', change(lines(...numbers(5))));
+    const refused = await run(['upload', 'f.ndjson', ...options]);
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    const resumed = await run(['upload', 'f.ndjson', ...options, '--resume']);
+    expect([resumed.code, resumed.summary.accepted]).toEqual([0, 0]);
+    expect(stored()).toEqual(numbers(5));
+  });
+
+  it('are recognized in CSV with other columns order, and in NDJSON', async () => {
+    const { run, stored, write } = await stage();
+    write('e.csv', csvHead + csvLines(1, 2));
+    await run(['upload', 'e.csv', ...asEvents]);
+    write('f.csv', `City,n,Amount,ts,identity\nZürich,2,2.50,1700000002,u2\n`);
+    expect((await run(['upload', 'f.csv', ...asEvents])).code).toBe(8);
+    const strings = lines(1, 2).replaceAll(/"n":(\d)/g, '"n":"$1"');
+    write('e.ndjson', strings);
+    const { code, summary } = await run(['upload', 'e.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 0, alreadySent: 2 }]);
+    expect(stored()).toEqual([1, 2]);
+  });
+});
+
+describe('what people do to a file of events', () => {
+  it('correct a bad line in the original file and run the same command', async () => {
+    const { run, stored, write } = await stage();
+    const bad = lines(1, 2, 3, 4).replace('"ts":1700000002', '"ts":"soon"');
+    write('e.ndjson', bad);
+    expect((await run(['upload', 'e.ndjson'])).code).toBe(3);
+    write('e.ndjson', lines(1, 2, 3, 4));
+    expect((await run(['upload', 'e.ndjson'])).code).toBe(8);
+    const { code, summary } = await run(['upload', 'e.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 3 }]);
+    expect(stored()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('run a file with a bad line again with --resume: the line is rejected again', async () => {
+    const { run, stored, write } = await stage();
+    write('e.ndjson', lines(1, 2).replace('"ts":1700000002', '"ts":"soon"'));
+    await run(['upload', 'e.ndjson']);
+    const { code, summary } = await run(['upload', 'e.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([3, { accepted: 0, alreadySent: 1, rejected: 1 }]);
+    expect(stored()).toEqual([1]);
+  });
+
+  it('add types: the error names the option', async () => {
+    const { run, stored, write } = await stage();
+    write('e.csv', csvHead + csvLines(1, 2));
+    await run(['upload', 'e.csv', ...asEvents]);
+    const typed = ['upload', 'e.csv', ...asEvents, '--types', 'Amount:number,n:integer'];
+    for (const more of [[], ['--resume']]) {
+      const refused = await run([...typed, ...more]);
+      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+      expect(refused.stderr).toContain('with other options: --types');
+    }
+    expect(stored()).toEqual([1, 2]);
+    expect((await run([...typed, '--again'])).code).toBe(0);
+  });
+
+  it('send the same file as other events, or for other users', async () => {
+    const { run, service, write } = await stage();
+    write('e.csv', csvHead + csvLines(1, 2));
+    await run(['upload', 'e.csv', ...asEvents]);
+    expect((await run(['upload', 'e.csv', '--type', 'event', '--event-name', 'Paid'])).code).toBe(0);
+    expect((await run(['upload', 'e.csv', ...asEvents, '--identity', 'n'])).code).toBe(0);
+    expect(written(service).flat()).toHaveLength(6);
+  });
+
+  it('append to a log, whose last line had no line end', async () => {
+    const { run, stored, write, world } = await stage();
+    write('log.ndjson', lines(1, 2).trimEnd());
+    await run(['upload', 'log.ndjson', '--resume']);
+    appendFileSync(world.path('log.ndjson'), `\n${lines(3)}`);
+    const { code, summary } = await run(['upload', 'log.ndjson', '--resume']);
+    expect([code, summary.accepted]).toEqual([0, 1]);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+
+  it('complete a line that was cut when it was read', async () => {
+    const { run, stored, write } = await stage();
+    write('log.ndjson', lines(1, 2, 3).slice(0, -20));
+    const cut = await run(['upload', 'log.ndjson', '--resume']);
+    expect([cut.code, stored()]).toEqual([9, [1, 2]]);
+    write('log.ndjson', lines(1, 2, 3, 4));
+    expect((await run(['upload', 'log.ndjson', '--resume'])).code).toBe(0);
+    expect(stored()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('rotate a log, and truncate it', async () => {
+    const { run, stored, write, world } = await stage();
+    write('log.ndjson', lines(1, 2, 3));
+    await run(['upload', 'log.ndjson', '--resume']);
+    copyFileSync(world.path('log.ndjson'), world.path('log.1.ndjson'));
+    truncateSync(world.path('log.ndjson'));
+    appendFileSync(world.path('log.ndjson'), lines(4));
+    expect((await run(['upload', 'log.ndjson', '--resume'])).summary.accepted).toBe(1);
+    const both = await run(['upload', 'log.1.ndjson', 'log.ndjson', '--resume']);
+    expect([both.code, both.summary]).toMatchObject([0, { accepted: 0 }]);
+    expect(stored()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('concatenate sent files, with new lines between', async () => {
+    const { run, stored, write } = await stage();
+    write('a.ndjson', lines(1, 2));
+    write('b.ndjson', lines(4, 5));
+    await run(['upload', 'a.ndjson']);
+    await run(['upload', 'b.ndjson']);
+    write('all.ndjson', lines(1, 2, 3, 4, 5, 6));
+    const refused = await run(['upload', 'all.ndjson']);
+    expect(refused.stderr).toContain('4 of the first 6 records of all.ndjson were already sent');
+    expect((await run(['upload', 'all.ndjson', '--resume'])).summary.accepted).toBe(2);
+    expect(stored()).toEqual(numbers(6, 1));
+  });
+
+  it('give the same content through a pipe', async () => {
+    const { run, stored, write } = await stage();
+    write('e.ndjson', lines(1, 2));
+    await run(['upload', 'e.ndjson']);
+    expect((await run(['upload', '-'], lines(1, 2, 3))).code).toBe(8);
+    const named = ['upload', '-', '--run-name', 'crm', '--resume'];
+    expect((await run(named, lines(1, 2, 3))).summary).toMatchObject({ accepted: 1, alreadySent: 2 });
+    expect((await run(named, lines(1, 2, 3))).summary).toMatchObject({ accepted: 0, alreadySent: 3 });
+    expect((await run(named, lines(0, 3, 1))).summary).toMatchObject({ accepted: 1, alreadySent: 2 });
+    expect(stored()).toEqual([0, 1, 2, 3]);
+  });
+
+  it('send single new events with --changed', async () => {
+    const { run, stored, write } = await stage();
+    write('a.ndjson', lines(1, 2));
+    await run(['upload', 'a.ndjson']);
+    write('b.ndjson', lines(2, 3));
+    const plan = await run(['upload', 'b.ndjson', '--changed', '--check']);
+    expect(plan.summary).toMatchObject({ plan: { new: 1, unchanged: 1 } });
+    const { code, summary } = await run(['upload', 'b.ndjson', '--changed']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1 }]);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+});
+
+describe('the memory', () => {
+  it('is private, holds no text of an event, and is kept for each account and host', async () => {
+    const { run, write, world } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const [account] = readdirSync(path.join(world.stateDir, 'events'));
+    const folder = path.join(world.stateDir, 'events', account!);
+    const names = readdirSync(folder);
+    expect(names.toSorted()).toEqual(['runs.ndjson', 'sent-1.log']);
+    const content = names.map((name) => readFileSync(path.join(folder, name), 'latin1')).join('');
+    expect(content).not.toMatch(/Visit|City|u1/);
+  });
+});
