@@ -15,8 +15,15 @@ function stage() {
 
 it('starts a resumed run with the committed counts, which balance', () => {
   const { tally } = stage();
-  tally.resume({ accepted: 1, rejected: 20, unknown: 300, duplicates: 4000, unchanged: 50_000 });
-  expect(tally.counts).toMatchObject({ read: 54_321, resumed: 1, accepted: 0, unknown: 300 });
+  tally.resume({
+    accepted: 1,
+    rejected: 20,
+    unknown: 300,
+    duplicates: 4000,
+    unchanged: 50_000,
+    alreadySent: 600_000,
+  });
+  expect(tally.counts).toMatchObject({ read: 654_321, resumed: 1, accepted: 0, unknown: 300 });
   tally.assertBalanced();
 });
 

@@ -51,7 +51,10 @@ const eventLine = (n: number): string =>
 const events = (count: number, from = 0): string =>
   Array.from({ length: count }, (_, n) => eventLine(from + n)).join('');
 const increments = (count: number): string =>
-  Array.from({ length: count }, (_, n) => `{"identity":"u${n}","profileData":{"Visits":{"$incr":1}}}\n`).join('');
+  Array.from(
+    { length: count },
+    (_, n) => `{"identity":"u${n}","profileData":{"Visits":{"$incr":1}}}\n`,
+  ).join('');
 const eventCsv = (count: number, from = 0): string =>
   Array.from({ length: count }, (_, n) => `u${from + n},1700000000,${from + n}\n`).join('');
 const asEvents = ['--type', 'event', '--event-name', 'Visit'];

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, dictionary, infiniteStream, jsonValue, nat, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EventFingerprints } from '../../src/text/record-hash.js';
 
@@ -51,9 +51,9 @@ function respelledNumber(value: number, turn: () => number): string {
 
 describe('fingerprint of an event', () => {
   it('is equal for any spelling of the same value', () => {
-    const value = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue());
-    fc.assert(
-      fc.property(value, fc.infiniteStream(fc.nat(1000)), (object, numbers) => {
+    const value = dictionary(string({ unit: 'binary' }), jsonValue());
+    assert(
+      property(value, infiniteStream(nat(1000)), (object, numbers) => {
         const turn = () => numbers.next().value as number;
         expect(fingerprint(respelled(object, turn))).toBe(fingerprint(JSON.stringify(object)));
       }),
@@ -66,11 +66,13 @@ describe('fingerprint of an event', () => {
     const canonical = (value: unknown): string => {
       if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
       if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-      const members = Object.entries(value).map(([k, of]) => `${JSON.stringify(k)}:${canonical(of)}`);
+      const members = Object.entries(value).map(
+        ([k, of]) => `${JSON.stringify(k)}:${canonical(of)}`,
+      );
       return `{${members.toSorted().join()}}`;
     };
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
+    assert(
+      property(dictionary(string(), jsonValue()), (object) => {
         const text = JSON.stringify(object); // -0 becomes 0
         const print = fingerprint(text);
         const known = canonical(JSON.parse(text));

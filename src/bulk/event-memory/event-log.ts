@@ -83,7 +83,8 @@ export class EventLog {
       this.#fill(head, this.#position);
       const block = headOf(head);
       const end = block && this.#position + headBytes + fingerprintBytes * block.count;
-      const payload = block && end! <= size ? Buffer.alloc(end! - this.#position - headBytes) : undefined;
+      const payload =
+        block && end! <= size ? Buffer.alloc(end! - this.#position - headBytes) : undefined;
       if (payload) this.#fill(payload, this.#position + headBytes);
       if (!block || (payload && crc32(payload) !== block.sum)) {
         this.#position = this.#nextBlock(this.#position + 1, size);
@@ -114,7 +115,11 @@ export class EventLog {
     for (let at = from; at < size; at += chunk.length - headBytes) {
       const read = readSync(this.#file, chunk, 0, chunk.length, at);
       const part = chunk.subarray(0, read);
-      for (let found = part.indexOf(magicBytes); found >= 0; found = part.indexOf(magicBytes, found + 1)) {
+      for (
+        let found = part.indexOf(magicBytes);
+        found >= 0;
+        found = part.indexOf(magicBytes, found + 1)
+      ) {
         if (at + found + headBytes > size) break;
         this.#fill(head, at + found);
         if (headOf(head)) return at + found;
@@ -186,7 +191,11 @@ export class RecentEvents {
     const words = this.#words;
     const end = words.length;
     let entry = startOf(low, high, end);
-    for (; words[entry + at.run] !== 0; entry = entry + recentWords === end ? 0 : entry + recentWords) {
+    for (
+      ;
+      words[entry + at.run] !== 0;
+      entry = entry + recentWords === end ? 0 : entry + recentWords
+    ) {
       if (words[entry] !== low || words[entry + 1] !== high) continue;
       yield {
         run: words[entry + at.run]!,
@@ -235,7 +244,7 @@ export interface RecentEvent {
   /** Copies that records of this input were matched with. */
   readonly used: number;
   /** Counts one more copy as matched. */
-  use(): void;
+  readonly use: () => void;
 }
 
 const startOf = (low: number, high: number, end: number): number =>

@@ -73,12 +73,7 @@ export class EventMemory {
    * Finds the events of a block that need not be sent, and returns the fingerprints, valid until the next
    * call. The events count as read: a second call finds the next copies.
    */
-  skip({
-    json,
-    count,
-    bounds,
-    kinds,
-  }: RecordBlock): Pick<RecordBlock, 'skip' | 'fingerprints'> {
+  skip({ json, count, bounds, kinds }: RecordBlock): Pick<RecordBlock, 'skip' | 'fingerprints'> {
     const first = kinds.indexOf(1);
     if (first < 0 || first >= count) return {};
     const fingerprints = this.#fingerprints.of(json, count, bounds);
@@ -207,7 +202,10 @@ export class EventMemory {
         };
       }
     }
-    for (const { run, sent, unknown, intended, missing, used, use } of this.#recent.find(low, high)) {
+    for (const { run, sent, unknown, intended, missing, used, use } of this.#recent.find(
+      low,
+      high,
+    )) {
       if (this.#skipped.has(run)) continue;
       const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
       yield { ...counted, used, use };
@@ -230,21 +228,7 @@ export class EventMemory {
 
   /** Reads what other processes appended. Returns the positions of own events that one intended before. */
   #takenByOthers(fingerprints: Int32Array): readonly number[] {
-    const { log, number } = this.#store;
-    const before = new Set<number>();
-    let isBefore = true;
-    for (const block of log.read()) {
-      if (block.run === number) {
-        const isIntent = block.state === eventState.intended;
-        if (isIntent && isEqual(block.fingerprints, fingerprints)) isBefore = false;
-        continue;
-      }
-      this.#recent.add(block);
-      for (let index = 0; isBefore && index < block.fingerprints.length; index += 2) {
-        before.add(block.fingerprints[index]!);
-      }
-    }
-    if (isBefore) throw new Error('the log has lost what was appended to it');
+    const before = this.#othersBefore(fingerprints);
     const taken: number[] = [];
     for (let index = 0; before.size > 0 && index < fingerprints.length; index += 2) {
       const [low, high] = [fingerprints[index]!, fingerprints[index + 1]!];
@@ -253,6 +237,24 @@ export class EventMemory {
       }
     }
     return taken;
+  }
+
+  /** Reads the log to its end. Returns the lower halves of the events of others before own intents. */
+  #othersBefore(own: Int32Array): ReadonlySet<number> {
+    const { log, number } = this.#store;
+    const before = new Set<number>();
+    let isFound = false;
+    for (const { state, run, fingerprints } of log.read()) {
+      if (run === number) {
+        isFound ||= state === eventState.intended && isEqual(fingerprints, own);
+        continue;
+      }
+      this.#recent.add({ state, run, fingerprints });
+      if (isFound) continue;
+      for (let index = 0; index < fingerprints.length; index += 2) before.add(fingerprints[index]!);
+    }
+    if (!isFound) throw new Error('the log has lost what was appended to it');
+    return before;
   }
 }
 

@@ -107,7 +107,8 @@ class Head {
     this.#bytes += rows.bytes.length;
     if (this.#records === headRecords || this.#bytes >= headBytes) await this.end();
     // Profiles need not wait.
-    else if (!fingerprints && this.#blocks.length === 1) await feed(this.#blocks.pop()!, this.#parts);
+    else if (!fingerprints && this.#blocks.length === 1)
+      await feed(this.#blocks.pop()!, this.#parts);
   }
 
   /** Sends the records of the head. Throws E-ALREADY-SENT. */
@@ -255,8 +256,7 @@ function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number
   return index;
 }
 
-const killedBefore =
-  'a run was killed after sending this record and before its outcome was known';
+const killedBefore = 'a run was killed after sending this record and before its outcome was known';
 
 /** Whether an earlier attempt recorded an outcome for the record. */
 function hasOutcome({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number): boolean {

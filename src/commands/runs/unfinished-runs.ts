@@ -367,7 +367,15 @@ function listFinished(settings: GlobalOptions, runtime: Runtime): void {
 }
 
 /** Members as printed by `runs show`. */
-const asFinished = ({ sources, once, schemaVersion: _, ...line }: LedgerEntry) => ({
+const asFinished = ({
+  sources,
+  once,
+  schemaVersion: _version,
+  options: _options,
+  remembered: _remembered,
+  runs: _runs,
+  ...line
+}: LedgerEntry) => ({
   ...line,
   sources: sources.map(({ name, bytes, digest, records }) => ({ name, bytes, digest, records })),
   harmfulTwice: once.length > 0,

@@ -166,7 +166,8 @@ export class DuplicateProtection {
   #isOtherwiseSent({ once, options, ...line }: LedgerEntry): boolean {
     const { accountId, command, host, meaning } = this.#run;
     if (!options || line.meaning === meaning || !once.includes('event')) return false;
-    if (line.accountId !== accountId || line.command !== command || line.host !== host) return false;
+    if (line.accountId !== accountId || line.command !== command || line.host !== host)
+      return false;
     const same = ['eventName', 'identity', 'objectId'].every(
       (name) => options[name] === this.#place.options[name],
     );
@@ -194,7 +195,15 @@ export class DuplicateProtection {
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
       const once = [...kinds];
-      const line = { run, finished, ...this.#run, sources, ...counts, once, ...this.#eventsOf(ended) };
+      const line = {
+        run,
+        finished,
+        ...this.#run,
+        sources,
+        ...counts,
+        once,
+        ...this.#eventsOf(ended),
+      };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       return true;
     } catch (error) {
@@ -203,7 +212,12 @@ export class DuplicateProtection {
   }
 
   /** Returns the members of a ledger line about events; see LedgerEntry. */
-  #eventsOf({ result, once, before, runsBefore }: FinishedRun): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
+  #eventsOf({
+    result,
+    once,
+    before,
+    runsBefore,
+  }: FinishedRun): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
     if (!once.has('event')) return {};
     const { options, remembersEvents } = this.#place;
     const { rejected, unknown, alreadySent, run } = result;

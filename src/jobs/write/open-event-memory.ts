@@ -34,8 +34,13 @@ export interface MemoryUse {
 }
 
 /** Returns the folder of the event memory of an account. */
-export function eventFolder(runs: string, { accountId, host }: Pick<Connection, 'accountId' | 'host'>) {
-  const owner = createHash('sha256').update(JSON.stringify([accountId, host])).digest('hex');
+export function eventFolder(
+  runs: string,
+  { accountId, host }: Pick<Connection, 'accountId' | 'host'>,
+) {
+  const owner = createHash('sha256')
+    .update(JSON.stringify([accountId, host]))
+    .digest('hex');
   return path.join(path.dirname(runs), 'events', owner.slice(0, 32));
 }
 

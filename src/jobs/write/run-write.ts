@@ -16,7 +16,12 @@ import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
 import { requireRecords } from './min-records.js';
-import { pipeName, refuseFiles, openDuplicateProtection } from './duplicate-protection.js';
+import {
+  pipeName,
+  refuseFiles,
+  openDuplicateProtection,
+  type DuplicateProtection,
+} from './duplicate-protection.js';
 import {
   openRun,
   refuseUnfinished,
@@ -139,7 +144,7 @@ async function openTouched(writing: WriteContext, run: string): Promise<TouchedK
 async function runConnected(writing: WriteContext, mapper: Mapper): Promise<WriteResult> {
   const { hooks, inputs, kind, request } = writing;
   const remembered = await openRemembered(writing);
-  let { run, isVerified } = await openCurrentRun(writing).catch((error: unknown) => {
+  const { run, isVerified } = await openCurrentRun(writing).catch((error: unknown) => {
     remembered?.close();
     throw error;
   });
@@ -162,8 +167,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     const before = sent?.entries ?? [];
     const runsBefore = sent?.line.runs ?? [];
     events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
-    const other = sent || isResumed ? undefined : await ledger?.sentWithOtherOptions(inputs);
-    if (other && !(await events?.knowsSome(mapper))) throw other;
+    if (!sent && !isResumed) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
     tally = await openTally(writing, { run, earlier, events });
@@ -174,25 +178,16 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     const memory = remembered?.memory;
     const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
     const ending = await sendInput(writing, parts);
-    if (ending.result.done) {
-      await remembered?.writeGone();
-      events?.memory.end();
-    }
-    if (!events) warnOfUnremembered(writing, tally);
+    if (ending.result.done) await remembered?.writeGone();
+    endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
     if (done && ledger) {
       const digests = inputs.ended;
       digests.addMissing(earlier?.digests.values() ?? []);
-      const { nonIdempotent } = tally.log;
-      const end = {
-        result: ending.result,
-        digests,
-        once: nonIdempotent,
-        before: sent?.records ?? 0,
-        runsBefore,
-      };
-      done = ledger.note({ ...end, isKept }, inputs);
+      const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
+      const { result } = ending;
+      done = ledger.note({ result, digests, once, before, runsBefore, isKept }, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };
@@ -247,20 +242,60 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
   }
 }
 
-/** Opens the event memory. Without a journal, a state folder that cannot be written is only a warning. */
+/** Opens the event memory. A state folder that cannot be written is a warning, if the run keeps no journal. */
 async function openEvents(
   writing: WriteContext,
   use: MemoryUse,
 ): Promise<RememberedEvents | undefined> {
   if (!remembersEvents(writing)) return undefined;
-  return openEventMemory(writing, use);
+  try {
+    return await openEventMemory(writing, use);
+  } catch (error) {
+    const isUnwritable = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
+    if (!isUnwritable) throw error;
+    writing.context.messages.note(`${error.message}: ${error.details.why}`);
+    return undefined;
+  }
 }
 
-/** Warns that the events of this run will not be recognized. */
-function warnOfUnremembered({ kind, context, rehearsal }: WriteContext, { log }: Tally): void {
-  if (rehearsal !== undefined || context.ports?.leasedRun !== undefined) return;
-  if (kind.name !== 'upload' || !log.nonIdempotent.has('event')) return;
-  context.messages.warn(
+/** Throws E-ALREADY-SENT if the same text was sent with options that made other events of it. */
+async function refuseOtherOptions(
+  { inputs }: WriteContext,
+  {
+    ledger,
+    events,
+    mapper,
+  }: {
+    readonly ledger: DuplicateProtection | undefined;
+    readonly events: RememberedEvents | undefined;
+    readonly mapper: Mapper;
+  },
+): Promise<void> {
+  const error = await ledger?.sentWithOtherOptions(inputs);
+  if (error && !(await events?.knowsSome(mapper))) throw error;
+}
+
+/** Ends the run in the event memory if it is done. Warns if the sent events are not remembered. */
+function endEvents(
+  { context: { messages, ports }, rehearsal }: WriteContext,
+  {
+    events,
+    tally,
+    isDone,
+  }: {
+    readonly events: RememberedEvents | undefined;
+    readonly tally: Tally;
+    readonly isDone: boolean;
+  },
+): void {
+  try {
+    if (isDone) events?.memory.end();
+  } catch (error) {
+    messages.warn((error as Error).message); // the next run reports its unknown events once more
+  }
+  if (events || rehearsal !== undefined || ports?.leasedRun !== undefined) return;
+  if (!tally.log.nonIdempotent.has('event')) return;
+  messages.warn(
     'the events of this run are not remembered, so sending them a second time cannot be detected',
   );
 }

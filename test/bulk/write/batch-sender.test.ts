@@ -22,6 +22,7 @@ function stage(most = 2) {
         unknown: 0,
         refused: 0,
         intended: false,
+        taken: [],
         synced: undefined,
         afterCommit: [],
       };

@@ -27,16 +27,20 @@ interface Figures {
 async function stage(options: TestServiceOptions = {}) {
   const { service, world } = await serve({ accountId: 'ACC-1', ...options });
   const run = async (argv: readonly string[], stdin?: string) => {
-    const { code, stdout, stderr } = await world.run([...argv, '--json'], stdin === undefined ? {} : { stdin });
+    const { code, stdout, stderr } = await world.run(
+      [...argv, '--json'],
+      stdin === undefined ? {} : { stdin },
+    );
     return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
   };
   /** Numbers of the events in the account, in order. */
   const stored = () =>
     written<ReturnType<typeof event>>(service)
       .flat()
-      .flatMap(({ ts, evtData }) => (Number.isInteger(ts) ? Number(evtData.n) : []))
+      .flatMap(({ ts, evtData }) => (Number.isInteger(ts) ? evtData.n : []))
       .toSorted((a, b) => a - b);
-  const write = (name: string, content: string | Buffer) => writeFileSync(world.path(name), content);
+  const write = (name: string, content: string | Buffer) =>
+    writeFileSync(world.path(name), content);
   return { service, world, run, stored, write };
 }
 
@@ -47,10 +51,12 @@ const event = (n: number) => ({
   ts: 1_700_000_000 + n,
   evtData: { n, Amount: `${n}.50`, City: 'Zürich' },
 });
-const lines = (...numbers: number[]) => numbers.map((n) => `${JSON.stringify(event(n))}\n`).join('');
+const lines = (...numbers: number[]) =>
+  numbers.map((n) => `${JSON.stringify(event(n))}\n`).join('');
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
 const csvHead = 'identity,ts,n,Amount,City\n';
-const csvLines = (...of: number[]) => of.map((n) => `u${n},${1_700_000_000 + n},${n},${n}.50,Zürich\n`).join('');
+const csvLines = (...of: number[]) =>
+  of.map((n) => `u${n},${1_700_000_000 + n},${n},${n}.50,Zürich\n`).join('');
 const asEvents = ['--type', 'event', '--event-name', 'Visit'];
 
 describe('events that were sent', () => {
@@ -65,7 +71,10 @@ describe('events that were sent', () => {
     expect(refused.stderr).toContain('2 of the first 4 records of new.ndjson were already sent');
     expect(refused.stderr).toContain(`run ${first.summary.run} sent them from old.ndjson on 2`);
     const resumed = await run(['upload', 'new.ndjson', '--resume']);
-    expect([resumed.code, resumed.summary]).toMatchObject([0, { read: 4, accepted: 2, alreadySent: 2 }]);
+    expect([resumed.code, resumed.summary]).toMatchObject([
+      0,
+      { read: 4, accepted: 2, alreadySent: 2 },
+    ]);
     expect(stored()).toEqual([0, 1, 2, 3, 4]);
     const again = await run(['upload', 'new.ndjson', '--again']);
     expect([again.code, again.summary.accepted]).toEqual([0, 4]);
@@ -106,14 +115,35 @@ describe('events that were sent', () => {
   it.each([
     ['saved with CRLF', (text: string) => text.replaceAll('\n', '\r\n'), []],
     ['reordered', (text: string) => `${text.trimEnd().split('\n').toReversed().join('\n')}\n`, []],
-    ['with other white space', (text: string) => text.replaceAll(':', ' : ').replaceAll('",', '" , '), []],
-    ['with escapes', (text: string) => text.replaceAll('ü', '\\u00fc').replaceAll('u', '\\u0075').replaceAll('\\\\u0075', '\\u'), []],
-    ['with numbers spelled otherwise', (text: string) => text.replaceAll(/"n":(\d+)/g, '"n":$1.0'), []],
+    [
+      'with other white space',
+      (text: string) => text.replaceAll(':', ' : ').replaceAll('",', '" , '),
+      [],
+    ],
+    [
+      'with escapes',
+      (text: string) =>
+        text.replaceAll('ü', '\\u00fc').replaceAll('u', '\\u0075').replaceAll('\\\\u0075', '\\u'),
+      [],
+    ],
+    [
+      'with numbers spelled otherwise',
+      (text: string) => text.replaceAll(/"n":(\d+)/g, '"n":$1.0'),
+      [],
+    ],
     ['with a byte order mark', (text: string) => `\ufeff${text}`, []],
     ['as UTF-16', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le'), []],
-    ['in windows-1252', (text: string) => Buffer.from(text, 'latin1'), ['--encoding', 'windows-1252']],
+    [
+      'in windows-1252',
+      (text: string) => Buffer.from(text, 'latin1'),
+      ['--encoding', 'windows-1252'],
+    ],
     ['compressed', (text: string) => gzipSync(text), []],
-    ['as a JSON array', (text: string) => `[${text.trimEnd().replaceAll('\n', ',')}]`, ['--input-format', 'json']],
+    [
+      'as a JSON array',
+      (text: string) => `[${text.trimEnd().replaceAll('\n', ',')}]`,
+      ['--input-format', 'json'],
+    ],
     ['cut', (text: string) => text.split('\n').slice(2).join('\n'), []],
     ['with a redundant option', (text: string) => text, ['--type', 'event']],
     ['with another redundant option', (text: string) => text, ['--input-format', 'ndjson']],
@@ -172,7 +202,10 @@ describe('what people do to a file of events', () => {
     const typed = ['upload', 'e.csv', ...asEvents, '--types', 'Amount:number,n:integer'];
     for (const more of [[], ['--resume']]) {
       const refused = await run([...typed, ...more]);
-      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+      expect([refused.code, refused.stderr]).toEqual([
+        8,
+        expect.stringContaining('E-ALREADY-SENT'),
+      ]);
       expect(refused.stderr).toContain('with other options: --types');
     }
     expect(stored()).toEqual([1, 2]);
@@ -183,7 +216,9 @@ describe('what people do to a file of events', () => {
     const { run, service, write } = await stage();
     write('e.csv', csvHead + csvLines(1, 2));
     await run(['upload', 'e.csv', ...asEvents]);
-    expect((await run(['upload', 'e.csv', '--type', 'event', '--event-name', 'Paid'])).code).toBe(0);
+    expect((await run(['upload', 'e.csv', '--type', 'event', '--event-name', 'Paid'])).code).toBe(
+      0,
+    );
     expect((await run(['upload', 'e.csv', ...asEvents, '--identity', 'n'])).code).toBe(0);
     expect(written(service).flat()).toHaveLength(6);
   });
@@ -240,9 +275,18 @@ describe('what people do to a file of events', () => {
     await run(['upload', 'e.ndjson']);
     expect((await run(['upload', '-'], lines(1, 2, 3))).code).toBe(8);
     const named = ['upload', '-', '--run-name', 'crm', '--resume'];
-    expect((await run(named, lines(1, 2, 3))).summary).toMatchObject({ accepted: 1, alreadySent: 2 });
-    expect((await run(named, lines(1, 2, 3))).summary).toMatchObject({ accepted: 0, alreadySent: 3 });
-    expect((await run(named, lines(0, 3, 1))).summary).toMatchObject({ accepted: 1, alreadySent: 2 });
+    expect((await run(named, lines(1, 2, 3))).summary).toMatchObject({
+      accepted: 1,
+      alreadySent: 2,
+    });
+    expect((await run(named, lines(1, 2, 3))).summary).toMatchObject({
+      accepted: 0,
+      alreadySent: 3,
+    });
+    expect((await run(named, lines(0, 3, 1))).summary).toMatchObject({
+      accepted: 1,
+      alreadySent: 2,
+    });
     expect(stored()).toEqual([0, 1, 2, 3]);
   });
 

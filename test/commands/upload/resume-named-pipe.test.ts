@@ -11,6 +11,7 @@ interface Figures {
   readonly accepted: number;
   readonly resumed: number;
   readonly duplicates: number;
+  readonly alreadySent: number;
 }
 
 /** `refused`: the number of the request that is, from 0. */

@@ -1,0 +1,338 @@
+import path from 'node:path';
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { fsyncFolder } from '../../files/atomic-write.js';
+import { fingerprintWords } from '../../text/record-hash.js';
+import { archivedState, archiveWords, ArchiveWriter, EventArchive } from './event-archive.js';
+import { EventLog, eventState, type EventBlock } from './event-log.js';
+import type { RunTable, StoreOptions } from './event-store.js';
+
+/** Bytes of the log from which its events are moved to an archive (250,000 events). */
+const logMaximum = 4 * 1024 * 1024;
+/** Events that are sorted at once (16 MB, and 8 MB for their order). */
+const sortedMaximum = 1_000_000;
+
+/**
+ * A file of events: an archive of the logs `from` to `to`, or a log. An archive replaces the logs and
+ * archives within its range, which a kill may have left behind.
+ */
+interface EventFile {
+  readonly name: string;
+  readonly kind: 'archive' | 'log';
+  readonly from: number;
+  readonly to: number;
+}
+
+export function eventFiles(folder: string): readonly EventFile[] {
+  return readdirSync(folder).flatMap((name) => {
+    const archive = /^sent-(\d+)-(\d+)\.archive$/.exec(name);
+    if (archive) {
+      return { name, kind: 'archive', from: Number(archive[1]), to: Number(archive[2]) };
+    }
+    const log = /^sent-(\d+)\.log$/.exec(name);
+    return log ? { name, kind: 'log', from: Number(log[1]), to: Number(log[1]) } : [];
+  });
+}
+
+/** Splits the files into those that count, archives first, and those that others replace. */
+export function currentFiles(folder: string) {
+  const files = eventFiles(folder);
+  const isReplaced = (file: EventFile) =>
+    files.some(
+      (other) =>
+        other !== file &&
+        other.kind === 'archive' &&
+        other.from <= file.from &&
+        other.to >= file.to,
+    );
+  const current = files.filter((file) => !isReplaced(file));
+  const ofKind = (kind: EventFile['kind']) =>
+    current.filter((file) => file.kind === kind).toSorted((a, b) => a.from - b.from);
+  return { archives: ofKind('archive'), logs: ofKind('log'), replaced: files.filter(isReplaced) };
+}
+
+const archiveName = (from: number, to: number): string => `sent-${from}-${to}.archive`;
+export const logName = (number: number): string => `sent-${number}.log`;
+
+export interface CompactionOptions extends Pick<StoreOptions, 'rememberMs' | 'now'> {
+  /** Rewrite all files, and not only where it pays. */
+  readonly isPruning?: boolean;
+}
+
+/**
+ * Moves the events of a long log to an archive, and merges archives so that each is more than twice as
+ * large as the next. Returns how many events of expired runs it dropped. No other process may use the
+ * files.
+ */
+export function compact(folder: string, runs: RunTable, options: CompactionOptions): number {
+  const { isPruning = false } = options;
+  removeReplaced(folder);
+  const log = currentFiles(folder).logs.at(-1);
+  const bytes = log ? statSync(path.join(folder, log.name)).size : 0;
+  if (log && bytes > (isPruning ? 0 : logMaximum)) archiveLog(folder, log, runs);
+  const expired = expiredRuns(runs, options);
+  const merged = (files: readonly EventFile[]) => mergeArchives(folder, files, { runs, expired });
+  if (isPruning) return merged(currentFiles(folder).archives);
+  let removed = 0;
+  for (;;) {
+    const last = currentFiles(folder).archives.slice(-2);
+    const [first = 0, second = 0] = last.map(({ name }) => statSync(path.join(folder, name)).size);
+    if (last.length < 2 || first > 2 * second) return removed;
+    removed += merged(last);
+  }
+}
+
+/** Removes the files that a killed compaction left behind. */
+function removeReplaced(folder: string): void {
+  for (const { name } of currentFiles(folder).replaced) rmSync(path.join(folder, name));
+}
+
+/**
+ * Runs whose events need not be remembered any more. The time counts from the last run, so that a clock
+ * that jumps forward makes nothing forgotten.
+ */
+export function expiredRuns(
+  runs: RunTable,
+  { rememberMs, now }: CompactionOptions,
+): ReadonlySet<number> {
+  const started = [...runs.values()].map((run) => [run.number, Date.parse(run.started)] as const);
+  const last = Math.min(now(), Math.max(...started.map(([, at]) => at)));
+  return new Set(started.flatMap(([number, at]) => (at < last - rememberMs ? [number] : [])));
+}
+
+/** Replaces a log by an archive. It is read once for each range of fingerprints that is sorted in memory. */
+function archiveLog(folder: string, { name, from, to }: EventFile, runs: RunTable): void {
+  const log = path.join(folder, name);
+  const { intended, entries } = countLog(log);
+  const writer = new ArchiveWriter(path.join(folder, archiveName(from, to)), intended);
+  try {
+    const parts = Math.ceil(entries / sortedMaximum) || 1;
+    const sorted = new SortedEvents(entries / parts);
+    for (let part = 0; part < parts; part += 1) {
+      sorted.clear();
+      for (const block of blocksOf(log))
+        sorted.add(block, startOf(part, parts), startOf(part + 1, parts));
+      sorted.writeTo(writer, runs);
+    }
+    writer.finish();
+  } finally {
+    writer.discard();
+  }
+  rmSync(log);
+  fsyncFolder(folder);
+}
+
+const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * part) / parts);
+
+function* blocksOf(file: string): Generator<EventBlock> {
+  const log = new EventLog(file);
+  try {
+    yield* log.read();
+  } finally {
+    log.close();
+  }
+}
+
+function countLog(file: string) {
+  let [intended, entries] = [0, 0];
+  for (const { state, fingerprints } of blocksOf(file)) {
+    const events = fingerprints.length / fingerprintWords;
+    entries += events;
+    if (state === eventState.intended || state === eventState.missing) intended += events;
+  }
+  return { intended, entries };
+}
+
+/** Maximum index that fits beside 32 bits of fingerprint into the 53 bits of a number. */
+const indexes = 2 ** 21;
+
+/** What a log says of the events in one range of fingerprints, to be sorted. */
+class SortedEvents {
+  /** Fingerprint, run, and state in the log. */
+  #words: Int32Array;
+  #count = 0;
+
+  /** `expected` is an estimate of their number. */
+  constructor(expected: number) {
+    this.#words = new Int32Array(archiveWords * (Math.ceil(1.05 * expected) + 1024));
+  }
+
+  clear(): void {
+    this.#count = 0;
+  }
+
+  /** Adds those whose upper half is in the range. */
+  add({ state, run, fingerprints }: EventBlock, from: number, to: number): void {
+    for (let index = 0; index < fingerprints.length; index += fingerprintWords) {
+      const high = fingerprints[index + 1]! >>> 0;
+      if (high < from || high >= to) continue;
+      const at = archiveWords * this.#count;
+      if (at === this.#words.length) this.#grow();
+      this.#words[at] = fingerprints[index]!;
+      this.#words[at + 1] = fingerprints[index + 1]!;
+      this.#words[at + 2] = run;
+      this.#words[at + 3] = state;
+      this.#count += 1;
+    }
+  }
+
+  /** Writes how many copies of each event are in each state, in order. */
+  writeTo(writer: ArchiveWriter, runs: RunTable): void {
+    if (this.#count > indexes) throw new RangeError(`${this.#count} events are too many`);
+    const order = new Float64Array(this.#count);
+    for (let index = 0; index < order.length; index += 1) {
+      order[index] = (this.#words[archiveWords * index + 1]! >>> 0) * indexes + index;
+    }
+    order.sort();
+    const words = this.#words;
+    for (let first = 0, next = 0; first < order.length; first = next) {
+      const high = Math.floor(order[first]! / indexes);
+      while (next < order.length && order[next]! < (high + 1) * indexes) next += 1;
+      const same = Array.from(
+        order.subarray(first, next),
+        (number) => archiveWords * (number - high * indexes),
+      );
+      const sorted =
+        same.length === 1
+          ? same
+          : same.toSorted(
+              (a, b) => (words[a]! >>> 0) - (words[b]! >>> 0) || words[a + 2]! - words[b + 2]!,
+            );
+      for (let index = 0, end = 0; index < sorted.length; index = end) {
+        const at = sorted[index]!;
+        const isSame = (other: number) =>
+          words[other] === words[at] && words[other + 2] === words[at + 2];
+        while (end < sorted.length && isSame(sorted[end]!)) end += 1;
+        const states = sorted.slice(index, end).map((other) => words[other + 3]!);
+        writeCopies(
+          writer,
+          [words[at]!, words[at + 1]!, words[at + 2]!],
+          copiesOf(states, runs.hasEnded(words[at + 2]!)),
+        );
+      }
+    }
+  }
+
+  #grow(): void {
+    const larger = new Int32Array(2 * this.#words.length);
+    larger.set(this.#words);
+    this.#words = larger;
+  }
+}
+
+/** Copies of an event of one run in each `archivedState`, by its number. */
+type Copies = readonly [sent: number, unknown: number, intended: number, missing: number];
+
+function copiesOf(states: readonly number[], hasEnded: boolean): Copies {
+  const count = (state: number) => states.filter((one) => one === state).length;
+  const [sent, reported] = [count(eventState.sent), count(eventState.unknown)];
+  const closed = sent + reported + count(eventState.retracted);
+  const open = Math.max(0, count(eventState.intended) - closed);
+  return settled([sent, reported, open, count(eventState.missing)], hasEnded);
+}
+
+/** Intended copies of a run that has ended are unknown, and unknown ones that are missing were not sent. */
+function settled([sent, unknown, intended, missing]: Copies, hasEnded: boolean): Copies {
+  const all = hasEnded ? unknown + intended : unknown;
+  const found = Math.min(all, missing);
+  return [sent, all - found, hasEnded ? 0 : intended, missing - found];
+}
+
+const entry = new Int32Array(archiveWords);
+
+function writeCopies(
+  writer: ArchiveWriter,
+  [low, high, run]: readonly [number, number, number],
+  copies: Copies,
+): void {
+  for (const [state, count] of copies.entries()) {
+    if (count === 0) continue;
+    entry.set([low, high, run, count * 4 + state]);
+    writer.add(entry, 0);
+  }
+}
+
+/** Merges archives of neighboring ranges to one, without expired runs. Returns how many events it dropped. */
+function mergeArchives(
+  folder: string,
+  files: readonly EventFile[],
+  { runs, expired }: { readonly runs: RunTable; readonly expired: ReadonlySet<number> },
+): number {
+  if (files.length === 0) return 0;
+  const archives = files.map(({ name }) => new EventArchive(path.join(folder, name)));
+  const name = archiveName(files[0]!.from, files.at(-1)!.to);
+  const total = archives.reduce((sum, { count }) => sum + count, 0);
+  const writer = new ArchiveWriter(path.join(folder, name), total);
+  let dropped = 0;
+  try {
+    const cursors = archives.map((archive) => new ArchiveCursor(archive));
+    for (;;) {
+      const first = cursors.reduce((a, b) => (order(b, a) < 0 ? b : a));
+      if (first.isAtEnd) break;
+      const key = [first.words[first.at]!, first.words[first.at + 1]!, first.run] as const;
+      const copies: [number, number, number, number] = [0, 0, 0, 0];
+      for (const cursor of cursors) {
+        for (; cursor.isOf(key); cursor.next()) copies[cursor.state]! += cursor.copies;
+      }
+      if (expired.has(key[2]))
+        dropped += copies[archivedState.sent] + copies[archivedState.unknown];
+      else writeCopies(writer, key, settled(copies, runs.hasEnded(key[2])));
+    }
+    if (!writer.finish()) rmSync(path.join(folder, name), { force: true });
+  } finally {
+    writer.discard();
+    for (const archive of archives) archive.close();
+  }
+  for (const file of files) if (file.name !== name) rmSync(path.join(folder, file.name));
+  return dropped;
+}
+
+/** Iterates over the entries of an archive. */
+class ArchiveCursor {
+  words: Int32Array = new Int32Array(0);
+  at = 0;
+  isAtEnd = false;
+  readonly #buckets: Generator<Int32Array>;
+
+  constructor(archive: EventArchive) {
+    this.#buckets = archive.all();
+    this.#fill();
+  }
+
+  get run(): number {
+    return this.words[this.at + 2]!;
+  }
+
+  get state(): number {
+    return this.words[this.at + 3]! & 3;
+  }
+
+  get copies(): number {
+    return this.words[this.at + 3]! >>> 2;
+  }
+
+  isOf([low, high, run]: readonly [number, number, number]): boolean {
+    const { words, at } = this;
+    return !this.isAtEnd && words[at] === low && words[at + 1] === high && words[at + 2] === run;
+  }
+
+  next(): void {
+    this.at += archiveWords;
+    if (this.at === this.words.length) this.#fill();
+  }
+
+  #fill(): void {
+    this.at = 0;
+    do {
+      const next = this.#buckets.next();
+      this.isAtEnd = next.done === true;
+      this.words = next.done ? new Int32Array(0) : next.value;
+    } while (this.words.length === 0 && !this.isAtEnd);
+  }
+}
+
+/** Orders two cursors by the entry that they are at; one at its end is last. */
+function order(a: ArchiveCursor, b: ArchiveCursor): number {
+  if (a.isAtEnd || b.isAtEnd) return Number(a.isAtEnd) - Number(b.isAtEnd);
+  const word = (cursor: ArchiveCursor, index: number) => cursor.words[cursor.at + index]! >>> 0;
+  return word(a, 1) - word(b, 1) || word(a, 0) - word(b, 0) || a.run - b.run;
+}
