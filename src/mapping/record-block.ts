@@ -39,17 +39,6 @@ export interface RecordBlock {
   readonly elsewhere?: number;
 }
 
-/** Why a record need not be sent. */
-export const skipReason = {
-  none: 0,
-  /** It is what the account last accepted for its key. */
-  unchanged: 1,
-  /** Another run sent the event. */
-  alreadySent: 2,
-  /** A run that was killed may have sent the event, and none has reported that yet. */
-  unreported: 3,
-} as const;
-
 /**
  * A row that is not JSON (`parse`), violates a local rule, or is a line of a rejects file with an outcome that
  * is not to be repeated.

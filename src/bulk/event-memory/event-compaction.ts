@@ -4,7 +4,13 @@ import { fsyncFolder } from '../../files/atomic-write.js';
 import { fingerprintWords } from '../../text/record-hash.js';
 import { archivedState, archiveWords, ArchiveWriter, EventArchive } from './event-archive.js';
 import { EventLog, eventState, type EventBlock } from './event-log.js';
-import type { RunTable, StoreOptions } from './event-store.js';
+
+/** What compaction needs to know of the runs. */
+interface Runs {
+  values(): Iterable<{ readonly number: number; readonly started: string }>;
+  /** Whether all events of the run were reported. */
+  hasEnded(number: number): boolean;
+}
 
 /** Bytes of the log from which its events are moved to an archive (250,000 events). */
 const logMaximum = 4 * 1024 * 1024;
@@ -53,7 +59,10 @@ export function currentFiles(folder: string) {
 const archiveName = (from: number, to: number): string => `sent-${from}-${to}.archive`;
 export const logName = (number: number): string => `sent-${number}.log`;
 
-export interface CompactionOptions extends Pick<StoreOptions, 'rememberMs' | 'now'> {
+export interface CompactionOptions {
+  /** Milliseconds for which events are remembered at least. */
+  readonly rememberMs: number;
+  readonly now: () => number;
   /** Rewrite all files, and not only where it pays. */
   readonly isPruning?: boolean;
 }
@@ -63,7 +72,7 @@ export interface CompactionOptions extends Pick<StoreOptions, 'rememberMs' | 'no
  * large as the next. Returns how many events of expired runs it dropped. No other process may use the
  * files.
  */
-export function compact(folder: string, runs: RunTable, options: CompactionOptions): number {
+export function compact(folder: string, runs: Runs, options: CompactionOptions): number {
   const { isPruning = false } = options;
   removeReplaced(folder);
   const log = currentFiles(folder).logs.at(-1);
@@ -91,7 +100,7 @@ function removeReplaced(folder: string): void {
  * that jumps forward makes nothing forgotten.
  */
 export function expiredRuns(
-  runs: RunTable,
+  runs: Runs,
   { rememberMs, now }: CompactionOptions,
 ): ReadonlySet<number> {
   const started = [...runs.values()].map((run) => [run.number, Date.parse(run.started)] as const);
@@ -100,7 +109,7 @@ export function expiredRuns(
 }
 
 /** Replaces a log by an archive. It is read once for each range of fingerprints that is sorted in memory. */
-function archiveLog(folder: string, { name, from, to }: EventFile, runs: RunTable): void {
+function archiveLog(folder: string, { name, from, to }: EventFile, runs: Runs): void {
   const log = path.join(folder, name);
   const { intended, entries } = countLog(log);
   const writer = new ArchiveWriter(path.join(folder, archiveName(from, to)), intended);
@@ -176,7 +185,7 @@ class SortedEvents {
   }
 
   /** Writes how many copies of each event are in each state, in order. */
-  writeTo(writer: ArchiveWriter, runs: RunTable): void {
+  writeTo(writer: ArchiveWriter, runs: Runs): void {
     if (this.#count > indexes) throw new RangeError(`${this.#count} events are too many`);
     const order = new Float64Array(this.#count);
     for (let index = 0; index < order.length; index += 1) {
@@ -255,7 +264,7 @@ function writeCopies(
 function mergeArchives(
   folder: string,
   files: readonly EventFile[],
-  { runs, expired }: { readonly runs: RunTable; readonly expired: ReadonlySet<number> },
+  { runs, expired }: { readonly runs: Runs; readonly expired: ReadonlySet<number> },
 ): number {
   if (files.length === 0) return 0;
   const archives = files.map(({ name }) => new EventArchive(path.join(folder, name)));

@@ -197,15 +197,16 @@ export class RecentEvents {
       entry = entry + recentWords === end ? 0 : entry + recentWords
     ) {
       if (words[entry] !== low || words[entry + 1] !== high) continue;
+      const usedAt = entry + at.used;
       yield {
         run: words[entry + at.run]!,
         intended: words[entry + at.intended]!,
         sent: words[entry + at.sent]!,
         unknown: words[entry + at.unknown]!,
         missing: words[entry + at.missing]!,
-        used: words[entry + at.used]!,
+        used: words[usedAt]!,
         use: () => {
-          words[entry + at.used]! += 1;
+          words[usedAt]! += 1;
         },
       };
     }

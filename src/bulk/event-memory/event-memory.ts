@@ -4,10 +4,13 @@ import { GroupCommit } from '../journal/journal.js';
 import { archivedState, CorruptArchive } from './event-archive.js';
 import { eventState, RecentEvents, type EventState } from './event-log.js';
 import { EventStore, type EventRun, type StoreOptions } from './event-store.js';
-import { skipReason, type RecordBlock } from '../../mapping/record-block.js';
+import { skipReason } from '../outcomes/outcome-counts.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Batch } from '../write/batch.js';
 
 export interface EventMemoryOptions extends StoreOptions {
+  /** Creates and checks the folder. */
+  readonly prepare: () => void;
   /** ISO 8601. */
   readonly started: string;
   /** Names of the inputs, for messages. */
@@ -25,8 +28,8 @@ export interface EventMemoryOptions extends StoreOptions {
 /**
  * Every event that was sent to an account, by its fingerprint. It is on disk before the first byte of the
  * event goes out, and is taken back only if the service provably did not process it. An input may have
- * several equal events, so copies are counted: each one that another run sent stands for one of the
- * input.
+ * several equal events, so copies are counted: each one that was sent by another run, or by an earlier
+ * attempt of this one, stands for one of the input, which is read from its beginning.
  */
 export class EventMemory {
   /** Events of the input that were not sent, and those that were. */
@@ -38,6 +41,8 @@ export class EventMemory {
   readonly #options: EventMemoryOptions;
   readonly #store: EventStore;
   readonly #recent = new RecentEvents();
+  /** Lower halves of the events that other processes appended since this run began. */
+  readonly #concurrent = new Set<number>();
   readonly #fingerprints: EventFingerprints;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
   /** Runs with which the input is not compared. */
@@ -48,10 +53,10 @@ export class EventMemory {
     this.#store = store;
     this.#options = options;
     const { ignoresTime, skippedRuns, run } = options;
-    const { runs, number } = store;
+    const { runs } = store;
     this.#fingerprints = new EventFingerprints(runs.seed, { ignoresTime });
     this.#isRegistered = runs.numberOf(run) !== undefined;
-    this.#skipped = new Set([number, ...skippedRuns.flatMap((id) => runs.numberOf(id) ?? [])]);
+    this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
     for (const block of store.log.read()) this.#recent.add(block);
   }
 
@@ -59,6 +64,7 @@ export class EventMemory {
   static async open(options: EventMemoryOptions): Promise<EventMemory> {
     const { folder } = options;
     return withFileErrors(folder, async () => {
+      options.prepare();
       const store = await EventStore.open(options);
       try {
         return new EventMemory(store, options);
@@ -131,6 +137,21 @@ export class EventMemory {
     return [...this.#matched]
       .toSorted(([, a], [, b]) => b - a)
       .map(([number, events]) => ({ run: this.#store.runs.get(number), events }));
+  }
+
+  /** Records that these events, as JSON texts, were not found in the account, if their outcome was unknown. */
+  missing(texts: readonly string[]): void {
+    for (const text of texts) {
+      const json = Buffer.from(text);
+      const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
+      for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
+        if (unknown <= 0) continue;
+        const block = { state: eventState.missing, run, fingerprints: print };
+        this.#store.log.append(block.state, run, print);
+        this.#recent.add(block);
+        break;
+      }
+    }
   }
 
   /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */
@@ -216,45 +237,47 @@ export class EventMemory {
   #countedOf(
     run: number,
     { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
-  ): Pick<Copies, 'run' | 'sent' | 'unreported'> {
+  ): Omit<Copies, 'used' | 'use'> {
     const { retryUnknown } = this.#options;
     const { live, runs } = this.#store;
     const isOpen = live.has(run) || !runs.get(run); // the latter started after this run
-    if (isOpen) return { run, sent: sent + intended + (retryUnknown ? 0 : unknown), unreported: 0 };
-    if (retryUnknown) return { run, sent, unreported: 0 };
-    if (runs.hasEnded(run)) return { run, sent: sent + unknown + intended, unreported: 0 };
-    return { run, sent: sent + unknown, unreported: intended };
+    const counted = retryUnknown ? 0 : unknown;
+    if (isOpen) return { run, sent: sent + intended + counted, unknown, unreported: 0 };
+    if (retryUnknown) return { run, sent, unknown: unknown + intended, unreported: 0 };
+    const all = unknown + intended;
+    if (runs.hasEnded(run)) return { run, sent: sent + all, unknown: all, unreported: 0 };
+    return { run, sent: sent + unknown, unknown, unreported: intended };
   }
 
-  /** Reads what other processes appended. Returns the positions of own events that one intended before. */
-  #takenByOthers(fingerprints: Int32Array): readonly number[] {
-    const before = this.#othersBefore(fingerprints);
-    const taken: number[] = [];
-    for (let index = 0; before.size > 0 && index < fingerprints.length; index += 2) {
-      const [low, high] = [fingerprints[index]!, fingerprints[index + 1]!];
-      if (before.has(low) && this.#take(low, high) !== skipReason.none) {
-        taken.push(index / fingerprintWords);
+  /**
+   * Reads the log to its end. Returns the positions of own events that another process intended before
+   * they were, since this run looked them up.
+   */
+  #takenByOthers(own: Int32Array): readonly number[] {
+    const { log, number } = this.#store;
+    let taken: readonly number[] | undefined;
+    for (const block of log.read()) {
+      if (block.run !== number) {
+        this.#recent.add(block);
+        for (let at = 0; at < block.fingerprints.length; at += fingerprintWords) {
+          this.#concurrent.add(block.fingerprints[at]!);
+        }
+      } else if (block.state === eventState.intended && isEqual(block.fingerprints, own)) {
+        taken ??= this.#knownNow(own);
       }
     }
+    if (!taken) throw new Error('the log has lost what was appended to it');
     return taken;
   }
 
-  /** Reads the log to its end. Returns the lower halves of the events of others before own intents. */
-  #othersBefore(own: Int32Array): ReadonlySet<number> {
-    const { log, number } = this.#store;
-    const before = new Set<number>();
-    let isFound = false;
-    for (const { state, run, fingerprints } of log.read()) {
-      if (run === number) {
-        isFound ||= state === eventState.intended && isEqual(fingerprints, own);
-        continue;
-      }
-      this.#recent.add({ state, run, fingerprints });
-      if (isFound) continue;
-      for (let index = 0; index < fingerprints.length; index += 2) before.add(fingerprints[index]!);
+  #knownNow(own: Int32Array): readonly number[] {
+    const known: number[] = [];
+    for (let at = 0; this.#concurrent.size > 0 && at < own.length; at += fingerprintWords) {
+      const [low, high] = [own[at]!, own[at + 1]!];
+      const isKnown = this.#concurrent.has(low) && this.#take(low, high) !== skipReason.none;
+      if (isKnown) known.push(at / fingerprintWords);
     }
-    if (!isFound) throw new Error('the log has lost what was appended to it');
-    return before;
+    return known;
   }
 }
 
@@ -266,8 +289,10 @@ export interface MatchedRun {
 
 interface Copies {
   readonly run: number;
-  /** Copies that count as sent. */
+  /** Copies that count as sent, … */
   readonly sent: number;
+  /** … and those among them whose outcome is unknown. */
+  readonly unknown: number;
   /** Copies of a killed run, which nobody has reported. */
   readonly unreported: number;
   /** Copies that events of this input were matched with. */

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, type FileLock } from '../../files/file-lock.js';
 import { CorruptArchive, EventArchive } from './event-archive.js';
@@ -27,6 +26,7 @@ export interface StoreOptions {
   readonly random: () => number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly sleep: (milliseconds: number) => Promise<void>;
 }
 
 /** The files of the memory of an account, opened by one run. */
@@ -57,7 +57,7 @@ export class EventStore {
    */
   static async open(options: StoreOptions): Promise<EventStore> {
     const { folder, run } = options;
-    const opening = await lockFolder(folder);
+    const opening = await lockFolder(options);
     try {
       const live = await liveRuns(folder);
       const runs = RunTable.open(folder, options.random);
@@ -88,9 +88,9 @@ export class EventStore {
  * Removes the events of runs that started more than `rememberMs` ago. Returns how many; undefined if another
  * process uses the memory. Throws like `EventStore.open`.
  */
-export async function pruneEvents(options: Omit<StoreOptions, 'run'>): Promise<number | undefined> {
+export async function pruneEvents(options: StoreOptions): Promise<number | undefined> {
   const { folder } = options;
-  const opening = await lockFolder(folder);
+  const opening = await lockFolder(options);
   try {
     if ((await liveRuns(folder)).size > 0) return undefined;
     const runs = RunTable.open(folder, options.random);
@@ -112,12 +112,12 @@ const openingName = '.opening.lock';
 const lockTries = 1200;
 const lockPauseMs = 50;
 
-async function lockFolder(folder: string): Promise<FileLock> {
+async function lockFolder({ folder, sleep }: StoreOptions): Promise<FileLock> {
   const file = path.join(folder, openingName);
   for (let tries = 1; tries < lockTries; tries += 1) {
     const lock = await tryLockRun(file);
     if (lock) return lock;
-    await delay(lockPauseMs);
+    await sleep(lockPauseMs);
   }
   return lockRun(file);
 }

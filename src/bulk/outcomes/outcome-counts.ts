@@ -1,6 +1,17 @@
 /** Kinds of non-idempotent records; `other` are demerges and profiles with operators. */
 export type NonIdempotentKind = 'event' | 'other';
 
+/** Why a record need not be sent. */
+export const skipReason = {
+  none: 0,
+  /** It is what the account last accepted for its key. */
+  unchanged: 1,
+  /** Another run sent the event. */
+  alreadySent: 2,
+  /** A run that was killed may have sent the event, and none has reported that yet. */
+  unreported: 3,
+} as const;
+
 /** Counts of outcomes that the journal commits. Records that were not sent have none. */
 export type CommittedCounts = ReturnType<typeof zeroCommitted>;
 

@@ -6,9 +6,10 @@ import { Breaks } from '../../event-loop.js';
 import { addIdentity, tooManyIdentities } from './deduplication.js';
 import { SendQueue } from './send-queue.js';
 import { BatchSender } from './batch-sender.js';
-import { skipReason, type RecordBlock } from '../../mapping/record-block.js';
+import { skipReason } from '../outcomes/outcome-counts.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { EventFilter, RequestTotals, WriteJob } from './write-job.js';
 
 export interface PipelineResult extends RequestTotals {

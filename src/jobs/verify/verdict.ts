@@ -100,6 +100,8 @@ export class VerdictTally {
 /** Resolves the records of unknown outcome of a rejects file. */
 export class UnknownResolution {
   readonly counts = { accepted: 0, absent: 0, unknown: 0 } satisfies SettledCounts;
+  /** Records that were not found, as they were sent. */
+  readonly absent: string[] = [];
   readonly #open = new Set<SentRecord>();
 
   /** Adds the records to resolve. */
@@ -119,6 +121,7 @@ export class UnknownResolution {
         yield lineOf(record, 'unknown', `verify could not decide whether it was accepted: ${why}`);
       } else {
         this.counts.absent += 1;
+        this.absent.push(record.text);
         yield lineOf(record, 'notSent', 'verify did not find it');
       }
     }

@@ -1,6 +1,7 @@
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
+import { rememberMissing } from '../write/open-event-memory.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
@@ -156,6 +157,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const work = async () => {
     await sent.readAll(inputs);
     await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
+    await rememberMissing(settlement?.absent ?? [], { context, connection, options: request });
   };
   const failure = await catchFailure(work(), runtime.signal);
   for (const line of tally.notes()) context.messages.warn(line);

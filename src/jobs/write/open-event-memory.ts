@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { EventMemory, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
@@ -8,8 +9,8 @@ import { runsFolder } from '../run/open-run.js';
 import { openInputs } from '../../input/inputs.js';
 import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
-import { writeDefaults } from '../job-options.js';
-import type { Connection } from '../job-context.js';
+import { writeDefaults, type WriteOptions } from '../job-options.js';
+import { newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
 import type { WriteContext } from './write-request.js';
 import type { Mapper } from '../../mapping/record-block.js';
@@ -59,21 +60,15 @@ export async function openEventMemory(
 ): Promise<RememberedEvents> {
   const { request, context, connection, inputs, rehearsal } = writing;
   const { runtime } = context;
-  const folder = eventFolder(runsFolder(context)!, connection!);
-  makeStateFolder(folder);
-  for (const each of [path.dirname(folder), folder]) refuseUntrusted(each, runtime);
   const memory = await EventMemory.open({
-    folder,
+    ...storeOf(context, connection!, request),
     run,
     started: new Date(runtime.now()).toISOString(),
     files: inputs.names,
-    ignoresTime: (request as { readonly ts?: string }).ts === 'now',
+    ignoresTime: hasUploadTime(request),
     retryUnknown: request.retryUnknown === true,
     again: request.again === true || request.full === true,
     skippedRuns,
-    rememberMs: request.remember ?? writeDefaults.remember,
-    random: runtime.random,
-    now: runtime.now,
   });
   const skipsSent = isResumed || request.resume === true || request.changed === true;
   return {
@@ -104,6 +99,65 @@ export async function openEventMemory(
         }),
     }),
   };
+}
+
+/** Events get the time of their upload. */
+const hasUploadTime = (options: object): boolean => 'ts' in options && options.ts === 'now';
+
+function storeOf(
+  context: Pick<JobContext, 'runtime' | 'runsFolder'>,
+  connection: Pick<Connection, 'accountId' | 'host'>,
+  { remember = writeDefaults.remember }: Pick<WriteOptions, 'remember'>,
+) {
+  const { runtime } = context;
+  const folder = eventFolder(context.runsFolder(), connection);
+  return {
+    folder,
+    prepare: () => {
+      makeStateFolder(folder);
+      for (const each of [path.dirname(folder), folder]) refuseUntrusted(each, runtime);
+    },
+    rememberMs: remember,
+    random: runtime.random,
+    now: runtime.now,
+    sleep: async (milliseconds: number) => runtime.sleep(milliseconds, runtime.signal),
+  };
+}
+
+/**
+ * Records in the event memory that events of unknown outcome, given as JSON texts, were not found, so that the
+ * next upload sends them. Throws E-FILE-WRITE, E-LEDGER.
+ */
+export async function rememberMissing(
+  texts: readonly string[],
+  {
+    context,
+    connection,
+    options,
+  }: {
+    readonly context: JobContext;
+    readonly connection: Connection;
+    readonly options: object;
+  },
+): Promise<void> {
+  if (texts.length === 0 || runsFolder(context) === undefined) return;
+  const store = storeOf(context, connection, {});
+  if (!existsSync(store.folder)) return;
+  const memory = await EventMemory.open({
+    ...store,
+    run: newRunId(context.runtime),
+    started: '',
+    files: [],
+    ignoresTime: hasUploadTime(options),
+    retryUnknown: false,
+    again: false,
+    skippedRuns: [],
+  });
+  try {
+    memory.missing(texts);
+  } finally {
+    memory.close();
+  }
 }
 
 /** Builds the error for an input whose first records another run sent; undefined if it did not. */

@@ -285,15 +285,14 @@ function jobOf(
 
 /**
  * Returns where to start reading; undefined for the beginning: a demerge must read all identities again to
- * find duplicates, and a run that met events of others must count their copies again.
+ * find duplicates, and a resumed run must match its events with those that were sent.
  */
 function startOf(
   { seen }: WriteContext['kind'],
   { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
 ): Position | undefined {
-  const hasMetOthers =
-    events !== undefined && kept !== undefined && replayWrite(kept.entries).counts.alreadySent > 0;
-  return seen || hasMetOthers ? undefined : earlier?.watermark;
+  const hasSentEvents = kept?.resumed === true && earlier?.nonIdempotent.has('event') === true;
+  return seen || (events && hasSentEvents) ? undefined : earlier?.watermark;
 }
 
 async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {

@@ -35,9 +35,9 @@ async function stage(options: TestServiceOptions = {}) {
   };
   /** Numbers of the events in the account, in order. */
   const stored = () =>
-    written<ReturnType<typeof event>>(service)
+    written<{ ts: unknown; evtData: { n: unknown } }>(service)
       .flat()
-      .flatMap(({ ts, evtData }) => (Number.isInteger(ts) ? evtData.n : []))
+      .flatMap(({ ts, evtData }) => (Number.isInteger(ts) ? Number(evtData.n) : []))
       .toSorted((a, b) => a - b);
   const write = (name: string, content: string | Buffer) =>
     writeFileSync(world.path(name), content);
@@ -303,7 +303,81 @@ describe('what people do to a file of events', () => {
   });
 });
 
+describe('events of unknown outcome', () => {
+  const unknown = async () => {
+    const staged = await stage();
+    staged.write('e.ndjson', lines(1, 2, 3));
+    await staged.service.fault({ times: 1, answer: { status: 500 } });
+    const first = await staged.run(['upload', 'e.ndjson']);
+    expect([first.code, first.summary.unknown]).toEqual([6, 3]);
+    return { ...staged, rejects: first.summary.rejectsFile! };
+  };
+
+  it('count as sent, with --changed too', async () => {
+    const { run, stored } = await unknown();
+    expect((await run(['upload', 'e.ndjson'])).code).toBe(8);
+    for (const flag of ['--resume', '--changed']) {
+      const { code, summary } = await run(['upload', 'e.ndjson', flag]);
+      expect([code, summary]).toMatchObject([0, { accepted: 0, alreadySent: 3 }]);
+    }
+    expect(stored()).toEqual([]);
+  });
+
+  it('are sent by --retry-unknown, from the rejects file and from the input', async () => {
+    const { run, stored, rejects } = await unknown();
+    const { code, summary } = await run(['upload', rejects, '--retry-unknown', '--limit', '1']);
+    expect([code, summary.accepted]).toEqual([0, 1]);
+    const rest = await run(['upload', 'e.ndjson', '--resume', '--retry-unknown']);
+    expect([rest.code, rest.summary]).toMatchObject([0, { accepted: 2, alreadySent: 1 }]);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+
+  it('are sent after verify --settle found them missing', async () => {
+    const { run, stored, rejects, world } = await unknown();
+    const settled = await world.run(['verify', rejects, '--settle', '-o', 'open.ndjson']);
+    expect(settled.stderr).not.toContain('error');
+    const { code, summary } = await run(['upload', 'open.ndjson']);
+    expect([code, summary.accepted]).toEqual([0, 3]);
+    expect((await run(['upload', 'e.ndjson', '--resume'])).summary.alreadySent).toBe(3);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+});
+
 describe('the memory', () => {
+  it('forgets events that the service rejected', async () => {
+    const { run, stored, write, service } = await stage();
+    write('e.ndjson', lines(1, 2));
+    const body = {
+      status: 'partial',
+      processed: 1,
+      unprocessed: [{ status: 'fail', code: 514, error: 'Event limit', record: event(2) }],
+    };
+    await service.fault({ times: 1, answer: { body } });
+    const first = await run(['upload', 'e.ndjson']);
+    expect([first.code, first.summary.rejected]).toEqual([3, 1]);
+    const { code, summary } = await run(['upload', first.summary.rejectsFile!]);
+    expect([code, summary.accepted]).toEqual([0, 1]);
+    expect(stored()).toHaveLength(3);
+  });
+
+  it('that is damaged refuses the upload', async () => {
+    const { run, write, world } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+    const file = path.join(world.stateDir, 'events', account, 'runs.ndjson');
+    writeFileSync(file, 'broken');
+    const { code, stderr } = await run(['upload', 'e.ndjson', '--resume']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('the event memory in')]);
+  });
+
+  it('is missing without a journal, which a warning says', async () => {
+    const { run, write } = await stage();
+    write('e.ndjson', lines(1));
+    const { code, stderr } = await run(['upload', 'e.ndjson', '--no-journal']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('are not remembered')]);
+  });
+
   it('is private, holds no text of an event, and is kept for each account and host', async () => {
     const { run, write, world } = await stage();
     write('e.ndjson', lines(1));
