@@ -1,9 +1,29 @@
 import path from 'node:path';
-import { readdirSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { EngagectlError } from '../errors.js';
+import { fsyncFolder, makePrivateFolder } from '../files/atomic-write.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
 import { fingerprint, listRuns } from '../jobs/run/run-folder.js';
-import { isRunId, WorkDirectory, shardsOf, type FleetRun, type SignedRun } from './fleet-run.js';
+import {
+  inputFile,
+  isRunId,
+  shardsOf,
+  signedInputs,
+  WorkDirectory,
+  type FleetRun,
+  type InputFile,
+  type SignedRun,
+} from './fleet-run.js';
 import {
   addShards,
   RunIndex,
@@ -17,22 +37,24 @@ import { withinDeadline, type QueueStore } from './queue-store.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
 import type { Job, Queue } from 'bullmq';
-import { rm } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import { shardName } from '../jobs/shard.js';
 import { repairJournal } from '../jobs/run/repair-run.js';
 import type { TrustRuntime } from '../files/ownership.js';
 
 /**
- * Registers a run, first in its work directory, then in the store. Existing parts stay, so that
+ * Registers a run, first in its work directory, with copies of its inputs if they are pinned so, then in the
+ * store. Existing parts stay, so that
  * submitting again restores what the store lost; parts that are unsigned, or signed with an older
  * passcode, are replaced. `isKnown`: the store already had the run.
  */
 export async function submitRun(
   signed: SignedRun,
-  requestedBudget: number | undefined,
+  { budget: requestedBudget, pin }: { readonly budget?: number; readonly pin?: InputPin },
   store: QueueStore,
 ): Promise<{ readonly budget: number; readonly isKnown: boolean }> {
   const { run, folder } = signed;
+  if ((pin ?? defaultPin(run)) === 'copy') await copyInputs(signed);
   return withinDeadline(store, async () => {
     const isKnown = (await new RunIndex(store).run(run.run)) !== undefined;
     const wasThere = folder.exists;
@@ -43,6 +65,61 @@ export async function submitRun(
     return { budget: await enqueue(store, signed, requestedBudget), isKnown };
   });
 }
+
+/** How workers are kept from reading other inputs than those submitted: a copy, or only its digest. */
+export type InputPin = 'copy' | 'digest';
+
+/** Inputs of this size together are copied by default. */
+const copiedBytes = 64 * 1024 * 1024;
+
+const defaultPin = (run: FleetRun): InputPin =>
+  signedInputs(run).reduce((sum, { bytes }) => sum + bytes, 0) <= copiedBytes ? 'copy' : 'digest';
+
+/**
+ * Copies the inputs of a run into its directory, for its workers. Where possible, a copy shares the blocks of
+ * the file. Throws E-INPUT-CHANGED if an input changes meanwhile, E-FILE-READ, E-FILE-WRITE.
+ */
+async function copyInputs({ run, folder }: SignedRun): Promise<void> {
+  for (const input of signedInputs(run)) {
+    const copy = folder.inputCopy(input);
+    folder.written(() => makePrivateFolder(path.dirname(copy)));
+    const isCopied = folder.inputPath(input) === copy && (await digestOf(copy)) === input.digest;
+    if (!isCopied) await copyInput(folder, input);
+  }
+}
+
+async function copyInput(folder: WorkDirectory, input: InputFile): Promise<void> {
+  const copy = folder.inputCopy(input);
+  const draft = `${copy}.draft`;
+  rmSync(draft, { force: true }); // of a submission that was killed
+  try {
+    const how = constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL;
+    const copied = await copyFile(input.file, draft, how).catch((error: Error) => error);
+    folder.written(() => {
+      if (copied) throw copied;
+      chmodSync(draft, 0o600);
+      const descriptor = openSync(draft, 'r+');
+      fsyncSync(descriptor);
+      closeSync(descriptor);
+    });
+    if ((await digestOf(draft)) !== input.digest) throw changedMeanwhile(input);
+    folder.written(() => {
+      renameSync(draft, copy);
+      fsyncFolder(path.dirname(copy));
+    });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const digestOf = async (file: string): Promise<string> => (await inputFile(file)).digest;
+
+const changedMeanwhile = ({ file }: InputFile): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `${file} changed while it was submitted`, {
+    why: 'its copy in the work directory has other content than was read before',
+    fix: 'wait until nothing writes to it, then submit again',
+    file,
+  });
 
 /** Removes waiting shards from the queue; workers abandon running ones within a moment. */
 export async function cancelRun(store: QueueStore, { folder, run, lane }: FoundRun): Promise<void> {

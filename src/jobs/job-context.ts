@@ -93,6 +93,8 @@ export interface EnginePorts {
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
   /** Called before a page of an export is written. Throws if this process has lost its lease. */
   readonly fence?: () => void;
+  /** Returns the absolute path from which an input is read. */
+  readonly inputPath?: (file: string) => string;
   /** Id of a run that a lease protects. Such a run takes no lock. */
   readonly leasedRun?: string;
 }

@@ -7,7 +7,7 @@ import { closeAfter, connectAccount, type AccountConnection } from '../shared/co
 import { withQueue, queueOption } from './queue.js';
 import { parseNestedCommand, type NestedCommand } from './nested-command.js';
 import { watchRun } from './status.js';
-import { integer } from '../flags/value-parsers.js';
+import { choice, integer } from '../flags/value-parsers.js';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
 import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
@@ -27,6 +27,11 @@ const submitOptions = [
     integer({ min: 1, max: 10_000 }),
   ],
   ['--work-dir <dir>', 'directory that all workers can access', { required: true }],
+  [
+    '--pin <how>',
+    'copy: workers read a copy of the input, in the work directory; digest: they refuse a changed input (default: copy up to 64MiB)',
+    choice('copy', 'digest'),
+  ],
   [
     '--budget <n>',
     'maximum requests in flight of the account, from now on (default: unchanged; initially 15, for exports and demerges 3)',
@@ -108,7 +113,7 @@ async function enqueueRun(
   call: Invocation<SubmitFlags>,
 ): Promise<void> {
   const { submitRun } = await import('../../fleet/submit-run.js');
-  const { budget, isKnown } = await submitRun(signed, call.flags.budget, store);
+  const { budget, isKnown } = await submitRun(signed, call.flags, store);
   const settings = call.settings();
   const { stdout } = call.runtime;
   const { run: id, shards } = signed.run;
