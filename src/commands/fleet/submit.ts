@@ -63,6 +63,7 @@ export const submit: CommandSpec<SubmitFlags> = {
 async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const within = await parseNestedCommand(operands, call);
+  refuseUnsupported(within, call);
   const settings = call.settings();
   const messages = messagePrinter(settings, runtime);
   const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages });
@@ -150,17 +151,17 @@ async function confirm(
 interface Planned {
   readonly within: NestedCommand;
   readonly argv: readonly string[];
+  /** Undefined for an export. */
   readonly shards: number | undefined;
   readonly connection: AccountConnection;
   readonly runtime: Runtime;
 }
 
-/** Plans a run from a command line. Throws E-USAGE for what a fleet cannot do. */
+/** Plans a run from a command line. Throws E-FILE-READ, and E-USAGE for a wrong range. */
 async function planShards(
   planned: Planned,
 ): Promise<Omit<FleetRun, 'run' | 'version' | 'workDir'>> {
   const { within, argv, connection, runtime } = planned;
-  refuse(within);
   const { account, accountId, host, zone } = connection;
   const range = within.name === 'export-events' ? rangeOf(within, connection, runtime) : undefined;
   const { inputFile } = await import('../../fleet/fleet-run.js');
@@ -176,16 +177,11 @@ async function planShards(
     timezone: zone.name,
     accountId,
     host,
-    shards: range ? slicesIn(within, range) : shardsOf(planned),
+    shards: range ? slicesIn(within, range) : planned.shards!,
     files,
     mapping: mapping === undefined ? undefined : await read(mapping),
     range: range && { from: formatDay(range.from), to: formatDay(range.to) },
   };
-}
-
-function shardsOf({ shards }: Planned): number {
-  if (shards !== undefined) return shards;
-  throw usage('in how many parts is not said', 'add --shards <n>: as many as may be in flight');
 }
 
 const slicesIn = ({ flags: { event = [], split = true } }: NestedCommand, range: DateRange) =>
@@ -200,40 +196,113 @@ function rangeOf(
   return parseDateRange({ from, to }, { zone, now: now() }, cliAdvice);
 }
 
-/** Refuses flags that make no sense for distributed shards, or whose output cannot be merged. */
-function refuse({ name, files, flags }: NestedCommand): void {
-  const wrong = (
-    [
-      ['shard', flags.shard],
-      ['shards', flags.shards],
-      ['missing', flags.missing],
-      ['changed', flags.changed],
-      ['check', flags.check],
-      ['dryRun', flags.dryRun],
-      ['fresh', flags.fresh],
-    ] as const
-  ).find(([, value]) => value !== undefined);
-  if (wrong) throw usage(`${cliAdvice.option(wrong[0])} is not for a fleet`, 'leave it out');
-  if (flags.journal === false)
-    throw usage('a fleet lives by its journals', 'leave out --no-journal');
-  if (name === 'export-events') return refuseExport(flags);
+/** Why a flag has no effect in a fleet, and what to type instead. */
+type Refusal = readonly [why: string, fix: string];
+
+const ofOneMachine: Refusal = [
+  'it depends on files of one machine',
+  'run the command without a fleet',
+];
+const sendsNothing: Refusal = [
+  'the workers of a fleet send the records',
+  'check the input first, without a fleet: engagectl upload <file> --check',
+];
+
+/** Flags of the submitted command that have no effect in a fleet. */
+const refusedFlags: Readonly<Record<string, Refusal>> = {
+  '--shard': ['the fleet assigns the shards', 'leave it out, or run the command without a fleet'],
+  '--concurrency': [
+    'each shard has one request in flight',
+    'limit the requests of all shards with --budget <n>',
+  ],
+  '--resume': [
+    'each shard continues where its last worker stopped',
+    'leave it out: submitting the same command again continues its run',
+  ],
+  '--fresh': [
+    'the run continues from the journals in the work directory',
+    'leave it out; to start from scratch, submit to another --work-dir',
+  ],
+  '--run': ['it is the id of a run without a fleet', 'engagectl fleet retry <run>'],
+  '--run-name': ['a fleet reads files', 'leave it out'],
+  '--final': ['the input of a fleet is pinned, so its last record is complete', 'leave it out'],
+  '--no-journal': ['another worker continues a shard by its journal', 'leave it out'],
+  '--report': [
+    'the report is about all shards',
+    'create it afterwards: engagectl fleet collect <run> --report <file.html>',
+  ],
+  '--check': sendsNothing,
+  '--dry-run': sendsNothing,
+  '--preview': sendsNothing,
+  '--write-mapping': sendsNothing,
+  '--changed': ofOneMachine,
+  '--stream': ofOneMachine,
+  '--full': ofOneMachine,
+  '--gone': ofOneMachine,
+  '--missing': ofOneMachine,
+  '--refresh': ofOneMachine,
+  '--min-records': ofOneMachine,
+};
+
+const refusedOfWrites: typeof refusedFlags = { '--overwrite': sendsNothing };
+const refusedOfExports: typeof refusedFlags = {
+  '--limit': ['each slice is exported by itself', 'leave it out'],
+};
+
+/** Global flags that only workers use. */
+const workerFlags: Readonly<Record<string, string>> = {
+  timeout: '--timeout',
+  maxAttempts: '--max-attempts',
+  retryFor: '--retry-for',
+  retryBase: '--retry-base',
+  headerPrefix: '--header-prefix',
+};
+
+/** Refuses flags without effect, and input or output that a fleet cannot handle. Throws E-USAGE. */
+function refuseUnsupported(
+  { name, files, flags, typed }: NestedCommand,
+  call: Invocation<SubmitFlags>,
+): void {
+  const isExport = name === 'export-events';
+  const refused = { ...refusedFlags, ...(isExport ? refusedOfExports : refusedOfWrites) };
+  for (const flag of typed) {
+    const refusal = refused[flag];
+    if (refusal) throw noEffect(flag, refusal);
+  }
+  for (const given of call.settings().flags) {
+    const flag = workerFlags[given];
+    if (flag === undefined) continue;
+    throw noEffect(flag, ['the workers make the requests', `engagectl fleet work ${flag} …`]);
+  }
+  const { shards, pin } = call.flags;
+  if (isExport) {
+    const [flag] = [shards && '--shards', pin && '--pin'].filter(Boolean);
+    if (flag) throw noEffect(flag, ['an export is split into its slices', 'leave it out']);
+    return refuseExport(flags);
+  }
   if (files.length === 0 || files.includes('-')) {
-    throw usage('a fleet reads files, each part all of them', 'name files that all workers see');
+    throw usage('a fleet reads files', 'name files that all workers can access');
+  }
+  if (shards === undefined) {
+    throw usage(
+      'the number of shards is missing',
+      'add --shards <n>: as many as requests in flight',
+    );
   }
 }
 
 function refuseExport(flags: NestedCommand['flags']): void {
   if (isStdout(flags.output)) {
-    throw usage('the slices of a fleet are put together in files', 'add --output <file>');
-  }
-  if (flags.limit !== undefined) {
-    throw usage('--limit is not for the exports of a fleet', 'leave it out: each slice is a day');
+    throw usage('a fleet exports to files', 'add --output <file>');
   }
   checkOutputFormat(flags.output, flags, cliAdvice);
 }
 
+const noEffect = (flag: string, [why, fix]: Refusal): EngagectlError =>
+  new EngagectlError('E-USAGE', `${flag} has no effect in a fleet`, { why, fix });
+
 const usage = (message: string, fix: string): EngagectlError =>
   new EngagectlError('E-USAGE', message, {
-    why: 'its parts run on any machine, in any order, and are put together at the end',
+    why: 'the shards run on any machine, in any order, and their results are merged afterwards',
     fix,
   });
