@@ -276,7 +276,7 @@ function refuseUnsupported(
   }
   const { shards, pin } = call.flags;
   if (isExport) {
-    const [flag] = [shards && '--shards', pin && '--pin'].filter(Boolean);
+    const flag = shards ? '--shards' : pin && '--pin';
     if (flag) throw noEffect(flag, ['an export is split into its slices', 'leave it out']);
     return refuseExport(flags);
   }
