@@ -64,6 +64,16 @@ export interface InputFile {
   readonly digest: string;
   /** Whether the file starts with records that are not idempotent. */
   readonly once?: boolean;
+  /** Set for records that are not idempotent. */
+  readonly text?: InputText;
+}
+
+/** The text of an input without compression, and with LF as line end. */
+export interface InputText {
+  readonly bytes: number;
+  readonly lines: number;
+  /** SHA-256. */
+  readonly digest: string;
 }
 
 /** Result of a finished shard. */

@@ -13,6 +13,9 @@ import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
 
 // What can befall the work folder of a fleet, and who may not use its queue. Workers run in this process.
 
+const eventLine = (n: number): string =>
+  `${JSON.stringify({ type: 'event', identity: `user-${n}`, ts: 1_700_000_000, evtName: 'E' })}\n`;
+
 /** A run of two shards that is done. */
 async function done(store: TestStore, url: string) {
   const fleet = await makeFleet(store, url);
@@ -169,6 +172,71 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
       expect((await fleet.run('submit', ...argv, 'other', '--again')).code).toBe(0);
     },
   );
+
+  it.each<[what: string, name: string, change: (text: string) => string | Buffer, message: RegExp]>(
+    [
+      ['compressed', 'again.ndjson.gz', gzipSync, /contains again\.ndjson\.gz/],
+      [
+        'with CRLF',
+        'again.ndjson',
+        (text) => text.replaceAll('\n', '\r\n'),
+        /contains again\.ndjson/,
+      ],
+      [
+        'without a last line end',
+        'again.ndjson',
+        (text) => text.trimEnd(),
+        /contains again\.ndjson/,
+      ],
+      [
+        'with more lines, compressed',
+        'again.ndjson.gz',
+        (text) => gzipSync(`${text}${eventLine(5000)}`),
+        /contains the first 5,000 lines of again\.ndjson\.gz/,
+      ],
+    ],
+  )('events are recognized in a file %s', async (_, name, change, message) => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const { world } = fleet;
+    const text = Array.from({ length: 5000 }, (__, n) => eventLine(n)).join('');
+    writeFileSync(world.path('e.ndjson'), text);
+    writeFileSync(world.path(name), change(text));
+    const submit = async (file: string, dir: string, ...more: string[]) =>
+      fleet.run('submit', 'upload', file, '--shards', '2', '--work-dir', dir, ...more);
+    expect((await submit('e.ndjson', 'one')).code).toBe(0);
+    const refused = async (dir: string) => {
+      const { code, stderr } = await submit(name, dir);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringMatching(/E-ALREADY-SENT: run [0-9a-f]{12} /),
+      ]);
+      expect(stderr).toMatch(message);
+    };
+    await refused('other'); // the queue knows the first run
+    await store.wipe();
+    await store.start();
+    await refused('one'); // its work directory does
+    expect((await submit(name, 'one', '--again')).code).toBe(0);
+    writeFileSync(world.path('new.ndjson'), eventLine(5001) + text);
+    expect((await submit('new.ndjson', 'one')).code).toBe(0);
+  });
+
+  it('a header that many files share is not recognized as events that were sent', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const header = 'identity,ts,evtName\n';
+    const submit = async (text: string) => {
+      writeFileSync(fleet.world.path('e.csv'), text);
+      const argv = ['upload', 'e.csv', '--type', 'event', '--shards', '2', '--work-dir', 'work'];
+      return fleet.run('submit', ...argv);
+    };
+    for (const text of [header, `${header}A,1700000000,E\n`, `${header}B,1700000000,E\n`]) {
+      expect(await submit(text)).toMatchObject({ code: 0 });
+    }
+    const grown = await submit(`${header}A,1700000000,E\nA,1700000001,E\n`);
+    expect([grown.code, grown.stderr]).toEqual([8, expect.stringContaining('the first 2 lines')]);
+  });
 
   it('a copied input is sent as it was submitted, whatever becomes of the file', async () => {
     await using store = await stores[0]!.start();

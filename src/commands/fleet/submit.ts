@@ -13,7 +13,7 @@ import { EngagectlError } from '../../errors.js';
 import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, checkOutputFormat } from '../../jobs/output-options.js';
 import { cliAdvice } from '../shared/job-context.js';
-import type { FleetRun, SignedRun } from '../../fleet/fleet-run.js';
+import type { FleetRun, InputFile, SignedRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
@@ -82,7 +82,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const folder = new WorkDirectory(workDir, run.run);
   folder.refuseUntrusted(runtime);
   const signed = new fleet.SignedRun(run, { folder, key });
-  const doesHarm = within.flags.again !== true && isNotIdempotent(within, run);
+  const doesHarm = within.flags.again !== true && isNotIdempotent(within, run.files);
   const submitTo = async (store: QueueStore) => {
     await refuseDuplicateRun(run, { doesHarm }, store);
     await confirm(within, connection, call);
@@ -102,11 +102,19 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
 }
 
 /** Whether the submitted records are not idempotent. */
-const isNotIdempotent = ({ name, flags }: NestedCommand, { files }: FleetRun): boolean =>
+const isNotIdempotent = ({ name, flags }: NestedCommand, files: readonly InputFile[]): boolean =>
   isWrite(name) &&
   (!writeEndpoints[name].idempotent ||
     (flags as { readonly type?: string }).type === 'event' ||
     (writeEndpoints[name].idempotent === 'mixed' && files.some(({ once }) => once === true)));
+
+/** Adds the digest of its text to each input, by which another submission recognizes it. */
+async function withTexts(inputs: readonly InputFile[]): Promise<readonly InputFile[]> {
+  const { inputText } = await import('../../fleet/submit-run.js');
+  return Promise.all(
+    inputs.map(async (input) => ({ ...input, text: await inputText(input.file) })),
+  );
+}
 
 async function enqueueRun(
   signed: SignedRun,
@@ -166,7 +174,8 @@ async function planShards(
   const range = within.name === 'export-events' ? rangeOf(within, connection, runtime) : undefined;
   const { inputFile } = await import('../../fleet/fleet-run.js');
   const read = async (file: string) => inputFile(path.resolve(runtime.cwd, file));
-  const files = await Promise.all(within.files.map(read));
+  const inputs = await Promise.all(within.files.map(read));
+  const files = isNotIdempotent(within, inputs) ? await withTexts(inputs) : inputs;
   const { mapping } = within.flags;
   return {
     command: within.name,
