@@ -337,6 +337,7 @@ export const errorExplanations = {
     causes: [
       'a part of the file that was already read has changed; lines appended after a final newline are allowed',
       'it changed while it was being read',
+      'it changed after fleet submit, which did not copy it (--pin)',
     ],
     next: ['restore the file, then ' + resume, restartAdvice],
   },

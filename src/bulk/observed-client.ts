@@ -12,10 +12,11 @@ import type { Runtime } from '../runtime.js';
 /** Wraps a client with an observer. The request of a page lasts until its body has arrived. */
 function observed(client: Client, observer: RequestObserver): Client {
   const noted = async <T>(
+    content: unknown,
     request: () => Promise<Attempt<T>>,
     arriving?: (answer: T, ended: Ended) => T,
   ): Promise<Attempt<T>> => {
-    const ended = observer.began();
+    const ended = observer.began(content);
     try {
       const attempt = await request();
       if (attempt.ok && arriving) return { ok: true, answer: arriving(attempt.answer, ended) };
@@ -27,14 +28,15 @@ function observed(client: Client, observer: RequestObserver): Client {
     }
   };
   return {
-    write: (...request) => noted(() => client.write(...request)),
-    openCursor: (query, signal) => noted(() => client.openCursor(query, signal)),
+    write: (...request) => noted(request[1], () => client.write(...request)),
+    openCursor: (query, signal) => noted(query, () => client.openCursor(query, signal)),
     page: (...request) =>
       noted(
+        request[1],
         () => client.page(...request),
         ({ length, read }, ended) => ({ length, read: notedBody(read, ended) }),
       ),
-    profile: (...request) => noted(() => client.profile(...request)),
+    profile: (...request) => noted(request[1], () => client.profile(...request)),
     checkCursor: (cursor) => client.checkCursor(cursor),
     redact: client.redact,
     silence: client.silence,
@@ -70,6 +72,8 @@ interface Watch {
   readonly recordsHistory: boolean;
   /** Returns the number of successful records so far. */
   readonly records: () => number;
+  /** Informed of each request as well. */
+  readonly observer?: RequestObserver | undefined;
   readonly runtime: Runtime;
 }
 
@@ -84,16 +88,16 @@ interface Watched<C> {
 /** Wraps the client, if any, to count its requests in flight and to record their history. */
 export function watched<C extends Client | undefined>(
   client: C,
-  { recordsHistory, records, runtime }: Watch,
+  { recordsHistory, records, observer, runtime }: Watch,
 ): Watched<C> {
   let inFlight = 0;
   const history = recordsHistory ? new RequestHistory(runtime, records) : undefined;
-  const began = (): Ended => {
+  const began = (content: unknown): Ended => {
     inFlight += 1;
-    const ended = history?.began();
+    const ended = [history?.began(), observer?.began(content)];
     return (failure) => {
       inFlight -= 1;
-      ended?.(failure);
+      for (const each of ended) each?.(failure);
     };
   };
   return {

@@ -142,6 +142,7 @@ function nameOf(failure: Failure): string {
 
 /** `began` is called when a request starts; the function it returns, when the request ends. */
 export interface RequestObserver {
-  began(): Ended;
+  /** `content`: body, cursor, or query of the request; the same for each attempt of it. */
+  began(content: unknown): Ended;
 }
 export type Ended = (failure?: Failure) => void;

@@ -6,6 +6,7 @@ import {
   shardsOf,
   type FleetCommand,
   type FleetRun,
+  type InputText,
   type ShardJob,
   type SignedRun,
 } from './fleet-run.js';
@@ -45,12 +46,14 @@ export const queueName = ({ accountId, host, kind }: AccountQueue): string =>
 const isLane = (name: string): boolean => /^[0-9a-f]{12}-(?:upload|other)$/.test(name);
 
 /** Location of a run, by its id. */
-interface RunEntry {
+export interface RunEntry {
   readonly run: string;
   readonly workDir: string;
   readonly lane: string;
   /** Fingerprint of the content and the account. */
   readonly content?: string;
+  /** Texts of inputs whose records are not idempotent. */
+  readonly texts?: readonly InputText[];
 }
 
 /** BullMQ rejects numeric ids, and a run id may consist of digits only. */
@@ -88,8 +91,8 @@ export class RunIndex {
 }
 
 function isListedRun(data: unknown): data is RunEntry {
-  const { run, workDir, lane } = Object(data) as Record<string, unknown>;
-  return isRunId(run) && isWorkDir(workDir) && typeof lane === 'string';
+  const { run, workDir, lane, texts = [] } = Object(data) as Record<string, unknown>;
+  return isRunId(run) && isWorkDir(workDir) && typeof lane === 'string' && Array.isArray(texts);
 }
 
 /** Undefined if the store has no limit, or not a number. */

@@ -64,6 +64,16 @@ export interface InputFile {
   readonly digest: string;
   /** Whether the file starts with records that are not idempotent. */
   readonly once?: boolean;
+  /** Set for records that are not idempotent. */
+  readonly text?: InputText;
+}
+
+/** The text of an input without compression, and with LF as line end. */
+export interface InputText {
+  readonly bytes: number;
+  readonly lines: number;
+  /** SHA-256. */
+  readonly digest: string;
 }
 
 /** Result of a finished shard. */
@@ -150,6 +160,26 @@ export class WorkDirectory {
   /** Folder of one shard: its journal, rejects, slice and result. */
   shard(shard: Shard): ShardFolder {
     return new ShardFolder(path.join(this.path, 'shards', shardName(shard)));
+  }
+
+  /** Path of the copy of an input, which `--pin copy` makes. Its name is the digest of its content. */
+  inputCopy({ digest: content }: InputFile): string {
+    return path.join(this.path, 'inputs', content);
+  }
+
+  /**
+   * Returns the path from which a worker reads an input: the copy if there is one, else the file itself.
+   * The content is not compared. Throws E-UNTRUSTED for a link in the place of the copy.
+   */
+  inputPath(input: InputFile): string {
+    const copy = this.inputCopy(input);
+    for (const each of [this.path, path.dirname(copy), copy]) this.refuseLink(each);
+    return existsSync(copy) ? copy : input.file;
+  }
+
+  /** Removes the copies of the inputs, which nobody needs after the last shard. */
+  removeCopies(): void {
+    this.written(() => rmSync(path.join(this.path, 'inputs'), { recursive: true, force: true }));
   }
 
   get exists(): boolean {
@@ -475,6 +505,10 @@ export function placeOf(name: string): string {
     return name;
   }
 }
+
+/** Returns the inputs of a run, with its mapping file. */
+export const signedInputs = ({ files, mapping }: Pick<FleetRun, 'files' | 'mapping'>) =>
+  mapping ? [...files, mapping] : files;
 
 /** Returns the current size and digest of an input. Throws E-FILE-READ. */
 export async function inputFile(file: string): Promise<InputFile> {

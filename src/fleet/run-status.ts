@@ -48,7 +48,7 @@ export interface RunStatus {
   readonly counts: Readonly<Record<ShardState, number>>;
   readonly workers: number;
   readonly budget: number | null;
-  /** Sums over finished shards. */
+  /** Sums over finished shards; requests and bytes are those of all owners of a shard. */
   readonly figures: Readonly<Record<string, number>>;
   readonly exitCode: ExitCode;
   /** Id of the most serious error; null if there is none. */

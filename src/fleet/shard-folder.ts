@@ -1,8 +1,13 @@
 import path from 'node:path';
-import { constants, readdirSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { createFile, fsyncFolder, makePrivateFolder } from '../files/atomic-write.js';
+import { createFile, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
+import type { RequestObserver } from '../jobs/job-context.js';
+
+const { O_CREAT, O_WRONLY } = constants;
+type Failure = NonNullable<Parameters<ReturnType<RequestObserver['began']>>[0]>;
 
 /** Result of a shard, in the folder of the epoch that finished it. */
 export const resultName = 'result.json';
@@ -127,6 +132,100 @@ export interface ShardEpoch {
   /** Reads the shard's folder; false as soon as another owner has claimed the shard. */
   readonly isCurrent: () => boolean;
 }
+
+/** Counts of requests. Bytes are those of bodies. */
+const noTraffic = { requests: 0, retries: 0, bytesSent: 0, throttled: 0 };
+type Traffic = typeof noTraffic;
+
+/** Bytes of the file of a `ShardTraffic`, which is overwritten in place. */
+const trafficBytes = 200;
+
+/**
+ * Counts the requests of a shard over all its owners, in a file that each owner inherits from the last one.
+ * A request is counted before it is sent, so an owner that is killed has counted the one in flight. The
+ * file is not synced: after a power cut, the counts may be too low.
+ */
+export class ShardTraffic implements RequestObserver {
+  readonly #file: string;
+  /** Counts of earlier owners. */
+  readonly #earlier: Traffic;
+  #own: Traffic = { ...noTraffic };
+  /** Digests of requests that failed, and were not repeated yet. */
+  readonly #failed = new Set<string>();
+
+  /** `folder` is that of the owner. */
+  constructor(folder: string) {
+    this.#file = path.join(folder, 'traffic.json');
+    this.#earlier = this.#read();
+  }
+
+  began(content: unknown): (failure?: Failure) => void {
+    const bytes = Buffer.isBuffer(content) ? content.length : 0;
+    this.#own.requests += 1;
+    this.#own.bytesSent += bytes;
+    if (this.#failed.size > 0 && this.#failed.delete(digestOf(content))) this.#own.retries += 1;
+    this.#save();
+    return (failure) => {
+      if (failure) this.#failed.add(digestOf(content));
+      if (failure?.sent === false) this.#own.bytesSent -= bytes;
+      if (failure?.kind === 'refused' && failure.status === 429) this.#own.throttled += 1;
+    };
+  }
+
+  /**
+   * Adds the counts of earlier owners to the final figures of this owner. Figures that are not counts of
+   * requests stay as they are.
+   */
+  addTo(figures: Readonly<Record<string, number>>): Record<string, number> {
+    const sums = { ...figures };
+    for (const [name, count] of Object.entries(this.#earlier)) {
+      if (figures[name] === undefined) continue;
+      this.#own[name as keyof Traffic] = figures[name];
+      sums[name] = figures[name] + count;
+    }
+    this.#save();
+    return sums;
+  }
+
+  /** Counts are not worth a failure of the shard. */
+  #save(): void {
+    const sums = { ...noTraffic };
+    for (const name of countNames) sums[name] = this.#earlier[name] + this.#own[name];
+    const text = JSON.stringify(sums).padEnd(trafficBytes - 1);
+    try {
+      const descriptor = openSync(this.#file, O_WRONLY | O_CREAT | noFollow, 0o600);
+      try {
+        writeSync(descriptor, `${text}\n`);
+      } finally {
+        closeSync(descriptor);
+      }
+    } catch {
+      // The folder is full, or a later owner has removed it.
+    }
+  }
+
+  /** Returns zeros if there is no such file, or not one with counts. */
+  #read(): Traffic {
+    const counts = { ...noTraffic };
+    let found: Partial<Record<string, unknown>>;
+    try {
+      found = Object(JSON.parse(readFileSync(this.#file, 'utf8'))) as typeof found;
+    } catch {
+      return counts;
+    }
+    for (const name of countNames) {
+      const count = found[name];
+      if (Number.isSafeInteger(count) && Number(count) >= 0) counts[name] = Number(count);
+    }
+    return counts;
+  }
+}
+
+const countNames = Object.keys(noTraffic) as (keyof Traffic)[];
+
+/** Identifies a request without keeping its body. */
+const digestOf = (content: unknown): string =>
+  Buffer.isBuffer(content) ? `${crc32(content)} ${content.length}` : JSON.stringify(content);
 
 /** Parses the name of the folder of an epoch, or of its draft. */
 function epochOf(name: string): number | undefined {

@@ -1,9 +1,33 @@
 import path from 'node:path';
-import { readdirSync, statSync } from 'node:fs';
-import { EngagectlError } from '../errors.js';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  createReadStream,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { comparableText } from '../jobs/input-files.js';
+import { countOf, EngagectlError } from '../errors.js';
+import { fsyncFolder, makePrivateFolder } from '../files/atomic-write.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
 import { fingerprint, listRuns } from '../jobs/run/run-folder.js';
-import { isRunId, WorkDirectory, shardsOf, type FleetRun, type SignedRun } from './fleet-run.js';
+import {
+  inputFile,
+  isRunId,
+  shardsOf,
+  signedInputs,
+  WorkDirectory,
+  type FleetRun,
+  type InputFile,
+  type InputText,
+  type SignedRun,
+} from './fleet-run.js';
 import {
   addShards,
   RunIndex,
@@ -12,27 +36,30 @@ import {
   queueName,
   setConcurrencyLimit,
   shardJob,
+  type RunEntry,
 } from './account-queue.js';
 import { withinDeadline, type QueueStore } from './queue-store.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
 import type { Job, Queue } from 'bullmq';
-import { rm } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import { shardName } from '../jobs/shard.js';
 import { repairJournal } from '../jobs/run/repair-run.js';
 import type { TrustRuntime } from '../files/ownership.js';
 
 /**
- * Registers a run, first in its work directory, then in the store. Existing parts stay, so that
+ * Registers a run, first in its work directory, with copies of its inputs if they are pinned so, then in the
+ * store. Existing parts stay, so that
  * submitting again restores what the store lost; parts that are unsigned, or signed with an older
  * passcode, are replaced. `isKnown`: the store already had the run.
  */
 export async function submitRun(
   signed: SignedRun,
-  requestedBudget: number | undefined,
+  { budget: requestedBudget, pin }: { readonly budget?: number; readonly pin?: InputPin },
   store: QueueStore,
 ): Promise<{ readonly budget: number; readonly isKnown: boolean }> {
   const { run, folder } = signed;
+  if ((pin ?? defaultPin(run)) === 'copy') await copyInputs(signed);
   return withinDeadline(store, async () => {
     const isKnown = (await new RunIndex(store).run(run.run)) !== undefined;
     const wasThere = folder.exists;
@@ -43,6 +70,61 @@ export async function submitRun(
     return { budget: await enqueue(store, signed, requestedBudget), isKnown };
   });
 }
+
+/** How workers are kept from reading other inputs than those submitted: a copy, or only its digest. */
+export type InputPin = 'copy' | 'digest';
+
+/** Inputs of this size together are copied by default. */
+const copiedBytes = 64 * 1024 * 1024;
+
+const defaultPin = (run: FleetRun): InputPin =>
+  signedInputs(run).reduce((sum, { bytes }) => sum + bytes, 0) <= copiedBytes ? 'copy' : 'digest';
+
+/**
+ * Copies the inputs of a run into its directory, for its workers. Where possible, a copy shares the blocks of
+ * the file. Throws E-INPUT-CHANGED if an input changes meanwhile, E-FILE-READ, E-FILE-WRITE.
+ */
+async function copyInputs({ run, folder }: SignedRun): Promise<void> {
+  for (const input of signedInputs(run)) {
+    const copy = folder.inputCopy(input);
+    folder.written(() => makePrivateFolder(path.dirname(copy)));
+    const isCopied = folder.inputPath(input) === copy && (await digestOf(copy)) === input.digest;
+    if (!isCopied) await copyInput(folder, input);
+  }
+}
+
+async function copyInput(folder: WorkDirectory, input: InputFile): Promise<void> {
+  const copy = folder.inputCopy(input);
+  const draft = `${copy}.draft`;
+  rmSync(draft, { force: true }); // of a submission that was killed
+  try {
+    const how = constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL;
+    const copied = await copyFile(input.file, draft, how).catch((error: Error) => error);
+    folder.written(() => {
+      if (copied) throw copied;
+      chmodSync(draft, 0o600);
+      const descriptor = openSync(draft, 'r+');
+      fsyncSync(descriptor);
+      closeSync(descriptor);
+    });
+    if ((await digestOf(draft)) !== input.digest) throw changedMeanwhile(input);
+    folder.written(() => {
+      renameSync(draft, copy);
+      fsyncFolder(path.dirname(copy));
+    });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const digestOf = async (file: string): Promise<string> => (await inputFile(file)).digest;
+
+const changedMeanwhile = ({ file }: InputFile): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `${file} changed while it was submitted`, {
+    why: 'its copy in the work directory has other content than was read before',
+    fix: 'wait until nothing writes to it, then submit again',
+    file,
+  });
 
 /** Removes waiting shards from the queue; workers abandon running ones within a moment. */
 export async function cancelRun(store: QueueStore, { folder, run, lane }: FoundRun): Promise<void> {
@@ -99,12 +181,10 @@ function isSigned(job: Job, signed: SignedRun): boolean {
  */
 async function enqueue(store: QueueStore, signed: SignedRun, budget?: number): Promise<number> {
   const { run } = signed;
-  const { workDir } = run;
-  const lane = laneOf(run);
-  const queue = store.queue(lane);
+  const queue = store.queue(laneOf(run));
   const limit = await setConcurrencyLimit(queue, endpointKind(run.command), budget);
   await addShards(queue, signed);
-  await new RunIndex(store).addRun({ run: run.run, workDir, lane, content: contentOf(run) });
+  await new RunIndex(store).addRun(entryOf(run));
   return limit;
 }
 
@@ -112,7 +192,8 @@ const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind
 
 /**
  * Refuses an input that is named twice, and records that are not idempotent if another run in the store
- * or the work directory sends them, too, with other shards or options. Throws E-USAGE, E-ALREADY-SENT.
+ * or the work directory sends them, too, with other shards or options. An input is recognized if it differs in
+ * compression or line ends only, or if lines were added. Throws E-USAGE, E-ALREADY-SENT.
  */
 export async function refuseDuplicateRun(
   run: FleetRun,
@@ -125,15 +206,51 @@ export async function refuseDuplicateRun(
   );
   if (!doesHarm) return;
   const queued = await withinDeadline(store, async () => new RunIndex(store).runs());
+  const others = [...queued, ...runsIn(run.workDir)].filter((other) => other.run !== run.run);
   const content = contentOf(run);
-  const same = [...queued, ...runsIn(run.workDir)].find(
-    (other) => other.run !== run.run && other.content === content,
-  );
-  if (!same) return;
-  throw new EngagectlError('E-ALREADY-SENT', `run ${same.run} has the same content`, {
-    why: `its records do harm when sent twice, and it is in ${same.workDir}`,
-    fix: `engagectl fleet status ${quoteForShell(same.run)} shows its progress; --again sends everything again`,
-    file: path.join(same.workDir, same.run),
+  const same = others.find((other) => other.content === content);
+  if (same) throw alreadySent(same, 'has the same content');
+  const ofAccount = others.filter(({ lane }) => lane === laneOf(run));
+  for (const input of run.files) await refuseSentText(input, ofAccount);
+}
+
+/** Refuses an input whose text equals, or starts with, that of an input of another run. */
+async function refuseSentText(
+  { file, text, once = false }: InputFile,
+  others: readonly RunEntry[],
+): Promise<void> {
+  if (!text) return;
+  const name = path.basename(file);
+  const sent = new Map<string, RunEntry>();
+  const ends = new Set<number>();
+  for (const other of others) {
+    for (const each of other.texts ?? []) {
+      const { bytes, lines, digest } = Object(each) as InputText; // anyone may have written it
+      if (digest === text.digest && bytes > 0) throw alreadySent(other, `contains ${name}`);
+      // A single line of CSV may be a header, with which many files start.
+      if (bytes >= text.bytes || (lines === 1 && !once)) continue;
+      sent.set(digest, other);
+      ends.add(bytes);
+    }
+  }
+  if (ends.size === 0) return;
+  await inputText(file, ends, ({ digest, lines }) => {
+    const other = sent.get(digest);
+    if (!other) return;
+    const what = `contains the first ${countOf(lines, 'line')} of ${name}`;
+    throw alreadySent(other, what, 'submit only the lines that were added');
+  });
+}
+
+function alreadySent(
+  { run, workDir }: Pick<RunEntry, 'run' | 'workDir'>,
+  what: string,
+  fix = `engagectl fleet status ${quoteForShell(run)} shows its progress`,
+): EngagectlError {
+  return new EngagectlError('E-ALREADY-SENT', `run ${run} ${what}`, {
+    why: `its records do harm when sent twice, and it is in ${workDir}`,
+    fix: `${fix}; --again sends everything again`,
+    file: path.join(workDir, run),
   });
 }
 
@@ -141,19 +258,54 @@ export async function refuseDuplicateRun(
  * Runs in the work directory, which the store may have lost. Signatures are not verified: a run signed
  * with an older passcode counts, and a planted run can only cause a refusal.
  */
-function runsIn(workDir: string) {
+function runsIn(workDir: string): RunEntry[] {
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
   const names = isFolder ? readdirSync(workDir) : [];
   return names.filter(isRunId).flatMap((run) => {
     const folder = new WorkDirectory(workDir, run);
-    return folder.exists
-      ? { run, workDir, content: contentOf(folder.unverified({ older: true })) }
-      : [];
+    return folder.exists ? { ...entryOf(folder.unverified({ older: true })), run, workDir } : [];
   });
+}
+
+/** What the store, and other submissions, know about a run. */
+function entryOf(run: FleetRun): RunEntry {
+  const texts = run.files.flatMap(({ text }) => text ?? []);
+  return {
+    run: run.run,
+    workDir: run.workDir,
+    lane: laneOf(run),
+    content: contentOf(run),
+    ...(texts.length > 0 && { texts }),
+  };
 }
 
 const contentOf = ({ command, accountId, host, files }: FleetRun): string =>
   fingerprint([command, accountId, host, files.map((file) => file.digest)]);
+
+/**
+ * Reads the text of an input. Calls `onEnd` at each of the given numbers of bytes that is the end of a line. Throws
+ * what it throws, and E-FILE-READ.
+ */
+export async function inputText(
+  file: string,
+  ends: ReadonlySet<number> = new Set(),
+  onEnd: (text: InputText) => void = () => undefined,
+): Promise<InputText> {
+  const hash = createHash('sha256');
+  let [bytes, lines] = [0, 1];
+  for await (const chunk of comparableText(createReadStream(file), file)) {
+    let from = 0;
+    for (let at = -1; (at = chunk.indexOf(0x0a, at + 1)) >= 0; lines += 1) {
+      if (!ends.has(bytes + at)) continue;
+      hash.update(chunk.subarray(from, at));
+      from = at;
+      onEnd({ bytes: bytes + at, lines, digest: hash.copy().digest('hex') });
+    }
+    hash.update(chunk.subarray(from));
+    bytes += chunk.length;
+  }
+  return { bytes, lines, digest: hash.digest('hex') };
+}
 
 /**
  * Repairs the shards of a run that have no result and that no worker has. A write keeps the outcomes

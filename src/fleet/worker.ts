@@ -15,7 +15,7 @@ import {
 } from './fleet-run.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
-import type { ShardEpoch } from './shard-folder.js';
+import { ShardTraffic, type ShardEpoch } from './shard-folder.js';
 import { untrusted, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
@@ -387,16 +387,18 @@ class RunningShard {
     this.lease.assertHeld();
     const finished = signed.trustedResult(shard); // by the former owner, meanwhile
     if (finished) return finished;
+    const traffic = new ShardTraffic(epoch.path);
     const { done, error } = await account.perform({
       run: signed.run,
       shard,
       folder: epoch.path,
-      ports: this.#ports(shard),
+      ports: { ...this.#ports(shard), requests: traffic },
       signal: AbortSignal.any([runtime.signal, this.#giveBackController.signal, this.lease.lost]),
       started: (progress) => {
         this.#progress = progress;
       },
-      ended: (outcome) => this.#note(opened, epoch, outcome),
+      ended: ({ figures, ...outcome }) =>
+        this.#note(opened, epoch, { ...outcome, figures: traffic.addTo(figures) }),
     });
     const result = done ? signed.result(shard) : undefined;
     if (result) return result;

@@ -122,6 +122,8 @@ export interface ReadingOptions {
 export interface InputOptions extends ReadingOptions {
   /** Paths in the order of reading; none, or `-`, is standard input. */
   readonly files: readonly string[];
+  /** Returns the absolute path from which a file is read; default: relative to the current directory. */
+  readonly pathOf?: ((file: string) => string) | undefined;
   /** Column name of a bare list; undefined if lists are not accepted. */
   readonly listColumn?: string | undefined;
   /** Compute digests of what is read, so that another process can resume, and another run recognizes the input. */

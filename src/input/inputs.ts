@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { defaultDelimiter, type InputFormat } from '../contract/file-formats.js';
 import { CsvProgram, type CsvDialect } from '../text/csv-scanner.js';
 import { splitBlocks } from './record-splitter.js';
@@ -84,7 +85,8 @@ export async function openInputs(
 ): Promise<Inputs> {
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
-  const sources = new SourceList(names, { stdin, cwd });
+  const { pathOf = (file: string) => resolve(cwd, file) } = options;
+  const sources = new SourceList(names, { stdin, cwd, pathOf });
   const csv = new CsvProgram();
   const { digests = false } = options;
   const checked = await checkInputs(sources, options, { csv, signal, digests });

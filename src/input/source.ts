@@ -1,6 +1,5 @@
 import { createReadStream, statSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { openFifo } from '../files/read-file.js';
 import { fileErrorReason } from '../files/file-errors.js';
@@ -33,9 +32,9 @@ export interface OpenSource {
 }
 
 /** Looks up a file without reading it. Throws EngagectlError E-FILE-READ. */
-function fileSource(name: string, cwd: string): Source {
+function fileSource(name: string, pathOf: PathOf): Source {
   if (name === '') throw noName();
-  const path = resolve(cwd, name);
+  const path = pathOf(name);
   let found: Stats;
   try {
     found = statSync(path);
@@ -43,16 +42,16 @@ function fileSource(name: string, cwd: string): Source {
     throw unreadable(name, error);
   }
   if (found.isDirectory()) throw isDirectory(name);
-  if (found.isFile()) return knownFile(name, found.size, cwd);
+  if (found.isFile()) return knownFile(name, found.size, path);
   const streamOf = found.isFIFO() ? openFifo : createReadStream;
   return { name, size: undefined, open: () => openStream(name, streamOf(path)) };
 }
 
 /** Returns the source of a file whose size is known. */
-const knownFile = (name: string, size: number, cwd: string): Source => ({
+const knownFile = (name: string, size: number, path: string): Source => ({
   name,
   size,
-  open: () => openFile({ name, path: resolve(cwd, name), size }),
+  open: () => openFile({ name, path, size }),
 });
 
 /**
@@ -159,12 +158,17 @@ const isDirectory = (name: string): EngagectlError =>
     fix: `name the files in it, for example ${shellPath(name.replace(/\/+$/, ''))}/*.csv`,
   });
 
-type Place = Pick<Runtime, 'stdin' | 'cwd'>;
+type PathOf = (file: string) => string;
+
+interface Place extends Pick<Runtime, 'stdin' | 'cwd'> {
+  /** Returns the absolute path of a file. */
+  readonly pathOf: PathOf;
+}
 
 /** The inputs by number. Of a file no more is kept than its size: there may be many thousands. */
 export class SourceList {
   readonly names: readonly string[];
-  readonly #cwd: string;
+  readonly #pathOf: PathOf;
   readonly #sizes: Float64Array;
   /** Those that can be read only once. */
   readonly #pipes = new Map<number, Source>();
@@ -173,14 +177,14 @@ export class SourceList {
    * Finds them; `-` is standard input. Throws E-FILE-READ, which names all that are missing; E-USAGE
    * where one is named twice.
    */
-  constructor(names: readonly string[], { stdin, cwd }: Place) {
+  constructor(names: readonly string[], { stdin, cwd, pathOf }: Place) {
     this.names = names.includes('-') ? names.map((name) => (name === '-' ? 'stdin' : name)) : names;
-    this.#cwd = cwd;
+    this.#pathOf = pathOf;
     this.#sizes = new Float64Array(names.length);
     const faults: EngagectlError[] = [];
     for (const [input, name] of names.entries()) {
       try {
-        const source = name === '-' ? stdinSource(stdin) : fileSource(name, cwd);
+        const source = name === '-' ? stdinSource(stdin) : fileSource(name, pathOf);
         if (source.size === undefined) this.#pipes.set(input, source);
         else this.#sizes[input] = source.size;
       } catch (error) {
@@ -193,7 +197,8 @@ export class SourceList {
   }
 
   at(input: number): Source {
-    return this.#pipes.get(input) ?? knownFile(this.names[input]!, this.#sizes[input]!, this.#cwd);
+    const name = this.names[input]!;
+    return this.#pipes.get(input) ?? knownFile(name, this.#sizes[input]!, this.#pathOf(name));
   }
 
   /** Bytes on disk; undefined when one of them is a pipe. */

@@ -71,6 +71,31 @@ export async function textStart(head: Buffer): Promise<string> {
   return Buffer.concat(parts).toString('latin1');
 }
 
+/**
+ * Yields a text in the form that is equal for files that differ in compression or line ends only: decompressed,
+ * with LF as line end, and without line ends after the last line. Throws E-FILE-READ for truncated data.
+ */
+export async function* comparableText(
+  chunks: AsyncIterable<Buffer>,
+  file: string,
+): AsyncGenerator<Buffer> {
+  let lineEnds = ''; // at the end of what was read: more text may follow
+  for await (const chunk of decompress(chunks, file)) {
+    const text = lineEnds + chunk.toString('latin1');
+    const { length } = trimLineEnds(text);
+    lineEnds = text.slice(length);
+    const lines = text.slice(0, length);
+    const isUnix = !lines.includes('\r');
+    if (length > 0) yield Buffer.from(isUnix ? lines : lines.replaceAll(/\r\n?/g, '\n'), 'latin1');
+  }
+}
+
+const trimLineEnds = (text: string): string => {
+  let { length } = text;
+  while (length > 0 && (text[length - 1] === '\n' || text[length - 1] === '\r')) length -= 1;
+  return text.slice(0, length);
+};
+
 /** Reads the column names of a table from its beginning. Empty if `file` is not a regular file. */
 export async function readColumns(
   file: string,

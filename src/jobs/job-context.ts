@@ -5,6 +5,7 @@ import type { Client } from '../client/client.js';
 import type { TimeZone } from '../time-zone.js';
 import type { Runtime } from '../runtime.js';
 import type { ConcurrencyLimiter } from '../bulk/adaptive-concurrency.js';
+import type { RequestObserver } from '../bulk/request-history.js';
 import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';
 
 /** Everything a job needs besides its own options. */
@@ -81,7 +82,7 @@ export const libraryWording: Wording = {
   stateFolder: 'stateFolder',
 };
 
-export type { ConcurrencyLimiter as Budget, OutcomeLog };
+export type { ConcurrencyLimiter as Budget, OutcomeLog, RequestObserver };
 /** The limiter of one process, on which a replacement can build. */
 export { AimdLimiter as Gate } from '../bulk/adaptive-concurrency.js';
 
@@ -93,6 +94,10 @@ export interface EnginePorts {
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
   /** Called before a page of an export is written. Throws if this process has lost its lease. */
   readonly fence?: () => void;
+  /** Informed of each request. */
+  readonly requests?: RequestObserver;
+  /** Returns the absolute path from which an input is read. */
+  readonly inputPath?: (file: string) => string;
   /** Id of a run that a lease protects. Such a run takes no lock. */
   readonly leasedRun?: string;
 }

@@ -12,10 +12,12 @@ import { BinProcess } from '../support/processes/bin-process.js';
 import {
   accepted,
   after,
+  afterReading,
   answer,
   commit,
   startFaultServer,
   type FaultServer,
+  type Received,
   type Step,
 } from '../support/servers/fault-server.js';
 import { recordsOf } from '../support/servers/record-outcomes.js';
@@ -253,6 +255,54 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect(await second.ended()).toBe(0);
         expectAll({ server, fleet, records }, 0);
         expect((await fleet.run('status', run)).code).toBe(0);
+      },
+      limit,
+    );
+
+    it(
+      'sums requests, retries and bytes over all owners of a shard',
+      async (test) => {
+        await using store = await startStore();
+        const hold = { at: 5 };
+        const held: Step = async (exchange) => {
+          await until(() => server.received.length < hold.at || exchange.response.destroyed, {
+            message: 'the test lets the request go, or its worker is gone',
+            deadline: limit,
+          });
+          await accepted()(exchange);
+        };
+        // The second request of the first two owners fails once, and is repeated before their last one.
+        const script = (_: Received, index: number): Step =>
+          [1, 6].includes(index) ? answer(503) : afterReading(after(50, held));
+        await using server = await startFaultServer(script);
+        const fleet = await makeFleet(store, server.url, test);
+        const lines = Array.from({ length: 300 }, (_, n) => `${userOf(n)},${n}`);
+        writeFileSync(fleet.world.path('users.csv'), ['identity,n', ...lines, ''].join('\n'));
+        const run = await fleet.submit(...upload, '--shards', '1');
+        const received = async (requests: number) =>
+          until(() => server.received.length >= requests, {
+            message: () => `${requests} requests arrive, not ${server.received.length}`,
+            deadline: limit,
+          });
+        for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+          const worker = fleet.worker('--retry-base', '5ms');
+          await received(hold.at);
+          worker.signal(signal);
+          if (signal === 'SIGTERM') hold.at = Infinity;
+          await worker.ended();
+          hold.at = signal === 'SIGKILL' ? 10 : Infinity;
+        }
+        fleet.worker('--retry-base', '5ms');
+        const { figures } = await fleet.until(run, isOver);
+        const all = {
+          requests: server.received.length,
+          retries: 2,
+          bytesSent: server.received.reduce((sum, { body }) => sum + body.length, 0),
+        };
+        expect(figures).toMatchObject({ ...all, accepted: 300 });
+        expect(all.requests).toBeGreaterThan(300 / perRequest + 2);
+        const { stdout } = await fleet.run('collect', run, '--json');
+        expect(JSON.parse(stdout)).toMatchObject({ ...all, accepted: 300 });
       },
       limit,
     );

@@ -322,8 +322,8 @@ describe.skipIf(!redis)('a worker refuses', () => {
       },
     ],
     ['another file of the same size', (input) => writeFileSync(input, inputText.replace('A', 'Z'))],
-  ])('an input that was replaced by %s', async (_, swap) => {
-    await using attack = await submitted();
+  ])('an input without a copy that was replaced by %s', async (_, swap) => {
+    await using attack = await submitted('--pin', 'digest');
     swap(attack.fleet.world.path('users.csv'), attack.secret);
     await attack.work();
     expect(sentTo(attack.service)).toEqual([]);
@@ -332,13 +332,42 @@ describe.skipIf(!redis)('a worker refuses', () => {
     expect(status.parts[0]?.error).toMatch(/^E-INPUT-CHANGED: /);
   });
 
+  it.each<[what: string, change: (copy: string, secret: string) => void]>([
+    ['another content', (copy) => writeFileSync(copy, inputText.replace('A', 'Z'))],
+    [
+      'a link',
+      (copy, secret) => {
+        rmSync(copy);
+        symlinkSync(secret, copy);
+      },
+    ],
+  ])('a copy of an input that was replaced by %s; submitting restores it', async (_, change) => {
+    await using attack = await submitted();
+    const { fleet, run, folder, secret, service } = attack;
+    const [name] = readdirSync(path.join(folder, 'inputs'));
+    const copy = path.join(folder, 'inputs', name!);
+    change(copy, secret);
+    await attack.work();
+    expect(sentTo(service)).toEqual([]);
+    expect((await attack.status()).status.parts[0]?.error).toMatch(
+      /^E-(?:INPUT-CHANGED|UNTRUSTED): /,
+    );
+    rmSync(copy); // submitting replaces a copy with another content, and refuses a link
+    expect(await fleet.submit('upload', 'users.csv', '--shards', '2')).toBe(run);
+    await fleet.run('retry', run);
+    await attack.work();
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+    expect(readFileSync(secret, 'utf8')).toBe(secretText);
+  });
+
   it('a mapping file that has changed', async () => {
     // Submitted in a world of its own, since the file has to be there first.
     await using attack = await submitted();
     const { fleet, service } = attack;
     const mapping = fleet.world.path('mapping.json');
     writeFileSync(mapping, '{"columns":{"Name":"Called"}}');
-    const run = await fleet.submit('upload', 'users.csv', '--mapping', mapping, '--shards', '1');
+    const argv = ['upload', 'users.csv', '--mapping', mapping, '--pin', 'digest'];
+    const run = await fleet.submit(...argv, '--shards', '1');
     writeFileSync(mapping, '{"columns":{"Name":"Changed"}}');
     await attack.work();
     expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']); // those of the other run

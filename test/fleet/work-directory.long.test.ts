@@ -1,5 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
@@ -11,6 +12,9 @@ import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
 
 // What can befall the work folder of a fleet, and who may not use its queue. Workers run in this process.
+
+const eventLine = (n: number): string =>
+  `${JSON.stringify({ type: 'event', identity: `user-${n}`, ts: 1_700_000_000, evtName: 'E' })}\n`;
 
 /** A run of two shards that is done. */
 async function done(store: TestStore, url: string) {
@@ -168,6 +172,134 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
       expect((await fleet.run('submit', ...argv, 'other', '--again')).code).toBe(0);
     },
   );
+
+  it.each<[what: string, name: string, change: (text: string) => string | Buffer, message: RegExp]>(
+    [
+      ['compressed', 'again.ndjson.gz', gzipSync, /contains again\.ndjson\.gz/],
+      [
+        'with CRLF',
+        'again.ndjson',
+        (text) => text.replaceAll('\n', '\r\n'),
+        /contains again\.ndjson/,
+      ],
+      [
+        'without a last line end',
+        'again.ndjson',
+        (text) => text.trimEnd(),
+        /contains again\.ndjson/,
+      ],
+      [
+        'with more lines, compressed',
+        'again.ndjson.gz',
+        (text) => gzipSync(`${text}${eventLine(5000)}`),
+        /contains the first 5,000 lines of again\.ndjson\.gz/,
+      ],
+    ],
+  )('events are recognized in a file %s', async (_, name, change, message) => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const { world } = fleet;
+    const text = Array.from({ length: 5000 }, (__, n) => eventLine(n)).join('');
+    writeFileSync(world.path('e.ndjson'), text);
+    writeFileSync(world.path(name), change(text));
+    const submit = async (file: string, dir: string, ...more: string[]) =>
+      fleet.run('submit', 'upload', file, '--shards', '2', '--work-dir', dir, ...more);
+    expect((await submit('e.ndjson', 'one')).code).toBe(0);
+    const refused = async (dir: string) => {
+      const { code, stderr } = await submit(name, dir);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringMatching(/E-ALREADY-SENT: run [0-9a-f]{12} /),
+      ]);
+      expect(stderr).toMatch(message);
+    };
+    await refused('other'); // the queue knows the first run
+    await store.wipe();
+    await store.start();
+    await refused('one'); // its work directory does
+    expect((await submit(name, 'one', '--again')).code).toBe(0);
+    writeFileSync(world.path('new.ndjson'), eventLine(5001) + text);
+    expect((await submit('new.ndjson', 'one')).code).toBe(0);
+  });
+
+  it('a header that many files share is not recognized as events that were sent', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const header = 'identity,ts,evtName\n';
+    const submit = async (text: string) => {
+      writeFileSync(fleet.world.path('e.csv'), text);
+      const argv = ['upload', 'e.csv', '--type', 'event', '--shards', '2', '--work-dir', 'work'];
+      return fleet.run('submit', ...argv);
+    };
+    for (const text of [header, `${header}A,1700000000,E\n`, `${header}B,1700000000,E\n`]) {
+      expect(await submit(text)).toMatchObject({ code: 0 });
+    }
+    const grown = await submit(`${header}A,1700000000,E\nA,1700000001,E\n`);
+    expect([grown.code, grown.stderr]).toEqual([8, expect.stringContaining('the first 2 lines')]);
+  });
+
+  it('a copied input is sent as it was submitted, whatever becomes of the file', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const { world } = fleet;
+    writeFileSync(world.path('users.csv'), 'identity,n\nA,1\nB,x\n', { mode: 0o444 });
+    writeFileSync(world.path('m.json'), '{"types":{"n":"integer"}}');
+    const argv = ['upload', 'users.csv', '--mapping', 'm.json', '--shards', '2'];
+    const run = await fleet.submit(...argv);
+    rmSync(world.path('users.csv'));
+    writeFileSync(world.path('m.json'), '{"map":{"n":"m"}}');
+    await fleet.run('work', '--drain');
+    const collected = await fleet.run('collect', run, '--json');
+    expect(JSON.parse(collected.stdout)).toMatchObject({ read: 2, accepted: 1, rejected: 1 });
+    expect(written(service).flat()).toMatchObject([{ identity: 'A', profileData: { n: 1 } }]);
+    const reject = JSON.parse(
+      readFileSync(world.path('users.csv.rejects.ndjson'), 'utf8'),
+    ) as object;
+    expect(reject).toMatchObject({ source: 'users.csv', line: 3 });
+    const folder = path.join(fleet.workDir, run);
+    expect(existsSync(path.join(folder, 'inputs'))).toBe(false); // nobody needs it any more
+  });
+
+  it('--pin digest makes no copy, and a changed input stops the run before anything is sent', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const input = fleet.world.path('users.csv');
+    writeFileSync(input, 'identity\nA\nB\n');
+    const run = await fleet.submit('upload', 'users.csv', '--shards', '2', '--pin', 'digest');
+    expect(existsSync(path.join(fleet.workDir, run, 'inputs'))).toBe(false);
+    writeFileSync(input, 'identity\nA\nC\n');
+    await fleet.run('work', '--drain');
+    const changed = await fleet.run('status', run);
+    expect([changed.code, changed.stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    expect(written(service)).toEqual([]);
+    writeFileSync(input, 'identity\nA\nB\n');
+    await fleet.run('retry', run);
+    await fleet.run('work', '--drain');
+    expect((await fleet.run('status', run)).code).toBe(0);
+  });
+
+  it('an input that changes while it is submitted is not submitted', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const { world } = fleet;
+    const at = ['--base-url', 'http://127.0.0.1:1', '--account-id', 'ACCOUNT-1'];
+    const set = ['config', 'set', '--profile', 'p', '--region', 'r', '--production', ...at];
+    await world.run([...set, '--passcode-stdin'], { stdin: `${passcode}\n` });
+    writeFileSync(world.path('users.csv'), 'identity\nA\n');
+    async function* typed() {
+      writeFileSync(world.path('users.csv'), 'identity\nB\n'); // between the digest and the copy
+      yield 'r\n';
+    }
+    const argv = ['upload', 'users.csv', '--shards', '1', '--work-dir', 'w', '--profile', 'p'];
+    const { code, stderr } = await world.run(['fleet', 'submit', ...argv], {
+      stdin: Readable.from(typed()),
+      tty: { stdin: true, stderr: true },
+    });
+    expect([code, stderr]).toEqual([8, expect.stringContaining('changed while it was submitted')]);
+    expect((await fleet.run('status')).stdout).toBe('');
+  });
 
   it('an input named twice is refused, and profiles can be sent twice', async () => {
     await using store = await stores[0]!.start();

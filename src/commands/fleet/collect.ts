@@ -61,6 +61,7 @@ async function collectRun(known: FoundRun, call: Invocation<CollectFlags>): Prom
   const isExport = run.command === 'export-events';
   const output = isExport ? await joinExport(known, results, call) : null;
   const rejectsFile = isExport ? null : await oneRejectsFile(known, results, call);
+  known.folder.removeCopies();
   const summary = await summaryOf(known, results, { output, rejectsFile });
   const settings = call.settings();
   const messages = messagePrinter(settings, runtime);

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { EngagectlError } from '../../errors.js';
 import { addCommand, type Invocation, type CommandSpec } from '../shared/command-spec.js';
 import type { EventExportOptions } from '../../jobs/job-options.js';
@@ -26,8 +26,6 @@ export type NestedFlags = Partial<WriteFlags> &
   Partial<Omit<EventExportOptions, 'shard'>> &
   Partial<ExportFlags> & {
     readonly mapping?: string;
-    readonly missing?: true;
-    readonly changed?: true;
   };
 
 /** A command line inside a `fleet` command. */
@@ -35,6 +33,8 @@ export interface NestedCommand {
   readonly name: FleetCommand;
   readonly flags: NestedFlags;
   readonly files: readonly string[];
+  /** Flags that were typed, like `--no-journal`; others have their defaults. */
+  readonly typed: ReadonlySet<string>;
 }
 
 /** Parses it as the command itself would. Throws E-USAGE and commander's errors. */
@@ -68,9 +68,13 @@ export async function parseNestedCommand(
   });
   root.parse([name, ...words], { from: 'user' });
   await parsed?.();
+  const { options = [] } = found?.command ?? {};
+  const isTyped = (option: Option) =>
+    found?.command.getOptionValueSource(option.attributeName()) === 'cli';
   return {
     name: name as FleetCommand,
     flags: found?.flags ?? {},
     files: found?.operands ?? [],
+    typed: new Set(options.filter(isTyped).map(({ long, flags }) => long ?? flags)),
   };
 }

@@ -7,13 +7,13 @@ import { closeAfter, connectAccount, type AccountConnection } from '../shared/co
 import { withQueue, queueOption } from './queue.js';
 import { parseNestedCommand, type NestedCommand } from './nested-command.js';
 import { watchRun } from './status.js';
-import { integer } from '../flags/value-parsers.js';
+import { choice, integer } from '../flags/value-parsers.js';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
 import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, checkOutputFormat } from '../../jobs/output-options.js';
 import { cliAdvice } from '../shared/job-context.js';
-import type { FleetRun, SignedRun } from '../../fleet/fleet-run.js';
+import type { FleetRun, InputFile, SignedRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
@@ -27,6 +27,11 @@ const submitOptions = [
     integer({ min: 1, max: 10_000 }),
   ],
   ['--work-dir <dir>', 'directory that all workers can access', { required: true }],
+  [
+    '--pin <how>',
+    'copy: workers read a copy of the input, in the work directory; digest: they refuse a changed input (default: copy up to 64MiB)',
+    choice('copy', 'digest'),
+  ],
   [
     '--budget <n>',
     'maximum requests in flight of the account, from now on (default: unchanged; initially 15, for exports and demerges 3)',
@@ -58,6 +63,7 @@ export const submit: CommandSpec<SubmitFlags> = {
 async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const within = await parseNestedCommand(operands, call);
+  refuseUnsupported(within, call);
   const settings = call.settings();
   const messages = messagePrinter(settings, runtime);
   const connection = await connectAccount(settings, runtime, { maxInFlight: 1, messages });
@@ -76,7 +82,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const folder = new WorkDirectory(workDir, run.run);
   folder.refuseUntrusted(runtime);
   const signed = new fleet.SignedRun(run, { folder, key });
-  const doesHarm = within.flags.again !== true && isNotIdempotent(within, run);
+  const doesHarm = within.flags.again !== true && isNotIdempotent(within, run.files);
   const submitTo = async (store: QueueStore) => {
     await refuseDuplicateRun(run, { doesHarm }, store);
     await confirm(within, connection, call);
@@ -96,11 +102,19 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
 }
 
 /** Whether the submitted records are not idempotent. */
-const isNotIdempotent = ({ name, flags }: NestedCommand, { files }: FleetRun): boolean =>
+const isNotIdempotent = ({ name, flags }: NestedCommand, files: readonly InputFile[]): boolean =>
   isWrite(name) &&
   (!writeEndpoints[name].idempotent ||
     (flags as { readonly type?: string }).type === 'event' ||
     (writeEndpoints[name].idempotent === 'mixed' && files.some(({ once }) => once === true)));
+
+/** Adds the digest of its text to each input, by which another submission recognizes it. */
+async function withTexts(inputs: readonly InputFile[]): Promise<readonly InputFile[]> {
+  const { inputText } = await import('../../fleet/submit-run.js');
+  return Promise.all(
+    inputs.map(async (input) => ({ ...input, text: await inputText(input.file) })),
+  );
+}
 
 async function enqueueRun(
   signed: SignedRun,
@@ -108,7 +122,7 @@ async function enqueueRun(
   call: Invocation<SubmitFlags>,
 ): Promise<void> {
   const { submitRun } = await import('../../fleet/submit-run.js');
-  const { budget, isKnown } = await submitRun(signed, call.flags.budget, store);
+  const { budget, isKnown } = await submitRun(signed, call.flags, store);
   const settings = call.settings();
   const { stdout } = call.runtime;
   const { run: id, shards } = signed.run;
@@ -145,22 +159,23 @@ async function confirm(
 interface Planned {
   readonly within: NestedCommand;
   readonly argv: readonly string[];
+  /** Undefined for an export. */
   readonly shards: number | undefined;
   readonly connection: AccountConnection;
   readonly runtime: Runtime;
 }
 
-/** Plans a run from a command line. Throws E-USAGE for what a fleet cannot do. */
+/** Plans a run from a command line. Throws E-FILE-READ, and E-USAGE for a wrong range. */
 async function planShards(
   planned: Planned,
 ): Promise<Omit<FleetRun, 'run' | 'version' | 'workDir'>> {
   const { within, argv, connection, runtime } = planned;
-  refuse(within);
   const { account, accountId, host, zone } = connection;
   const range = within.name === 'export-events' ? rangeOf(within, connection, runtime) : undefined;
   const { inputFile } = await import('../../fleet/fleet-run.js');
   const read = async (file: string) => inputFile(path.resolve(runtime.cwd, file));
-  const files = await Promise.all(within.files.map(read));
+  const inputs = await Promise.all(within.files.map(read));
+  const files = isNotIdempotent(within, inputs) ? await withTexts(inputs) : inputs;
   const { mapping } = within.flags;
   return {
     command: within.name,
@@ -171,16 +186,11 @@ async function planShards(
     timezone: zone.name,
     accountId,
     host,
-    shards: range ? slicesIn(within, range) : shardsOf(planned),
+    shards: range ? slicesIn(within, range) : planned.shards!,
     files,
     mapping: mapping === undefined ? undefined : await read(mapping),
     range: range && { from: formatDay(range.from), to: formatDay(range.to) },
   };
-}
-
-function shardsOf({ shards }: Planned): number {
-  if (shards !== undefined) return shards;
-  throw usage('in how many parts is not said', 'add --shards <n>: as many as may be in flight');
 }
 
 const slicesIn = ({ flags: { event = [], split = true } }: NestedCommand, range: DateRange) =>
@@ -195,40 +205,113 @@ function rangeOf(
   return parseDateRange({ from, to }, { zone, now: now() }, cliAdvice);
 }
 
-/** Refuses flags that make no sense for distributed shards, or whose output cannot be merged. */
-function refuse({ name, files, flags }: NestedCommand): void {
-  const wrong = (
-    [
-      ['shard', flags.shard],
-      ['shards', flags.shards],
-      ['missing', flags.missing],
-      ['changed', flags.changed],
-      ['check', flags.check],
-      ['dryRun', flags.dryRun],
-      ['fresh', flags.fresh],
-    ] as const
-  ).find(([, value]) => value !== undefined);
-  if (wrong) throw usage(`${cliAdvice.option(wrong[0])} is not for a fleet`, 'leave it out');
-  if (flags.journal === false)
-    throw usage('a fleet lives by its journals', 'leave out --no-journal');
-  if (name === 'export-events') return refuseExport(flags);
+/** Why a flag has no effect in a fleet, and what to type instead. */
+type Refusal = readonly [why: string, fix: string];
+
+const ofOneMachine: Refusal = [
+  'it depends on files of one machine',
+  'run the command without a fleet',
+];
+const sendsNothing: Refusal = [
+  'the workers of a fleet send the records',
+  'check the input first, without a fleet: engagectl upload <file> --check',
+];
+
+/** Flags of the submitted command that have no effect in a fleet. */
+const refusedFlags: Readonly<Record<string, Refusal>> = {
+  '--shard': ['the fleet assigns the shards', 'leave it out, or run the command without a fleet'],
+  '--concurrency': [
+    'each shard has one request in flight',
+    'limit the requests of all shards with --budget <n>',
+  ],
+  '--resume': [
+    'each shard continues where its last worker stopped',
+    'leave it out: submitting the same command again continues its run',
+  ],
+  '--fresh': [
+    'the run continues from the journals in the work directory',
+    'leave it out; to start from scratch, submit to another --work-dir',
+  ],
+  '--run': ['it is the id of a run without a fleet', 'engagectl fleet retry <run>'],
+  '--run-name': ['a fleet reads files', 'leave it out'],
+  '--final': ['the input of a fleet is pinned, so its last record is complete', 'leave it out'],
+  '--no-journal': ['another worker continues a shard by its journal', 'leave it out'],
+  '--report': [
+    'the report is about all shards',
+    'create it afterwards: engagectl fleet collect <run> --report <file.html>',
+  ],
+  '--check': sendsNothing,
+  '--dry-run': sendsNothing,
+  '--preview': sendsNothing,
+  '--write-mapping': sendsNothing,
+  '--changed': ofOneMachine,
+  '--stream': ofOneMachine,
+  '--full': ofOneMachine,
+  '--gone': ofOneMachine,
+  '--missing': ofOneMachine,
+  '--refresh': ofOneMachine,
+  '--min-records': ofOneMachine,
+};
+
+const refusedOfWrites: typeof refusedFlags = { '--overwrite': sendsNothing };
+const refusedOfExports: typeof refusedFlags = {
+  '--limit': ['each slice is exported by itself', 'leave it out'],
+};
+
+/** Global flags that only workers use. */
+const workerFlags: Readonly<Record<string, string>> = {
+  timeout: '--timeout',
+  maxAttempts: '--max-attempts',
+  retryFor: '--retry-for',
+  retryBase: '--retry-base',
+  headerPrefix: '--header-prefix',
+};
+
+/** Refuses flags without effect, and input or output that a fleet cannot handle. Throws E-USAGE. */
+function refuseUnsupported(
+  { name, files, flags, typed }: NestedCommand,
+  call: Invocation<SubmitFlags>,
+): void {
+  const isExport = name === 'export-events';
+  const refused = { ...refusedFlags, ...(isExport ? refusedOfExports : refusedOfWrites) };
+  for (const flag of typed) {
+    const refusal = refused[flag];
+    if (refusal) throw noEffect(flag, refusal);
+  }
+  for (const given of call.settings().flags) {
+    const flag = workerFlags[given];
+    if (flag === undefined) continue;
+    throw noEffect(flag, ['the workers make the requests', `engagectl fleet work ${flag} …`]);
+  }
+  const { shards, pin } = call.flags;
+  if (isExport) {
+    const flag = shards ? '--shards' : pin && '--pin';
+    if (flag) throw noEffect(flag, ['an export is split into its slices', 'leave it out']);
+    return refuseExport(flags);
+  }
   if (files.length === 0 || files.includes('-')) {
-    throw usage('a fleet reads files, each part all of them', 'name files that all workers see');
+    throw usage('a fleet reads files', 'name files that all workers can access');
+  }
+  if (shards === undefined) {
+    throw usage(
+      'the number of shards is missing',
+      'add --shards <n>: as many as requests in flight',
+    );
   }
 }
 
 function refuseExport(flags: NestedCommand['flags']): void {
   if (isStdout(flags.output)) {
-    throw usage('the slices of a fleet are put together in files', 'add --output <file>');
-  }
-  if (flags.limit !== undefined) {
-    throw usage('--limit is not for the exports of a fleet', 'leave it out: each slice is a day');
+    throw usage('a fleet exports to files', 'add --output <file>');
   }
   checkOutputFormat(flags.output, flags, cliAdvice);
 }
 
+const noEffect = (flag: string, [why, fix]: Refusal): EngagectlError =>
+  new EngagectlError('E-USAGE', `${flag} has no effect in a fleet`, { why, fix });
+
 const usage = (message: string, fix: string): EngagectlError =>
   new EngagectlError('E-USAGE', message, {
-    why: 'its parts run on any machine, in any order, and are put together at the end',
+    why: 'the shards run on any machine, in any order, and their results are merged afterwards',
     fix,
   });

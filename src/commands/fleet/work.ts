@@ -98,7 +98,7 @@ function workDirsOf({ flags, runtime: { cwd, env } }: Invocation<WorkFlags>): re
 
 /** Accounts of runs on this machine, with the function that processes their shards. */
 function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'>) {
-  const refuseChanged = inputCheck(call.runtime);
+  const checkInputs = inputCheck(call.runtime);
   return async (of: RunAccount): Promise<ShardAccount> => {
     const settings = settingsOfRun(of, call.settings());
     const { account, key } = await accountOfRun(of, settings, call.runtime);
@@ -108,13 +108,14 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       const within = await parseNestedCommand(run.argv, { ...call, runtime }).catch(
         versionMismatch,
       );
-      refuseOthers(within, run);
-      await refuseChanged(run);
+      const { signedInputs } = await import('../../fleet/fleet-run.js');
+      refuseOthers(within, run, signedInputs(run));
+      const inputPath = await checkInputs(run);
       const messages = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
       const context: JobContext = {
         ...jobContext(settings, runtime, { maxInFlight: 1, messages, account }),
         argv: run.argv,
-        ports: part.ports,
+        ports: { ...part.ports, inputPath },
         runsFolder: () => path.join(part.folder, 'state', 'runs'),
       };
       const job = within.name === 'export-events' ? exportSlice : writeShard;
@@ -140,8 +141,10 @@ async function writeShard(
   part: ShardTask,
   context: JobContext,
 ): Promise<ShardOutcome> {
+  const { mapping } = flags;
   const request = {
     ...flags,
+    ...(mapping !== undefined && { mapping: context.ports!.inputPath!(mapping) }),
     files,
     shard: part.shard,
     resume: true,
@@ -210,20 +213,23 @@ function outcomeOf(result: WriteResult | ExportResult, history?: HistoryFigures)
 }
 
 /** Refuses files that were not signed with the run. Throws E-RUN-VERSION. */
-function refuseOthers({ files, flags: { mapping } }: NestedCommand, run: FleetRun): void {
+function refuseOthers(
+  { files, flags: { mapping } }: NestedCommand,
+  run: FleetRun,
+  inputs: readonly InputFile[],
+): void {
   const named = [...files, ...(mapping === undefined ? [] : [mapping])];
-  const signed = signedInputs(run).map(({ file }) => file);
+  const signed = inputs.map(({ file }) => file);
   const paths = named.map((file) => path.resolve(run.cwd, file));
   if (paths.length === signed.length && paths.every((file, at) => file === signed[at])) return;
   versionMismatch(new Error('the files of its command line are not those that were submitted'));
 }
 
-const signedInputs = ({ files, mapping }: FleetRun): readonly InputFile[] =>
-  mapping ? [...files, mapping] : files;
-
 /**
  * Refuses inputs whose content differs from the submitted one. A file is read once for all shards of
- * this worker, and again if its size, times or inode change. Throws E-INPUT-CHANGED.
+ * this worker, and again if its size, times or inode change. Returns a function that returns the
+ * path from which a file is read: that of its copy in the work directory, if there is one. Throws
+ * E-INPUT-CHANGED.
  */
 function inputCheck({ signal }: Pick<Invocation['runtime'], 'signal'>) {
   const digests = new Map<string, Promise<string>>();
@@ -236,15 +242,22 @@ function inputCheck({ signal }: Pick<Invocation['runtime'], 'signal'>) {
       throw error;
     });
   };
-  return async (run: FleetRun): Promise<void> => {
-    for (const { file, bytes, digest } of signedInputs(run)) {
+  return async (run: FleetRun): Promise<(file: string) => string> => {
+    const { WorkDirectory, signedInputs } = await import('../../fleet/fleet-run.js');
+    const folder = new WorkDirectory(run.workDir, run.run);
+    const paths = new Map<string, string>();
+    for (const input of signedInputs(run)) {
+      const file = folder.inputPath(input);
       const found = statSync(file, { throwIfNoEntry: false, bigint: true });
-      if (!found?.isFile()) throw changed(file, 'it is not there on this machine');
+      if (!found?.isFile()) throw changed(file, 'the file is not there on this machine');
       const { size, dev, ino, mtimeNs, ctimeNs } = found;
+      const { bytes } = input;
       if (size !== BigInt(bytes)) throw changed(file, `it has ${size} bytes, and had ${bytes}`);
       const content = await digestOf(file, [dev, ino, mtimeNs, ctimeNs].join(' '));
-      if (content !== digest) throw changed(file, 'it has another content of the same size');
+      if (content !== input.digest) throw changed(file, 'it has another content of the same size');
+      paths.set(input.file, file);
     }
+    return (file) => paths.get(path.resolve(run.cwd, file)) ?? file;
   };
 }
 
@@ -267,8 +280,8 @@ async function contentDigest(file: string, signal: AbortSignal): Promise<string>
 }
 
 const changed = (file: string, why: string): EngagectlError =>
-  new EngagectlError('E-INPUT-CHANGED', `${file} is not as it was submitted`, {
+  new EngagectlError('E-INPUT-CHANGED', `${file} has changed since it was submitted`, {
     why,
-    fix: 'put it back as it was, or submit it as another run',
+    fix: 'restore it, then: engagectl fleet retry <run>; or submit the new content as another run',
     file,
   });

@@ -175,6 +175,7 @@ async function perform(
   const { client, inFlight, history } = watched(connection.client, {
     recordsHistory: hooks.history === true,
     records: () => state.records,
+    observer: context.ports?.requests,
     runtime,
   });
   const exported = exportDocuments({

@@ -111,6 +111,7 @@ function readingOf(
   const isFinal = request.final === true || ports?.leasedRun !== undefined;
   return {
     ...inputOptions(request.files, request, listColumn),
+    pathOf: ports?.inputPath,
     holdBack: isFinal ? undefined : request.runName ? 'unterminated' : 'unparsable',
   };
 }

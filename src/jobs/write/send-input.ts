@@ -67,6 +67,7 @@ export async function sendInput(
   const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
     recordsHistory: hooks.history === true,
     records: () => tally.counts.accepted,
+    observer: context.ports?.requests,
     runtime,
   });
   const headers = inputs.headers.map(({ header }) => header);
