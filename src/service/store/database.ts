@@ -183,6 +183,10 @@ export class Database {
   }
 }
 
+/** Whether an error means that the disk of the store is full. The transaction that met it is rolled back. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Sqlite.SqliteError && error.code === 'SQLITE_FULL';
+
 /** The code marks the error as one of the file, not of the service. */
 const wrongFormat = (format: number | undefined): Error =>
   Object.assign(
