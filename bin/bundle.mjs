@@ -115,10 +115,13 @@ const leaveOutUnused = {
 const quickLibsql = {
   name: 'quick-libsql',
   transform(code, id) {
-    if (!id.endsWith('/node_modules/libsql/index.js')) return null;
-    const asking = /const \{ load, currentTarget \}[^]*?\nfunction requireNative\(\) \{[^]*?\n\}\n/;
-    if (!asking.test(code)) throw new Error('libsql finds its native part in another way now');
-    return code.replace(asking, () => `${requireNative}\n`);
+    if (!/\/node_modules\/libsql\/(?:index|promise)\.js$/.test(id)) return null;
+    const asking = /\nfunction requireNative\(\) \{[^]*?\n\}\n/;
+    const modules =
+      /const \{ load, currentTarget \}.*\nconst \{ familySync.*\n|if \(0\) \{[^]*?\n\}\n/g;
+    if (!asking.test(code) || !modules.test(code))
+      throw new Error('libsql finds its native part in another way now');
+    return code.replaceAll(modules, '').replace(asking, () => `\n${requireNative}\n`);
   },
 };
 

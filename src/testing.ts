@@ -138,9 +138,9 @@ export interface TestService {
   /** Resets data, calls, faults, settings, the request log and the clock to the start. Keeps snapshots. */
   reset(): Promise<void>;
   /** Saves the data under a name of letters, digits, - and _. */
-  snapshot(name: string): void;
-  /** Restores the data of a snapshot; throws if the snapshot does not exist. */
-  restore(name: string): void;
+  snapshot(name: string): Promise<void>;
+  /** Restores the data of a snapshot; rejects if the snapshot does not exist. */
+  restore(name: string): Promise<void>;
   /**
    * Adds a fault rule. Rejects with the location and cause of an error in the rule. The counters
    * `seen` and `played` of the returned rule stay current.
@@ -190,9 +190,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       },
       requests: (filter) => service.requests.list(filter).map(withBody),
       reset: async () => void (await resetService(service)),
-      snapshot: (name) => service.snapshots.save(validSnapshotName(name)),
-      restore: (name) => {
-        if (!restoreSnapshot(service, name)) throw new Error(`snapshot ${name} does not exist`);
+      snapshot: async (name) => {
+        const checked = validSnapshotName(name);
+        await service.mutex.run(() => service.snapshots.save(checked));
+      },
+      restore: async (name) => {
+        if (!(await service.mutex.run(() => restoreSnapshot(service, name))))
+          throw new Error(`snapshot ${name} does not exist`);
       },
       fault: async (rule) => {
         const { parseFaultRule } = await import('./service/control/fault-rule-schema.js');

@@ -736,9 +736,9 @@ interface TestService {
   /** Resets data, calls, faults, settings, the request log and the clock to the start. Keeps snapshots. */
   reset(): Promise<void>;
   /** Saves the data under a name of letters, digits, - and _. */
-  snapshot(name: string): void;
-  /** Restores the data of a snapshot; throws if the snapshot does not exist. */
-  restore(name: string): void;
+  snapshot(name: string): Promise<void>;
+  /** Restores the data of a snapshot; rejects if the snapshot does not exist. */
+  restore(name: string): Promise<void>;
   /**
    * Adds a fault rule. Rejects with the location and cause of an error in the rule. The counters
    * `seen` and `played` of the returned rule stay current.

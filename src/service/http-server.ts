@@ -2,11 +2,12 @@ import {
   createServer,
   type IncomingMessage,
   type RequestListener,
+  type Server,
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /** Serves another protocol on the connection; settles when the connection has ended. */
@@ -46,6 +47,7 @@ export async function listen(
   const onRequest: RequestListener = (request, response) =>
     track(answer(request, response), () => void response.destroy());
   const server = tls ? createTlsServer(tls, onRequest) : createServer(onRequest);
+  const abortSilent = tls ? explainPlainHttp(server) : () => undefined;
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = upgradeOf(request);
     if (upgrade) return track(upgrade(socket, head), () => void socket.destroy());
@@ -61,6 +63,7 @@ export async function listen(
   const close = async (): Promise<void> => {
     server.close();
     server.closeIdleConnections();
+    abortSilent();
     const ended = Promise.all(running.keys());
     await Promise.race([ended, delay(graceMilliseconds, undefined, { ref: false })]);
     server.closeAllConnections();
@@ -78,4 +81,38 @@ function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMe
     head += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`;
   }
   return Buffer.from(`${head}\r\n`, 'latin1');
+}
+
+const handshakeRecord = 22;
+const plainHttpAnswer = Buffer.from('This port serves TLS: the URL must start with https://\n');
+
+/**
+ * Answers a client that speaks plain HTTP to a TLS port, which would otherwise see a broken connection. Returns a
+ * function that closes the connections on which nothing has arrived yet: the server does not know them.
+ */
+function explainPlainHttp(server: Server): () => void {
+  const silent = new Set<Socket>();
+  const handshakes = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    const forget = () => silent.delete(socket);
+    socket.once('close', forget).once('error', forget);
+    socket.setTimeout(keepAliveMilliseconds, () => void socket.destroy());
+    socket.once('data', (start: Buffer) => {
+      forget();
+      if (start[0] !== handshakeRecord) {
+        socket.end(
+          `HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: ${plainHttpAnswer.length}\r\nConnection: close\r\n\r\n${plainHttpAnswer.toString()}`,
+        );
+        return;
+      }
+      socket.setTimeout(0);
+      socket.removeAllListeners('timeout').off('error', forget);
+      socket.pause();
+      socket.unshift(start);
+      for (const handshake of handshakes) handshake.call(server, socket);
+    });
+  });
+  return () => silent.forEach((socket) => void socket.destroy());
 }

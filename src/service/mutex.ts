@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 
 /** Lets pending I/O and other requests run before the caller continues. */
 export const yieldToEventLoop = (): Promise<void> => setImmediate();
@@ -17,5 +17,29 @@ export class RequestMutex {
     const done = this.#last.then(yieldToEventLoop).then(work);
     this.#last = done.catch(() => undefined);
     return done;
+  }
+}
+
+const pauseMilliseconds = 5;
+const mostPauses = 10;
+
+/**
+ * Waits for a pause between arrivals. A look-up takes less time than a client needs to send the next one, so the number
+ * of parallel requests beyond the concurrency limit would vary otherwise.
+ */
+export class ArrivalPause {
+  #arrivals = 0;
+
+  arrived(): void {
+    this.#arrivals++;
+  }
+
+  /** Resolves when nothing has arrived for 5 ms, after 50 ms at the latest. */
+  async wait(): Promise<void> {
+    for (let pauses = 0, seen; pauses < mostPauses && seen !== this.#arrivals; pauses++) {
+      seen = this.#arrivals;
+      await delay(pauseMilliseconds);
+      await yieldToEventLoop();
+    }
   }
 }

@@ -46,7 +46,7 @@ export async function loadSeed(service: Omit<ServiceContext, 'loadSeed'>): Promi
     storeBatch(batch, service);
     return true;
   } catch (error) {
-    store.clear();
+    await store.clear();
     throw error;
   }
 }

@@ -1,33 +1,79 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { packedProject, typeErrors } from '../support/packed-package.js';
 import { binPath } from '../support/processes/bin-process.js';
-import { makeWorld } from '../support/test-environment.js';
 
-// The recipes of docs/local-service.md for runners of other languages, run as they stand there.
+// The recipes of docs/test-runners.md, run as they stand there, in a project that has the packed package installed.
 
-const page = readFileSync(
-  fileURLToPath(new URL('../../docs/local-service.md', import.meta.url)),
-  'utf8',
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const page = readFileSync(path.join(root, 'docs/test-runners.md'), 'utf8');
+/** Blocks of the page by the file name in their first line. */
+const recipes = new Map(
+  [...page.matchAll(/^```\w+\n(?:\/\/|#) (\S+)\n([^]*?)^```$/gm)].map(([, name, code]) => [
+    name!,
+    code!,
+  ]),
 );
-const fixture = /```python\n([^]*?)```/.exec(page)?.[1] ?? '';
-const hasPytest =
-  spawnSync('python3', ['-m', 'pytest', '--version'], { stdio: 'ignore' }).status === 0;
-const hasPython = spawnSync('python3', ['--version'], { stdio: 'ignore' }).status === 0;
 
-const testOfFixture = `
-import json, urllib.request
+const project = packedProject();
+afterAll(project.remove);
+const programs = path.join(project.folder, 'bin');
+mkdirSync(programs);
+symlinkSync(binPath, path.join(programs, 'engagectl'));
+for (const name of ['vitest', 'jest'])
+  symlinkSync(
+    path.join(root, 'node_modules', name),
+    path.join(project.folder, 'node_modules', name),
+  );
 
-def test_uploads(engage):
-    headers = {"Content-Type": "application/json", "X-Service-Account-Id": engage["ENGAGECTL_ACCOUNT_ID"],
-               "X-Service-Passcode": engage["ENGAGECTL_PASSCODE"]}
-    record = {"identity": "ann", "type": "profile", "profileData": {"City": "Oslo"}}
-    body = json.dumps({"d": [record]}).encode()
-    request = urllib.request.Request(engage["ENGAGECTL_BASE_URL"] + "/1/upload", body, headers)
-    assert json.load(urllib.request.urlopen(request))["processed"] == 1
-`;
+/** Runs a command in a folder of the project that has only these files of the page. */
+function run(files: readonly string[], command: string, words: readonly string[]) {
+  const folder = mkdtempSync(path.join(project.folder, 'recipe-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const name of files) {
+    const code = recipes.get(name);
+    if (code === undefined) throw new Error(`docs/test-runners.md has no block of ${name}`);
+    writeFileSync(path.join(folder, name), code);
+  }
+  writeFileSync(path.join(folder, 'package.json'), '{}');
+  const PATH = [programs, process.env['PATH'], path.dirname(process.execPath)].join(':');
+  const { stdout, stderr, status } = spawnSync(command, words, {
+    cwd: folder,
+    // GOFLAGS: a folder without go.mod. CI: runners that would watch or write snapshots do not.
+    env: { PATH, TMPDIR: folder, HOME: folder, CI: 'true', NO_COLOR: '1', GO111MODULE: 'off' },
+    encoding: 'utf8',
+    timeout: 120_000, // a service that did not end would keep its runner waiting
+  });
+  return { status, output: stdout + stderr };
+}
+
+it('of vitest passes', () => {
+  const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
+  const { status, output } = run(['save-city.js', 'city.test.ts'], process.execPath, [
+    vitest,
+    'run',
+  ]);
+  expect(output).toContain('2 passed');
+  expect(status, output).toBe(0);
+});
+
+it('of Jest passes in its default set-up and leaves nothing open', () => {
+  const jest = path.join(root, 'node_modules/jest/bin/jest.js');
+  const words = [jest, '--detectOpenHandles'];
+  const { status, output } = run(['save-city.js', 'city.test.js'], process.execPath, words);
+  expect(output).toContain('2 passed');
+  expect(output).not.toMatch(/did not exit|open handle/);
+  expect(status, output).toBe(0);
+});
+
+it('of node:test passes', () => {
+  const { status, output } = run(['save-city.js', 'city.test.mjs'], process.execPath, ['--test']);
+  expect(output).toMatch(/pass 2\b/);
+  expect(status, output).toBe(0);
+});
 
 /** Stands for pytest where it is not installed: runs the fixture and the test by hand. */
 const withoutPytest = `
@@ -35,29 +81,37 @@ import pathlib, sys, tempfile, types
 class Factory:
     def mktemp(self, name): return pathlib.Path(tempfile.mkdtemp(prefix=name))
 sys.modules["pytest"] = types.SimpleNamespace(fixture=lambda **_: lambda function: function)
-import conftest, test_it
+import conftest, test_city
 running = conftest.engage(Factory())
-test_it.test_uploads(next(running))
+test_city.test_uploads_the_city(next(running))
 assert next(running, None) is None
 print("1 passed")
 `;
+const isInstalled = (command: string, ...words: string[]) =>
+  spawnSync(command, words, { stdio: 'ignore' }).status === 0;
 
-it.skipIf(!hasPython)('the pytest fixture serves a test, and the service ends with it', () => {
-  const world = makeWorld();
-  const programs = world.path('bin');
-  mkdirSync(programs);
-  symlinkSync(binPath, path.join(programs, 'engagectl'));
-  writeFileSync(world.path('conftest.py'), fixture);
-  writeFileSync(world.path('test_it.py'), testOfFixture);
-  writeFileSync(world.path('by_hand.py'), withoutPytest);
-  const PATH = [programs, process.env['PATH'], path.dirname(process.execPath)].join(':');
-  const words = hasPytest ? ['-m', 'pytest', '-q'] : ['by_hand.py'];
-  const { stdout, stderr, status } = spawnSync('python3', words, {
-    cwd: world.cwd,
-    env: { PATH, TMPDIR: world.cwd, HOME: world.cwd },
-    encoding: 'utf8',
-    timeout: 60_000, // a service that did not end would keep Popen waiting
-  });
-  expect(stdout, stderr).toContain('1 passed');
-  expect(status, stderr).toBe(0);
+it.skipIf(!isInstalled('python3', '--version'))('of pytest passes, and the service ends', () => {
+  const words = isInstalled('python3', '-m', 'pytest', '--version')
+    ? ['-m', 'pytest', '-q', '-p', 'no:cacheprovider']
+    : ['-c', withoutPytest];
+  const { status, output } = run(['conftest.py', 'test_city.py'], 'python3', words);
+  expect(output).toContain('1 passed');
+  expect(status, output).toBe(0);
+});
+
+it.skipIf(!isInstalled('go', 'version'))('of Go passes, and the service ends', () => {
+  const { status, output } = run(['city_test.go'], 'go', ['test', '.']);
+  expect(output).toMatch(/^ok /m);
+  expect(status, output).toBe(0);
+});
+
+it('type-checks for vitest', () => {
+  const script = path.join(project.folder, 'city.test.mts');
+  writeFileSync(script, recipes.get('city.test.ts')!);
+  writeFileSync(
+    path.join(project.folder, 'save-city.d.ts'),
+    'export function saveCity(identity: string, City: string, env?: NodeJS.ProcessEnv): Promise<void>;',
+  );
+  const options = '--module esnext --moduleResolution bundler --types node --skipLibCheck true';
+  expect(typeErrors(script, options)).toEqual({ status: 0, stdout: '' });
 });

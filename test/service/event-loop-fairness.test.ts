@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startService } from '../../src/service/start.js';
 import { serviceDefaults } from '../support/service-defaults.js';
+import { until } from '../support/until.js';
 import { eventRecord, headers, profileRecord, Running } from './running.js';
 
 const noon = 1_700_049_600; // 2023-11-15 12:00 UTC
@@ -114,4 +115,35 @@ it.each([
   expect(next_cursor).toBeUndefined();
   expect(windows.size).toBeGreaterThan(9);
   expect([...windows.values()].map(({ length }) => length)).not.toContain(2);
+});
+
+it('saves, restores and resets many users on another thread, and makes readers wait for it', async () => {
+  const { service, store, now } = await watched();
+  store.run(
+    `INSERT INTO profiles (id, identities, object_ids, social_ids, data, ts) WITH RECURSIVE n(i) AS
+     (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000)
+     SELECT i, json_array('u' || i), '[]', '[]', '"City":"Oslo"', 1 FROM n`,
+    [],
+  );
+  store.run(
+    `INSERT INTO keys (hash, kind, value, profile) SELECT id * 7919 % 1000003, 0, 'u' || id, id FROM profiles`,
+    [],
+  );
+  const users = async () => {
+    const { text } = await service.call('GET', '/_local/profiles?limit=1');
+    return (JSON.parse(text) as { profiles: unknown[] }).profiles.length;
+  };
+  for (const [method, path, left] of [
+    ['PUT', '/_local/snapshots/all', 1],
+    ['POST', '/_local/reset', 0],
+    ['POST', '/_local/snapshots/all/restore', 1],
+  ] as const) {
+    const start = now();
+    const changed = service.call(method, path);
+    await until(() => store.background !== undefined, { message: `${path} begins` });
+    const seen = await users();
+    expect([(await changed).http, seen]).toEqual([200, left]);
+    // A request takes some ten turns by itself.
+    expect(now() - start, path).toBeGreaterThan(100);
+  }
 });

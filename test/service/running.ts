@@ -44,7 +44,7 @@ export const headers = {
   'X-Service-Passcode': 'test-passcode',
 };
 
-const defaults: ServiceOptions = {
+export const defaults: ServiceOptions = {
   ...serviceDefaults,
   accountId: headers['X-Service-Account-Id'],
   passcode: headers['X-Service-Passcode'],

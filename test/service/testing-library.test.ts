@@ -83,7 +83,7 @@ it('answers with the error that the test throws', async () => {
 
 it('restores snapshots', async () => {
   const { service, cityOf } = await started({ seed: [ann] });
-  service.snapshot('before');
+  await service.snapshot('before');
   const headers = {
     'Content-Type': 'application/json',
     'X-Service-Account-Id': service.accountId,
@@ -92,10 +92,10 @@ it('restores snapshots', async () => {
   const d = [{ ...ann, profileData: { City: 'Rome' } }];
   await fetch(`${service.url}/1/upload`, { method: 'POST', headers, body: JSON.stringify({ d }) });
   expect(await cityOf('ann')).toBe('Rome');
-  service.restore('before');
+  await service.restore('before');
   expect(await cityOf('ann')).toBe('Oslo');
-  expect(() => service.restore('after')).toThrow('snapshot after does not exist');
-  expect(() => service.snapshot('../x')).toThrow('name: ');
+  await expect(service.restore('after')).rejects.toThrow('snapshot after does not exist');
+  await expect(service.snapshot('../x')).rejects.toThrow('name: ');
 });
 
 it('has a clock that can stop, move and run', async () => {

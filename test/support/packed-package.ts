@@ -39,11 +39,14 @@ export function packedProject(): PackedProject {
 }
 
 /** Returns what the compiler reports for programs of a strict project that also checks the types of its libraries. */
-export function typeErrors(scripts: string | string[], more = '--module nodenext --types node') {
+export function typeErrors(
+  scripts: string | string[],
+  more = '--module nodenext --types node',
+  tsc = path.join(root, 'node_modules/.bin/tsc'),
+) {
   const require = createRequire(import.meta.url);
   const types = path.dirname(path.dirname(require.resolve('@types/node/package.json')));
   const options = `--ignoreConfig --noEmit --strict --skipLibCheck false --exactOptionalPropertyTypes --target es2022 ${more} --typeRoots ${types}`;
-  const tsc = path.join(root, 'node_modules/.bin/tsc');
   const { status, stdout } = spawnSync(tsc, [...options.split(' '), scripts].flat(), {
     encoding: 'utf8',
   });

@@ -1,7 +1,8 @@
+import path from 'node:path';
 import { inputFormatsText } from '../../contract/file-formats.js';
-import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
+import { runCalls, type CallOutcome, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
 import { inputOptions, requireInput } from '../flags/input-flags.js';
-import { integer } from '../flags/value-parsers.js';
+import { integer, nonEmpty } from '../flags/value-parsers.js';
 import { runJob } from '../shared/run-job.js';
 import {
   EventStream,
@@ -10,9 +11,10 @@ import {
   withCallingSystem,
   type CallingFlags,
 } from './calling-system.js';
+import type { Runtime } from '../../runtime.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 
-type CallScriptFlags = Omit<RunCallsOptions, 'files'> & CallingFlags;
+type CallScriptFlags = Omit<RunCallsOptions, 'files'> & CallingFlags & { readonly junit?: string };
 
 export const run: CommandSpec<CallScriptFlags> = {
   summary: 'place the calls of a script and compare how they end',
@@ -26,8 +28,8 @@ export const run: CommandSpec<CallScriptFlags> = {
   examples: `
     # every call of a script, against the local router
     engagectl call run calls.csv --region local
-    # in CI: one summary object, twenty calls at once
-    engagectl call run calls.csv --concurrency 20 --json --region local
+    # in CI: one summary object, a report for its test view
+    engagectl call run calls.csv --json --junit calls.xml --region local
   `,
   options: [
     'Options:',
@@ -41,6 +43,11 @@ export const run: CommandSpec<CallScriptFlags> = {
       'file for rows that did not end as expected (default: next to the first input)',
       { common: true, writes: true },
     ],
+    [
+      '--junit <file>',
+      'file for a JUnit report, one test case per row; replaced if it exists',
+      { parse: nonEmpty, common: true, writes: true },
+    ],
     ...callingOptions,
     ...inputOptions,
   ],
@@ -53,7 +60,13 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
   requireInput(files, call);
   const settings = call.settings();
   const lines = new EventStream(runtime);
-  const outcome = settings.json ? undefined : lines.put;
+  const outcomes: CallOutcome[] = [];
+  const outcome = (one: CallOutcome) => {
+    if (!settings.json) lines.put(one);
+    if (flags.junit !== undefined) outcomes.push(one);
+  };
+  const writeReport =
+    flags.junit === undefined ? undefined : await openJunitFile(flags.junit, runtime);
   await runJob(
     {
       name: 'call run',
@@ -66,15 +79,48 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       job: async (context, hooks) =>
         withCallingSystem(call, async (calling) => {
           const stopped = { ...context, runtime: stopWithOutput(runtime, lines) };
-          const allHooks = { ...hooks, ...(outcome && { outcome }) };
           try {
-            return await runCalls({ ...flags, files }, calling, stopped, allHooks);
+            return await runCalls({ ...flags, files }, calling, stopped, { ...hooks, outcome });
           } finally {
             await lines.flushed();
+            writeReport?.(outcomes);
           }
         }),
     },
     settings,
     runtime,
   );
+}
+
+/** Checks that a JUnit report can be written (E-FILE-WRITE), and returns the function that writes it. */
+async function openJunitFile(
+  name: string,
+  runtime: Runtime,
+): Promise<(outcomes: readonly CallOutcome[]) => void> {
+  const [{ html: xml }, { checkWritablePath, unwritablePathError }, { replaceFile }] =
+    await Promise.all([
+      import('../../ui/report/html.js'),
+      import('../../files/path-checks.js'),
+      import('../../files/atomic-write.js'),
+    ]);
+  const file = path.resolve(runtime.cwd, name);
+  const place = { name, what: 'the JUnit report', option: '--junit <file>' };
+  checkWritablePath(file, place);
+  return (outcomes) => {
+    const inOrder = outcomes.toSorted(
+      (a, b) => a.source.localeCompare(b.source) || a.line - b.line,
+    );
+    const cases = inOrder.map(({ source, line, caller, callee, seconds = 0, error }) => {
+      const call = caller === undefined ? '' : `: ${caller} calls ${callee ?? ''}`;
+      const failure = error === undefined ? undefined : xml`<failure message="${error}"/>`;
+      return xml`<testcase classname="${source}" name="line ${line}${call}" time="${seconds}">${failure}</testcase>\n`;
+    });
+    const failures = outcomes.filter(({ error }) => error !== undefined).length;
+    const suite = xml`<testsuite name="engagectl call run" tests="${outcomes.length}" failures="${failures}">\n${cases}</testsuite>\n`;
+    try {
+      replaceFile(file, `<?xml version="1.0" encoding="UTF-8"?>\n${suite.text}`);
+    } catch (cause) {
+      throw unwritablePathError(file, place, cause);
+    }
+  };
 }

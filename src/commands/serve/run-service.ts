@@ -30,7 +30,7 @@ export async function serve(
   settings: GlobalOptions,
   runtime: Runtime,
 ): Promise<void> {
-  const { startServiceOrExplain } = await import('../shared/local-service.js');
+  const { startServiceOrExplain, warnOfDefects } = await import('../shared/local-service.js');
   const messages = messagePrinter(settings, runtime);
   const { stderr, unredactedStderr = stderr, env, now, program } = runtime;
   const terminalOnly = messagePrinter(settings, { stderr: unredactedStderr, env, now, program });
@@ -48,8 +48,7 @@ export async function serve(
     const options = {
       ...(await optionsOf(flags, settings, place, runtime)),
       calls: calls.options,
-      onDefect: (error: unknown) =>
-        messages.warn(`internal error of the service: ${String(error)}`),
+      onDefect: warnOfDefects(messages),
     };
     const service = await startServiceOrExplain(options, calls.otherRouter);
     try {

@@ -130,6 +130,14 @@ export async function startLocalService(
     keptBodyText: 0, // the request log is never read here
     random: runtime.random,
     now: runtime.now,
-    onDefect: (error) => messages.warn(`defect of the local service: ${String(error)}`),
+    onDefect: warnOfDefects(messages),
   });
 }
+
+/** Returns the handler of unexpected errors of a service, which warns of each and names a full disk. */
+export const warnOfDefects = (messages: Messages) => (error: unknown) =>
+  messages.warn(
+    (error as Partial<NodeJS.ErrnoException>).code === 'SQLITE_FULL'
+      ? 'the disk of the local service is full: what did not fit was not stored'
+      : `internal error of the local service: ${String(error)}`,
+  );

@@ -20,7 +20,7 @@ export interface RunCallsOptions extends RowsOptions {
 }
 
 /** Outcome of a row. */
-interface CallOutcome extends Partial<TestCallResult> {
+export interface CallOutcome extends Partial<TestCallResult> {
   readonly source: string;
   readonly line: number;
   readonly outcome: 'accepted' | 'rejected';

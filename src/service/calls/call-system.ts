@@ -65,10 +65,10 @@ export class CallingSystem {
   }
 
   /** Stops the system, runs a change of the store, and starts again. Clients reconnect to the new state. */
-  restart<Result>(change: () => Result): Result {
+  async restart<Result>(change: () => Promise<Result>): Promise<Result> {
     this.stop();
     try {
-      return change();
+      return await change();
     } finally {
       this.#running = this.#start();
     }

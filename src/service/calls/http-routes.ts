@@ -41,6 +41,7 @@ function callRoute(
       if (!calls) throw requestError(404, 'Not found');
       const { accountId, apiKey } = calls.router.rules;
       authenticate(exchange.request.headers, { ...options, accountId, passcode: apiKey });
+      await service.mutex.next();
       calls.router.turn.end();
       await sendResponse(exchange.response, answer(exchange, service, calls), service);
     },
@@ -96,12 +97,17 @@ function clickAction(
 /** Returns the handler of a WebSocket upgrade; undefined for a request that is answered over HTTP. */
 export function upgradeToWebSocket(
   request: IncomingMessage,
-  { calls, options }: ServiceContext,
+  { calls, options, mutex }: ServiceContext,
 ): Upgrade | undefined {
   if (!calls || parseUrl(request).path !== signalPath || !isAllowedHost(request, options))
     return undefined;
   if (refusalOf(request)) return undefined;
-  return (socket, head) => calls.sockets.accept(request, socket, head);
+  return async (socket, head) => {
+    socket.on('error', () => undefined);
+    // A reset or restore stops the sockets and starts new ones.
+    await mutex.next();
+    if (!socket.destroyed) await calls.sockets.accept(request, socket, head);
+  };
 }
 
 /** Answers requests to the WebSocket path that cannot be upgraded. */

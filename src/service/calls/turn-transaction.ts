@@ -31,6 +31,9 @@ export class TurnTransaction {
 
   /** Ends the turn now. Failed writes are retried at the end of the next turn; calls continue. */
   end(): void {
+    const { background } = this.#store;
+    // Writing would hold the event loop until the statements on the other thread are done.
+    if (background) return void background.then(() => this.end());
     this.#isDue = false;
     const [saves, sends] = [this.#saves, this.#sends];
     this.#sends = [];

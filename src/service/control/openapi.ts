@@ -2,34 +2,117 @@ import { z } from 'zod';
 import { headerNames, endpointNames, pathOf, type EndpointName } from '../../contract/endpoints.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
 import { parametersOf } from '../rest/read-request.js';
-import {
-  cursorResponse,
-  demergeResponse,
-  failResponse,
-  writeResponse,
-} from '../../contract/response-schemas.js';
 
 interface Operation {
   readonly summary: string;
   /** Schema of the body; undefined for a GET. */
-  readonly request?: keyof typeof requestSchemas;
-  readonly answer: keyof typeof answerSchemas;
+  readonly request?: RequestName;
+  /** Schemas of the answers with HTTP status 200, by their `status`. */
+  readonly answers: Readonly<Record<string, SchemaName>>;
+  readonly example: object;
+  readonly requestExample?: object;
 }
+
+const writeAnswers = {
+  success: 'WriteSuccess',
+  partial: 'WritePartial',
+  fail: 'WriteFailure',
+} as const;
+const exportRequest = { event_name: 'Charged', from: 20260101, to: 20260131 };
+const cursorExample = {
+  status: 'success',
+  cursor: 'AfljfgIJBgBnamF5Kz8NegcBAwxhbCe%2Fbmhhe04BBAVlYjT4YG5reQ',
+};
+const summaries = { Charged: { count: 1, first_seen: 1767262500, last_seen: 1767262500 } };
+const profileExample = {
+  identity: 'ann',
+  email: 'ann@example.com',
+  profileData: { City: 'Oslo' },
+  all_identities: ['ann'],
+  events: summaries,
+  platformInfo: [{ platform: 'iOS', objectId: 'device-1', os_version: '17.4', make: 'Apple' }],
+};
 
 /** The endpoints, in the order of the specification. */
 const operations: Readonly<Record<EndpointName, Operation>> = {
-  upload: { summary: 'Upload user profiles and events', request: 'upload', answer: 'write' },
-  subscribe: { summary: 'Set subscription status', request: 'subscribe', answer: 'write' },
+  upload: {
+    summary: 'Upload user profiles and events',
+    request: 'UploadRequest',
+    requestExample: {
+      d: [
+        { type: 'profile', identity: 'ann', profileData: { Name: 'Ann', City: 'Oslo' } },
+        {
+          type: 'event',
+          identity: 'ann',
+          evtName: 'Charged',
+          evtData: { Amount: 15 },
+          ts: 1767262500,
+        },
+      ],
+    },
+    answers: writeAnswers,
+    example: { status: 'success', processed: 2, unprocessed: [] },
+  },
+  subscribe: {
+    summary: 'Set subscription status',
+    request: 'SubscribeRequest',
+    requestExample: { d: [{ type: 'email', value: 'ann@example.com', status: 'Unsubscribe' }] },
+    answers: writeAnswers,
+    example: { status: 'success', processed: 1, unprocessed: [] },
+  },
   'profiles-cursor': {
     summary: 'Get a cursor for the profiles of users who did an event',
-    request: 'export',
-    answer: 'cursor',
+    request: 'ExportRequest',
+    requestExample: exportRequest,
+    answers: { success: 'CursorAnswer', fail: 'Failure' },
+    example: cursorExample,
   },
-  profiles: { summary: 'Get user profiles using a cursor', answer: 'profiles' },
-  profile: { summary: 'Get a user profile by exactly one identifier', answer: 'profile' },
-  'events-cursor': { summary: 'Get a cursor for events', request: 'export', answer: 'cursor' },
-  events: { summary: 'Get events using a cursor', answer: 'events' },
-  demerge: { summary: 'Demerge user profiles', request: 'demerge', answer: 'demerge' },
+  profiles: {
+    summary: 'Get user profiles using a cursor',
+    answers: { success: 'ProfilesPage', fail: 'Failure' },
+    example: { status: 'success', records: [profileExample] },
+  },
+  profile: {
+    summary: 'Get a user profile by exactly one identifier',
+    answers: { success: 'ProfileAnswer', fail: 'Failure' },
+    example: { status: 'success', record: profileExample },
+  },
+  'events-cursor': {
+    summary: 'Get a cursor for events',
+    request: 'ExportRequest',
+    requestExample: exportRequest,
+    answers: { success: 'CursorAnswer', fail: 'Failure' },
+    example: cursorExample,
+  },
+  events: {
+    summary: 'Get events using a cursor',
+    answers: { success: 'EventsPage', fail: 'Failure' },
+    example: {
+      status: 'success',
+      records: [
+        {
+          profile: {
+            id: 1,
+            identity: 'ann',
+            objectId: 'device-1',
+            platform: 'iOS',
+            profileData: { City: 'Oslo' },
+          },
+          events: summaries,
+          ts: 20260101101500,
+          event_props: { Amount: 15 },
+          session_props: { session_source: 'Direct' },
+        },
+      ],
+    },
+  },
+  demerge: {
+    summary: 'Demerge user profiles',
+    request: 'DemergeRequest',
+    requestExample: { identities: ['ann'] },
+    answers: { success: 'DemergeAnswer', fail: 'Failure' },
+    example: { status: 'success' },
+  },
 };
 
 const parameterSchemas: Readonly<Record<string, z.ZodType>> = {
@@ -60,6 +143,7 @@ export function openApiDocument(url: string, headerPrefix: string) {
     security: [{ accountId: [], passcode: [] }],
     paths: byPath,
     components: {
+      schemas: componentSchemas(),
       securitySchemes: {
         accountId: { type: 'apiKey', in: 'header', name: accountId },
         passcode: { type: 'apiKey', in: 'header', name: passcode },
@@ -68,42 +152,79 @@ export function openApiDocument(url: string, headerPrefix: string) {
   };
 }
 
-function operationObject(name: EndpointName, { summary, request, answer }: Operation): object {
+function operationObject(
+  name: EndpointName,
+  { summary, request, requestExample, answers, example }: Operation,
+): object {
+  const parameters = parametersOf(name)
+    // Undocumented alternative of some clients: the body as a parameter of a GET.
+    .filter(
+      (parameter) =>
+        parameter !== 'query' && (request !== undefined || !(parameter in parameterSchemas)),
+    )
+    .map((parameter) => ({
+      name: parameter,
+      in: 'query',
+      required: parameter === 'cursor',
+      ...(parameter === 'cursor' ? { description: cursorEncoding, allowReserved: true } : {}),
+      schema: jsonSchema(parameterSchemas[parameter] ?? z.string()),
+    }));
   return {
     operationId: name,
     summary,
-    parameters: parametersOf(name)
-      // Undocumented alternative of some clients: the body as a parameter of a GET.
-      .filter(
-        (parameter) =>
-          parameter !== 'query' && (request !== undefined || !(parameter in parameterSchemas)),
-      )
-      .map((parameter) => ({
-        name: parameter,
-        in: 'query',
-        required: parameter === 'cursor',
-        schema: jsonSchema(parameterSchemas[parameter] ?? z.string()),
-      })),
+    parameters,
     ...(request === undefined
       ? {}
-      : { requestBody: { required: true, content: json(requestSchemas[request]) } }),
+      : { requestBody: { required: true, content: json(refTo(request), requestExample) } }),
     responses: {
       200: {
         description:
           'Success, or an error: a body with status fail counts as the HTTP status of its code',
-        content: json(z.union([answerSchemas[answer], answerSchemas.fail])),
+        content: json(answerSchema(answers), example),
       },
-      default: { description: 'The whole request is rejected', content: json(answerSchemas.fail) },
+      default: {
+        description: 'The whole request is rejected',
+        content: json(refTo('Failure'), {
+          status: 'fail',
+          error: 'Invalid Credentials',
+          code: 401,
+        }),
+      },
     },
   };
 }
 
-const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonSchema(schema) } });
+const cursorEncoding =
+  'The cursor as received: it is percent-encoded already. A client that encodes parameters must not encode it again, or decode it first; a cursor that is encoded twice is answered with code 3.';
+
+const json = (schema: object, example: unknown) => ({ 'application/json': { schema, example } });
+const uriOf = (name: string) => `#/components/schemas/${name}`;
+const refTo = (name: SchemaName) => ({ $ref: uriOf(name) });
+
+/** Returns the alternatives of an answer, told apart by `status`. */
+function answerSchema(answers: Operation['answers']): object {
+  const refs = Object.entries(answers).map(([status, name]) => [status, refTo(name)] as const);
+  const mapping = Object.fromEntries(refs.map(([status, { $ref }]) => [status, $ref]));
+  return {
+    oneOf: refs.map(([, ref]) => ref),
+    discriminator: { propertyName: 'status', mapping },
+  };
+}
 
 /** Converts to JSON Schema without `$schema`, which OpenAPI 3.1 implies. */
 function jsonSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema);
   return rest;
+}
+
+/** Converts the named schemas, which refer to each other. */
+function componentSchemas(): Record<string, object> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
+  const converted = z.toJSONSchema(registry, { uri: uriOf }).schemas;
+  return Object.fromEntries(
+    Object.entries(converted).map(([id, { $schema: _, $id: __, ...rest }]) => [id, rest]),
+  );
 }
 
 // Schemas of requests and responses. A test compares them with what the service does.
@@ -148,52 +269,128 @@ const day = z
   .max(9999_12_31)
   .describe('YYYYMMDD, in the time zone of the account');
 
-const summary = z.object({ count: z.int(), first_seen: z.int(), last_seen: z.int() });
-const platform = z.looseObject({
-  objectId: z.string().optional(),
-  platform: z.string().optional(),
+const eventSummary = z.object({
+  count: z.int(),
+  first_seen: z.int().describe('epoch seconds'),
+  last_seen: z.int().describe('epoch seconds'),
 });
+const text = z.string().optional();
+const device = z.looseObject({
+  platform: text,
+  objectId: text,
+  os_version: text,
+  app_version: text,
+  make: text,
+  model: text,
+  push_token: text,
+  phone: text,
+  df: z.record(z.string(), z.unknown()).optional(),
+});
+const profileData = z.record(z.string(), z.unknown());
 const userProfile = z.looseObject({
-  identity: z.string().optional(),
-  email: z.string().optional(),
+  identity: text,
+  email: text,
   name: z.unknown().optional(),
-  phone: z.string().optional(),
-  profileData: z.record(z.string(), z.unknown()).optional(),
+  phone: text,
+  profileData: profileData.optional(),
   all_identities: z.array(z.string()),
-  events: z.record(z.string(), summary).optional(),
-  platformInfo: z.array(platform),
+  events: z.record(z.string(), eventSummary).optional(),
+  platformInfo: z.array(device),
 });
-const eventRead = z.looseObject({
-  profile: z.looseObject({ id: z.int() }),
-  events: z.record(z.string(), summary).optional(),
+const eventRecord = z.looseObject({
+  profile: z.looseObject({
+    id: z.int(),
+    identity: text,
+    objectId: text,
+    platform: text,
+    email: text,
+    profileData: profileData.optional(),
+  }),
+  events: z.record(z.string(), eventSummary).optional(),
   ts: z.int().describe('yyyyMMddHHmmSS, in the time zone of the account'),
   event_props: z.record(z.string(), z.unknown()),
-  session_props: z.record(z.string(), z.unknown()),
+  session_props: z.looseObject({
+    utm_source: text,
+    utm_medium: text,
+    utm_campaign: text,
+    session_source: text,
+    session_referrer: text,
+  }),
 });
+const nextCursor = z.string().optional().describe(`Missing on the last page. ${cursorEncoding}`);
 const page = (record: z.ZodType) =>
   z.looseObject({
     status: z.literal('success'),
-    records: z.array(record).optional(),
-    next_cursor: z.string().optional(),
+    records: z.array(record).optional().describe('missing if there is none'),
+    next_cursor: nextCursor,
   });
+const unprocessed = z.looseObject({
+  status: z.literal('fail'),
+  code: z.int(),
+  error: z.string(),
+  record: z.unknown().describe('the record as received'),
+});
+const failure = z.looseObject({
+  status: z.literal('fail'),
+  error: z.string(),
+  code: z
+    .union([z.int(), z.string()])
+    .optional()
+    .describe(
+      'counts as the HTTP status; 2: not ready, retry with the same cursor; 3: expired or wrong cursor',
+    ),
+});
 
-const requestSchemas = {
-  upload: z.looseObject({
+const schemas = {
+  ProfileUpload: profileUpload,
+  EventUpload: eventUpload,
+  Subscription: subscription,
+  EventSummary: eventSummary,
+  Device: device,
+  UserProfile: userProfile,
+  EventRecord: eventRecord,
+  UnprocessedRecord: unprocessed,
+  UploadRequest: z.looseObject({
     d: z.array(z.union([profileUpload, eventUpload])).max(limits.recordsPerUpload),
   }),
-  subscribe: z.looseObject({ d: z.array(subscription).max(limits.recordsPerSubscribe) }),
-  export: z.strictObject({ event_name: z.string().min(1), from: day, to: day }),
-  demerge: z.looseObject({
+  SubscribeRequest: z.looseObject({ d: z.array(subscription).max(limits.recordsPerSubscribe) }),
+  ExportRequest: z.strictObject({ event_name: z.string().min(1), from: day, to: day }),
+  DemergeRequest: z.looseObject({
     identities: z.array(z.string()).max(limits.identitiesPerDemerge).optional(),
   }),
+  WriteSuccess: writeAnswer('success'),
+  WritePartial: writeAnswer('partial'),
+  WriteFailure: z
+    .looseObject({
+      ...failure.partial().shape,
+      status: z.literal('fail'),
+      processed: z.int().min(0).optional(),
+      unprocessed: z.array(unprocessed).optional(),
+    })
+    .describe(
+      'every record is rejected, with unprocessed; or the whole request, with error and code',
+    ),
+  CursorAnswer: z.looseObject({
+    status: z.literal('success'),
+    cursor: z.string().min(1).describe(cursorEncoding),
+  }),
+  ProfileAnswer: z.looseObject({
+    status: z.literal('success'),
+    record: userProfile.optional().describe('missing if there is no such user'),
+  }),
+  ProfilesPage: page(userProfile),
+  EventsPage: page(eventRecord),
+  DemergeAnswer: z.looseObject({ status: z.literal('success') }),
+  Failure: failure,
 } as const;
 
-const answerSchemas = {
-  write: writeResponse,
-  cursor: cursorResponse,
-  demerge: demergeResponse,
-  profile: z.looseObject({ status: z.literal('success'), record: userProfile.optional() }),
-  profiles: page(userProfile),
-  events: page(eventRead),
-  fail: failResponse,
-} as const;
+type SchemaName = keyof typeof schemas;
+type RequestName = Extract<SchemaName, `${string}Request`>;
+
+function writeAnswer(status: 'success' | 'partial') {
+  return z.looseObject({
+    status: z.literal(status),
+    processed: z.int().min(0),
+    unprocessed: z.array(unprocessed),
+  });
+}

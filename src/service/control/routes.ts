@@ -151,6 +151,14 @@ function isJson(text: string): boolean {
   }
 }
 
+/** Waits for its turn before it reads the store, which a reset or snapshot may keep for seconds. */
+const readingStore =
+  (read: ControlHandler): ControlHandler =>
+  async (request, service) => {
+    await service.mutex.next();
+    return read(request, service);
+  };
+
 /** Health checks of containers have no credentials. */
 const health: Route = {
   method: 'GET',
@@ -164,7 +172,7 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/requests', listRequests),
   controlRoute('DELETE', '/_local/requests', clearRequests),
   controlRoute('POST', '/_local/reset', (_, service) => resetService(service)),
-  controlRoute('GET', '/_local/cursors', listCursors),
+  controlRoute('GET', '/_local/cursors', readingStore(listCursors)),
   controlRoute('GET', '/_local/snapshots', listSnapshots),
   controlRoute('PUT', '/_local/snapshots/*', saveSnapshot),
   controlRoute('POST', '/_local/snapshots/*', restoreSnapshotRoute),
@@ -177,12 +185,12 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('PUT', '/_local/settings', changeSettings),
   controlRoute('GET', '/_local/clock', showClock),
   controlRoute('PUT', '/_local/clock', moveClock),
-  controlRoute('GET', '/_local/profiles', listUsers),
-  controlRoute('GET', '/_local/profiles/*', showUser),
-  controlRoute('GET', '/_local/events', listEvents),
-  controlRoute('GET', '/_local/events/days', countEventsByDay),
-  controlRoute('GET', '/_local/subscriptions', listSubscriptions),
-  controlRoute('GET', '/_local/calls', listCalls),
+  controlRoute('GET', '/_local/profiles', readingStore(listUsers)),
+  controlRoute('GET', '/_local/profiles/*', readingStore(showUser)),
+  controlRoute('GET', '/_local/events', readingStore(listEvents)),
+  controlRoute('GET', '/_local/events/days', readingStore(countEventsByDay)),
+  controlRoute('GET', '/_local/subscriptions', readingStore(listSubscriptions)),
+  controlRoute('GET', '/_local/calls', readingStore(listCalls)),
   controlRoute('GET', '/_local/calls/account', showCallingAccount),
   controlRoute('DELETE', '/_local/calls/scripts', clearSteering),
   controlRoute('POST', '/_local/calls/*', steerCalls),

@@ -21,11 +21,11 @@ export const restoreSnapshotRoute: ControlHandler = async ({ rest }, service) =>
   return done;
 };
 
-/** Returns false if the snapshot does not exist. Throws RequestError 400 for an invalid name, 409 for an unreadable file. */
-export function restoreSnapshot(service: ServiceContext, name: string): boolean {
+/** Resolves with false if the snapshot does not exist. Rejects with RequestError 400 for an invalid name, 409 for an unreadable file. */
+export async function restoreSnapshot(service: ServiceContext, name: string): Promise<boolean> {
   const checked = validSnapshotName(name);
   try {
-    const isRestored = replaceData(service, () => service.snapshots.restore(checked));
+    const isRestored = await replaceData(service, () => service.snapshots.restore(checked));
     if (isRestored) service.lag.clear();
     return isRestored;
   } catch (error) {
@@ -56,14 +56,16 @@ export async function resetService(service: ServiceContext): Promise<string> {
   settings.reset();
   clock.release();
   service.calls?.steering.clear();
-  await mutex.run(() => {
+  await mutex.run(async () => {
     lag.clear();
-    replaceData(service, () => store.clear());
+    await replaceData(service, () => store.clear());
     return service.loadSeed();
   });
   return done;
 }
 
 /** Replaces all data; restarts the calling system, which caches some of it. */
-const replaceData = <Result>({ calls }: ServiceContext, change: () => Result): Result =>
-  calls ? calls.restart(change) : change();
+const replaceData = <Result>(
+  { calls }: ServiceContext,
+  change: () => Promise<Result>,
+): Promise<Result> => (calls ? calls.restart(change) : change());

@@ -12,7 +12,6 @@ export const getUserProfile: Endpoint = ({ query }, service) => {
   const value = by && query.get(by);
   if (by === undefined) throw malformed('one of email, identity and objectId is required');
   if (others.length > 0) throw malformed(`only one of ${[by, ...others].join(' and ')} is allowed`);
-  if (query.getAll(by).length > 1) throw malformed(`the parameter ${by} is repeated`);
   if (!value) throw malformed(`the parameter ${by} is empty`);
   const found =
     by === 'email' ? profileByEmail(store, value) : profileByKey(store, { kind: by, value });

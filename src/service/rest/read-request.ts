@@ -149,14 +149,19 @@ const supportedParameters: Readonly<Partial<Record<EndpointName, readonly string
 export const parametersOf = (endpoint: EndpointName): readonly string[] =>
   supportedParameters[endpoint] ?? [];
 
-/** Throws RequestError 501 for other parameters: a response that ignores them would mislead the client. */
+/**
+ * Throws RequestError 501 for other parameters, and 400 for a repeated one: a response that ignores a value would
+ * mislead the client.
+ */
 export function rejectUnsupported(endpoint: EndpointName, query: URLSearchParams): void {
-  for (const name of query.keys())
+  for (const name of query.keys()) {
     if (!parametersOf(endpoint).includes(name))
       throw notSupported(
         `the parameter "${name}"`,
         `unknown parameter "${name}": ${endpoint} has ${parametersOf(endpoint).join(', ') || 'none'}`,
       );
+    if (query.getAll(name).length > 1) throw malformed(`the parameter "${name}" is repeated`);
+  }
 }
 
 /** Creates the error for a feature that deployments may have and this service does not simulate. */

@@ -37,7 +37,10 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
     async answer(exchange, service) {
       const { request, response, query, cursor, seen } = exchange;
       authenticate(request.headers, service.options);
+      const isLookUp = path === endpointPaths.profile;
+      if (isLookUp) service.lookUps.arrived();
       acquireSlot(path, response, service);
+      if (isLookUp) await service.lookUps.wait();
       const body = await readBody(request, {
         arrived: (text, bytes) => {
           if (seen) service.requests.keepBody(seen, text, bytes);

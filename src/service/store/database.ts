@@ -16,6 +16,7 @@ interface Prepared {
 /** Time to wait for write transactions of other processes. */
 const busyMilliseconds = 15_000;
 const pauseMilliseconds = 10;
+const emptyTables = dataTables.map((table) => `DELETE FROM main.${table}`);
 /** Pages of the write-ahead log per checkpoint, which blocks the event loop: 16 MB take about 25 ms. */
 const checkpointPages = 4000;
 /** Fits the inner pages of a large store and the event summaries of a million users. */
@@ -30,6 +31,7 @@ export class Database {
     all: new Map<string, Prepared>(),
     run: new Map<string, Prepared>(),
   };
+  #background: Promise<void> | undefined;
   /** Key of the cursor signatures, created with the store so that cursors survive a restart. */
   readonly cursorSecret: Uint8Array;
 
@@ -113,35 +115,60 @@ export class Database {
     }
   }
 
-  /** Removes all data. */
-  clear(): void {
-    this.transaction(() => this.#empty());
+  /** Settles when the statements that run on another thread are done; undefined if there are none. */
+  get background(): Promise<void> | undefined {
+    return this.#background;
   }
 
-  /** Writes a copy of the store to a new file. */
-  copyTo(file: string): void {
-    this.#database.prepare('VACUUM INTO ?').run([file]);
+  /** Removes all data, on another thread. */
+  async clear(): Promise<void> {
+    await this.#transactionInBackground(emptyTables);
+  }
+
+  /** Writes a copy of the store to a new file, on another thread. */
+  async copyTo(file: string): Promise<void> {
+    await this.#execInBackground(`VACUUM INTO '${file.replaceAll("'", "''")}'`);
     chmodSync(file, 0o600);
   }
 
-  /** Replaces the data with that of a copy. On an error (with a `code`) nothing has changed. */
-  replaceBy(file: string): void {
+  /** Replaces the data with that of a copy, on another thread. On an error (with a `code`) nothing has changed. */
+  async replaceBy(file: string): Promise<void> {
     this.#database.prepare('ATTACH ? AS copy').run([file]);
     try {
-      this.transaction(() => {
-        const format = this.#format('copy');
-        if (format !== schemaVersion) throw wrongFormat(format);
-        this.#empty();
-        for (const table of dataTables)
-          this.#database.exec(`INSERT INTO main.${table} SELECT * FROM copy.${table}`);
-      });
+      const format = this.#format('copy');
+      if (format !== schemaVersion) throw wrongFormat(format);
+      const copies = dataTables.map(
+        (table) => `INSERT INTO main.${table} SELECT * FROM copy.${table}`,
+      );
+      await this.#transactionInBackground([...emptyTables, ...copies]);
     } finally {
       this.#database.exec('DETACH copy');
     }
   }
 
-  #empty(): void {
-    for (const table of dataTables) this.#database.exec(`DELETE FROM main.${table}`);
+  async #transactionInBackground(statements: readonly string[]): Promise<void> {
+    try {
+      await this.#execInBackground(['BEGIN IMMEDIATE', ...statements, 'COMMIT'].join(';'));
+    } catch (error) {
+      if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  /**
+   * Executes statements of seconds without holding the event loop. Whoever uses the store meanwhile holds it until they
+   * are done, so callers have the mutex of requests.
+   */
+  async #execInBackground(sql: string): Promise<void> {
+    const { default: Promised } = await import('libsql/promise');
+    // Both classes of libsql wrap the same connection, as the member `db`.
+    const execution = Promised.prototype.exec.call(
+      this.#database as never,
+      sql,
+    ) as unknown as Promise<void>;
+    const forget = () => (this.#background = undefined);
+    this.#background = execution.then(forget, forget);
+    await execution;
   }
 
   close(): void {
@@ -182,6 +209,10 @@ export class Database {
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
 }
+
+/** Whether an error means that the disk of the store is full. The transaction that met it is rolled back. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Sqlite.SqliteError && error.code === 'SQLITE_FULL';
 
 /** The code marks the error as one of the file, not of the service. */
 const wrongFormat = (format: number | undefined): Error =>

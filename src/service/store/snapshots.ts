@@ -19,13 +19,13 @@ export class Snapshots {
     this.#folder = dataDir === undefined ? undefined : join(dataDir, 'snapshots');
   }
 
-  save(name: string): void {
+  async save(name: string): Promise<void> {
     this.#folder ??= mkdtempSync(join(tmpdir(), 'engagectl-snapshots-'));
     makePrivateFolder(this.#folder);
     const draft = this.#file(`${name}.draft`);
     rmSync(draft, { force: true });
     try {
-      this.#store.copyTo(draft);
+      await this.#store.copyTo(draft);
       renameSync(draft, this.#file(name));
     } finally {
       // A partial copy must not keep a full disk full.
@@ -34,9 +34,9 @@ export class Snapshots {
   }
 
   /** Returns false if the snapshot does not exist. */
-  restore(name: string): boolean {
+  async restore(name: string): Promise<boolean> {
     if (!this.#has(name)) return false;
-    this.#store.replaceBy(this.#file(name));
+    await this.#store.replaceBy(this.#file(name));
     return true;
   }
 

@@ -24,6 +24,7 @@ export const pageMarkup = `<!doctype html>
     <button data-view="requests">Requests</button>
     <button data-view="cursors">Cursors</button>
     <button data-view="faults">Faults</button>
+    <button data-view="settings">Settings</button>
     <button data-view="snapshots">Snapshots</button>
     <button data-view="calls" id="calls-tab">Calls</button>
   </nav>
@@ -44,11 +45,11 @@ export const pageMarkup = `<!doctype html>
       <button id="more-events" hidden>Older events</button>
     </section>
     <section id="requests" aria-label="Requests" hidden>
-      <div class="scroll"><table><thead><tr><th>Time</th><th>Request</th><th>Answer</th><th>Takes</th><th>Bytes</th><th>Fault</th></tr></thead>
+      <div class="scroll"><table><thead><tr><th>Time</th><th>Request</th><th>Answer</th><th>Reason</th><th>Takes</th><th>Bytes</th></tr></thead>
         <tbody id="request-rows"></tbody></table></div>
       <p id="no-requests" class="hint">No requests yet. They appear here as they arrive.</p>
       <button id="clear-requests">Clear the list</button>
-      <pre id="body" tabindex="0" hidden></pre>
+      <article id="body" tabindex="0" aria-label="Request" hidden></article>
     </section>
     <section id="cursors" aria-label="Cursors" hidden>
       <div class="scroll"><table><thead><tr><th>Opened</th><th>Export of</th><th>From (UTC)</th><th>Before</th><th>A page</th><th>Used</th><th>Expires</th></tr></thead>
@@ -68,6 +69,19 @@ export const pageMarkup = `<!doctype html>
       </form>
       <div class="scroll"><table><thead><tr><th>Rule</th><th>Seen</th><th>Played</th><th></th></tr></thead>
         <tbody id="fault-rows"></tbody></table></div>
+    </section>
+    <section id="settings" aria-label="Settings" hidden>
+      <form id="setting">
+        <label>Latency, ms <input name="latencyMs" type="number" min="0" max="600000" required></label>
+        <label>Pending polls <input name="pendingPolls" type="number" min="0" required></label>
+        <label>Fail rate <input name="failRate" type="number" min="0" max="1" step="any" required></label>
+        <label>Seed of failures <input name="failSeed" type="number" min="0" placeholder="random"></label>
+        <label>Uploads in flight <input name="upload" type="number" min="1" required></label>
+        <label>Others in flight <input name="other" type="number" min="1" required></label>
+        <label class="check"><input name="strict" type="checkbox"> Strict mode</label>
+        <button>Apply</button>
+        <p id="settings-state" role="status" class="hint"></p>
+      </form>
     </section>
     <section id="snapshots" aria-label="Snapshots" hidden>
       <form id="snapshot">
@@ -112,10 +126,10 @@ export const pageMarkup = `<!doctype html>
 /** Style of the page: light or dark by system setting; wide tables scroll, so that the page fits 360 px. */
 export const pageStyle = `
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6570; --paper: #fff; --panel: #f3f5f7;
-  --line: #d3d9df; --good: #12723c; --bad: #b3261e; --accent: #1653b5; }
+  --line: #d3d9df; --good: #12723c; --partial: #8a5a00; --bad: #b3261e; --accent: #1653b5; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e7eaee; --dim: #a3adb8; --paper: #14171b; --panel: #1e2329; --line: #38404a;
-    --good: #5cc98a; --bad: #ff8f85; --accent: #8db8ff; }
+    --good: #5cc98a; --partial: #e0b050; --bad: #ff8f85; --accent: #8db8ff; }
 }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
@@ -146,7 +160,7 @@ td button { padding: .1rem .5rem; }
 td:has(> button:not(.link)) { position: sticky; right: 0; background: var(--paper); white-space: nowrap; }
 .link { border: 0; background: none; color: var(--accent); padding: 0; text-align: left; overflow-wrap: anywhere; }
 td .link { min-width: 8rem; padding: 0; }
-.good { color: var(--good); } .bad { color: var(--bad); }
+.good { color: var(--good); } .partial { color: var(--partial); font-weight: 600; } .bad { color: var(--bad); }
 article { border: 1px solid var(--line); border-radius: .5rem; padding: 0 1rem 1rem; margin-top: .8rem; }
 dl { display: grid; grid-template-columns: minmax(6rem, 14rem) 1fr; gap: .15rem .8rem; margin: 0; }
 dt { color: var(--dim); overflow-wrap: anywhere; } dd { margin: 0; overflow-wrap: anywhere; }

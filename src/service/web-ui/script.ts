@@ -1,11 +1,13 @@
 import { faultActions } from '../control/fault-rules.js';
 import { endpointNames } from '../../contract/endpoints.js';
 import { pageSoftphone } from './softphone.js';
+import { variantValues } from '../settings.js';
 import { pageViews } from './views.js';
 
 /** Script of the page: sign-in, requests to the service, drawing, and switching between views. */
 export const pageScript = `'use strict';
 const endpoints = ${JSON.stringify(endpointNames)};
+const variants = ${JSON.stringify(variantValues)};
 const actions = ${JSON.stringify(faultActions)};
 const find = (id) => document.getElementById(id);
 // Kept in memory only, so that neither the disk nor another page of this origin has the passcode.
@@ -65,7 +67,7 @@ ${pageViews}
 ${pageSoftphone}
 
 const views = { users: showUsers, events: showEvents, requests: showRequests, cursors: showCursors, faults: showFaults,
-  snapshots: showSnapshots, calls: showCalls };
+  settings: showSettings, snapshots: showSnapshots, calls: showCalls };
 let view;
 function show(name) {
   view = name;

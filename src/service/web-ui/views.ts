@@ -116,10 +116,11 @@ async function showRequests() {
   // Requests in progress are fetched again.
   lastSeen = over.length < requests.length ? Math.max(lastSeen, requests.find(({ ms }) => ms === null).id - 1) : (requests.at(-1)?.id ?? lastSeen);
   for (const seen of requests) {
-    const { id, at, method, url, status, ms, bodyBytes, fault } = seen;
-    const answer = status === null ? (ms === null ? '…' : 'none') : status;
-    const kind = status !== null && status < 400 ? 'good' : 'bad';
-    const made = row(cell(isoTime(at).slice(11)), cell(link(method + ' ' + url, () => tried(() => showBody(id)))), make('td', { className: ms === null ? 'hint' : kind }, String(answer)), cell(ms === null ? '' : ms + ' ms'), cell(bodyBytes.toLocaleString('en')), cell(fault === null ? '' : 'rule ' + fault));
+    const { id, at, method, url, status, ms, bodyBytes, result, reason, warnings } = seen;
+    const answer = status === null ? (ms === null ? '…' : 'none') : [status, result].filter(Boolean).join(' ');
+    const kind = status === null || status >= 400 || result === 'fail' ? 'bad' : result === 'partial' ? 'partial' : 'good';
+    const why = [reason, ...warnings.map((warning) => 'warning: ' + warning)].filter(Boolean).join('; ');
+    const made = row(cell(isoTime(at).slice(11)), cell(link(method + ' ' + url, () => tried(() => showBody(id)))), make('td', { className: ms === null ? 'hint' : kind }, answer), text(why), cell(ms === null ? '' : ms + ' ms'), cell(bodyBytes.toLocaleString('en')));
     made.id = 'request-' + id;
     const before = find(made.id);
     if (before) before.replaceWith(made);
@@ -131,8 +132,16 @@ async function showRequests() {
 async function showBody(id) {
   const { requests } = await ask('GET', 'requests?limit=1&since=' + (id - 1));
   find('body').hidden = false;
-  const { body } = requests[0] ?? {};
-  find('body').textContent = body === undefined ? 'no body' : JSON.stringify(body, null, 2).slice(0, 100000);
+  const { headers = {}, body, answer, reason, warnings = [] } = requests[0] ?? {};
+  const json = (value) => (value === undefined ? 'none' : JSON.stringify(value, null, 2).slice(0, 100000));
+  const parts = {
+    ...(reason ? { Reason: reason } : {}),
+    ...(warnings.length > 0 ? { Warnings: warnings.join('\n') } : {}),
+    Headers: Object.entries(headers).map(([name, value]) => name + ': ' + value).join('\n'),
+    Body: json(body),
+    Answer: json(answer),
+  };
+  find('body').replaceChildren(...Object.entries(parts).flatMap(([title, content]) => [make('h2', {}, title), make('pre', { tabIndex: 0 }, content)]));
   find('body').scrollIntoView({ block: 'nearest' });
 }
 find('clear-requests').addEventListener('click', () => tried(async () => {
@@ -178,6 +187,28 @@ async function showFaults() {
   fill('fault-rows', faults.map(({ id, seen, played, ...rule }) => row(text(id + ': ' + JSON.stringify(rule)), cell(String(seen)), cell(String(played)),
     cell(button('Delete', () => tried(async () => { await ask('DELETE', 'faults/' + id); await showFaults(); }))))));
 }
+
+const settingForm = find('setting').elements;
+find('setting').querySelector('button').before(...Object.entries(variants).map(([name, values]) =>
+  make('label', {}, name + ' ', make('select', { name }, ...values.map((value) => make('option', {}, value))))));
+async function showSettings() {
+  const { maxConcurrent, variants: chosen, strict, ...numbers } = await ask('GET', 'settings');
+  settingForm.failSeed.value = '';
+  for (const [name, value] of Object.entries({ ...numbers, ...maxConcurrent, ...chosen })) settingForm[name].value = value;
+  settingForm.strict.checked = strict;
+}
+find('setting').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const number = (name) => Number(settingForm[name].value);
+  const changes = { latencyMs: number('latencyMs'), pendingPolls: number('pendingPolls'), failRate: number('failRate'),
+    ...(settingForm.failSeed.value ? { failSeed: number('failSeed') } : {}),
+    maxConcurrent: { upload: number('upload'), other: number('other') }, strict: settingForm.strict.checked,
+    variants: Object.fromEntries(Object.keys(variants).map((name) => [name, settingForm[name].value])) };
+  tried(async () => {
+    await ask('PUT', 'settings', changes);
+    find('settings-state').textContent = 'Applied until the next reset or restart.';
+  });
+});
 
 async function showSnapshots() {
   const { snapshots } = await ask('GET', 'snapshots');

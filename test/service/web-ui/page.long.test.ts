@@ -170,6 +170,71 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange).toEqual([]);
   });
 
+  it('explains each request: result, reason, warnings, headers and answer', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    await page.getByRole('button', { name: 'Requests' }).click();
+    await service.call('DELETE', '/_local/requests');
+    await service.upload(profileRecord('zoe', { 'MSG-email': 'false' }));
+    await service.upload(profileRecord('zoe'), profileRecord('eve', { Email: 'x' }));
+    await service.call('POST', '/1/upload', { d: {} });
+    await nextSecond(page);
+    const rows = page.locator('#request-rows tr');
+    const columns = (at: number) => rows.nth(at).locator('td:nth-child(3), td:nth-child(4)');
+    await page.getByText('200 partial').waitFor();
+    // The latest is first; those of filling the service are below.
+    expect(await columns(0).allInnerTexts()).toEqual([
+      '400 fail',
+      expect.stringContaining('array'),
+    ]);
+    expect((await columns(1).allInnerTexts())[0]).toBe('200 partial');
+    expect(await columns(2).allInnerTexts()).toEqual([
+      '200 success',
+      expect.stringMatching(/^warning: .*MSG-email/),
+    ]);
+    const colorOf = (at: number) =>
+      page.evaluate(
+        `getComputedStyle(document.querySelectorAll('#request-rows tr')[${at}].cells[2]).color`,
+      );
+    expect(new Set([await colorOf(0), await colorOf(1), await colorOf(2)]).size).toBe(3);
+    await rows.nth(1).getByRole('button').click();
+    const shown = page.locator('#body');
+    await shown.getByText('"unprocessed"').waitFor();
+    const text = await shown.innerText();
+    expect(text).toContain('content-type: application/json');
+    expect(text).toContain('x-service-passcode: ***');
+    expect(text).toContain('"code": 515');
+    await shoot(page, 'request');
+    expect(strange).toEqual([]);
+  });
+
+  it('changes settings while the service runs', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    await page.getByRole('button', { name: 'Settings' }).click();
+    const form = page.locator('#setting');
+    await expect.poll(() => form.getByLabel('Uploads in flight').inputValue()).not.toBe('');
+    await form.getByLabel('Fail rate').fill('1');
+    await form.getByLabel('Seed of failures').fill('7');
+    await form.getByLabel('Strict mode').check();
+    await form.getByLabel('keyStyle').selectOption('folded');
+    await form.getByRole('button', { name: 'Apply' }).click();
+    await page.getByText('Applied until the next reset or restart.').waitFor();
+    expect([500, 503]).toContain((await service.upload(profileRecord('ann'))).http);
+    const { text } = await service.call('GET', '/_local/settings');
+    expect(JSON.parse(text)).toMatchObject({
+      failRate: 1,
+      failSeed: 7,
+      strict: true,
+      variants: { keyStyle: 'folded', flags: 'recorded' },
+    });
+    await form.getByLabel('Fail rate').fill('0');
+    await form.getByRole('button', { name: 'Apply' }).click();
+    await expect.poll(async () => (await service.upload(profileRecord('ann'))).http).toBe(200);
+    await shoot(page, 'settings');
+    expect(strange).toEqual([]);
+  });
+
   it('shows open cursors until they expire', async () => {
     const service = await filled();
     const { page, strange } = await open(service);
@@ -285,7 +350,15 @@ describe.skipIf(!hasChromium)('the page', () => {
     await shoot(page, 'users-360-dark');
     expect(await isWide(page)).toBe(false);
     await page.getByRole('button', { name: 'Users', exact: true }).focus();
-    for (const name of ['Events', 'Requests', 'Cursors', 'Faults', 'Snapshots', 'Calls']) {
+    for (const name of [
+      'Events',
+      'Requests',
+      'Cursors',
+      'Faults',
+      'Settings',
+      'Snapshots',
+      'Calls',
+    ]) {
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('Enter');
       await page.getByRole('region', { name }).waitFor();
