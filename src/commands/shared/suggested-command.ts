@@ -10,7 +10,7 @@ export interface TypedCommand {
 }
 
 /** Flags that turn a command into a dry run, or that concern only this run. */
-export const dryRunFlags = ['check', 'dry-run', 'preview', 'report', 'json'];
+export const dryRunFlags = ['check', 'fail-on-warnings', 'dry-run', 'preview', 'report', 'json'];
 /** Further flags that concern only the input. */
 export const inputFlags = [
   dryRunFlags,
