@@ -14,7 +14,17 @@ export const dryRunFlags = ['check', 'fail-on-warnings', 'dry-run', 'preview', '
 /** Further flags that concern only the input. */
 export const inputFlags = [
   dryRunFlags,
-  ['input-format', 'delimiter', 'quote', 'escape', 'comment', 'encoding', 'limit', 'rejects'],
+  [
+    'input-format',
+    'records',
+    'delimiter',
+    'quote',
+    'escape',
+    'comment',
+    'encoding',
+    'limit',
+    'rejects',
+  ],
   ['resume', 'final', 'fresh', 'run', 'run-name'],
   ['shard', 'shards'], // a corrected record may belong to any shard
 ].flat();

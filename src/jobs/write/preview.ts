@@ -14,7 +14,7 @@ import {
   writeMappingFile,
   type MappingFileOptions,
 } from './write-mapping-file.js';
-import { requireRecords } from './min-records.js';
+import { requireRecords, unseenColumnsError } from './min-records.js';
 import { inputOptions } from '../input-files.js';
 import { uploadFrame, uploadMapping } from './upload.js';
 import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
@@ -172,6 +172,8 @@ async function readPreview(
   for (const { header, source } of inputs.headers) mapper.check(header, source);
   const sample = new PreviewSample(request.count, requestCount(request));
   for await (const block of blocks) sample.add(mapper.map(block));
+  const unseen = mapper.unseenColumns?.() ?? [];
+  if (beginning.isAll && unseen.length > 0) throw unseenColumnsError(unseen, inputs.first);
   const { survey, first, rejects } = sample;
   const headers = inputs.headers
     .map(({ header }) => header)
