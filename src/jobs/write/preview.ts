@@ -1,6 +1,8 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
+import { cellCleaning, cleanCells, type CellCleaning } from '../../text/cell-cleaning.js';
+import { loadFormats } from '../../mapping/cell-formats.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { previewFindings, type PreviewFindings } from '../../mapping/preview/findings.js';
@@ -91,7 +93,7 @@ export async function previewUpload(
 ): Promise<Preview> {
   const { runtime } = context;
   const mapping = await mappingFor(request, context);
-  const options = inputOptions(request.files, request);
+  const options = inputOptions(request.files, { ...mapping.cleaning, ...request });
   const inputs = await openInputs(options, runtime);
   const least = mapping.expected?.minRecords;
   try {
@@ -127,11 +129,23 @@ async function draft(
   const target = await mappingFileTarget(request, context);
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
+  await loadFormats(['phone(DE)']);
   const drafted = inferFromRows(rows, beginning.inputs, given, context.words);
   const mapping = await mappingFor(request, context, drafted);
-  const preview = await readPreview(request, mapping, beginning, rows);
+  const cleaning = cellCleaning({ ...mapping.cleaning, ...request });
+  const cleaned = cleaning ? rows.map((block) => cleanRows(block, cleaning)) : rows;
+  const preview = await readPreview(request, mapping, beginning, cleaned);
   await writeMappingFile(drafted, target, request.overwrite === true);
   return { ...preview, drafted };
+}
+
+/** Cleans the cells of rows that were read before it was known how. */
+function cleanRows(block: RowBlock, cleaning: CellCleaning): RowBlock {
+  const { bytes, cells } = block;
+  if (!cells) return { ...block, cleaning };
+  const uncleaned = cells.uncleaned ?? cells.bounds;
+  const bounds = cleanCells(bytes, uncleaned, cleaning);
+  return { ...block, cleaning, cells: { ...cells, bounds, uncleaned } };
 }
 
 /** Reads the first rows of an input. */

@@ -31,11 +31,12 @@ export const uploadFrame = ['{"d":[', ']}'] as const;
 
 /** Creates or updates user profiles, or adds events. Throws like `runWrite`, and E-USAGE. */
 export async function upload(
-  request: WriteRequest & UploadOptions,
+  given: WriteRequest & UploadOptions,
   context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
-  const mapping = await uploadMapping(request, context);
+  const mapping = await uploadMapping(given, context);
+  const request = { ...mapping.cleaning, ...given };
   const zone = timeZone(context.timezone);
   return runWrite(
     {
