@@ -60,6 +60,8 @@ export interface Preview extends PreviewFindings {
   readonly rejectReasons: readonly RejectReason[];
   /** The inferred mapping. */
   readonly drafted: MappingFile | null;
+  /** How many values fit the formats of the inferred mapping. */
+  readonly evidence: readonly string[];
   readonly exitCode: number;
 }
 
@@ -130,13 +132,13 @@ async function draft(
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
   await loadFormats(['phone(DE)']);
-  const drafted = inferFromRows(rows, beginning.inputs, given, context.words);
+  const { drafted, evidence } = inferFromRows(rows, beginning.inputs, given, context.words);
   const mapping = await mappingFor(request, context, drafted);
   const cleaning = cellCleaning({ ...mapping.cleaning, ...request });
   const cleaned = cleaning ? rows.map((block) => cleanRows(block, cleaning)) : rows;
   const preview = await readPreview(request, mapping, beginning, cleaned);
   await writeMappingFile(drafted, target, request.overwrite === true);
-  return { ...preview, drafted };
+  return { ...preview, drafted, evidence };
 }
 
 /** Cleans the cells of rows that were read before it was known how. */
@@ -206,6 +208,7 @@ async function readPreview(
     }),
     ...previewFindings(survey, headers, mapping),
     drafted: null,
+    evidence: [],
     exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
 }

@@ -173,3 +173,11 @@ it.each([
     expect((await world.run([...argv, '--types', type, '--overwrite'])).code).toBe(0);
   }
 });
+
+it('states the evidence for each format', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), 'id;seen\nu1;31.12.1990\nu2;01.02.1985\n');
+  const { stderr } = await world.run(['upload', 'a.csv', '--preview', '--write-mapping', 'm.json']);
+  expect(stderr).toContain('"seen": date(DD.MM.YYYY): ');
+  expect(stderr).toMatch(/2 distinct values fit, such as "31\.12\.1990"\n/);
+});
