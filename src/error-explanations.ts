@@ -176,6 +176,19 @@ export const errorExplanations = {
       'if the input is correct, lower "min" in the mapping file',
     ],
   },
+  'E-WARNINGS': {
+    means: 'the input has likely mistakes, and --fail-on-warnings makes them an error',
+    causes: [
+      'dates or numbers are sent as text',
+      'a column has nearly the name of a field of the service',
+      'values that the service rejects, or texts that stand for missing values',
+    ],
+    next: [
+      'correct the input or the mapping; each warning names the flag',
+      'state that a column is as it should be: --types <column>:string, --map <column>=<column>',
+      'leave out --fail-on-warnings',
+    ],
+  },
   'E-CREDENTIALS': {
     means: 'the service refused account id and passcode (401 or 403); the run stopped',
     causes: [

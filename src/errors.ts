@@ -33,6 +33,7 @@ export const errorIds = {
   'E-CALL': exitCodes.rejected,
   'E-SHORT': exitCodes.rejected,
   'E-TOO-FEW': exitCodes.rejected,
+  'E-WARNINGS': exitCodes.rejected,
   'E-DIFFERENT': exitCodes.rejected,
   'E-CREDENTIALS': exitCodes.credentials,
   'E-UNAVAILABLE': exitCodes.unavailable,

@@ -133,7 +133,7 @@ async function runPreview(call: Invocation<UploadFlags>, preview: PreviewFlag): 
     const typed = { command: call.command, argv: settings.argv };
     const next = `${suggestCommand(typed, files, [...dryRunFlags, ...draftFlags])} --check --mapping ${quoteForShell(flags.writeMapping)}`;
     messagePrinter(settings, runtime).note(
-      `${describeMapping(seen, flags.writeMapping)}\nnext: ${next}`,
+      [describeMapping(seen, flags.writeMapping), ...seen.evidence, `next: ${next}`].join('\n'),
     );
   }
   if (seen.rejected === 0) return;

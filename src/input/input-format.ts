@@ -39,9 +39,110 @@ export async function expectArray(window: TextBuffer, name: string): Promise<voi
         : 'it does not start with [',
     fix:
       line[0] === openingBrace
-        ? 'for one JSON object per line, add --input-format ndjson; to read records inside an object, extract the array first'
+        ? 'for one JSON object per line, add --input-format ndjson; to read an array inside an object, add --records <path>'
         : 'set its format with --input-format csv, tsv or ndjson',
   });
+}
+
+/**
+ * Drops the text before the array at a path of nested objects; returns the line of its start. Throws EngagectlError
+ * E-FORMAT if there is no array.
+ */
+export async function skipToArray(window: TextBuffer, path: string, name: string): Promise<number> {
+  const finder = new ArrayFinder(path);
+  let line = 1;
+  for (;;) {
+    const { bytes } = window;
+    for (let at = 0; at < bytes.length; at += 1) {
+      if (finder.isAt(bytes[at]!)) {
+        window.drop(at);
+        return line;
+      }
+      if (bytes[at] === 0x0a) line += 1;
+    }
+    if (window.ended) break;
+    window.drop(bytes.length);
+    await window.grow();
+  }
+  const names = finder.names.map((key) => JSON.stringify(key)).join(', ');
+  throw new EngagectlError('E-FORMAT', `${name} has no array at ${JSON.stringify(path)}`, {
+    why: names === '' ? 'it is not a JSON object' : `the object has ${names}`,
+    fix: 'name the array with --records <path>, for example data.users',
+    file: name,
+  });
+}
+
+/** Maximum number of names that an error lists. */
+const maxNames = 10;
+
+/** Finds the array at a path in a JSON text, byte by byte. It does not validate the text. */
+class ArrayFinder {
+  /** Names of the members of the outermost object. */
+  readonly names: string[] = [];
+  readonly #path: readonly string[];
+  /** Number of open brackets, and of objects on the path among them. */
+  #depth = 0;
+  #entered = 0;
+  #isString = false;
+  #isEscape = false;
+  /** Bytes of the current or last string. */
+  #string: number[] = [];
+  /** Whether the next value is the one at the path so far. */
+  #isNext = true;
+
+  constructor(path: string) {
+    const names = path.split(/(?<!\\)\./);
+    this.#path = names.map((name) => name.replaceAll(String.raw`\.`, '.'));
+  }
+
+  /** Whether the array starts at this byte, which follows the last one. */
+  isAt(byte: number): boolean {
+    if (this.#isString) this.#addToString(byte);
+    else if (byte === 0x22) [this.#isString, this.#string] = [true, []];
+    else if (byte === 0x3a) this.#endKey();
+    else if (byte === 0x2c) this.#isNext = false;
+    else if (byte === openingBrace) this.#open();
+    else if (byte === openingBracket) {
+      if (this.#isNext && this.#entered > this.#path.length - 1 && this.#isOnPath) return true;
+      this.#depth += 1;
+      this.#isNext = false;
+    } else if (byte === 0x7d || byte === 0x5d) {
+      if (this.#isOnPath) this.#entered -= 1;
+      this.#depth -= 1;
+      this.#isNext = false;
+    }
+    return false;
+  }
+
+  /** Whether the innermost open bracket is that of the last object on the path. */
+  get #isOnPath(): boolean {
+    return this.#depth === this.#entered;
+  }
+
+  #addToString(byte: number): void {
+    if (this.#isEscape) this.#isEscape = false;
+    else if (byte === 0x5c) this.#isEscape = true;
+    else if (byte === 0x22) {
+      this.#isString = false;
+      return;
+    }
+    if (this.#string.length < sampleBytes) this.#string.push(byte);
+  }
+
+  #endKey(): void {
+    if (!this.#isOnPath || this.#depth === 0) return;
+    const text = Buffer.from(this.#string).toString();
+    const key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
+    if (this.#depth === 1 && this.names.length < maxNames) this.names.push(key);
+    this.#isNext = key === this.#path[this.#entered - 1];
+  }
+
+  #open(): void {
+    const isOnPath = this.#isNext && this.#isOnPath && this.#entered < this.#path.length;
+    if (isOnPath) this.#entered += 1;
+    this.#depth += 1;
+    this.#isNext = false;
+  }
 }
 
 /** Throws EngagectlError E-FORMAT for an array of objects where one object per line is expected. */
@@ -110,6 +211,8 @@ export interface ReadingOptions {
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
   readonly recoverQuotes?: boolean;
+  /** Path of the array of records inside one JSON object, such as `data.users`; `\\.` is a dot within a name. */
+  readonly records?: string;
   /** Remove whitespace and invisible characters around cells. */
   readonly trim?: boolean;
   /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */

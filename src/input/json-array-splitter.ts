@@ -60,8 +60,14 @@ export class JsonArraySplitter implements RecordSplitter {
   /** Bytes of the current line before the current text. */
   #columnsBefore = 0;
 
-  /** `state` is that of the splitter at the position from which this one continues. */
-  constructor(state = 'array') {
+  readonly #isInObject: boolean;
+
+  /**
+   * `state` is that of the splitter at the position from which this one continues. `isInObject`: the array is a member of
+   * an object, whose rest is ignored.
+   */
+  constructor(state = 'array', { isInObject = false } = {}) {
+    this.#isInObject = isInObject;
     this.#state = states.find((known) => known === state) ?? 'array';
   }
 
@@ -114,7 +120,8 @@ export class JsonArraySplitter implements RecordSplitter {
 
   /** Consumes a record, a comma or a bracket; returns the position after it, or BEYOND. */
   #step(found: Found, p: number, last: boolean): number {
-    if (this.#state === 'broken') return found.text.length;
+    const isBehind = this.#state === 'nothing' && this.#isInObject;
+    if (isBehind || this.#state === 'broken') return found.text.length;
     const byte = found.text[p]!;
     const awaitsValue = this.#state === 'first' || this.#state === 'value';
     if (awaitsValue && valueStarts.has(byte)) return this.#record(found, p, last);

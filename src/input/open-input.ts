@@ -10,6 +10,7 @@ import {
   expectLines,
   readSeparatorLine,
   skipLines,
+  skipToArray,
   detectFormat,
   type InputOptions,
 } from './input-format.js';
@@ -73,7 +74,7 @@ export async function openInput(
       text,
       encoding: options.encoding ?? known,
     });
-    const named = options.inputFormat ?? inputFormatOfName(name);
+    const named = formatFor(options, name);
     const format = named ?? (await detectFormat(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };
@@ -113,6 +114,10 @@ export async function openInput(
     signal?.removeEventListener('abort', leave);
   }
 }
+
+/** Returns the format that the options or the name of an input state. */
+const formatFor = ({ inputFormat, records }: InputOptions, name: string): InputFormat | undefined =>
+  inputFormat ?? (records === undefined ? inputFormatOfName(name) : 'json');
 
 interface TextOptions {
   readonly text: TextHasher | undefined;
@@ -175,6 +180,11 @@ async function splitterFor(
   if (format === 'ndjson') {
     if (options.inputFormat === undefined) await expectLines(input.window, input.name);
     return { cutter: new NdjsonSplitter(), line: 1, headerLine: null };
+  }
+  if (format === 'json' && options.records !== undefined) {
+    const line = await skipToArray(input.window, options.records, input.name);
+    const cutter = new JsonArraySplitter(state, { isInObject: true });
+    return { cutter, line, headerLine: null };
   }
   if (format === 'json') {
     await expectArray(input.window, input.name);

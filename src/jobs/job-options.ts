@@ -54,6 +54,8 @@ export interface WriteOptions extends ReadOptions {
   readonly full?: boolean;
   /** With `changed`: file for users or addresses of the baseline that are not in the input. */
   readonly gone?: string;
+  /** End with exit code 3 if there are likely mistakes in the input. */
+  readonly failOnWarnings?: boolean;
   /** Change nothing. `check` sends nothing; `dryRun` lets the service validate, if it can. */
   readonly rehearsal?: Rehearsal | undefined;
 }

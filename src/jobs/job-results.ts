@@ -51,6 +51,8 @@ export interface WriteResult extends RunResult {
     /** Physical line of the CSV header. */
     readonly headerLine: number | null;
   };
+  /** Likely mistakes; not set if there are none. */
+  readonly hints?: readonly InputHint[];
   readonly bytesSent: number;
   /** Null if no record was rejected. */
   readonly rejectsFile: string | null;
@@ -58,6 +60,22 @@ export interface WriteResult extends RunResult {
   readonly done: boolean;
   /** Error that ended the run before the end of the input. */
   readonly stopped: EngagectlError | undefined;
+}
+
+/** A likely mistake in an input. */
+export interface InputHint {
+  /** Stable, for scripts. */
+  readonly id: string;
+  /** Column of the input; null if it concerns whole records. */
+  readonly column: string | null;
+  /** Number of affected records or values among those examined. */
+  readonly count: number;
+  readonly fix: string;
+  /** Error code of the service for such records; null if it accepts them. */
+  readonly code: number | null;
+  /** Position of the first occurrence, if known. */
+  readonly source: string | null;
+  readonly line: number | null;
 }
 
 /** Records of an input compared to the baseline. */

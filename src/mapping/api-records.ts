@@ -172,7 +172,7 @@ export function writeTypedRecord(
   const type = json.stringAt(typeIndex, typedText);
   records.isEvent = type?.is(event) === true;
   if (!records.isEvent && type?.is(profile) !== true) {
-    return `type is ${quoteValue(type ?? rawValue(json, typeIndex))}, not "profile" or "event"`;
+    return `type is ${quoteValue(type ?? rawValue(json, typeIndex))}, not "profile" or "event" (with --identity or --map, it is a property like others)`;
   }
   records.idempotent = !json.hasOperator;
   records.pass(json.start, json.end);

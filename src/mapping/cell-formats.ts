@@ -93,13 +93,17 @@ function readEpoch(text: string, unit: number): number | undefined {
 }
 
 /** Formats that people use, to suggest one for a value that does not fit. */
-const common = ['YYYY-MM-DD', 'DD.MM.YYYY', 'D.M.YYYY', 'M/D/YYYY', 'D/M/YYYY', 'M/D/YYYY H:mm', 'D.M.YYYY H:mm', 'YYYYMMDD', 'YYYY/MM/DD', 'D-M-YYYY', 'epochMillis', 'excel']; // prettier-ignore
+const common = ['YYYY-MM-DD', 'DD.MM.YYYY', 'D.M.YYYY', 'M/D/YYYY', 'D/M/YYYY', 'M/D/YYYY H:mm', 'D/M/YYYY H:mm', 'D.M.YYYY H:mm', 'YYYYMMDD', 'YYYY/MM/DD', 'D-M-YYYY', 'M-D-YYYY', 'epochMillis', 'excel']; // prettier-ignore
 export const utc: TimeZone = { name: 'UTC', offsetAt: () => 0, toEpoch: (seconds) => seconds };
 
-/** Returns a date format that a text fits, as a type; undefined if none does. */
+/** Returns the date formats that a text fits and that give different times, as `date(…) or date(…)`; undefined if none. */
 export function fittingDate(text: string): string | undefined {
-  const found = common.find((format) => dateFormat(format).read(text, utc) !== undefined);
-  return found && `date(${found})`;
+  const found = new Map<number, string>();
+  for (const format of common) {
+    const seconds = dateFormat(format).read(text, utc);
+    if (seconds !== undefined && !found.has(seconds)) found.set(seconds, `date(${format})`);
+  }
+  return found.size > 0 ? [...found.values()].join(' or ') : undefined;
 }
 
 /** A format of numbers, derived from an example. */

@@ -24,10 +24,18 @@ export interface Column {
   readonly isLowercased: boolean;
 }
 
-/** Resolves the options for the column of this name. */
-export function resolveColumn(name: string, options: UploadMapping): Column {
-  const key = options.map.get(name) ?? name;
-  const role = roleOf(name, key, options);
+/**
+ * Resolves the options for the column of this name. `isPath`: it is the path of a value in nested objects, which is
+ * also selected by the name of an object around it.
+ */
+export function resolveColumn(name: string, options: UploadMapping, isPath = false): Column {
+  const around = isPath ? objectsAround(name) : [];
+  const object = around.find((path) => options.only?.has(path));
+  const selected = object ?? name;
+  const key = options.map.get(name) ?? (isPath ? keyOfPath(name, object) : name);
+  const role = around.some((path) => options.drop.has(path))
+    ? 'none'
+    : roleOf(name, key, selected, options);
   return {
     name,
     role,
@@ -53,12 +61,22 @@ const isUnexpected = (name: string, options: UploadMapping): boolean =>
 /** Whether the column is one that a CSV rejects file adds to those of its input. */
 export const isRejectsColumn = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
 
-function roleOf(name: string, key: string, options: UploadMapping): ColumnRole {
+/** Returns the key of a value in nested objects: its path, or the part of it within an object that --only names. */
+const keyOfPath = (path: string, object: string | undefined): string =>
+  (object === undefined ? path : path.slice(object.length + 1)).replaceAll(String.raw`\.`, '.');
+
+/** Returns the paths of the objects that contain a value, the innermost first. */
+export function objectsAround(path: string): string[] {
+  const dots = [...path.matchAll(/(?<!\\)\./g)];
+  return dots.toReversed().map(({ index }) => path.slice(0, index));
+}
+
+function roleOf(name: string, key: string, selected: string, options: UploadMapping): ColumnRole {
   if (options.drop.has(name) || isRejectsColumn(name)) return 'none';
   if (name === options.objectId) return 'objectId';
   if (name === options.identity) return 'identity';
   if (options.kind === 'event' && (key === 'ts' || key === 'evtName')) return key;
-  return options.only === undefined || options.only.has(name) ? 'data' : 'none';
+  return options.only === undefined || options.only.has(selected) ? 'data' : 'none';
 }
 
 /**
@@ -175,6 +193,13 @@ export const optionalColumns = ({
     ...(expected?.required ?? []),
     ...(expected?.values.keys() ?? []),
   ]),
+];
+
+/** Returns the columns of JSON records that the options name; each must occur. */
+export const columnsOfJson = (options: UploadMapping): string[] => [
+  ...(options.identityGiven ? [options.identity] : []),
+  ...(options.objectId === undefined ? [] : [options.objectId]),
+  ...optionalColumns(options),
 ];
 
 /** Returns all columns that the options name, with the identity unless an objectId replaces it. */

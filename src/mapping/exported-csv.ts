@@ -21,7 +21,8 @@ export function exportedKind(
   return header.some((name) => marks.profile.test(name)) ? 'profile' : undefined;
 }
 
-const isMappedByUser = (options: UploadMapping): boolean =>
+/** Whether an option names a column, so that records are rows of columns. */
+export const isMappedByUser = (options: UploadMapping): boolean =>
   options.identityGiven ||
   options.objectId !== undefined ||
   options.only !== undefined ||

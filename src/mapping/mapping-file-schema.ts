@@ -14,6 +14,8 @@ export const mappingFileSchema = z
     only: z.array(z.string()),
     set: z.record(z.string().min(1), z.union([z.string().min(1), z.number(), z.boolean()])),
     lowercase: z.array(z.string()),
+    trim: z.boolean(),
+    nullValues: z.array(z.string()),
     required: z.array(z.string()),
     columns: z.literal('exact'),
     records: z.strictObject({ min: z.int().positive() }),

@@ -45,6 +45,7 @@ export type ColumnMapping = Pick<
   | 'only'
   | 'constants'
   | 'lowercase'
+  | 'cleaning'
   | 'expected'
 >;
 
@@ -85,9 +86,15 @@ export async function loadMapping(
       ...unambiguous('--set', (flags.set ?? []).map(parseSet)),
     ]),
     lowercase: new Set([...(file.lowercase ?? []), ...(flags.lowercase ?? []).flatMap(splitList)]),
+    ...cleaningOf(file),
     ...expectationsOf(file),
   };
 }
+
+const cleaningOf = ({ trim, nullValues }: MappingFile): Pick<UploadMapping, 'cleaning'> =>
+  trim === undefined && nullValues === undefined
+    ? {}
+    : { cleaning: { ...(trim && { trim }), ...(nullValues && { nullValues }) } };
 
 /** Refuses keys that would be properties of the user beside the user's own identifier. Throws E-USAGE. */
 function checkedKeys(

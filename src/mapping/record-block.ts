@@ -73,6 +73,8 @@ export interface Mapper {
   notes?(header: readonly string[]): readonly string[];
   /** Returns warnings about a valid header. */
   warnings?(header: readonly string[]): readonly string[];
+  /** Columns of JSON rows that options name. */
+  readonly namedColumns?: readonly string[];
   /** Returns columns that options name, but that no row has had so far. */
   unseenColumns?(): readonly string[];
   /** Maps all rows, or those with these ascending indexes. */

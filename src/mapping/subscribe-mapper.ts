@@ -78,8 +78,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
         !header.includes(values.columnOf(part)) &&
         (part === 'value' || options[part] === undefined),
     );
-    if (missing.length === 0) return;
-    throw missingColumnsError(missing, header, source, fixFor(missing));
+    if (missing.length > 0) throw missingColumnsError(missing, header, source, fixFor(missing));
   };
 
   /** Returns the documented spelling of a row's type or status, or why it is invalid. */
@@ -120,6 +119,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   return {
     keys: keysOf(options),
     check,
+    namedColumns: named,
     unseenColumns: () => members.names,
     map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);

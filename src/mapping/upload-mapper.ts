@@ -1,13 +1,14 @@
 import {
   resolveColumn,
   columnError,
-  optionalColumns,
+  columnsOfJson,
   columnsWithSameKey,
+  objectsAround,
   type ColumnRole,
   type Column,
 } from './columns.js';
 import { writeExportedEvent, writeExportedProfile, writeTypedRecord } from './api-records.js';
-import { exportedKind, ExportedRecords } from './exported-csv.js';
+import { exportedKind, ExportedRecords, isMappedByUser } from './exported-csv.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
@@ -20,7 +21,13 @@ import {
 } from './record-block.js';
 import { misspelledColumns } from './preview/field-spelling.js';
 import { CsvUploadMapper } from './upload-csv.js';
-import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from './flat-row.js';
+import {
+  writeRecordHead,
+  checkExpectations,
+  NestedColumns,
+  type FlatRow,
+  type HeadCells,
+} from './flat-row.js';
 import { TextSlice, equalBytes } from '../text/text-slice.js';
 import { constantMembers, emptyValue, writeString, writeTypedValue } from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
@@ -52,6 +59,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
       options.kind === 'event' || isExported(header)
         ? []
         : misspelledColumns(header.map((name) => resolveColumn(name, options))),
+    namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
     map: (rows, picked) =>
       rows.cells && !isExported(rows.cells.header)
@@ -98,9 +106,14 @@ class UploadJson {
   /** Header of the CSV export being read. */
   #header: readonly string[] | undefined;
   #exported = new ExportedRecords([]);
+  readonly #nested: NestedColumns;
+  /** Whether options name columns or events, so that a foreign `type` is a column. */
+  readonly #isMapped: boolean;
 
   constructor(options: UploadMapping) {
     this.#options = options;
+    this.#nested = new NestedColumns(options);
+    this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
 
@@ -169,14 +182,27 @@ class UploadJson {
     const type = json.find('type');
     const isExported = profileMarks.some((mark) => json.find(mark) >= 0);
     const isEvent = json.find('event_props') >= 0;
-    const isFlat = type < 0 && !isEvent && !isExported;
+    const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
+    const isFlat = !isTyped && !isEvent && !isExported;
     if (this.#options.expected && !isFlat) return shapeFault;
     if (this.#options.constants.size > 0 && !isFlat) return constantFault;
-    if (type >= 0) return writeTypedRecord(json, type, records);
+    if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) return writeExportedProfile(json, records);
+    const flattened = this.#nested.isUsed ? this.#nested.flatten(json) : undefined;
+    if (flattened && !json.read(flattened, 0, flattened.length)) return `JSON ${json.fault}`;
     return this.#row.next() ?? this.#row.write(); // like a CSV row
   }
+}
+
+const typeText = new TextSlice();
+const dataMembers = ['profileData', 'evtName', 'evtData'];
+
+/** Whether a record with a `type` is not in the format of the service. */
+function isForeign(json: JsonParser, type: number): boolean {
+  const word = json.stringAt(type, typeText)?.toString();
+  const isKnown = word === 'profile' || word === 'event';
+  return !isKnown || dataMembers.every((name) => json.find(name) < 0);
 }
 
 /** Maximum number of cached columns. */
@@ -197,6 +223,7 @@ class FlatJsonRow implements FlatRow {
   readonly #constants: Buffer;
   /** Columns that options name, but that have not occurred yet. */
   readonly #unseen: Set<string>;
+  readonly #hasPaths: boolean;
   #hasRows = false;
   /** How strings are cleaned; undefined if they are not. */
   cleaning: CellCleaning | undefined;
@@ -206,7 +233,8 @@ class FlatJsonRow implements FlatRow {
     this.#records = records;
     this.#options = options;
     this.#constants = Buffer.from(constantMembers(options));
-    this.#unseen = new Set(optionalColumns(options));
+    this.#unseen = new Set(columnsOfJson(options));
+    this.#hasPaths = new NestedColumns(options).isUsed;
   }
 
   unseenColumns(): readonly string[] {
@@ -355,6 +383,15 @@ class FlatJsonRow implements FlatRow {
     this.#records.out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
+  /** Notes that a column occurs, and with it the objects around it that --only and --drop name. */
+  #noteSeen(name: string): void {
+    this.#unseen.delete(name);
+    if (!this.#hasPaths) return;
+    const { only, drop } = this.#options;
+    for (const object of objectsAround(name))
+      if (only?.has(object) || drop.has(object)) this.#unseen.delete(object);
+  }
+
   /** Returns the column of the member. Most records have the same members as the previous one. */
   #columnAt(index: number): Column {
     const { bytes } = this.#json;
@@ -367,8 +404,9 @@ class FlatJsonRow implements FlatRow {
     let column = this.#known.get(spelling);
     if (column === undefined) {
       if (this.#known.size >= maxColumns) this.#known.clear();
-      column = resolveColumn(JSON.parse(`"${spelling}"`) as string, this.#options);
-      this.#unseen.delete(column.name);
+      const name = JSON.parse(`"${spelling}"`) as string;
+      column = resolveColumn(name, this.#options, this.#hasPaths);
+      this.#noteSeen(name);
       this.#known.set(spelling, column);
     }
     this.#columns[index] = column;

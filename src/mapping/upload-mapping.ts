@@ -54,6 +54,8 @@ export interface UploadMapping {
   readonly constants: ReadonlyMap<string, Constant>;
   /** Columns whose texts are sent in lower case. */
   readonly lowercase: ReadonlySet<string>;
+  /** How the mapping file says that cells are cleaned. */
+  readonly cleaning?: { readonly trim?: boolean; readonly nullValues?: readonly string[] };
   /** Value for empty cells: none, null, or "" (untyped and string columns only). */
   readonly empty: 'omit' | 'null' | 'string';
   /** Event name for rows without one. */

@@ -72,6 +72,7 @@ const labels = {
   accepted: 'accepted',
   rejected: 'rejected',
   warnings: 'warnings',
+  hints: 'hints',
   rules: 'found',
   unknown: 'unknown',
   notSent: 'not sent',
@@ -127,6 +128,7 @@ export function summaryFigures(summary: Summary): Figure[] {
     accepted,
     rejected: summary.rejected,
     warnings: summary.warnings,
+    hints: summary.hints?.length,
     rules: foundText(summary),
     unknown: summary.unknown,
     notSent: summary.notSent,
@@ -353,9 +355,12 @@ export function verdict({
   exitCode,
   rehearsal,
   proof,
-}: Pick<Summary, 'exitCode' | 'rehearsal' | 'proof'>): string {
+  rejected = 0,
+  hints = [],
+}: Pick<Summary, 'exitCode' | 'rehearsal' | 'proof' | 'rejected' | 'hints'>): string {
   if (proof !== undefined && exitCode === 3) return 'differences found';
-  const words = verdicts[exitCode] ?? 'failed';
+  const isWarned = exitCode === 3 && rejected === 0 && hints.length > 0;
+  const words = isWarned ? 'done, with warnings' : (verdicts[exitCode] ?? 'failed');
   return rehearsal === undefined
     ? words
     : `${rehearsal === 'check' ? 'check' : 'dry run'}: ${words}`;

@@ -50,12 +50,12 @@ it.each([
   expect(written(service).flat()).toEqual([]);
 });
 
-it('warns if no JSON record has a column that a flag names', async () => {
+it('refuses an input if no JSON record has a column that a flag names', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('l.ndjson'), '{"type":"email","value":"A@x.com","status":"opt-out"}\n');
   const run = await world.run(['subscribe', 'l.ndjson', '--lowercase', 'Mail']);
-  expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('no record has the column "Mail"')]); // prettier-ignore
-  expect(written(service).flat()).toHaveLength(1);
+  expect([run.code, run.stderr]).toEqual([8, expect.stringContaining('no record has the column "Mail"')]); // prettier-ignore
+  expect(written(service).flat()).toHaveLength(0);
 });
 
 it('sends each number once in one of two shards, however it is written', async () => {

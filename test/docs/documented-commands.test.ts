@@ -43,6 +43,9 @@ const files: Readonly<Record<string, string>> = {
   'sheet.csv': 'identity;City\nu1;Z\u00fcrich\n',
   'crm.csv': 'CustomerId,mail,Age,Signed Up,Internal\nu2,u2@example.test,41,2026-10-01,x\n',
   'events.ndjson': `${['Charged', 'Searched'].map(eventOf).join('\n')}\n`,
+  'lines.ndjson':
+    '{"event":"Bought","properties":{"distinct_id":"u1","time":1790841600,"amount":5}}\n',
+  'body.json': '{"data":{"users":[{"identity":"u1","City":"Oslo"}]}}\n',
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
   'sms.csv': 'Name,Mobile,Choice\nAnn,0151 12345678,opted_out\n',
   'opt-outs.txt': 'u1@example.test\nu2@example.test\n',

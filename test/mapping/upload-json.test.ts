@@ -55,8 +55,14 @@ describe('D a record with a type', () => {
   });
 
   it.each([
-    ['"type":"Profile","identity":"a"', 'type is "Profile", not "profile" or "event"'],
-    ['"type":null,"identity":"a"', 'type is "null", not "profile" or "event"'],
+    [
+      '"type":"Profile","identity":"a"',
+      'type is "Profile", not "profile" or "event" (with --identity or --map, it is a property like others)',
+    ],
+    [
+      '"type":null,"identity":"a"',
+      'type is "null", not "profile" or "event" (with --identity or --map, it is a property like others)',
+    ],
     ['"type":"profile","profileData":{}', 'identity is missing'],
     [
       '"type":"profile","identity":12,"profileData":{}',

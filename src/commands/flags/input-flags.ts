@@ -21,6 +21,7 @@ export const inputOptions: OptionTable = [
   ],
   ['--delimiter <text>', 'CSV delimiter (default: detected; tab for TSV)', delimiter],
   ['--skip-lines <n>', 'lines above the CSV header (default: detected)', integer({ min: 0 })],
+  ['--records <path>', 'array of records inside a JSON object, such as data.users'],
   [
     '--quote <char>',
     'quote character (default: "; empty string disables quoting)',
@@ -101,7 +102,7 @@ export const textOptions: OptionTable = [
 export const mappingOptions: OptionTable = [
   [
     '--identity <column>',
-    'column that contains the identity (default: identity)',
+    'column or path that contains the identity (default: identity)',
     { common: true },
   ],
   ['--object-id <column>', 'column that contains the objectId, used instead of an identity'],

@@ -10,11 +10,21 @@ export interface TypedCommand {
 }
 
 /** Flags that turn a command into a dry run, or that concern only this run. */
-export const dryRunFlags = ['check', 'dry-run', 'preview', 'report', 'json'];
+export const dryRunFlags = ['check', 'fail-on-warnings', 'dry-run', 'preview', 'report', 'json'];
 /** Further flags that concern only the input. */
 export const inputFlags = [
   dryRunFlags,
-  ['input-format', 'delimiter', 'quote', 'escape', 'comment', 'encoding', 'limit', 'rejects'],
+  [
+    'input-format',
+    'records',
+    'delimiter',
+    'quote',
+    'escape',
+    'comment',
+    'encoding',
+    'limit',
+    'rejects',
+  ],
   ['resume', 'final', 'fresh', 'run', 'run-name'],
   ['shard', 'shards'], // a corrected record may belong to any shard
 ].flat();

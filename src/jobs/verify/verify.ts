@@ -62,7 +62,8 @@ export async function verify(
   hooks: VerifyHooks = {},
 ): Promise<VerifyResult> {
   const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), context);
-  const inputs = await openInputs(readingOf(request), context.runtime);
+  const cleaned = { ...mapping?.cleaning, ...request };
+  const inputs = await openInputs(readingOf(cleaned), context.runtime);
   let connection: Connection | undefined;
   try {
     connection = await context.connect();
@@ -85,7 +86,7 @@ export async function verify(
     const isOnce = inputs.totalBytes === undefined || request.settle === true;
     const book = new SentEvents({ zone, most: isOnce ? undefined : mostEvents });
     const sent = new SentInput(reading, book);
-    return await perform({ request, context, hooks, connection, sent, seed }, inputs);
+    return await perform({ request: cleaned, context, hooks, connection, sent, seed }, inputs);
   } finally {
     await inputs.close();
     await connection?.close();

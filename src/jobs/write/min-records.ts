@@ -1,5 +1,6 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError, groupDigits } from '../../errors.js';
+import type { Mapper } from '../../mapping/record-block.js';
 import type { Inputs } from '../../input/inputs.js';
 
 /** Reads files until the minimum of records is reached. Throws E-EXPECTED if there are fewer. */
@@ -19,6 +20,39 @@ export async function requireRecords(
     await inputs.close();
   }
   throw tooFewRecordsError(records, least, inputs);
+}
+
+/**
+ * Reads JSON files until each column that the options name has occurred in a record, which mostly is at their start.
+ * Throws E-COLUMN-MISSING if one occurs in none. Records in the format of the service have no columns.
+ */
+export async function requireColumns(
+  mapper: Pick<Mapper, 'map' | 'unseenColumns'>,
+  inputs: Inputs,
+  signal: AbortSignal,
+): Promise<void> {
+  const missing = (): readonly string[] => mapper.unseenColumns?.() ?? [];
+  try {
+    for await (const block of new PeekableIterator(inputs.blocks()).until(signal)) {
+      if (block.cells) return;
+      mapper.map(block);
+      if (missing().length === 0) return;
+    }
+    signal.throwIfAborted();
+  } finally {
+    await inputs.close();
+  }
+  if (missing().length > 0) throw unseenColumnsError(missing(), inputs.first);
+}
+
+/** Builds the error for columns or paths that occur in no record. */
+export function unseenColumnsError(names: readonly string[], source: string): EngagectlError {
+  const list = names.map((name) => JSON.stringify(name)).join(', ');
+  return new EngagectlError('E-COLUMN-MISSING', `${source}: no record has the column ${list}`, {
+    why: 'an option or the mapping file names it',
+    fix: 'correct the name; --preview without it shows the columns (a value in an object is named by its path, such as traits.email)',
+    file: source,
+  });
 }
 
 /**

@@ -1,6 +1,8 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
+import { cellCleaning, cleanCells, type CellCleaning } from '../../text/cell-cleaning.js';
+import { loadFormats } from '../../mapping/cell-formats.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { previewFindings, type PreviewFindings } from '../../mapping/preview/findings.js';
@@ -14,7 +16,7 @@ import {
   writeMappingFile,
   type MappingFileOptions,
 } from './write-mapping-file.js';
-import { requireRecords } from './min-records.js';
+import { requireRecords, unseenColumnsError } from './min-records.js';
 import { inputOptions } from '../input-files.js';
 import { uploadFrame, uploadMapping } from './upload.js';
 import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
@@ -58,6 +60,8 @@ export interface Preview extends PreviewFindings {
   readonly rejectReasons: readonly RejectReason[];
   /** The inferred mapping. */
   readonly drafted: MappingFile | null;
+  /** How many values fit the formats of the inferred mapping. */
+  readonly evidence: readonly string[];
   readonly exitCode: number;
 }
 
@@ -91,7 +95,7 @@ export async function previewUpload(
 ): Promise<Preview> {
   const { runtime } = context;
   const mapping = await mappingFor(request, context);
-  const options = inputOptions(request.files, request);
+  const options = inputOptions(request.files, { ...mapping.cleaning, ...request });
   const inputs = await openInputs(options, runtime);
   const least = mapping.expected?.minRecords;
   try {
@@ -127,11 +131,23 @@ async function draft(
   const target = await mappingFileTarget(request, context);
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
-  const drafted = inferFromRows(rows, beginning.inputs, given, context.words);
+  await loadFormats(['phone(DE)']);
+  const { drafted, evidence } = inferFromRows(rows, beginning.inputs, given, context.words);
   const mapping = await mappingFor(request, context, drafted);
-  const preview = await readPreview(request, mapping, beginning, rows);
+  const cleaning = cellCleaning({ ...mapping.cleaning, ...request });
+  const cleaned = cleaning ? rows.map((block) => cleanRows(block, cleaning)) : rows;
+  const preview = await readPreview(request, mapping, beginning, cleaned);
   await writeMappingFile(drafted, target, request.overwrite === true);
-  return { ...preview, drafted };
+  return { ...preview, drafted, evidence };
+}
+
+/** Cleans the cells of rows that were read before it was known how. */
+function cleanRows(block: RowBlock, cleaning: CellCleaning): RowBlock {
+  const { bytes, cells } = block;
+  if (!cells) return { ...block, cleaning };
+  const uncleaned = cells.uncleaned ?? cells.bounds;
+  const bounds = cleanCells(bytes, uncleaned, cleaning);
+  return { ...block, cleaning, cells: { ...cells, bounds, uncleaned } };
 }
 
 /** Reads the first rows of an input. */
@@ -172,6 +188,8 @@ async function readPreview(
   for (const { header, source } of inputs.headers) mapper.check(header, source);
   const sample = new PreviewSample(request.count, requestCount(request));
   for await (const block of blocks) sample.add(mapper.map(block));
+  const unseen = mapper.unseenColumns?.() ?? [];
+  if (beginning.isAll && unseen.length > 0) throw unseenColumnsError(unseen, inputs.first);
   const { survey, first, rejects } = sample;
   const headers = inputs.headers
     .map(({ header }) => header)
@@ -190,6 +208,7 @@ async function readPreview(
     }),
     ...previewFindings(survey, headers, mapping),
     drafted: null,
+    evidence: [],
     exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
 }

@@ -15,7 +15,7 @@ import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
-import { requireRecords } from './min-records.js';
+import { requireColumns, requireRecords } from './min-records.js';
 import {
   pipeName,
   refuseFiles,
@@ -86,6 +86,11 @@ export async function runWrite(
       }
     }
     const piped = inputs.totalBytes === undefined;
+    const probe = kind.mapper(connection?.zone ?? timeZone(context.timezone));
+    if (inputs.headers.length === 0 && probe.namedColumns?.length && !piped) {
+      const reading = await openInputs(options, context.runtime);
+      await requireColumns(probe, reading, context.runtime.signal);
+    }
     if (kind.minRecords && !piped) {
       await requireRecords(
         kind.minRecords,

@@ -18,25 +18,27 @@ import {
   fractionOf,
   type ExitCode,
 } from '../../errors.js';
+import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects, describeRejects } from '../rejects.js';
 import { tooFewRecordsError } from './min-records.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
-import { limitRecords, type Position } from '../../input/row-block.js';
+import { limitRecords, type Position, type RowBlock } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
 import { retryStatusOf, runEnd, type Wording } from '../job-context.js';
 import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
-import type { Mapper } from '../../mapping/record-block.js';
+import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeCounts, JobEnding, JobProgress, WriteResult } from '../job-results.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { DuplicateProtection } from './duplicate-protection.js';
 import type { RememberedEvents } from './open-event-memory.js';
 import {
   readFilesOf,
+  type Hint,
   type InputWarning,
   type WriteContext,
   type WriteRequest,
@@ -60,7 +62,7 @@ export async function sendInput(
   writing: WriteContext,
   parts: Parts,
 ): Promise<JobEnding<WriteResult>> {
-  const { kind, context, hooks, rehearsal, inputs, connection } = writing;
+  const { kind, request, context, hooks, rehearsal, inputs, connection } = writing;
   const { run, earlier, tally, memory } = parts;
   const { runtime, words } = context;
   const started = runtime.monotonic();
@@ -70,23 +72,14 @@ export async function sendInput(
     observer: context.ports?.requests,
     runtime,
   });
-  const headers = inputs.headers.map(({ header }) => header);
-  const remarks = kind.remarks?.(headers, rehearsal === 'check');
-  const say = (all: readonly InputWarning[] = []) => {
-    for (const { text, personal } of all) context.messages.warn(text, {}, personal);
-  };
+  const remarks = printedRemarks(writing);
   const made = jobOf(writing, parts, client);
-  const map: WriteJob['map'] = (rows) => {
-    const block = made.map(rows);
-    say(remarks?.look(block));
-    return block;
-  };
-  const job = { ...made, map };
+  const job = { ...made, map: (rows: RowBlock) => remarks.look(made.map(rows)) };
   const sending = writeRecords(job);
   hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped: stop, ...traffic } = await sending;
   const stopped = stop ?? incompleteError(writing, parts);
-  say(remarks?.found());
+  const hints = remarks.found();
   warnOfInput(writing, done ? parts.mapper : undefined);
   const short = done ? shortOf(writing, tally, traffic) : undefined;
   const error = writeError(tally, {
@@ -94,6 +87,7 @@ export async function sendInput(
     job: kind.name,
     rehearsal,
     words,
+    hints: request.failOnWarnings === true ? hints : [],
   });
   if (stopped?.id === 'E-REJECTED') await run.kept?.journal.append({ kind: 'refused' });
   return {
@@ -104,6 +98,7 @@ export async function sendInput(
       ...(inputs.emptyRows > 0 && { emptyRows: inputs.emptyRows }),
       input: describeDialect(inputs.dialect),
       ...(memory && { plan: planOf(memory, parts.events) }),
+      ...hintFigures(hints),
       ...traffic,
       rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
       ...runEnd(error, started, runtime),
@@ -115,6 +110,73 @@ export async function sendInput(
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
+}
+
+/** Looks for likely mistakes in the mapped records and prints them: a few immediately, the others at the end. */
+function printedRemarks(writing: WriteContext) {
+  const remarks = writing.kind.remarks?.(writing.rehearsal === 'check');
+  const print = (warnings: readonly InputWarning[] = []): void => {
+    const { messages } = writing.context;
+    for (const { text, personal } of warnings) messages.warn(text, {}, personal);
+  };
+  return {
+    look(block: RecordBlock): RecordBlock {
+      print(remarks?.look(block));
+      return block;
+    },
+    found(): readonly Hint[] {
+      const hints = remarks?.found() ?? [];
+      print(warningsOf(hints, writing));
+      return hints;
+    },
+  };
+}
+
+/** Returns the likely mistakes without their texts, which contain values of the input. */
+const hintFigures = (hints: readonly Hint[]): Pick<WriteResult, 'hints'> =>
+  hints.length > 0 ? { hints: hints.map(({ isReported: _, what: _what, ...hint }) => hint) } : {};
+
+/** Maximum hints printed at the end of a run. */
+const maxHints = 5;
+
+/** Returns the warnings about likely mistakes that were not reported yet. */
+function warningsOf(
+  hints: readonly Hint[],
+  { kind: { keys = [] }, rehearsal, context: { words } }: WriteContext,
+): readonly InputWarning[] {
+  const all = hints.filter(({ isReported }) => !isReported);
+  const rest = all.length - maxHints;
+  const shown = rest > 0 ? all.slice(0, maxHints) : all;
+  const warnings = shown.map(({ column, what, code, source, line, fix }) => {
+    const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
+    const where = line === null ? '' : `, first on line ${line} of ${source}`;
+    const isPredicted = rehearsal === 'check' && code !== null;
+    const rejection = isPredicted ? `; the service rejects it with ${code}` : '';
+    const isOfPerson = column !== null && isPersonalColumn(column, keys);
+    const personal = isOfPerson ? quotedIn(what) : [];
+    return { text: `${name}${what}${where}${rejection}: ${fix}`, personal };
+  });
+  if (rest <= 0) return warnings;
+  const noun = rest === 1 ? 'likely mistake' : 'likely mistakes';
+  const more = `${groupDigits(rest)} more ${noun}; ${words.option('preview')} shows all`;
+  return [...warnings, { text: more, personal: [] }];
+}
+
+/** Returns the texts in quotes, which are names and values. */
+export const quotedIn = (text: string): string[] =>
+  [...text.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([found]) => JSON.parse(found) as string);
+
+/** Builds the error for likely mistakes; undefined if there are none. */
+function hintError(hints: readonly Hint[], { option }: Wording): EngagectlError | undefined {
+  const [first] = hints;
+  if (!first) return undefined;
+  const { id, column, fix } = first;
+  const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
+  const noun = hints.length === 1 ? 'likely mistake' : 'likely mistakes';
+  return new EngagectlError('E-WARNINGS', `${groupDigits(hints.length)} ${noun} in the input`, {
+    why: `${name}${id}`,
+    fix: `${fix}; or leave out ${option('failOnWarnings')}`,
+  });
 }
 
 /** Returns how the first input was read, for the summary. */
@@ -314,12 +376,14 @@ interface EndedWrite {
   readonly job: string;
   readonly rehearsal: Rehearsal | undefined;
   readonly words: Wording;
+  /** Likely mistakes that are errors. */
+  readonly hints: readonly Hint[];
 }
 
 /** Returns the most serious error of a finished write; undefined if there was none. */
 function writeError(
   tally: Tally,
-  { stopped, job, rehearsal, words }: EndedWrite,
+  { stopped, job, rehearsal, words, hints }: EndedWrite,
 ): EngagectlError | undefined {
   const { rejects } = tally;
   const { read, rejected, unknown, alreadySent } = tally.counts;
@@ -356,7 +420,7 @@ function writeError(
         : words.correct(job, rejects.path),
     });
   }
-  return undefined;
+  return hintError(hints, words);
 }
 
 /**

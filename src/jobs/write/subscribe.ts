@@ -2,11 +2,20 @@ import { EngagectlError } from '../../errors.js';
 import { loadMapping, type ColumnMapping } from '../../mapping/mapping-file.js';
 import { parts, subscribeMapper, type SubscribeMapping } from '../../mapping/subscribe-mapper.js';
 import { inputFingerprint } from '../input-files.js';
+import { checkField } from '../../mapping/preview/quality-rules.js';
+import {
+  copyRecords,
+  FieldProfile,
+  sampleLimits,
+  type CountedRecords,
+} from '../../mapping/preview/field-statistics.js';
+import { JsonParser } from '../../text/json-parser.js';
+import { TextSlice } from '../../text/text-slice.js';
 import { runWrite } from './run-write.js';
 import type { WriteResult } from '../job-results.js';
 import type { JobContext } from '../job-context.js';
 import type { SubscribeOptions } from '../job-options.js';
-import type { WriteHooks, WriteRequest } from './write-request.js';
+import type { Remarks, WriteHooks, WriteRequest } from './write-request.js';
 
 /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
 export async function subscribe(
@@ -23,6 +32,8 @@ export async function subscribe(
       meaning: { ...inputFingerprint(request), type, status, ...meaningOf(mapping) },
       frame: ['{"d":[', ']}'],
       mapper: () => subscribeMapper(mapping),
+      keys: [mapping.columns.get('value') ?? 'value'],
+      remarks: (isCheck) => addressRemarks(mapping, isCheck),
     },
     request,
     context,
@@ -91,3 +102,44 @@ const meaningOf = ({ columns, types, lowercase }: SubscribeMapping) => ({
   ...(types.size > 0 && { types: [...types] }),
   ...(lowercase.size > 0 && { lowercase: [...lowercase] }),
 });
+
+/**
+ * Finds numbers and addresses that the service rejects: among all with `isCheck`, otherwise in a copy of the first records.
+ */
+function addressRemarks({ columns, types }: SubscribeMapping, isCheck: boolean): Remarks {
+  const column = columns.get('value') ?? 'value';
+  const fields = { phone: fieldOf('Phone'), email: fieldOf('Email') };
+  const json = new JsonParser();
+  const text = new TextSlice();
+  const add = ({ rows: { source, lines }, row, json: bytes, ...block }: CountedRecords) => {
+    for (let at = 0; at < block.count; at++) {
+      json.read(bytes, block.bounds[2 * at]!, block.bounds[2 * at + 1]!);
+      const isEmail = json.stringAt(json.find('type'), text)?.toString() === 'email';
+      const value = json.stringAt(json.find('value'), text)!;
+      const place = { source, line: lines[row[at]!] ?? 0 };
+      const field = isEmail ? fields.email : fields.phone;
+      field.addScalar('string', value.toString(), value.end - value.start, place);
+    }
+  };
+  const samples: CountedRecords[] = [];
+  const left = { ...sampleLimits };
+  return {
+    look: (block) => {
+      if (isCheck) add(block);
+      else samples.push(copyRecords(block, left));
+      return [];
+    },
+    found: () => {
+      for (const sample of samples) add(sample);
+      const statistics = { has: () => true, hasJson: false };
+      const found = Object.values(fields).flatMap((field) =>
+        checkField(field, column, statistics, { types, map: new Map() }),
+      );
+      return found.map((hint) => {
+        return { ...hint, isReported: false };
+      });
+    },
+  };
+}
+
+const fieldOf = (key: 'Phone' | 'Email') => new FieldProfile('profileData', key);

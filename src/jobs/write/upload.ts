@@ -1,19 +1,29 @@
 import { EngagectlError } from '../../errors.js';
 import { timeZone } from '../../time-zone.js';
+import { limits } from '../../contract/limits.js';
+import { resolveColumn } from '../../mapping/columns.js';
+import { exportedKind } from '../../mapping/exported-csv.js';
 import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { noRecovery, inputFingerprint } from '../input-files.js';
 import { runWrite } from './run-write.js';
-import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
+import { quotedIn } from './send-input.js';
 import { previewFindings } from '../../mapping/preview/findings.js';
-import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
+import {
+  copyRecords,
+  FieldStatistics,
+  sampleLimits,
+  type CountedRecords,
+  type RuledColumn,
+} from '../../mapping/preview/field-statistics.js';
+import type { QualityIssue } from '../../mapping/preview/quality-rules.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
 import type { WriteResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
 import type { UploadOptions } from '../job-options.js';
-import type { WriteHooks, WriteRequest, InputWarning, Remarks } from './write-request.js';
+import type { WriteHooks, WriteRequest, Remarks } from './write-request.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 
 /** Text before and after the records of a request body. */
@@ -21,11 +31,12 @@ export const uploadFrame = ['{"d":[', ']}'] as const;
 
 /** Creates or updates user profiles, or adds events. Throws like `runWrite`, and E-USAGE. */
 export async function upload(
-  request: WriteRequest & UploadOptions,
+  given: WriteRequest & UploadOptions,
   context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
-  const mapping = await uploadMapping(request, context);
+  const mapping = await uploadMapping(given, context);
+  const request = { ...mapping.cleaning, ...given };
   const zone = timeZone(context.timezone);
   return runWrite(
     {
@@ -35,7 +46,7 @@ export async function upload(
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
       keys: [mapping.identity, mapping.objectId ?? 'objectId'],
       minRecords: mapping.expected?.minRecords,
-      remarks: (headers, isCheck) => inputWarnings({ ...mapping, zone }, headers, isCheck),
+      remarks: (isCheck) => inputRemarks({ ...mapping, zone }, isCheck),
     },
     request,
     context,
@@ -131,31 +142,86 @@ const meaningOf = ({
 });
 
 /**
- * Warns of likely mistakes. Every run checks only its first block, so there is no cost per record.
- * A check (`--check`) also reports mistakes that the service would reject; since field statistics
- * are slow, it samples the first, second, fourth, eighth … block.
+ * Finds likely mistakes. Suspicious names and shortened numbers of the first block are reported before anything is sent;
+ * all others at the end, from a copy of the first records, so that the first request does not wait. A check
+ * applies the rules of the service to every record, and samples the first, second, fourth, eighth … block for the rest.
  */
-function inputWarnings(
-  mapping: UploadMapping,
-  headers: readonly (readonly string[])[],
-  isCheck: boolean,
-): Remarks {
-  const survey = isCheck ? new FieldStatistics() : undefined;
+function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
+  const survey = new FieldStatistics();
+  const rules = isCheck ? new FieldStatistics({ onlyRules: true }) : undefined;
+  const samples: CountedRecords[] = [];
+  const reported = new Set<string>();
+  const left = { ...sampleLimits };
+  const ruledColumns = ruledColumnsOf(mapping);
   let blocks = 0;
   let isFirst = true;
   return {
     look: (block) => {
       blocks += 1;
-      if (isPowerOfTwo(blocks)) survey?.add(block);
+      const { cells } = block.rows;
+      const columns = rules && cells && ruledColumns(cells.header);
+      if (columns && cells) rules.addCells(block, cells, columns);
+      else rules?.add(block);
+      if (isCheck && isPowerOfTwo(blocks)) survey.add(withoutRejects(block));
+      if (!isCheck) samples.push(copyRecords(block, left));
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
-      return suspiciousNames(block, mapping);
+      const suspicious = suspiciousValues(block, mapping);
+      for (const found of suspicious) reported.add(nameOf(found));
+      return suspicious.map(({ id, column, what, fix }) => {
+        const text = `${block.rows.source}: ${JSON.stringify(column)} ${what}: ${fix}`;
+        return { text, personal: id === ofValues ? quotedIn(what) : [] };
+      });
     },
-    found: () => (survey ? refusalsOf(survey, headers, mapping) : []),
+    found: () => {
+      for (const sample of samples) survey.add(sample);
+      const predicted = rules ? previewFindings(rules, [], mapping).mistakes : [];
+      const names = new Set(predicted.map(nameOf));
+      const { mistakes } = previewFindings(survey, [], mapping);
+      const likely = mistakes.filter((found) => !names.has(nameOf(found)));
+      return [...predicted, ...likely].map((found) => {
+        const isInHeader = ofNames.has(found.id) && !survey.hasJson;
+        const isReported = isInHeader || reported.has(nameOf(found));
+        return { ...found, isReported };
+      });
+    },
+  };
+}
+
+/** Finds the columns of a CSV to which rules of the service apply; undefined if these depend on the record. */
+function ruledColumnsOf(mapping: UploadMapping) {
+  const { kind, constants, lowercase, empty } = mapping;
+  const isCellwise =
+    kind === 'profile' && constants.size + lowercase.size === 0 && empty === 'omit';
+  let known: readonly string[] | undefined;
+  let columns: readonly RuledColumn[] | undefined;
+  return (header: readonly string[]): readonly RuledColumn[] | undefined => {
+    if (header === known) return columns;
+    known = header;
+    const data = header
+      .map((name) => resolveColumn(name, mapping))
+      .map(
+        ({ role, key, type }, index) => ({ index, part: 'profileData', key, role, type }) as const,
+      )
+      .filter(({ role }) => role === 'data');
+    const isPlain =
+      isCellwise &&
+      exportedKind(header, mapping) === undefined &&
+      data.length <= limits.profileKeys &&
+      data.every(({ type = 'string' }) => type !== 'json' && !type.startsWith('list('));
+    columns = isPlain ? data.filter(({ type = 'string' }) => type === 'string') : undefined;
+    return columns;
   };
 }
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
+
+/** Rejects have an error of their own. */
+const withoutRejects = (block: RecordBlock): CountedRecords => ({
+  ...block,
+  rejects: [],
+  faults: [],
+});
 
 /** Long numbers that a spreadsheet shortened, which merges users if they are identities. */
 const ofValues = 'shortened-number';
@@ -163,34 +229,14 @@ const ofValues = 'shortened-number';
 /** Mistakes in member names. For CSV, the header check finds them. */
 const ofNames = new Set(['field-spelling', 'outside-data', 'event-as-profile']);
 
-function suspiciousNames(block: RecordBlock, mapping: UploadMapping): readonly InputWarning[] {
-  const { source, cells, bytes } = block.rows;
+const nameOf = ({ id, column }: QualityIssue): string => `${id} ${column}`;
+
+function suspiciousValues(block: RecordBlock, mapping: UploadMapping): QualityIssue[] {
+  const { cells, bytes } = block.rows;
   // The header check covers names. Field statistics cost 3 ms to start.
   if (cells && !/\d[eE][+-]?\d/.test(bytes.toString('latin1'))) return [];
   const survey = new FieldStatistics();
   survey.add(block);
-  return previewFindings(survey, [], mapping).mistakes.flatMap(({ id, column, what, fix }) => {
-    const text = `${source}: ${JSON.stringify(column)} ${what}: ${fix}`;
-    if (id === ofValues) return { text, personal: quotedIn(what) };
-    return cells || !ofNames.has(id) ? [] : { text, personal: [] };
-  });
+  const { mistakes } = previewFindings(survey, [], mapping);
+  return mistakes.filter(({ id }) => id === ofValues || (!cells && ofNames.has(id)));
 }
-
-const refusalsOf = (
-  survey: FieldStatistics,
-  headers: readonly (readonly string[])[],
-  mapping: UploadMapping,
-): readonly InputWarning[] =>
-  previewFindings(survey, headers, mapping).mistakes.flatMap(
-    ({ column, what, code, line, fix }) => {
-      if (code === null) return [];
-      const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
-      const where = line === null ? '' : `, first on line ${line}`;
-      const text = `${name}${what}${where}; the service rejects it with ${code}: ${fix}`;
-      const isOfPerson = column !== null && isPersonalColumn(column, [mapping.identity]);
-      return [{ text, personal: isOfPerson ? quotedIn(what) : [] }];
-    },
-  );
-
-const quotedIn = (text: string): string[] =>
-  [...text.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([found]) => JSON.parse(found) as string);

@@ -1,8 +1,9 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, groupDigits } from '../../errors.js';
 import { FileDraft } from '../../files/atomic-write.js';
 import { inferMapping, sampleRows } from '../../mapping/preview/mapping-inference.js';
 import { fileWriteError } from '../../files/file-errors.js';
 import { resolveTarget, refuseExisting, type FileTarget } from '../../output/partial-file.js';
+import type { SampledRows } from '../../mapping/preview/column-inference.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
@@ -57,7 +58,7 @@ export function inferFromRows(
   { headers, first }: Inputs,
   given: UploadMapping,
   { option }: Wording,
-): MappingFile {
+): { readonly drafted: MappingFile; readonly evidence: readonly string[] } {
   const [table] = headers;
   const other = headers.find(({ header }) => header !== table?.header);
   if (other) {
@@ -74,7 +75,7 @@ export function inferFromRows(
     });
   }
   const drafted = inferMapping(sampled, given);
-  if (drafted) return drafted;
+  if (drafted) return { drafted, evidence: evidenceFor(drafted, sampled.columns) };
   const names = sampled.columns.map(({ name }) => JSON.stringify(name)).join(', ');
   throw new EngagectlError('E-COLUMN-MISSING', `${first}: no column looks like an identity`, {
     why: `columns: ${names || 'none'}; an identity has a unique value in every row`,
@@ -82,3 +83,16 @@ export function inferFromRows(
     file: first,
   });
 }
+
+/** Returns how many values fit the formats that a draft states. */
+const evidenceFor = ({ types = {} }: MappingFile, columns: SampledRows['columns']): string[] =>
+  columns.flatMap((column) => {
+    const type = types[column.name];
+    const found = type?.startsWith('phone(') ? column.phoneTypes : column.formats;
+    if (!type?.includes('(') || !found) return [];
+    const { fits, all, example } = found;
+    const values = `${groupDigits(fits)} of ${groupDigits(all)} distinct values fit`;
+    return [
+      `${JSON.stringify(column.name)}: ${type}: ${values}, such as ${JSON.stringify(example)}`,
+    ];
+  });

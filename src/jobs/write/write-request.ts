@@ -3,6 +3,7 @@ import type { IdentityCount, IdentitySet } from '../../bulk/write/deduplication.
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
+import type { QualityIssue } from '../../mapping/preview/quality-rules.js';
 import type { TimeZone } from '../../time-zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';
@@ -23,7 +24,7 @@ export interface WriteKind {
   /** Minimum records of the whole input. */
   readonly minRecords?: number | undefined;
   /** Creates the checks for warnings about mapped records. */
-  remarks?(headers: readonly (readonly string[])[], isCheck: boolean): Remarks;
+  remarks?(isCheck: boolean): Remarks;
   /** Identities seen so far, to send each only once. */
   readonly seen?: IdentitySet;
   /** Counts the identities of the input, for the confirmation. Reads the input once more. */
@@ -37,11 +38,17 @@ export interface InputWarning {
   readonly personal: readonly string[];
 }
 
+/** A likely mistake in an input. */
+export interface Hint extends QualityIssue {
+  /** Whether another warning already reports it. */
+  readonly isReported: boolean;
+}
+
 export interface Remarks {
   /** Returns warnings about a block, to be printed immediately. */
   look(block: RecordBlock): readonly InputWarning[];
-  /** Returns warnings about all blocks, one for each kind. */
-  found(): readonly InputWarning[];
+  /** Returns the likely mistakes in all blocks. */
+  found(): readonly Hint[];
 }
 
 /** Options of a write including those of the command line. */

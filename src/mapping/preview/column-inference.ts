@@ -1,9 +1,11 @@
 import { TextSlice } from '../../text/text-slice.js';
+import { dateFormat, numberFormat, phoneFormat, utc } from '../cell-formats.js';
+import { phonePattern } from '../../contract/record-fields.js';
 import { parseTimestamp } from '../timestamps.js';
 import { patternOf, type ValuePattern } from './field-statistics.js';
 import { normalizeName } from './field-spelling.js';
 import type { TimeZone } from '../../time-zone.js';
-import type { PlainType, UploadMapping } from '../upload-mapping.js';
+import type { CellType, PlainType, UploadMapping } from '../upload-mapping.js';
 
 /** Maximum number of values of a column that are kept, to determine whether they are distinct. */
 const maxKept = 1000;
@@ -24,6 +26,153 @@ export interface SampledRows {
   readonly isCsv: boolean;
 }
 
+const placeholder = /^(?:null|none|nil|nan|nat|n\/a|<na>|#n\/a|undefined|\\N|-)$/i;
+
+/** Types that fit nearly all values. With more than one, they mean different values. */
+export interface FittingTypes {
+  readonly types: readonly CellType[];
+  /** Number of distinct values that fit, and of all. */
+  readonly fits: number;
+  readonly all: number;
+  readonly example: string;
+}
+
+/** Share of values that a format must fit. */
+const nearlyAll = 0.9;
+
+/** Returns the types that read at least nine of ten values, those that read the most; one of each group that read the same. */
+function fitting<Type extends string>(
+  values: readonly string[],
+  readers: ReadonlyMap<Type, (text: string) => unknown>,
+): FittingTypes | undefined {
+  const read = Array.from(readers, ([type, reader]) => {
+    const found = values.map((text) => reader(text));
+    return { type, found, fits: found.filter((value) => value !== undefined).length };
+  });
+  const fits = Math.max(0, ...read.map((each) => each.fits));
+  if (values.length === 0 || fits < nearlyAll * values.length) return undefined;
+  const best = new Map<string, Type>();
+  for (const { type, found, fits: own } of read) {
+    const meaning = JSON.stringify(found);
+    if (own === fits && !best.has(meaning)) best.set(meaning, type);
+  }
+  const types = [...best.values()] as string[] as CellType[];
+  return { types, fits, all: values.length, example: values[0]! };
+}
+
+const datePattern =
+  /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:(, |[ T])(\d{1,2}):\d\d(:\d\d)?( ?[AaPp][Mm])?)?$/;
+
+/** Returns the formats of dates that are written with a year of four or two digits at either end. */
+function fittingDates(values: readonly string[]): FittingTypes | undefined {
+  const formats = new Map<string, number>();
+  const isPadded = values.every((text) => !/(?:^|\D)\d(?:\D|$)/.test(text.slice(0, 10)));
+  const [day, month] = isPadded ? ['DD', 'MM'] : ['D', 'M'];
+  for (const text of values) {
+    const [, first, mark, , last = '', gap = '', hour, seconds, noon] =
+      datePattern.exec(text) ?? [];
+    if (first === undefined || mark === undefined) continue;
+    const clock = noon === undefined ? 'H' : 'h';
+    const time =
+      hour === undefined
+        ? ''
+        : `${gap}${clock}:mm${seconds ? ':ss' : ''}${noon ? noon.replace(/\w+/, 'A') : ''}`;
+    const year = last.length === 4 ? 'YYYY' : 'YY';
+    const orders =
+      first.length === 4
+        ? [['YYYY', month, day]]
+        : [[day, month, year], ...(mark === '.' ? [] : [[month, day, year]])];
+    for (const order of orders) {
+      const format = `${order.join(mark)}${time}`;
+      formats.set(format, (formats.get(format) ?? 0) + 1);
+    }
+  }
+  const readers = [...formats].slice(0, maxFormats).map(([format]) => {
+    const { read } = dateFormat(format);
+    return [`date(${format})`, (text: string) => read(text, utc)] as const;
+  });
+  return fitting(values, new Map(readers));
+}
+
+const maxFormats = 12;
+const signed = /^[-+]?([$€£¥₹])?\s*[-+]?\d[\d.,' \u00a0\u202f]*?\s*([$€£¥₹%]|[A-Z]{3})?$/u;
+
+/** Returns the formats of numbers with separators of groups, a decimal comma, a currency or a percent sign. */
+function fittingNumbers(values: readonly string[]): FittingTypes | undefined {
+  const found = values.flatMap((text) => {
+    const [whole, before = '', after = ''] = signed.exec(text) ?? [];
+    return whole === undefined ? [] : [{ text, before, after }];
+  });
+  const sign = found.find(({ before, after }) => before + after !== '');
+  const isMarked = found.some(({ text }) =>
+    /[,' \u00a0\u202f]|^[-+]?[1-9]\d{0,2}\.\d{3}$/.test(text),
+  );
+  if (!sign && !isMarked) return undefined;
+  const { before = '', after = '' } = sign ?? {};
+  const examples = ['1,234.56', '1.234,56', '1 234,56', "1'234.56"];
+  const readers = examples.map((example) => {
+    const format = `${before}${example}${after === '' ? '' : ` ${after}`}`;
+    return [`number(${format})`, numberFormat(format, 'number').read] as const;
+  });
+  return fitting(values, new Map(readers));
+}
+
+/** Words for true and false; those of the type boolean are not among them. */
+const wordPairs = [
+  'ja,nein',
+  'oui,non',
+  'sí,no',
+  'si,no',
+  'sim,não',
+  'wahr,falsch',
+  'vrai,faux',
+  'y,n',
+  'j,n',
+  'x,',
+];
+
+function fittingWords(values: readonly string[]): FittingTypes | undefined {
+  const words = values.map((text) => text.toLowerCase());
+  const pair = wordPairs.find((pair) => words.every((word) => pair.split(',').includes(word)));
+  if (pair === undefined || values.length === 0) return undefined;
+  return {
+    types: [`boolean(${pair})`],
+    fits: values.length,
+    all: values.length,
+    example: values[0]!,
+  };
+}
+
+const countries = [
+  'DE',
+  'US',
+  'GB',
+  'FR',
+  'ES',
+  'IT',
+  'NL',
+  'AT',
+  'CH',
+  'BE',
+  'PL',
+  'SE',
+  'IN',
+  'BR',
+  'AU',
+];
+
+function fittingCountries(values: readonly string[]): FittingTypes | undefined {
+  const readers = countries.map((country) => {
+    const { read } = phoneFormat(country);
+    const reader = (text: string) => {
+      const number = read(text);
+      return number.startsWith('+') ? number : undefined;
+    };
+    return [`phone(${country})`, reader] as const;
+  });
+  return fitting(values, new Map(readers));
+}
+
 /** Statistics of the sampled values of one column. */
 export class ColumnSample {
   readonly name: string;
@@ -31,6 +180,10 @@ export class ColumnSample {
   filled = 0;
   /** Whether every value is text, as in a CSV. */
   isText = true;
+  /** Whether a value has whitespace around it. */
+  isPadded = false;
+  /** Texts that stand for missing values. */
+  readonly placeholders = new Set<string>();
   readonly #patterns = new Set<ValuePattern>();
   readonly #values = new Set<string>();
   /** Number of values examined for distinctness. */
@@ -49,9 +202,15 @@ export class ColumnSample {
   /** Adds a JSON value; a CSV cell is a string. */
   add(value: unknown): void {
     if (value === '' || value === null) return;
+    const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
+    this.isPadded ||= text !== value && typeof value === 'string';
+    if (text === '') return;
+    if (placeholder.test(text)) {
+      this.placeholders.add(text);
+      return;
+    }
     this.filled += 1;
     if (typeof value !== 'string') this.isText = false;
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
     this.#longest = Math.max(this.#longest, text.length);
     this.#patterns.add(patternOf(text));
     if (this.#isDate) this.#lookAtTime(text);
@@ -79,6 +238,27 @@ export class ColumnSample {
     if (this.#isCode || this.#longest > longestInteger) return undefined;
     if (this.#only('integer')) return 'integer';
     return this.#only('integer', 'number') ? 'number' : undefined;
+  }
+
+  /** Returns the formats that fit the values, as types, if they are dates, numbers or booleans in a notation of people. */
+  get formats(): FittingTypes | undefined {
+    if (this.filled === 0 || !this.isText) return undefined;
+    const values = [...this.#values];
+    return (
+      fittingDates(values) ??
+      (this.#isCode ? undefined : fittingNumbers(values)) ??
+      fittingWords(values)
+    );
+  }
+
+  /** Returns the types of countries in whose notation the values are phone numbers; none if they have country codes. */
+  get phoneTypes(): FittingTypes | undefined {
+    const values = [...this.#values];
+    return values.every((text) => phonePattern.test(text)) ? undefined : fittingCountries(values);
+  }
+
+  get isCode(): boolean {
+    return this.#isCode;
   }
 
   get #isCode(): boolean {

@@ -3,6 +3,7 @@ import { profileFields } from '../../contract/record-fields.js';
 import { TextSlice, equalBytes } from '../../text/text-slice.js';
 import { JsonParser, jsonToken } from '../../text/json-parser.js';
 import { reservedEventNames } from '../../contract/error-codes.js';
+import type { Cells, RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../record-block.js';
 
 /** Maximum number of keys in the statistics; others are ignored, so that memory stays flat. */
@@ -19,6 +20,48 @@ const typeOf: Readonly<Record<number, JsonType>> = {
   [jsonToken.openObject]: 'object',
 };
 
+/** Records to be counted: those of a block, or copies of some of them. */
+export type CountedRecords = Pick<
+  RecordBlock,
+  'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'faults'
+> & { readonly rows: Pick<RowBlock, 'source' | 'lines' | 'cells' | 'bytes'> };
+
+/** A column whose cells are values of one key. */
+export interface RuledColumn {
+  readonly index: number;
+  readonly part: Part;
+  readonly key: string;
+}
+
+/** Maximum records and bytes that a run copies, to search them for likely mistakes at its end. */
+export const sampleLimits = { records: 1000, bytes: 1024 * 1024 };
+
+/** Copies the first records of a block, as far as the limits allow, and lowers these. */
+export function copyRecords(
+  { rows, count, row, json, bounds }: RecordBlock,
+  left: { records: number; bytes: number },
+): CountedRecords {
+  const texts: Buffer[] = [];
+  const copied: number[] = [];
+  let end = 0;
+  for (let at = 0; at < count && left.records > 0 && left.bytes > 0; at++) {
+    const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
+    texts.push(text);
+    copied.push(end, (end += text.length));
+    left.records -= 1;
+    left.bytes -= text.length;
+  }
+  return {
+    rows,
+    count: texts.length,
+    row: row.slice(0, texts.length),
+    json: Buffer.concat(texts),
+    bounds: Int32Array.from(copied),
+    rejects: [],
+    faults: [],
+  };
+}
+
 /** Statistics of the records of many blocks, in the form in which they would be sent. */
 export class FieldStatistics {
   /** Number of records that would be sent. */
@@ -29,7 +72,7 @@ export class FieldStatistics {
   /** Whether some rows are JSON, to which --map and --types apply only if they are flat. */
   hasJson = false;
   /** Records with more custom keys or properties than the service accepts. */
-  readonly traits = new Occurrences<'too many keys'>();
+  readonly tooManyKeys = new Occurrences<Part>();
   /** Whether some keys were ignored because there are too many. */
   hasMoreFields = false;
   readonly #fields = new Map<string, FieldProfile>();
@@ -42,9 +85,15 @@ export class FieldStatistics {
   readonly #record = new JsonParser();
   readonly #data = new JsonParser();
   readonly #text = new TextSlice();
+  readonly #onlyRules: boolean;
 
-  add({ rows, rejects, count, row, json, bounds }: RecordBlock): void {
-    const { source, lines, faults } = rows;
+  /** `onlyRules`: count only what the service rejects, which is faster. */
+  constructor({ onlyRules = false } = {}) {
+    this.#onlyRules = onlyRules;
+  }
+
+  add({ rows, rejects, faults, count, row, json, bounds }: CountedRecords): void {
+    const { source, lines } = rows;
     const lineOf = (row: number): number => lines[row] ?? 0;
     for (const { line, error } of faults) this.#reject({ source, line }, error);
     for (const { row, error } of rejects) this.#reject({ source, line: lineOf(row) }, error);
@@ -53,6 +102,33 @@ export class FieldStatistics {
     for (let index = 0; index < count; index++) {
       this.#record.read(json, bounds[2 * index]!, bounds[2 * index + 1]!);
       this.#addRecord({ source, line: lineOf(row[index]!) });
+    }
+  }
+
+  /** Counts what the service rejects in these cells of profiles, sent as they are, without parsing the records. */
+  addCells(
+    { rows, count, row }: CountedRecords,
+    cells: Cells,
+    columns: readonly RuledColumn[],
+  ): void {
+    const { source, lines, bytes } = rows;
+    const { header, bounds } = cells;
+    this.records += count;
+    const fields = columns.map(({ index, part, key }) => ({
+      index,
+      field: this.#fieldOf(part, key)!,
+    }));
+    for (let at = 0; at < count; at++) {
+      const first = row[at]! * header.length;
+      for (const { index, field } of fields) {
+        const cell = 2 * (first + index);
+        const [start, end] = [bounds[cell]!, bounds[cell + 1]!];
+        const length = (end < 0 ? ~end : end) - start;
+        if (length === 0 || (!field.isRuled && length <= field.fittingBytes)) continue;
+        const text = this.#text.ofCell(bytes, start, end);
+        const place = { source, line: lines[row[at]!] ?? 0 };
+        field.addRuled(text.toString(), text.end - text.start, place);
+      }
     }
   }
 
@@ -94,19 +170,32 @@ export class FieldStatistics {
       // the service's own fields are not counted among the keys of a profile
       if (part === 'evtData' || !profileFields.has(field?.key ?? keyAt(data, index))) keys++;
     }
-    if (keys > limits.profileKeys) this.traits.note('too many keys', place, `${keys} keys`);
+    if (keys > limits.profileKeys) this.tooManyKeys.note(part, place, `${keys} keys`);
   }
 
   #addMember(json: JsonParser, index: number, field: FieldProfile | undefined, place: Place): void {
     if (!field) return;
     const [start, end] = [json.valueStart(index), json.valueEnd(index)];
     const type = typeOf[json.kindOf(index)] ?? 'number';
+    const isPlain = !field.isRuled && type !== 'object' && type !== 'array';
+    if (this.#onlyRules && isPlain && end - start <= field.fittingBytes) return;
     if (type === 'object' || type === 'array') {
       field.addNested(type, json.bytes.toString('utf8', start, end), place);
       return;
     }
     const text = json.stringAt(index, this.#text) ?? this.#text.ofCell(json.bytes, start, end);
+    if (this.#onlyRules && type !== 'null')
+      return field.addRuled(text.toString(), text.end - text.start, place);
     field.addScalar(type, text.toString(), text.end - text.start, place);
+  }
+
+  #fieldOf(part: Part, key: string): FieldProfile | undefined {
+    let field = this.#fields.get(`${part} ${key}`);
+    if (field) return field;
+    this.hasMoreFields ||= this.#fields.size >= maxFields;
+    if (this.hasMoreFields) return undefined;
+    this.#fields.set(`${part} ${key}`, (field = new FieldProfile(part, key)));
+    return field;
   }
 
   /** Returns the field of a member; undefined if there are too many. */
@@ -115,13 +204,8 @@ export class FieldStatistics {
     const [start, end] = [json.keyStart(index), json.keyEnd(index)];
     const before = this.#before[part][index];
     if (before && equalBytes(bytes, start, end, before.spelling)) return before.field;
-    const key = keyAt(json, index);
-    let field = this.#fields.get(`${part} ${key}`);
-    if (!field) {
-      this.hasMoreFields ||= this.#fields.size >= maxFields;
-      if (this.hasMoreFields) return undefined;
-      this.#fields.set(`${part} ${key}`, (field = new FieldProfile(part, key)));
-    }
+    const field = this.#fieldOf(part, keyAt(json, index));
+    if (!field) return undefined;
     this.#before[part][index] = { spelling: Buffer.from(bytes.subarray(start, end)), field };
     return field;
   }
@@ -178,6 +262,12 @@ const bytesMaximum: Readonly<Record<Part, number>> = {
   evtData: limits.eventPropertyValueBytes,
 };
 
+/** Texts that the service rejects, by member of a record. */
+const unfitTexts: Readonly<Partial<Record<string, readonly string[]>>> = {
+  evtName: reservedEventNames,
+  ts: ['0'],
+};
+
 /** Statistics of the values of one key in all records. */
 export class FieldProfile {
   readonly part: Part;
@@ -192,16 +282,21 @@ export class FieldProfile {
   /** Patterns of its strings, with their counts. */
   readonly patterns = new Map<ValuePattern, number>();
   readonly traits = new Occurrences<Trait>();
+  /** Whether a rule of the service applies to values under this key. */
+  readonly isRuled: boolean;
+  /** Maximum bytes of a value that is short enough, whatever it is. */
+  readonly fittingBytes: number;
   /** Whether the service accepts a value under this key, according to its documentation. */
   readonly #fits: (text: string) => boolean;
 
   constructor(part: Part, key: string) {
     this.part = part;
     this.key = key;
-    const pattern = part === 'profileData' ? profileFields.get(key)?.pattern : undefined;
-    const isName = part === 'record' && key === 'evtName';
-    const reserved: readonly string[] = isName ? reservedEventNames : [];
-    this.#fits = (text) => pattern?.test(text) ?? !reserved.includes(text);
+    const { pattern, code } = (part === 'profileData' && profileFields.get(key)) || {};
+    const unfit: readonly string[] = (part === 'record' && unfitTexts[key]) || [];
+    this.#fits = (text) => pattern?.test(text) ?? !unfit.includes(text);
+    this.isRuled = unfit.length > 0 || code !== undefined;
+    this.fittingBytes = bytesMaximum[part];
   }
 
   /** Adds a string, number, boolean or null with its text and length in bytes. */
@@ -214,6 +309,13 @@ export class FieldProfile {
     const isPadded = text.charCodeAt(0) <= 0x20 || text.charCodeAt(text.length - 1) <= 0x20;
     if (isPadded) this.#note('padded', text, place);
     if (bytes > bytesMaximum[this.part]) this.#note('too long', text, place);
+  }
+
+  /** Adds only to the count, and what the service rejects. */
+  addRuled(text: string, bytes: number, place: Place): void {
+    this.count += 1;
+    if (!this.#fits(text)) this.#note('unfit', text, place);
+    if (bytes > this.fittingBytes) this.#note('too long', text, place);
   }
 
   /** Adds an object or an array as JSON text. */

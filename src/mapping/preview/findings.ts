@@ -1,3 +1,4 @@
+import { recordCodes } from '../../contract/error-codes.js';
 import { resolveColumn } from '../columns.js';
 import { checkField, issue, type QualityIssue } from './quality-rules.js';
 import type { UploadMapping } from '../upload-mapping.js';
@@ -50,7 +51,7 @@ export function previewFindings(
   const placeOf = ({ column }: ColumnPreview) => place.get(column) ?? names.length;
   return {
     columns: [...sent, ...unseen].toSorted((a, b) => placeOf(a) - placeOf(b)),
-    mistakes: mistakesOf(statistics, nameOf),
+    mistakes: mistakesOf(statistics, nameOf, mapping),
   };
 }
 
@@ -128,6 +129,7 @@ const rejectRules = [
 function mistakesOf(
   statistics: FieldStatistics,
   nameOf: (field: FieldProfile) => string,
+  mapping: UploadMapping,
 ): QualityIssue[] {
   const fromRejects = rejectRules.flatMap(({ id, pattern, fix }) =>
     [...statistics.reasons]
@@ -135,23 +137,23 @@ function mistakesOf(
       .map(([, seen]) => recordIssue(id, seen.example, fix, seen)),
   );
   const fromKeys: QualityIssue[] = [];
-  const tooMany = statistics.traits.get('too many keys');
-  if (tooMany) {
-    const what = `a record may have 256 custom keys or properties, but some have ${tooMany.example}`;
-    fromKeys.push(
-      recordIssue('too-many-keys', what, 'choose columns with --only or --drop', tooMany),
-    );
+  for (const [part, seen] of statistics.tooManyKeys) {
+    const what = `a record may have 256 custom keys or properties, but some have ${seen.example}`;
+    const code = part === 'evtData' ? recordCodes.tooManyEventProperties : null;
+    const fix = 'choose columns with --only or --drop';
+    fromKeys.push(issue({ id: 'too-many-keys', column: null, what, fix, code }, seen));
   }
   if (statistics.hasMoreFields) {
     const what = 'there are more than 2,000 different keys, of which some may be values';
     fromKeys.push(recordIssue('too-many-fields', what, 'check how the keys are generated'));
   }
   const fromFields = statistics.fields.flatMap((field) =>
-    checkField(field, nameOf(field), statistics),
+    checkField(field, nameOf(field), statistics, mapping),
   );
-  const refused = fromFields.filter(({ code }) => code !== null);
-  const others = fromFields.filter(({ code }) => code === null);
-  return [...fromRejects, ...refused, ...fromKeys, ...others];
+  const found = [...fromKeys, ...fromFields];
+  const refused = found.filter(({ code }) => code !== null);
+  const others = found.filter(({ code }) => code === null);
+  return [...fromRejects, ...refused, ...others];
 }
 
 const recordIssue = (id: string, what: string, fix: string, seen?: Occurrence): QualityIssue =>

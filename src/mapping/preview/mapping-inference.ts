@@ -1,12 +1,19 @@
+import { EngagectlError } from '../../errors.js';
+import { quoteForShell } from '../../wording.js';
 import { profileFields } from '../../contract/record-fields.js';
 import { exportedKind } from '../exported-csv.js';
-import { isRejectsColumn } from '../columns.js';
+import { isRejectsColumn, objectsAround } from '../columns.js';
 import { isReachabilityFlag, normalizeName, suggestField } from './field-spelling.js';
-import { inferIdentity, ColumnSample, type SampledRows } from './column-inference.js';
+import {
+  inferIdentity,
+  ColumnSample,
+  type FittingTypes,
+  type SampledRows,
+} from './column-inference.js';
 import { sourceRecord } from '../rejects-input.js';
 import { recordMembers } from '../upload-mapper.js';
 import type { MappingFile } from '../mapping-file-schema.js';
-import type { UploadMapping } from '../upload-mapping.js';
+import type { CellType, UploadMapping } from '../upload-mapping.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { TimeZone } from '../../time-zone.js';
 
@@ -29,7 +36,7 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
   const others = columns.filter(({ name }) => !keys.has(name));
   const isDropped = ({ name }: ColumnSample) => drop.has(name) || only?.has(name) === false;
   const sent = others.filter((column) => !isDropped(column));
-  const map = keysFor(sent, given);
+  const map = keysFor(sent, given, sampled.isCsv);
   const isPart = ({ name }: ColumnSample) => given.kind === 'event' && isEventPart(map.get(name));
   const data = sent.filter((column) => !isPart(column));
   const inferred: MappingFile = {
@@ -40,8 +47,10 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
     drop: others.filter(isDropped).map(({ name }) => name),
     set: Object.fromEntries(given.constants),
     lowercase: [...given.lowercase],
+    trim: columns.some(({ isPadded }) => isPadded) || undefined,
+    nullValues: [...new Set(columns.flatMap(({ placeholders }) => [...placeholders]))],
     required: required(sent, sampled.rows),
-    columns: 'exact',
+    columns: sampled.rows >= minRows ? 'exact' : undefined,
     values: closedSets(data, map, { ...sampled, given }),
   };
   return Object.fromEntries(Object.entries(inferred).filter(([, part]) => isFilled(part)));
@@ -49,18 +58,23 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
 
 /** Whether a member is neither undefined nor an empty list or table. */
 const isFilled = (part: MappingFile[keyof MappingFile]): boolean =>
-  part !== undefined && Object.keys(part).length > 0;
+  part === true || (part !== undefined && Object.keys(part).length > 0);
 
 const isEventPart = (key: string | undefined): boolean => key === 'ts' || key === 'evtName';
 
 /** Returns the key of each column: default fields in the service's spelling, others trimmed. */
-function keysFor(columns: readonly ColumnSample[], given: UploadMapping): Map<string, string> {
+function keysFor(
+  columns: readonly ColumnSample[],
+  given: UploadMapping,
+  isCsv: boolean,
+): Map<string, string> {
   const taken = new Set(columns.map(({ name }) => given.map.get(name) ?? name));
   const keyOf = (column: ColumnSample): string => {
     const { name } = column;
     const named = given.map.get(name);
     if (named !== undefined) return named;
-    const meant = meantBy(column, given) ?? name.trim();
+    const own = isCsv ? name : nameWithin(name);
+    const meant = meantBy(column, own, given) ?? own.trim();
     if (meant === name || meant === '' || taken.has(meant)) return name;
     taken.add(meant);
     return meant;
@@ -68,9 +82,9 @@ function keysFor(columns: readonly ColumnSample[], given: UploadMapping): Map<st
   return new Map(columns.map((column) => [column.name, keyOf(column)]));
 }
 
-function meantBy(column: ColumnSample, { kind, tsNow, eventName }: UploadMapping) {
-  if (kind === 'profile') return suggestField(column.name);
-  const word = normalizeName(column.name);
+function meantBy(column: ColumnSample, name: string, { kind, tsNow, eventName }: UploadMapping) {
+  if (kind === 'profile') return suggestField(name);
+  const word = normalizeName(name);
   const isTime = tsNow === undefined && column.isTime;
   if (isTime && eventWords.ts.some((name) => name === word)) return 'ts';
   const isName = eventName === undefined && column.isText && column.filled > 0;
@@ -89,25 +103,83 @@ function typesOf(
   map: ReadonlyMap<string, string>,
   { isCsv, given }: Sampled,
 ): NonNullable<MappingFile['types']> {
+  const certain = columns.map((column) => (isCsv ? column.formats?.types : undefined) ?? []);
+  const decided = [...given.types.values(), ...certain.filter(({ length }) => length === 1).flat()];
   const types = columns.flatMap((column) => {
     const { name } = column;
     const key = map.get(name)!;
     const named = given.types.get(name);
-    const type = named ?? column.type(isCsv);
-    if (type === undefined || (isReachabilityFlag(key) && named === undefined)) return [];
+    if (named !== undefined) return [[name, named] as const];
+    if (isReachabilityFlag(key)) return [];
     const isField = given.kind === 'profile' && profileFields.has(key);
-    return named !== undefined || !isField || typedFields[key] === type
-      ? [[name, type] as const]
-      : [];
+    const type = isField
+      ? fieldType(key, column, isCsv, decided)
+      : inferredType(column, isCsv, decided);
+    return type === undefined ? [] : [[name, type] as const];
   });
   return Object.fromEntries(types);
+}
+
+/** Returns the type of a field of the service that is not a text, or a format of its values. */
+function fieldType(
+  key: string,
+  column: ColumnSample,
+  isCsv: boolean,
+  decided: readonly CellType[],
+): CellType | undefined {
+  if (key === 'Phone') return oneOf(column, column.phoneTypes);
+  if (typedFields[key] === undefined) return undefined;
+  const type = inferredType(column, isCsv, decided);
+  return type?.split('(')[0] === typedFields[key] ? type : undefined;
+}
+
+/** Returns the type of a column; `string` for numbers that are codes, so that they are not taken for mistakes. */
+function inferredType(
+  column: ColumnSample,
+  isCsv: boolean,
+  decided: readonly CellType[],
+): CellType | undefined {
+  const plain = column.type(isCsv);
+  const formats = plain === 'date' || !isCsv ? undefined : column.formats;
+  const type =
+    plain === 'integer' || plain === 'boolean' ? plain : (oneOf(column, formats, decided) ?? plain);
+  return type ?? (isCsv && column.isCode ? 'string' : undefined);
+}
+
+/** Whether two types have dates in the same order, or are the same: a program writes all its columns alike. */
+const sameOrder = (a: CellType, b: CellType): boolean =>
+  a === b ||
+  (a.startsWith('date(') && a.slice(0, 'date(D/M'.length) === b.slice(0, 'date(D/M'.length));
+
+/** Throws E-EXPECTED if values can be read in several ways. */
+function oneOf(
+  { name }: ColumnSample,
+  found: FittingTypes | undefined,
+  decided: readonly CellType[] = [],
+): CellType | undefined {
+  const [type, other] = found?.types ?? [];
+  if (!found || other === undefined) return type;
+  const alike = found.types.filter((each) => decided.some((known) => sameOrder(each, known)));
+  if (alike.length === 1) return alike[0];
+  const flags = found.types.map((each) => `--types ${quoteForShell(`${name}:${each}`)}`);
+  throw new EngagectlError(
+    'E-EXPECTED',
+    `column ${JSON.stringify(name)} can be read in several ways`,
+    {
+      why: `all values, such as ${JSON.stringify(found.example)}, fit ${found.types.join(' and ')}`,
+      fix: `state which one: ${flags.join(' or ')}`,
+    },
+  );
 }
 
 const constantTypes = ({ types, constants }: UploadMapping) =>
   Object.fromEntries([...types].filter(([key]) => constants.has(key)));
 
+/** Fewer rows prove nothing about the next file. */
+const minRows = 1000;
+
 const required = (columns: readonly ColumnSample[], rows: number): string[] =>
-  columns.filter(({ filled }) => rows > 0 && filled === rows).map(({ name }) => name);
+  columns.filter(({ filled }) => rows >= minRows && filled === rows).map(({ name }) => name);
 
 /** Returns the closed sets of text columns; not of default fields, whose values the service checks. */
 function closedSets(
@@ -125,6 +197,26 @@ function closedSets(
   });
   return Object.fromEntries(sets);
 }
+
+/** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
+const isRecord = (row: object): boolean =>
+  recordMembers.some((mark) => mark !== 'type' && Object.hasOwn(row, mark)) ||
+  ('type' in row && (row.type === 'profile' || row.type === 'event'));
+
+/** Lists the values of an object by their paths; see `NestedColumns`. */
+function valuesOf(row: object, around: string): (readonly [path: string, value: unknown])[] {
+  return Object.entries(row).flatMap(([name, value]: [string, unknown]) => {
+    const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const isPath = around !== '' || isNested;
+    const path = `${around}${isPath ? name.replaceAll('.', String.raw`\.`) : name}`;
+    const isOperator = isNested && Object.keys(value)[0]?.startsWith('$') !== false;
+    return isNested && !isOperator ? valuesOf(value, `${path}.`) : [[path, value] as const];
+  });
+}
+
+/** Returns the name of a value within its innermost object. */
+const nameWithin = (path: string): string =>
+  path.slice((objectsAround(path)[0]?.length ?? -1) + 1).replaceAll(String.raw`\.`, '.');
 
 /**
  * Samples flat rows; `header` is empty for JSON. Returns undefined if one of them is a
@@ -144,9 +236,9 @@ export function sampleRows(
     for (let at = 0; at < block.count; at++) {
       const row = JSON.parse(sourceRecord(block, at)) as unknown;
       if (typeof row !== 'object' || row === null || Array.isArray(row)) continue;
-      if (!block.cells && recordMembers.some((mark) => Object.hasOwn(row, mark))) return undefined;
+      if (!block.cells && isRecord(row)) return undefined;
       rows += 1;
-      for (const [name, value] of Object.entries(row)) {
+      for (const [name, value] of block.cells ? Object.entries(row) : valuesOf(row, '')) {
         let column = columns.get(name);
         if (!column) columns.set(name, (column = new ColumnSample(name, zone)));
         column.add(value);

@@ -5,21 +5,27 @@ import { profileFields } from '../../contract/record-fields.js';
 import { isReachabilityFlag, suggestField } from './field-spelling.js';
 import { keyParts } from '../../text/record-hash.js';
 import { quoteForShell } from '../../wording.js';
+import { fittingDate } from '../cell-formats.js';
+import type { UploadMapping } from '../upload-mapping.js';
 import type { FieldProfile, Trait, FieldStatistics, Occurrence } from './field-statistics.js';
 
 /** A rule that detects a likely mistake in the fields of an input. */
 interface FieldRule {
   /** Fields to which the rule applies; default: all. */
-  readonly appliesTo?: (field: FieldProfile, statistics: FieldStatistics) => boolean;
+  readonly appliesTo?: (field: FieldProfile, statistics: Pick<FieldStatistics, 'has'>) => boolean;
   /** Trait that any of the values has. */
   readonly any?: Trait;
   /** Traits of which nearly all values in the data of a record have one. */
   readonly mostly?: readonly Trait[];
+  /** Whether the options say that it is not a mistake. */
+  readonly isMeant?: (column: string, options: MeantColumns) => boolean;
   readonly what: Text;
   readonly fix: Text;
   /** Error code of the service for such values. */
   readonly code?: (key: string) => number | undefined;
 }
+
+type MeantColumns = Pick<UploadMapping, 'types' | 'map'>;
 
 type Text = string | ((found: Found) => string);
 
@@ -44,6 +50,9 @@ const recordKeys = new Set([...keys, 'ts', 'evtName', 'profileData', 'evtData'])
 
 const isCustom = ({ key }: FieldProfile): boolean =>
   !profileFields.has(key) && !isReachabilityFlag(key);
+/** A column with a type, `string` included, or that is mapped to a key, is as the user wants it. */
+const isTyped = (column: string, { types }: MeantColumns): boolean => types.has(column);
+const isMapped = (column: string, { map }: MeantColumns): boolean => map.has(column);
 const typed = (type: string) => (found: Found) =>
   found.flag(`--types ${quoteForShell(`${found.column}:${type}`)}`);
 
@@ -65,6 +74,14 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
     what: ({ value }) => `${value} is a reserved event name`,
     fix: `use another name; reserved names are ${reservedEventNames.join(', ')}`,
     code: () => recordCodes.reservedEventName,
+  },
+  // code 525
+  'no-time': {
+    appliesTo: ({ part, key }) => part === 'record' && key === 'ts',
+    any: 'unfit',
+    what: ({ some, value }) => `${some} ${value}, which is not a time`,
+    fix: 'write epoch seconds, or leave the time out',
+    code: () => recordCodes.timestamp,
   },
   // service-facts, Limits
   'value-too-long': {
@@ -114,6 +131,7 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
       const meant = part === 'profileData' ? suggestField(key) : undefined;
       return meant !== undefined && !statistics.has('profileData', meant);
     },
+    isMeant: isMapped,
     what: ({ key }) =>
       `is sent as a custom property "${key}"; the service's field is "${suggestField(key)}"`,
     fix: ({ key, column, flag }) =>
@@ -137,38 +155,50 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   milliseconds: {
     appliesTo: ({ key }) => key !== 'Phone',
     mostly: ['milliseconds'],
+    isMeant: isTyped,
     what: ({ some, value }) => `${some} like ${value}, probably milliseconds`,
-    fix: 'convert to seconds and use the type date, if they are times',
+    fix: (found) => `${typed('date(epochMillis)')(found)}, if they are times`,
   },
   // service-facts, Upload: dates are $D_<epoch seconds>
   'date-as-text': {
     appliesTo: ({ key }) => key !== 'DOB',
     mostly: ['day or time'],
-    what: ({ value }) => `dates like ${value} are sent as text`,
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} dates like ${value}, sent as text`,
     fix: dateFix,
   },
   // specification, Profile record: a value keeps its type
   'number-as-text': {
     appliesTo: isCustom,
     mostly: ['integer', 'number'],
-    what: ({ value }) => `numbers like ${value} are sent as text`,
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} numbers like ${value}, sent as text`,
     fix(found) {
       const type = found.field.traits.has('number') ? 'number' : 'integer';
-      return `${typed(type)(found)}; leave codes as text`;
+      return `${typed(type)(found)}, or ${typed('string')(found)} for codes`;
     },
   },
   // specification, Profile record: a value keeps its type
   'boolean-as-text': {
     appliesTo: isCustom,
     mostly: ['boolean'],
-    what: ({ value }) => `values like ${value} are sent as text`,
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} true or false, like ${value}, sent as text`,
     fix: typed('boolean'),
   },
   // contract §2, upload: only an empty cell is left out
   placeholder: {
     any: 'placeholder',
     what: ({ some, value }) => `${some} the text ${value}`,
-    fix: 'leave such cells empty; empty cells are not sent',
+    fix: ({ example }) =>
+      `--null-values ${quoteForShell(example)} treats such cells as empty, and empty cells are not sent`,
+  },
+  // contract §2, upload: a cell is sent as it is
+  'padded-value': {
+    appliesTo: ({ part }) => part !== 'record',
+    any: 'padded',
+    what: ({ some }) => `${some} sent with the whitespace around`,
+    fix: '--trim removes it',
   },
 };
 
@@ -187,23 +217,26 @@ function fixOfValue(found: Found): string {
   }
 }
 
-function phoneFix({ example }: Found): string {
-  if (/^[1-9]\d{6,14}$/.test(example)) return `write +${example} if it includes the country code`;
-  if (/^00[1-9]\d+$/.test(example)) return `write +${example.slice(2)}`;
-  return 'write +, country code and digits, without spaces';
+function phoneFix(found: Found): string {
+  const type = `${quoteForShell(`${found.column}:phone(DE)`)} with the country of the numbers`;
+  return found.flag(`write +, country code and digits, or add --types ${type}`);
 }
 
-/** Returns the fix for dates; the date type without a format accepts ISO 8601 only. */
+/** Returns the fix for dates. The type without a format accepts ISO 8601 only. */
 function dateFix(found: Found): string {
-  const asDate = typed('date')(found);
-  return /^\d{4}-/.test(found.example) ? asDate : `write YYYY-MM-DD, then ${asDate}`;
+  if (/^\d{4}-/.test(found.example)) return typed('date')(found);
+  const types = fittingDate(found.example)?.split(' or ') ?? [];
+  return types.length > 0
+    ? types.map((type) => typed(type)(found)).join(' or ')
+    : found.flag(`--types ${quoteForShell(`${found.column}:date(<format>)`)}`);
 }
 
 /** Applies the rules to a field, which is this column of the input. */
 export function checkField(
   field: FieldProfile,
   column: string,
-  statistics: FieldStatistics,
+  statistics: Pick<FieldStatistics, 'has' | 'hasJson'>,
+  options: MeantColumns,
 ): QualityIssue[] {
   const flag = (text: string): string =>
     statistics.hasJson ? `${text} if rows are flat, otherwise change the records` : text;
@@ -211,6 +244,7 @@ export function checkField(
     const seen = firstMatch(rule, field);
     const isFound = seen !== undefined || (!rule.any && !rule.mostly);
     if (!isFound || rule.appliesTo?.(field, statistics) === false) return [];
+    if (rule.isMeant?.(column, options) === true) return [];
     const { key, count } = field;
     const example = seen?.example ?? '';
     const some = countOf(seen?.count ?? count, count);

@@ -37,7 +37,7 @@ it('predicts rejections by the service in a check, like a preview', async () => 
   const { code, stderr } = await world.run(['upload', 'a.ndjson', '--check']);
   expect([code, stderr]).toEqual([
     0,
-    expect.stringMatching(/"a": .*line 1; the service rejects it with 512/),
+    expect.stringMatching(/"a": .*line 1 of a\.ndjson; the service rejects it with 512/),
   ]);
 });
 

@@ -139,7 +139,7 @@ describe('D JSON with a wrong extension', () => {
 
   it('an object around the records is reported', async () => {
     const { code, stderr } = await upload('users.json', '{"users":[{"identity":"u1"}]}');
-    expect([code, stderr]).toEqual([8, expect.stringContaining('extract the array first')]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('add --records <path>')]);
   });
 });
 

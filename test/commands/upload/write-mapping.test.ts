@@ -20,9 +20,9 @@ const times = (count: number, row: (n: number) => string): string =>
 const crm =
   'Customer ID,e-mail, Full Name ,Mobile Number,dob,age,Plan,Zip,Signed Up,Score,active,MSG-email,"a,""b"": =c",City\n' +
   times(
-    12,
+    1008,
     (n) =>
-      `c${n},x${n}@x.de,Ann ${n},+4915112345${n},1955-01-0${1 + (n % 9)},${n},${n % 2 ? 'free' : 'paid'},0123${n % 2},2024-01-02T03:04,${n % 2 ? 1.5 : 2},${n % 3 ? 'yes' : 'No'},1,${n},${n === 3 ? '' : 'Köln'}`,
+      `c${n},x${n}@x.de,Ann ${n},+4915112345${n},1955-01-0${1 + (n % 9)},${n % 90},${n % 2 ? 'free' : 'paid'},0123${n % 2},2024-01-02T03:04,${n % 2 ? 1.5 : 2},${n % 3 ? 'yes' : 'No'},1,${n},${n === 3 ? '' : 'Köln'}`,
   );
 
 describe('upload --preview --write-mapping', () => {
@@ -51,6 +51,7 @@ describe('upload --preview --write-mapping', () => {
       types: {
         dob: 'date',
         age: 'integer',
+        Zip: 'string',
         'Signed Up': 'date',
         Score: 'number',
         active: 'boolean',
@@ -76,7 +77,7 @@ describe('upload --preview --write-mapping', () => {
     // the preview is by the draft
     expect(stdout).toContain('"profileData":{"Email":"x0@x.de","Name":"Ann 0","Phone":');
     expect(stderr).toBe(
-      'wrote m.json: identity "Customer ID", 14 columns, 5 renamed, 6 typed, 12 required, 1 of few values\n' +
+      'wrote m.json: identity "Customer ID", 14 columns, 5 renamed, 7 typed, 12 required, 1 of few values\n' +
         'next: engagectl upload crm.csv --check --mapping m.json\n',
     );
     expect(readdirSync(world.cwd).toSorted()).toEqual(['crm.csv', 'm.json']);
@@ -144,7 +145,7 @@ describe('upload --preview --write-mapping', () => {
       'n.json',
       '[{"n":1,"id":"u1"},{"n":1,"id":"u2","email":"a@x.de"}]',
       [],
-      { identity: 'id', required: ['n'] },
+      { identity: 'id', map: { n: 'n', email: 'Email' } },
     ],
     [
       'events',
@@ -169,10 +170,7 @@ describe('upload --preview --write-mapping', () => {
     const argv = ['upload', name, ...flags];
     const draft = await world.run([...argv, '--preview', '--write-mapping', 'm.json', '--json']);
     expect([draft.code, draft.stderr]).toEqual([0, expect.not.stringContaining('error')]);
-    expect(JSON.parse(readFileSync(world.path('m.json'), 'utf8'))).toMatchObject({
-      ...part,
-      columns: 'exact',
-    });
+    expect(JSON.parse(readFileSync(world.path('m.json'), 'utf8'))).toMatchObject(part);
     const check = await world.run([...argv, '--check', '--mapping', 'm.json']);
     expect([check.code, check.stderr]).toEqual([0, expect.stringContaining('check: ')]);
   });

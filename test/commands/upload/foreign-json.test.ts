@@ -1,0 +1,206 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { serve } from '../../support/serve.js';
+
+interface Preview {
+  readonly first: readonly { record: unknown }[];
+}
+
+async function run(argv: readonly string[], files: Readonly<Record<string, string>>, stdin = '') {
+  const { world } = await serve();
+  for (const [name, text] of Object.entries(files)) writeFileSync(world.path(name), text);
+  return world.run(['upload', ...argv], { stdin });
+}
+
+const linesOf = (...records: readonly object[]): string =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join('');
+
+/** The records that would be sent. */
+async function recordsOf(records: readonly object[], ...argv: string[]) {
+  const files = { 'r.ndjson': linesOf(...records) };
+  const { code, stdout, stderr } = await run(['r.ndjson', ...argv, '--preview', '--json'], files);
+  expect([code, stderr]).toEqual([0, '']);
+  return (JSON.parse(stdout) as Preview).first.map(({ record }) => record);
+}
+
+const event = (identity: string, evtName: string, ts: number, evtData: object) => ({
+  identity,
+  type: 'event',
+  evtName,
+  ts,
+  evtData,
+});
+const profile = (identity: string, profileData: object) => ({
+  identity,
+  type: 'profile',
+  profileData,
+});
+
+describe('common shapes of analytics exports', () => {
+  it('reads event lines with properties.distinct_id', async () => {
+    const line = {
+      event: 'Bought',
+      properties: {
+        distinct_id: 'u1',
+        time: 1_700_000_000,
+        amount: 5.5,
+        $os: 'x',
+        cart: { items: 2 },
+      },
+    };
+    const flags =
+      '--type event --identity properties.distinct_id --map event=evtName --map properties.time=ts';
+    expect(await recordsOf([line], ...flags.split(' '), '--only', 'properties')).toEqual([
+      event('u1', 'Bought', 1_700_000_000, { amount: 5.5, $os: 'x', 'cart.items': 2 }),
+    ]);
+    expect(await recordsOf([line], ...flags.split(' '), '--drop', 'properties.cart')).toEqual([
+      event('u1', 'Bought', 1_700_000_000, { 'properties.amount': 5.5, 'properties.$os': 'x' }),
+    ]);
+  });
+
+  it('reads event_properties beside user_properties', async () => {
+    const line = {
+      user_id: 7,
+      event_type: 'Bought',
+      time: 1_700_000_000_123,
+      event_properties: { amount: 5 },
+      user_properties: { plan: 'pro', email: 'a@example.com' },
+    };
+    const events =
+      '--type event --identity user_id --map event_type=evtName --map time=ts --only event_properties --types user_id:string,time:date(epochMillis)';
+    expect(await recordsOf([line], ...events.split(' '))).toEqual([
+      event('7', 'Bought', 1_700_000_000, { amount: 5 }),
+    ]);
+    const users =
+      '--identity user_id --types user_id:string --only user_properties --map user_properties.email=Email';
+    expect(await recordsOf([line], ...users.split(' '))).toEqual([
+      profile('7', { plan: 'pro', Email: 'a@example.com' }),
+    ]);
+  });
+
+  it('reads lines with traits, a nested context and a type of their own', async () => {
+    const line = {
+      type: 'identify',
+      userId: 'u1',
+      traits: { email: 'a@example.com', 'plan.name': 'pro', address: { city: 'Berlin' } },
+      context: { ip: '192.0.2.1', library: { name: 'web' } },
+    };
+    const flags =
+      '--identity userId --map traits.email=Email --map context.ip=IP --only traits,context.ip';
+    expect(await recordsOf([line], ...flags.split(' '))).toEqual([
+      profile('u1', {
+        Email: 'a@example.com',
+        'plan.name': 'pro',
+        'address.city': 'Berlin',
+        IP: '192.0.2.1',
+      }),
+    ]);
+    const named = ['--identity', 'userId', '--only', String.raw`type,traits.plan\.name`];
+    expect(await recordsOf([line], ...named)).toEqual([
+      profile('u1', { type: 'identify', 'traits.plan.name': 'pro' }),
+    ]);
+  });
+});
+
+it('sends numbers, operators and objects of type json as written', async () => {
+  const text =
+    '{"id":12345678901234567890,"a":{"n":1.50,"o":{"$incr":1},"j":{"x":[1.0]},"e":{}}}\n';
+  const flags = [
+    '--identity',
+    'id',
+    '--types',
+    'id:string,a.j:json',
+    '--map',
+    'a.n=N',
+    '--preview',
+  ];
+  const { stdout } = await run(['r.ndjson', ...flags], { 'r.ndjson': text });
+  expect(stdout).toContain(
+    '{"identity":"12345678901234567890","type":"profile","profileData":{"N":1.50,"a.o":{"$incr":1},"a.j":{"x":[1.0]},"a.e":{}}}',
+  );
+});
+
+it('names a member with a dot as it is, or with a backslash', async () => {
+  const line = { id: 'u1', 'a.b': 1 };
+  for (const name of ['a.b', String.raw`a\.b`])
+    expect(await recordsOf([line], '--identity', 'id', '--map', `${name}=X`)).toEqual([
+      profile('u1', { X: 1 }),
+    ]);
+});
+
+it('sends a record of the service unchanged beside foreign ones', async () => {
+  const own = { type: 'event', identity: 'u1', evtName: 'A', ts: 1_700_000_000, evtData: { a: 1 } };
+  const foreign = { type: 'track', identity: 'u1', evtName: 'A', ts: 1_700_000_000 };
+  expect(await recordsOf([own, foreign], '--type', 'event')).toEqual([
+    own,
+    event('u1', 'A', 1_700_000_000, { type: 'track' }),
+  ]);
+  const { code, stderr } = await run(['r.ndjson'], { 'r.ndjson': linesOf(foreign) });
+  expect([code, stderr]).toEqual([3, expect.stringContaining('with --identity or --map')]);
+});
+
+it.each([[], ['--check'], ['--preview']])(
+  'refuses a path that no record has: %j',
+  async (...flags) => {
+    const text = linesOf(
+      ...Array.from({ length: 20_000 }, (_, n) => ({ id: `u${n}`, t: { mail: 'x' } })),
+    );
+    const argv = ['r.ndjson', '--identity', 'id', '--map', 't.email=Email', ...flags];
+    const { code, stderr } = await run(argv, { 'r.ndjson': text });
+    expect(code).toBe(8);
+    expect(stderr).toContain('E-COLUMN-MISSING: r.ndjson: no record has the column "t.email"');
+    const later = `${text}${linesOf({ id: 'v', t: { email: 'a@example.com' } })}`;
+    expect((await run(argv, { 'r.ndjson': later })).code).toBe(0);
+  },
+);
+
+it('corrects and resends a rejected record with the same flags', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('r.ndjson'), linesOf({ id: 'u1', t: { n: 'x' } }));
+  const flags = ['--identity', 'id', '--types', 't.n:integer', '--map', 't.n=N'];
+  expect((await world.run(['upload', 'r.ndjson', ...flags])).code).toBe(3);
+  const rejects = 'r.ndjson.rejects.ndjson';
+  const line = readFileSync(world.path(rejects), 'utf8');
+  expect(line).toContain('"record":{"id":"u1","t":{"n":"x"}}');
+  writeFileSync(world.path(rejects), line.replace('"n":"x"', '"n":"5"'));
+  expect((await world.run(['upload', rejects, ...flags])).code).toBe(0);
+  expect((await world.run(['get-profile', 'u1'])).stdout).toContain('"N":5');
+});
+
+describe('--records', () => {
+  const users =
+    '{"meta":{"users":[1],"text":"\\"users\\":["},\n"data":{"list":[],"users":[\n{"identity":"u1","a":1},\n{"identity":"u2","a":2}],"next":null}}';
+
+  it.each(['r.json', 'r.ndjson', '-'])('reads the array at a path: %s', async (name) => {
+    const files = name === '-' ? {} : { [name]: users };
+    const argv = [name, '--records', 'data.users', '--preview', '--json'];
+    const { code, stdout } = await run(argv, files, users);
+    expect(code).toBe(0);
+    const { first } = JSON.parse(stdout) as { first: readonly { line: number; record: unknown }[] };
+    expect(first.map(({ line, record }) => [line, record])).toEqual([
+      [3, profile('u1', { a: 1 })],
+      [4, profile('u2', { a: 2 })],
+    ]);
+  });
+
+  it('refuses a path without an array, naming the members', async () => {
+    const { code, stderr } = await run(['r.json', '--records', 'users'], { 'r.json': users });
+    expect(code).toBe(8);
+    expect(stderr).toContain('E-FORMAT: r.json has no array at "users"');
+    expect(stderr).toContain('why: the object has "meta", "data"');
+    const list = await run(['r.json', '--records', 'users'], { 'r.json': '[{"identity":"u"}]' });
+    expect([list.code, list.stderr]).toEqual([8, expect.stringContaining('not a JSON object')]);
+  });
+
+  it('reads a large array after a large member, and rejects what is broken in it', async () => {
+    const rows = Array.from({ length: 50_000 }, (_, n) => `{"identity":"u${n}","a":${n}}`);
+    const text = `{"note":${JSON.stringify('x'.repeat(500_000))},"list":[${rows.join(',')},]}`;
+    const { code, stdout } = await run(['r.json', '--records', 'list', '--check', '--json'], {
+      'r.json': text,
+    });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      3,
+      expect.objectContaining({ read: 50_001, rejected: 1 }),
+    ]);
+  });
+});

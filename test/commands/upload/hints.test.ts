@@ -1,0 +1,157 @@
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { serve } from '../../support/serve.js';
+
+interface Hint {
+  readonly id: string;
+  readonly column: string | null;
+  readonly count: number;
+  readonly code: number | null;
+  readonly line: number | null;
+  readonly fix: string;
+}
+
+async function run(argv: readonly string[], files: Readonly<Record<string, string>>) {
+  const { world } = await serve();
+  for (const [name, text] of Object.entries(files)) writeFileSync(world.path(name), text);
+  return world.run(argv);
+}
+
+const hintsOf = (stdout: string): readonly Hint[] =>
+  (JSON.parse(stdout) as { hints?: readonly Hint[] }).hints ?? [];
+
+const users = 'identity,Born,Points,City\nu1,2024-01-05,5,Berlin\nu2,2024-01-06,7,nan\n';
+
+it.each([[], ['--check']])('prints likely mistakes at the end: %j', async (...flags) => {
+  const { code, stderr } = await run(['upload', 'u.csv', ...flags], { 'u.csv': users });
+  expect(code).toBe(0);
+  const lines = stderr.split('\n').filter((line) => line.startsWith('warning: '));
+  expect(lines).toEqual([
+    'warning: column "Born": all 2 values are dates like "2024-01-05", sent as text, first on line 2 of u.csv: --types Born:date',
+    'warning: column "Points": all 2 values are numbers like "5", sent as text, first on line 2 of u.csv: --types Points:integer, or --types Points:string for codes',
+    'warning: column "City": 1 of 2 values is the text "nan", first on line 3 of u.csv: --null-values nan treats such cells as empty, and empty cells are not sent',
+  ]);
+  expect(stderr).toMatch(/^ {2}hints {5}3$/m);
+});
+
+it('lists them in the JSON summary, without values of the input', async () => {
+  const { stdout, stderr } = await run(['upload', 'u.csv', '--json'], { 'u.csv': users });
+  expect(hintsOf(stdout).map(({ id, column, count, line }) => [id, column, count, line])).toEqual([
+    ['date-as-text', 'Born', 2, 2],
+    ['number-as-text', 'Points', 2, 2],
+    ['placeholder', 'City', 1, 3],
+  ]);
+  expect(stderr).toContain('{"type":"warning","message":"column \\"Born\\"');
+});
+
+it('prints at most five, and how many more there are', async () => {
+  const names = Array.from({ length: 8 }, (_, n) => `n${n}`);
+  const text = `identity,${names.join(',')}\nu1${',5'.repeat(8)}\n`;
+  const { stderr } = await run(['upload', 'u.csv'], { 'u.csv': text });
+  expect(stderr.match(/^warning: column/gm)).toHaveLength(5);
+  expect(stderr).toContain('warning: 3 more likely mistakes; --preview shows all\n');
+});
+
+it.each([[], ['--check']])('fails with --fail-on-warnings after its work: %j', async (...flags) => {
+  const argv = ['upload', 'u.csv', '--fail-on-warnings', ...flags];
+  const { code, stderr } = await run(argv, { 'u.csv': users });
+  expect(code).toBe(3);
+  expect(stderr).toContain('E-WARNINGS: 3 likely mistakes in the input');
+  expect(stderr).toContain('why: column "Born": date-as-text');
+  expect(stderr).toMatch(/^(?:uploaded 2 users|check: 2 users would be sent)/m);
+});
+
+it('has no hint about what the options state', async () => {
+  const meant = [
+    '--types',
+    'Born:string,Points:string',
+    '--null-values',
+    'nan',
+    '--map',
+    'mail=mail',
+  ];
+  const text = users.replace('City', 'mail').replace('Berlin', '" a "');
+  const files = { 'u.csv': text };
+  const { code, stderr } = await run(['upload', 'u.csv', ...meant, '--fail-on-warnings'], files);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining(
+      'all 1 values'.replace('all 1 values', 'the only value is sent with the whitespace around'),
+    ),
+  ]);
+  const trimmed = ['upload', 'u.csv', ...meant, '--trim', '--fail-on-warnings'];
+  expect((await run(trimmed, files)).code).toBe(0);
+});
+
+it('counts all records that the service rejects in a check, and masks addresses', async () => {
+  const rows = Array.from(
+    { length: 30_000 },
+    (_, n) => `u${n},u${n}@example.com,+49171${1_000_000 + n}`,
+  );
+  rows[9000] = 'u9000,someone at example.com,+491711009000';
+  rows[20_000] = 'u20000,a@example.com,0171 1020000';
+  rows[20_001] = 'u20001,a@example.com,0171 1020001';
+  const files = { 'u.csv': ['identity,Email,Phone', ...rows, ''].join('\n') };
+  const { stdout, stderr } = await run(['upload', 'u.csv', '--check', '--json'], files);
+  expect(
+    hintsOf(stdout).map(({ column, code, count, line }) => [column, code, count, line]),
+  ).toEqual([
+    ['Email', 515, 1, 9002],
+    ['Phone', 516, 2, 20_002],
+  ]);
+  expect(stderr).toContain('; the service rejects it with 516');
+  expect(stderr).not.toContain('0171 1020000');
+  expect(stdout + stderr).not.toContain('someone at');
+});
+
+it('predicts in a check what the local service rejects', async () => {
+  const data = (profileData: object) => ({ type: 'profile', profileData });
+  const event = (members: object) => ({
+    type: 'event',
+    evtName: 'Bought',
+    ts: 1_700_000_000,
+    ...members,
+  });
+  const many = (keys: number) =>
+    Object.fromEntries(Array.from({ length: keys }, (_, n) => [`k${n}`, n]));
+  const records = [
+    data({ Email: 'nobody' }),
+    data({ Phone: '0171' }),
+    data({ Gender: 'male' }),
+    data({ Employed: 'yes' }),
+    data({ Education: 'none' }),
+    data({ Married: 'true' }),
+    data({ Age: 'old' }),
+    event({ evtName: 'Stayed' }),
+    event({ evtData: { list: [1] } }),
+    event({ evtData: many(257) }),
+    event({ ts: 0 }),
+    data({ Email: 'a@example.com', Phone: '+491711234567', City: 'x' }),
+  ];
+  const lines = records.map((record, n) => JSON.stringify({ identity: `u${n}`, ...record }));
+  const files = { 'r.ndjson': `${lines.join('\n')}\n` };
+  const predicted = hintsOf((await run(['upload', 'r.ndjson', '--check', '--json'], files)).stdout);
+  const sent = await run(['upload', 'r.ndjson'], files);
+  const codes = [...sent.stderr.matchAll(/service (\d{3})/g)].map(([, code]) => Number(code));
+  const of = (all: readonly (number | null)[]) =>
+    [...new Set(all)].filter((code) => code !== null).toSorted((a, b) => a - b);
+  expect(of(predicted.map(({ code }) => code))).toEqual(of(codes));
+  expect(of(codes)).toEqual([512, 513, 514, 515, 516, 517, 518, 519, 520, 522, 525]);
+});
+
+it('predicts the numbers and addresses that the service rejects in subscribe', async () => {
+  const text =
+    'type,value,status\nphone,0171 123456,Unsubscribe\nphone,+491711234567,Unsubscribe\nemail,nobody,Unsubscribe\n';
+  const argv = ['subscribe', 's.csv', '--check', '--json'];
+  const { code, stdout } = await run(argv, { 's.csv': text });
+  expect([code, hintsOf(stdout).map(({ column, code: of, line }) => [column, of, line])]).toEqual([
+    0,
+    [
+      ['value', 516, 2],
+      ['value', 515, 4],
+    ],
+  ]);
+  expect(hintsOf(stdout)[0]!.fix).toContain("--types 'value:phone(DE)'");
+  const failing = await run([...argv, '--fail-on-warnings'], { 's.csv': text });
+  expect(failing.code).toBe(3);
+});
