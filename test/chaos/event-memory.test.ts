@@ -86,15 +86,13 @@ describe('a file of events', () => {
           if (!isPiped) writeFileSync(world.path(name), content);
           const isResumable = flags.includes('--resume') && way === 'pipe' ? [] : flags;
           const argv = [
-            ...[
-              'upload',
-              isPiped ? '-' : name,
-              '--json',
-              '--chunk-size',
-              `${chunk}`,
-              '--concurrency',
-              '2',
-            ],
+            'upload',
+            isPiped ? '-' : name,
+            '--json',
+            '--concurrency',
+            '2',
+            '--chunk-size',
+            `${chunk}`,
             ...(isPiped ? ['--input-format', 'ndjson'] : []),
             ...(way === 'array' ? ['--input-format', 'json'] : []),
             ...(way === 'namedPipe' ? ['--run-name', file.name] : []),
@@ -104,14 +102,18 @@ describe('a file of events', () => {
           const run = async () => world.run(argv, isPiped ? { stdin: text } : {});
           raise(allowed);
           const [outcome] = await Promise.all(way === 'twice' ? [run(), run()] : [run()]);
-          return outcome!;
+          return outcome;
         };
         for (const { do: what, ...more } of actions) {
           if (what === 'append') file.numbers.push(...(more as { numbers: number[] }).numbers);
           if (what === 'reverse') file.numbers.reverse();
           if (what === 'break') file.broken = (more as { at: number }).at;
           if (what === 'copy')
-            file = { ...file, numbers: [...file.numbers], name: `copy${(copies += 1)}` };
+            file = {
+              numbers: [...file.numbers],
+              broken: file.broken,
+              name: `copy${(copies += 1)}`,
+            };
           if (what === 'cut') {
             const [a, b] = (more as { bounds: [number, number] }).bounds;
             const { length } = file.numbers;
