@@ -324,24 +324,25 @@ export const errorExplanations = {
   },
   'E-ALREADY-SENT': {
     means:
-      'another run sent the same content to the same account, and it is not idempotent (events, demerges, profiles with $incr, $decr or $add); nothing was sent',
+      'another run sent the same events, or the same content with demerges or with $incr, $decr or $add, to the same account; nothing was sent',
     causes: [
-      'the same file was uploaded before',
+      'the same file was uploaded before, or another one with some of its events',
       'a growing log was uploaded without --resume',
-      'a copy of it, or its compressed form, was uploaded under another name',
+      'a copy of it, in the same or another format, was uploaded under another name',
+      'the same file was uploaded with options that make other events of it',
     ],
     next: [
-      'rerun the same command with --resume to send only lines added since',
+      'rerun the same command with --resume to send only what was not sent',
       'rerun the same command with --again to resend everything',
       'engagectl runs list --finished    (lists what was sent, and when)',
     ],
   },
   'E-LEDGER': {
     means:
-      'the sent-files ledger is damaged or was written by a newer version, so duplicates cannot be detected; records that are not idempotent were not sent',
+      'the sent-files ledger or the event memory is damaged or was written by a newer version, so duplicates cannot be detected; records that are not idempotent were not sent',
     causes: ['a failing disk', 'the file was edited', 'a newer version of engagectl wrote it'],
     next: [
-      'restore ledger.ndjson in the state directory, or move it away (then earlier runs are unknown)',
+      'restore the file or directory that the error names, or move it away (then earlier runs are unknown)',
       'rerun the same command with --again to send the records anyway',
     ],
   },

@@ -3,7 +3,7 @@ import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import { archivedState, CorruptArchive } from './event-archive.js';
 import { eventState, RecentEvents, type EventState } from './event-log.js';
-import { EventStore, type EventRun, type StoreOptions } from './event-store.js';
+import { EventStore, pruneStore, type EventRun, type StoreOptions } from './event-store.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Batch } from '../write/batch.js';
@@ -302,6 +302,13 @@ interface Copies {
 
 const isEqual = (a: Int32Array, b: Int32Array): boolean =>
   a.length === b.length && a.every((word, index) => word === b[index]);
+
+/**
+ * Removes the events of runs that started before the time for which they are remembered. Returns how many; 0
+ * if another process uses the memory. Throws E-LEDGER, E-FILE-WRITE.
+ */
+export const pruneEvents = async (options: StoreOptions): Promise<number> =>
+  withFileErrors(options.folder, async () => (await pruneStore(options)) ?? 0);
 
 async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, type FileLock } from '../../files/file-lock.js';
 import { CorruptArchive, EventArchive } from './event-archive.js';
@@ -88,7 +88,7 @@ export class EventStore {
  * Removes the events of runs that started more than `rememberMs` ago. Returns how many; undefined if another
  * process uses the memory. Throws like `EventStore.open`.
  */
-export async function pruneEvents(options: StoreOptions): Promise<number | undefined> {
+export async function pruneStore(options: StoreOptions): Promise<number | undefined> {
   const { folder } = options;
   const opening = await lockFolder(options);
   try {
@@ -101,10 +101,6 @@ export async function pruneEvents(options: StoreOptions): Promise<number | undef
     opening.release();
   }
 }
-
-/** Bytes of the memory in `folder`. */
-export const memoryBytes = (folder: string): number =>
-  eventFiles(folder).reduce((sum, { name }) => sum + statSync(path.join(folder, name)).size, 0);
 
 const liveName = '.live-';
 const openingName = '.opening.lock';

@@ -12,6 +12,7 @@ import { withoutTypedSecrets } from '../../redact.js';
 import { EngagectlError } from '../../errors.js';
 import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { sanitize } from '../../ui/sanitize.js';
+import { pruneRememberedEvents } from '../../jobs/write/open-event-memory.js';
 import { forgetRuns, unfinishedProgress } from '../../jobs/run/forget-runs.js';
 import { confirmByTyping, canPrompt } from '../../ui/prompt.js';
 import { typedFlags, removeFlags } from '../shared/suggested-command.js';
@@ -91,7 +92,8 @@ type PruneFlags = FlagsOf<typeof pruneOptions>;
 
 export const prune: CommandSpec<PruneFlags> = {
   needs: 'nothing',
-  summary: 'remove unfinished runs and the partial files of exports; they can no longer be resumed',
+  summary:
+    'remove unfinished runs, partial files of exports, and events remembered for over 90 days',
   examples: `
     # runs that started more than 30 days ago
     engagectl runs prune --older-than 30d
@@ -283,9 +285,16 @@ async function pruneRuns({
     for (const file of forgotten.left)
       messages.warn(`left ${file}: it changed since the export wrote it`);
   }
+  const events = await pruneRememberedEvents(root, runtime);
+  if (events > 0 && !how.json) messages.note(`removed ${count(events, 'remembered event')}`);
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;
-  printAnswer(how, runtime, forgotten, { note: runs.length === 0 ? 'no unfinished runs' : note });
+  printAnswer(
+    how,
+    runtime,
+    { ...forgotten, events },
+    { note: runs.length === 0 ? 'no unfinished runs' : note },
+  );
 }
 
 /** Lists the runs to delete and asks to type their number. Throws E-CONFIRM. */

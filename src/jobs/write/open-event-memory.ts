@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { EventMemory, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
+import { existsSync, readdirSync } from 'node:fs';
+import { EventMemory, pruneEvents, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { makeStateFolder } from '../run/run-folder.js';
@@ -11,6 +11,7 @@ import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
 import { writeDefaults, type WriteOptions } from '../job-options.js';
 import { newRunId, type Connection, type JobContext } from '../job-context.js';
+import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
 import type { WriteContext } from './write-request.js';
 import type { Mapper } from '../../mapping/record-block.js';
@@ -112,17 +113,25 @@ function storeOf(
   const { runtime } = context;
   const folder = eventFolder(context.runsFolder(), connection);
   return {
-    folder,
+    ...storeIn(folder, runtime, remember),
     prepare: () => {
       makeStateFolder(folder);
       for (const each of [path.dirname(folder), folder]) refuseUntrusted(each, runtime);
     },
-    rememberMs: remember,
-    random: runtime.random,
-    now: runtime.now,
-    sleep: async (milliseconds: number) => runtime.sleep(milliseconds, runtime.signal),
   };
 }
+
+const storeIn = (
+  folder: string,
+  runtime: Runtime,
+  rememberMs: number = writeDefaults.remember,
+) => ({
+  folder,
+  rememberMs,
+  random: runtime.random,
+  now: runtime.now,
+  sleep: async (milliseconds: number) => runtime.sleep(milliseconds, runtime.signal),
+});
 
 /**
  * Records in the event memory that events of unknown outcome, given as JSON texts, were not found, so that the
@@ -158,6 +167,21 @@ export async function rememberMissing(
   } finally {
     memory.close();
   }
+}
+
+/**
+ * Removes the events of all accounts that are not to be remembered any more. Returns how many; leaves accounts
+ * that another process uses. Throws E-LEDGER, E-FILE-WRITE.
+ */
+export async function pruneRememberedEvents(runs: string, runtime: Runtime): Promise<number> {
+  const root = path.join(path.dirname(runs), 'events');
+  let removed = 0;
+  for (const name of existsSync(root) ? readdirSync(root) : []) {
+    const folder = path.join(root, name);
+    refuseUntrusted(folder, runtime);
+    removed += await pruneEvents({ ...storeIn(folder, runtime), run: newRunId(runtime) });
+  }
+  return removed;
 }
 
 /** Builds the error for an input whose first records another run sent; undefined if it did not. */
