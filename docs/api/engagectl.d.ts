@@ -35,6 +35,7 @@ declare const errorIds: {
   readonly 'E-CALL': 3;
   readonly 'E-SHORT': 3;
   readonly 'E-TOO-FEW': 3;
+  readonly 'E-WARNINGS': 3;
   readonly 'E-DIFFERENT': 3;
   readonly 'E-CREDENTIALS': 4;
   readonly 'E-UNAVAILABLE': 5;
@@ -120,6 +121,8 @@ interface ReadingOptions {
   readonly comment?: string;
   /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
   readonly recoverQuotes?: boolean;
+  /** Path of the array of records inside one JSON object, such as `data.users`; `\\.` is a dot within a name. */
+  readonly records?: string;
   /** Remove whitespace and invisible characters around cells. */
   readonly trim?: boolean;
   /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */
@@ -170,6 +173,8 @@ interface WriteOptions extends ReadOptions {
   readonly runName?: string;
   /** Resend records that are not idempotent although another run sent them. */
   readonly again?: boolean;
+  /** Time for which sent events are remembered, in milliseconds; default 90 days. */
+  readonly remember?: number;
   /** Send only records that changed since they were last accepted. */
   readonly changed?: boolean;
   /**
@@ -181,6 +186,8 @@ interface WriteOptions extends ReadOptions {
   readonly full?: boolean;
   /** With `changed`: file for users or addresses of the baseline that are not in the input. */
   readonly gone?: string;
+  /** End with exit code 3 if there are likely mistakes in the input. */
+  readonly failOnWarnings?: boolean;
   /** Change nothing. `check` sends nothing; `dryRun` lets the service validate, if it can. */
   readonly rehearsal?: Rehearsal | undefined;
 }
@@ -420,7 +427,7 @@ interface RejectedRecord {
   readonly source: string;
   /** First line of the record, 1-based. */
   readonly line: number;
-  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'alreadySent' | 'notSent';
   /** Error code of the service. */
   readonly code?: number | undefined;
   readonly error: string;
@@ -446,7 +453,7 @@ interface RunResult {
   /** The run can be continued by the same job with `resume`. */
   readonly unfinished: boolean;
 }
-/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged */
+/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged + alreadySent */
 interface WriteResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
@@ -461,6 +468,8 @@ interface WriteResult extends RunResult {
   readonly duplicates: number;
   /** Records not sent because they did not change since they were last accepted. */
   readonly unchanged: number;
+  /** Events not sent because another run sent them. */
+  readonly alreadySent: number;
   /** Set for a write with `changed`. */
   readonly plan?: ChangeCounts;
   /** Set for a shard: records of other shards, not included in `read`. */
@@ -475,6 +484,8 @@ interface WriteResult extends RunResult {
     /** Physical line of the CSV header. */
     readonly headerLine: number | null;
   };
+  /** Likely mistakes; not set if there are none. */
+  readonly hints?: readonly InputHint[];
   readonly bytesSent: number;
   /** Null if no record was rejected. */
   readonly rejectsFile: string | null;
@@ -482,6 +493,21 @@ interface WriteResult extends RunResult {
   readonly done: boolean;
   /** Error that ended the run before the end of the input. */
   readonly stopped: EngagectlError | undefined;
+}
+/** A likely mistake in an input. */
+interface InputHint {
+  /** Stable, for scripts. */
+  readonly id: string;
+  /** Column of the input; null if it concerns whole records. */
+  readonly column: string | null;
+  /** Number of affected records or values among those examined. */
+  readonly count: number;
+  readonly fix: string;
+  /** Error code of the service for such records; null if it accepts them. */
+  readonly code: number | null;
+  /** Position of the first occurrence, if known. */
+  readonly source: string | null;
+  readonly line: number | null;
 }
 /** Records of an input compared to the baseline. */
 interface ChangeCounts {

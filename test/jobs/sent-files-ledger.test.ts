@@ -307,8 +307,8 @@ describe('D a growing log', () => {
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(2)}u7,1700000000,1`);
     await run('upload', 'e.csv', ...asEvents);
     appendFileSync(world.path('e.csv'), '2\nu8,1700000000,1\n');
-    const { code, stderr } = await run('upload', 'e.csv', ...asEvents, '--resume');
-    expect([code, stderr]).toEqual([0, '']);
+    const { code } = await run('upload', 'e.csv', ...asEvents, '--resume');
+    expect(code).toBe(0);
     expect(written(service)[1]).toMatchObject([{ identity: 'u7' }, { identity: 'u8' }]);
   });
 });

@@ -45,7 +45,10 @@ const environment = (cwd: string) => ({
 /** Runs an upload to its end; what the terminal got, and the exit code. */
 async function upload({ columns, requests = 12, args = [], env = {}, act }: Terminal) {
   const cwd = mkdtempSync(path.join(root, 'work-'));
-  const rows = Array.from({ length: requests * 500 }, (_, n) => `u${n},${'Oslo '.repeat(30)}\n`);
+  const rows = Array.from(
+    { length: requests * 500 },
+    (_, n) => `u${n},${'Oslo'.padEnd(150, '-')}\n`,
+  );
   writeFileSync(path.join(cwd, 'users.csv'), `identity,City\n${rows.join('')}`);
   const words = ['upload', 'users.csv', '--chunk-size', '500', '--concurrency', '1', ...args];
   const command = `stty cols ${columns} rows 24; echo $$ >pid; exec "${process.execPath}" "${binPath}" ${words.join(' ')}`;

@@ -100,11 +100,7 @@ export const textOptions: OptionTable = [
 
 /** Flags that control how rows become records of an upload. */
 export const mappingOptions: OptionTable = [
-  [
-    '--identity <column>',
-    'column or path that contains the identity (default: identity)',
-    { common: true },
-  ],
+  ['--identity <column>', 'column or path of the identity (default: identity)', { common: true }],
   ['--object-id <column>', 'column that contains the objectId, used instead of an identity'],
   ['--map <column=key>', 'rename a column (repeatable)', { repeatable: true, common: true }],
   ['--drop <column>', 'omit a column (repeatable)', { repeatable: true }],
