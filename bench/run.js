@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { cuids } from './cuids.js';
 import { changed } from './changed.js';
 import { concurrency } from './concurrency.js';
+import { eventMemory } from './event-memory.js';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
 import { service, stages } from './figures.js';
@@ -25,6 +26,7 @@ const benchmarks = [
   concurrency,
   ...journals,
   changed,
+  eventMemory,
   cuids,
   exportNdjson,
   exportCsv,
