@@ -688,7 +688,7 @@ interface VerifyDifference {
   readonly key: string | null;
   readonly sent: unknown;
   readonly found: unknown;
-  readonly verdict: 'different' | 'missing';
+  readonly verdict: 'different' | 'missing' | 'extra';
 }
 type JsonObject = Record<string, unknown>;
 /** An export. Iterating yields parsed records; each loop sends new requests. */

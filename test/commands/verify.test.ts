@@ -361,7 +361,7 @@ describe('verify of events', () => {
     expect(code).toBe(3);
     expect(summary).toMatchObject({ read: 8, rejected: 1, checked: 7, same: 2 });
     expect(found.toSorted((a, b) => a.line - b.line)).toMatchObject([
-      { line: 1, key: 'Charged', sent: { times: 1 }, found: { times: 2 }, verdict: 'different' },
+      { line: 1, key: 'Charged', sent: { times: 1 }, found: { times: 2 }, verdict: 'extra' },
       { line: 2, sent: { evtData: { n: 1 }, ts: noon + 1 }, found: null, verdict: 'missing' },
       { line: 3, found: { n: 'altered' }, verdict: 'different' },
       { line: 4, found: { times: 2 } },

@@ -116,7 +116,7 @@ export interface VerifyDifference {
   readonly key: string | null;
   readonly sent: unknown;
   readonly found: unknown;
-  readonly verdict: 'different' | 'missing';
+  readonly verdict: 'different' | 'missing' | 'extra';
 }
 
 export type JsonObject = Record<string, unknown>;

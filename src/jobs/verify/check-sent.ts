@@ -210,7 +210,7 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   const { identity, near } = book.wordsOf(event);
   const place = ({ source, line }: SentRecord) => ({ source, line, identity, key: event.name });
   if (found > sent) {
-    const words = { sent: times(sent), found: times(found), verdict: 'different' } as const;
+    const words = { sent: times(sent), found: times(found), verdict: 'extra' } as const;
     const differences = [{ ...place(event.record), ...words }];
     yield { ...about, verdict: 'different', count: sent, records, differences };
     return;

@@ -14,7 +14,8 @@ export interface Difference {
   /** JSON text. */
   readonly sent: string;
   readonly found: string;
-  readonly verdict: 'different' | 'missing';
+  /** `extra`: an event is in the account more often than in the input. */
+  readonly verdict: 'different' | 'missing' | 'extra';
 }
 
 /** Result of checking a user, an address, or equal events. */
@@ -61,12 +62,15 @@ type What = Verdict['what'];
 export class VerdictTally {
   readonly counts = { checked: 0, same: 0, different: 0, missing: 0, untold: 0, foldedKeys: 0 };
   readonly #byWhat = new Map<What, { checked: number; differing: number }>();
+  /** Events that are in the account more often than in the input; they are among those that differ. */
+  extra = 0;
   readonly #untold = new Map<string, number>();
 
-  add({ what, verdict, count, untold, foldedKeys }: Verdict): void {
+  add({ what, verdict, count, untold, foldedKeys, differences }: Verdict): void {
     const of = this.of(what);
     this.#byWhat.set(what, of);
     this.counts[verdict] += count;
+    if (differences[0]?.verdict === 'extra') this.extra += count;
     this.counts.foldedKeys += foldedKeys;
     for (const why of untold) this.#untold.set(why, (this.#untold.get(why) ?? 0) + 1);
     if (verdict === 'untold') return;

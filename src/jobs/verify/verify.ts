@@ -241,7 +241,10 @@ function verdictError(
     'E-DIFFERENT',
     `${tally.differing} of ${checked} differ from what was sent: ${different} different, ${missing} missing`,
     {
-      why: 'the upload rejected them, they changed since, or reads still lag behind writes',
+      why:
+        tally.extra > 0
+          ? `the account has ${countOf(tally.extra, 'event')} more often than the input: another run or program sent them, too`
+          : 'the upload rejected them, they changed since, or reads still lag behind writes',
       fix: 'see the differences for the line, key and found value of each',
     },
   );
