@@ -38,6 +38,11 @@ it.each([
     Buffer.from(`${'x'.repeat(65_535)}ü and more`),
     { record: JSON.stringify('x'.repeat(65_535)) },
   ],
+  [
+    'long text that was cut three bytes into a character',
+    Buffer.from(`${'x'.repeat(65_533)}😀`),
+    { record: JSON.stringify('x'.repeat(65_533)) },
+  ],
 ])('lists an unparsable record unchanged: %s', (_what, raw, expected) => {
   const { tally, listed } = stage();
   const rows = { ...jsonRows([]), faults: [faultOf(raw)] };

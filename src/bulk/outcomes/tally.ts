@@ -111,7 +111,7 @@ export class Tally {
 
   /** Skips records of other shards. */
   otherShard(rows: RowBlock, count: number): void {
-    this.counts.otherShards = (this.counts.otherShards ?? 0) + count;
+    this.counts.otherShards! += count; // begins at 0 in a run of a shard
     this.log.skipped(rows, count);
     rows.memory?.release(count);
   }

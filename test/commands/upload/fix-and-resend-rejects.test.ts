@@ -222,6 +222,7 @@ describe('D a run stopped by its rejects', () => {
     writeFileSync(world.path('long.csv'), long('now'));
     const stopped = await world.run(upload);
     expect(stopped.code).toBe(3);
+    expect(stopped.stderr).not.toContain('unfinished:'); // the error says how to go on
     // What the run came to counts all of the file, its error what was read of it.
     expect(stopped.stderr).toMatch(/ of 41 (?:users|events); 1 rejected; /);
     expect(stopped.stderr).toMatch(
