@@ -7,6 +7,7 @@ import { refuseUntrusted } from '../../files/ownership.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
 import { openInputs } from '../../input/inputs.js';
+import { exportedKind } from '../../mapping/exported-csv.js';
 import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
 import { writeDefaults, type WriteOptions } from '../job-options.js';
@@ -47,11 +48,24 @@ export function eventFolder(
 }
 
 /** Whether the events of a write are remembered. A fleet protects its shards by their journals. */
-export function remembersEvents({ kind, request, context, connection, rehearsal }: WriteContext) {
+export function remembersEvents(writing: WriteContext): boolean {
+  const { kind, request, context, connection, rehearsal } = writing;
   const isDryRun = rehearsal === 'dryRun' || (rehearsal === 'check' && !request.changed);
   if (kind.name !== 'upload' || !connection || isDryRun) return false;
   if (context.ports?.leasedRun !== undefined) return false;
-  return request.journal && runsFolder(context) !== undefined;
+  return request.journal && runsFolder(context) !== undefined && mayHaveEvents(writing);
+}
+
+/** Rows of tables are profiles unless an option or an exported header says otherwise. */
+function mayHaveEvents({ request, inputs }: WriteContext): boolean {
+  const { headers, names } = inputs;
+  const tables = headers.reduce((sum, one) => sum + one.inputs, 0);
+  const isEvent = 'type' in request && request.type === 'event';
+  return (
+    isEvent ||
+    tables < names.length ||
+    headers.some(({ header }) => exportedKind(header) !== undefined)
+  );
 }
 
 /** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */

@@ -248,7 +248,10 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
   }
 }
 
-/** Opens the event memory. A state folder that cannot be written is a warning, if the run keeps no journal. */
+/**
+ * Opens the event memory. If the state folder cannot be written or locked, the run goes on without, and
+ * `endEvents` warns.
+ */
 async function openEvents(
   writing: WriteContext,
   use: MemoryUse,
@@ -257,8 +260,9 @@ async function openEvents(
   try {
     return await openEventMemory(writing, use);
   } catch (error) {
-    const isUnwritable = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
-    if (!isUnwritable) throw error;
+    const isMissing =
+      error instanceof EngagectlError && (error.id === 'E-FILE-WRITE' || error.id === 'E-USAGE');
+    if (!isMissing) throw error;
     writing.context.messages.note(`${error.message}: ${error.details.why}`);
     return undefined;
   }
