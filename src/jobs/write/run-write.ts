@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { existsSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
@@ -233,9 +235,21 @@ async function openCurrentRun(
     run.close({ keep: true });
     throw error;
   }
+  await removeRejects(run);
   run.close({ keep: false });
   const anew = await openRunOf({ ...writing, request: { ...request, run: undefined } });
   return { run: anew, isVerified: false };
+}
+
+/**
+ * Removes the rejects file of a run that begins anew, as if it were truncated to its beginning. Leaves a file
+ * that was edited since.
+ */
+async function removeRejects({ kept }: OpenRun<WriteEntry>): Promise<void> {
+  const { rejectsFile, rejects } = replayWrite(kept?.entries ?? []);
+  if (rejectsFile === undefined || !existsSync(rejectsFile)) return;
+  const bytes = (await readFile(rejectsFile)).subarray(0, rejects.bytes);
+  if (bytes.length === rejects.bytes && crc32(bytes) === rejects.crc) await rm(rejectsFile);
 }
 
 async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise<boolean> {
