@@ -92,7 +92,8 @@ it('keeps few bytes per named file while the run waits for responses', async () 
     return ((await upload(names)) - one) / count;
   });
   // Some 1,650. With twelve copies of the list, and more objects for each text, there were 650 more.
-  expect(kept).toBeLessThan(2050);
+  // The copies of the first 1,000 records for the hints, one in each file, are another 650.
+  expect(kept).toBeLessThan(2700);
 });
 
 it('restores the known texts', async () => {
