@@ -53,6 +53,12 @@ export function createFile(
 export const openToAppend = (file: string): number =>
   openSync(file, O_RDWR | O_APPEND | O_CREAT | noFollow, 0o600);
 
+/** Returns a path beside the target that nobody can predict, for its content while it is written. */
+export function draftPath(target: string): string {
+  const random = Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex');
+  return path.join(path.dirname(target), `.engagectl-${random}.tmp`);
+}
+
 interface DraftOptions extends FileMode {
   /** Each write goes to the end of the file. */
   readonly append?: boolean;
@@ -71,8 +77,7 @@ export class FileDraft {
 
   constructor(target: string, { mode = 0o600, append = false }: DraftOptions = {}) {
     this.#target = target;
-    const random = Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex');
-    this.#path = path.join(path.dirname(target), `.engagectl-${random}.tmp`);
+    this.#path = draftPath(target);
     const flags = O_WRONLY | O_CREAT | O_EXCL | noFollow | (append ? O_APPEND : 0);
     this.descriptor = openSync(this.#path, flags, mode);
   }

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { comparableText } from '../jobs/input-files.js';
 import { countOf, EngagectlError } from '../errors.js';
-import { fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
+import { draftPath, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
 import { fingerprint, listRuns } from '../jobs/run/run-folder.js';
 import {
@@ -95,8 +95,7 @@ async function copyInputs({ run, folder }: SignedRun): Promise<void> {
 
 async function copyInput(folder: WorkDirectory, input: InputFile): Promise<void> {
   const copy = folder.inputCopy(input);
-  const random = Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex');
-  const draft = `${copy}.${random}.draft`; // a name that nobody can predict
+  const draft = draftPath(copy);
   try {
     const how = constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL;
     const copied = await copyFile(input.file, draft, how).catch((error: Error) => error);
