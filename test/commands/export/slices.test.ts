@@ -124,10 +124,10 @@ describe('a resumed export', () => {
     const run = [...argv, '-o', 'out.ndjson', once];
     for (
       let runs = 0;
-      (await world.run([...run, '--resume', `--concurrency=${3 - runs}`])).code;
+      (await world.run([...run, '--resume', `--concurrency=${Math.max(1, 3 - runs)}`])).code;
       runs += 1
     )
-      expect(runs).toBeLessThan(2);
+      expect(runs).toBeLessThan(4); // one broken answer may stop the run before the others arrive
     expect(server.openings.map(({ to }) => to).toSorted((a, b) => a - b)).toEqual([
       20240130, 20240229, 20240330,
     ]);
