@@ -13,6 +13,8 @@ describe('a well-formed CSV', () => {
         const bytes = encode(document.text, encoding);
         const { headers, rows, faults } = await readText(chunked(bytes, sizes), {
           inputFormat: 'csv',
+          delimiter: ',', // another one, or titles above the header, must not be detected
+          skipLines: 0,
         });
         const [header, ...expected] = parse(document.text, {
           record_delimiter: ['\r\n', '\n', '\r'],
