@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { EngagectlError, type OptionName } from '../errors.js';
+import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
 import { fsyncFolder } from '../files/atomic-write.js';
 import { fileWriteError } from '../files/file-errors.js';
 
@@ -156,6 +156,13 @@ export async function verifyCheckpoint(
     await file.close();
   }
 }
+
+/** Whether the file exists and starts with the content of `mark`. */
+export const matchesCheckpoint = async (path: string, mark: FileCheckpoint): Promise<boolean> =>
+  verifyCheckpoint(path, mark, unnamedOption).then(
+    () => true,
+    () => false,
+  );
 
 async function crcOf(file: FileHandle, length: number): Promise<number> {
   const buffer = Buffer.allocUnsafe(Math.min(length, blockBytes));

@@ -7,7 +7,7 @@ import { isOwn } from '../files/ownership.js';
 import { isStdout } from './formats.js';
 import type { Runtime } from '../runtime.js';
 import { fsyncFolder, renameToNew, setAside } from '../files/atomic-write.js';
-import { verifyCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
+import { matchesCheckpoint, verifyCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
 
 /** Target of `--output`. Symbolic links are resolved. */
 export type Target =
@@ -219,7 +219,7 @@ export async function removePartialFiles(output: UnfinishedOutput): Promise<Left
   }));
   const ours: string[] = [];
   for (const file of files) if (areOurs || (await isEmpty(file))) ours.push(file);
-  for (const { file, mark } of spills) if (await matches(file, mark)) ours.push(file);
+  for (const { file, mark } of spills) if (await matchesCheckpoint(file, mark)) ours.push(file);
   const all = [...files, ...(await existing(spills.map(({ file }) => file)))];
   for (const file of ours) await rm(file, { force: true });
   return { removed: ours, left: all.filter((file) => !ours.includes(file)) };
@@ -230,16 +230,11 @@ async function anyMatches(
   marks: readonly FileCheckpoint[],
 ): Promise<boolean> {
   for (const file of files) {
-    for (const mark of marks) if (mark.bytes > 0 && (await matches(file, mark))) return true;
+    for (const mark of marks)
+      if (mark.bytes > 0 && (await matchesCheckpoint(file, mark))) return true;
   }
   return false;
 }
-
-const matches = async (file: string, mark: FileCheckpoint): Promise<boolean> =>
-  verifyCheckpoint(file, mark, unnamedOption).then(
-    () => true,
-    () => false,
-  );
 
 async function existing(files: readonly string[]): Promise<string[]> {
   const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));

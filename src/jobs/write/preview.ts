@@ -16,7 +16,7 @@ import {
   writeMappingFile,
   type MappingFileOptions,
 } from './write-mapping-file.js';
-import { requireRecords, unseenColumnsError } from './min-records.js';
+import { requireRecords, unseenColumnsError } from './required-input.js';
 import { inputOptions } from '../input-files.js';
 import { uploadFrame, uploadMapping } from './upload.js';
 import { FieldStatistics } from '../../mapping/preview/field-statistics.js';

@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
-import { crc32 } from 'node:zlib';
+import { rm } from 'node:fs/promises';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
@@ -17,7 +16,9 @@ import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
-import { requireColumns, requireRecords } from './min-records.js';
+import { requireColumns, requireRecords } from './required-input.js';
+import { setAside } from '../../files/atomic-write.js';
+import { matchesCheckpoint } from '../../output/checkpoint-file.js';
 import {
   pipeName,
   refuseFiles,
@@ -88,8 +89,8 @@ export async function runWrite(
       }
     }
     const piped = inputs.totalBytes === undefined;
-    const probe = kind.mapper(connection?.zone ?? timeZone(context.timezone));
-    if (inputs.headers.length === 0 && probe.namedColumns?.length && !piped) {
+    if (inputs.headers.length === 0 && mapped.namedColumns?.length && !piped) {
+      const probe = kind.mapper(connection?.zone ?? timeZone(context.timezone));
       const reading = await openInputs(options, context.runtime);
       await requireColumns(probe, reading, context.runtime.signal);
     }
@@ -209,7 +210,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
 }
 
 /**
- * Opens the run. An unfinished run of events whose input has changed begins anew, because the event memory
+ * Opens the run. An unfinished run of events whose input has changed starts over, because the event memory
  * knows what it sent; so does one from a pipe, which can be read only once. `isVerified`: the text that
  * the run has read is unchanged.
  */
@@ -222,8 +223,8 @@ async function openCurrentRun(
   try {
     const earlier = replayWrite(run.kept.entries);
     const { nonIdempotent } = earlier;
-    const mayBeginAnew = nonIdempotent.has('event') || !hasSent(earlier);
-    if (nonIdempotent.has('other') || !mayBeginAnew) return { run, isVerified: false };
+    const mayStartOver = nonIdempotent.has('event') || !hasSent(earlier);
+    if (nonIdempotent.has('other') || !mayStartOver) return { run, isVerified: false };
     if (inputs.totalBytes !== undefined) {
       const isSame = await isUnchanged(writing, earlier);
       if (isSame) return { run, isVerified: true };
@@ -231,25 +232,24 @@ async function openCurrentRun(
         `the input has changed since run ${run.id}: reading it from the beginning, and sending the events that were not sent`,
       );
     }
+    await removeRejects(earlier);
   } catch (error) {
     run.close({ keep: true });
     throw error;
   }
-  await removeRejects(run);
   run.close({ keep: false });
-  const anew = await openRunOf({ ...writing, request: { ...request, run: undefined } });
-  return { run: anew, isVerified: false };
+  const next = await openRunOf({ ...writing, request: { ...request, run: undefined } });
+  return { run: next, isVerified: false };
 }
 
 /**
- * Removes the rejects file of a run that begins anew, as if it were truncated to its beginning. Leaves a file
- * that was edited since.
+ * Removes the rejects file of a run that starts over, since each of its records is rejected again. Sets a file
+ * aside of which no line is known to be of the run, and leaves one that was edited.
  */
-async function removeRejects({ kept }: OpenRun<WriteEntry>): Promise<void> {
-  const { rejectsFile, rejects } = replayWrite(kept?.entries ?? []);
-  if (rejectsFile === undefined || !existsSync(rejectsFile)) return;
-  const bytes = (await readFile(rejectsFile)).subarray(0, rejects.bytes);
-  if (bytes.length === rejects.bytes && crc32(bytes) === rejects.crc) await rm(rejectsFile);
+async function removeRejects({ rejectsFile, rejects }: ResumeState): Promise<void> {
+  if (rejectsFile === undefined) return;
+  if (rejects.bytes === 0) setAside(rejectsFile);
+  else if (await matchesCheckpoint(rejectsFile, rejects)) await rm(rejectsFile);
 }
 
 async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise<boolean> {

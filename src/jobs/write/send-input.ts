@@ -21,7 +21,7 @@ import {
 import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects, describeRejects } from '../rejects.js';
-import { tooFewRecordsError } from './min-records.js';
+import { tooFewRecordsError } from './required-input.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
