@@ -343,7 +343,7 @@ export const errorExplanations = {
     causes: ['a failing disk', 'the file was edited', 'a newer version of engagectl wrote it'],
     next: [
       'restore the file or directory that the error names, or move it away (then earlier runs are unknown)',
-      'rerun the same command with --again to send the records anyway',
+      'if it is the ledger: rerun the same command with --again to send the records anyway',
     ],
   },
   'E-INPUT-CHANGED': {

@@ -266,7 +266,7 @@ function runsIn(workDir: string): RunEntry[] {
   });
 }
 
-/** What the store, and other submissions, know about a run. */
+/** A run, as the store and other submissions describe it. */
 function entryOf(run: FleetRun): RunEntry {
   const texts = run.files.flatMap(({ text }) => text ?? []);
   return {

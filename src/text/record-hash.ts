@@ -44,8 +44,8 @@ export class RecordHasher {
   }
 
   /**
-   * Of records `[0, count)` of which `json` has the text; lent until the next call. A key that has to
-   * be looked for is 0.
+   * Returns the hashes of records `[0, count)`, whose texts are in `json`; valid until the next call. The
+   * hash of a key that is not found at once is 0.
    */
   ofRecords(
     json: Buffer,
@@ -102,7 +102,7 @@ export class EventFingerprints {
     this.#ignoresTime = ignoresTime;
   }
 
-  /** Of records `[0, count)` of which `json` has the texts; lent until the next call. */
+  /** Returns the fingerprints of records `[0, count)`, whose texts are in `json`; valid until the next call. */
   of(json: Buffer, count: number, bounds: Int32Array): Int32Array {
     if (count === 0) return new Int32Array(0);
     const program = this.#program;

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
 import { accept, answer, startFaultServer, type Script } from '../support/servers/fault-server.js';
 import { judge } from '../support/servers/record-outcomes.js';
-import { serve } from '../support/serve.js';
+import { jsonRunner, serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Only what changed since this account last accepted it from us.
@@ -24,10 +24,8 @@ async function stage(script: Script = () => accept()) {
   const server = await startFaultServer(script);
   onTestFinished(() => server[Symbol.asyncDispose]());
   const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
-  const run = async (...argv: string[]) => {
-    const { code, stdout, stderr } = await world.run([...argv, '--json']);
-    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
-  };
+  const runJson = jsonRunner<Figures>(world);
+  const run = async (...argv: string[]) => runJson(argv);
   /** What was sent since it was last asked. */
   let told = 0;
   const sent = (): unknown[] => {

@@ -15,7 +15,7 @@ import type { TestServiceOptions } from '../../src/testing.js';
 import { outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
 import { accountAt } from '../support/account-environment.js';
-import { serve, written } from '../support/serve.js';
+import { jsonRunner, serve, written } from '../support/serve.js';
 import type { World, WorldOptions } from '../support/test-environment.js';
 
 // What finished runs leave behind, so that nothing which does harm is sent twice by accident.
@@ -31,10 +31,8 @@ interface Figures {
 
 async function stage(options: TestServiceOptions = {}, more: WorldOptions = {}) {
   const { service, world } = await serve({ accountId: 'ACC-1', ...options }, more);
-  const run = async (...argv: string[]) => {
-    const { code, stdout, stderr } = await world.run([...argv, '--json']);
-    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
-  };
+  const runJson = jsonRunner<Figures>(world);
+  const run = async (...argv: string[]) => runJson(argv);
   return { service, world, run };
 }
 

@@ -12,6 +12,17 @@ export async function serve(
   return { service, world: makeWorld({ ...more, env: { ...service.env, ...env } }) };
 }
 
+/** Runs commands with `--json` in a world; the summary is empty if none was printed. */
+export const jsonRunner =
+  <Summary>(world: World) =>
+  async (
+    argv: readonly string[],
+    options: WorldOptions = {},
+  ): Promise<{ readonly code: number; readonly stderr: string; readonly summary: Summary }> => {
+    const { code, stdout, stderr } = await world.run([...argv, '--json'], options);
+    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Summary };
+  };
+
 /** The records of each write that was carried out, in order. */
 export const written = <Sent = Record<string, unknown>>(service: TestService): Sent[][] =>
   service

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { FileDraft } from '../../files/atomic-write.js';
+import { bytesOf, readWords } from '../change-tracking/baseline-file.js';
 
 /**
  * Numbers of an entry: low and high half of the fingerprint, number of the run, and how often the run
@@ -39,7 +40,6 @@ export class CorruptArchive extends Error {}
  * where each bucket starts, its checksum, and the filter.
  */
 export class EventArchive {
-  readonly path: string;
   readonly count: number;
   readonly #file: number;
   readonly #bits: number;
@@ -52,7 +52,6 @@ export class EventArchive {
 
   /** Throws CorruptArchive or an error of the file system. */
   constructor(path: string) {
-    this.path = path;
     this.#file = openSync(path, 'r');
     try {
       const head = this.#words(0, headWords);
@@ -85,7 +84,7 @@ export class EventArchive {
   /** Whether the event may be among the entries. */
   mayHave(low: number, high: number): boolean {
     const filter = this.#filter;
-    const part = filterWords * Math.floor(((high >>> 0) / 2 ** 32) * this.#parts);
+    const part = partOf(high, this.#parts);
     for (let byte = 0; byte < 32; byte += 8) {
       const bit = (low >>> byte) & 255;
       if (((filter[part + (bit >>> 5)]! >>> (bit & 31)) & 1) === 0) return false;
@@ -141,12 +140,7 @@ export class EventArchive {
 
   #words(position: number, count: number): Uint32Array {
     const words = new Uint32Array(count);
-    const bytes = bytesOf(words);
-    for (let at = 0; at < bytes.length;) {
-      const read = readSync(this.#file, bytes, at, bytes.length - at, position + at);
-      if (read === 0) throw new CorruptArchive('it is truncated');
-      at += read;
-    }
+    if (!readWords(this.#file, words, position)) throw new CorruptArchive('it is truncated');
     return words;
   }
 }
@@ -162,8 +156,9 @@ export interface ArchivedEvent {
 
 const bucketOf = (high: number, bits: number): number => (bits === 0 ? 0 : high >>> (32 - bits));
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+/** Returns where the part of the filter for an event begins. */
+const partOf = (high: number, parts: number): number =>
+  filterWords * Math.floor(((high >>> 0) / 2 ** 32) * parts);
 
 const bufferedEntries = 65_536;
 
@@ -238,7 +233,7 @@ export class ArchiveWriter {
   }
 
   #addToFilter(low: number, high: number): void {
-    const part = filterWords * Math.floor(((high >>> 0) / 2 ** 32) * this.#parts);
+    const part = partOf(high, this.#parts);
     for (let byte = 0; byte < 32; byte += 8) {
       const bit = (low >>> byte) & 255;
       this.#filter[part + (bit >>> 5)]! |= 1 << (bit & 31);

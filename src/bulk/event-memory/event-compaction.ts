@@ -5,7 +5,7 @@ import { fingerprintWords } from '../../text/record-hash.js';
 import { archivedState, archiveWords, ArchiveWriter, EventArchive } from './event-archive.js';
 import { EventLog, eventState, type EventBlock } from './event-log.js';
 
-/** What compaction needs to know of the runs. */
+/** The runs, as far as compaction depends on them. */
 interface Runs {
   values(): Iterable<{ readonly number: number; readonly started: string }>;
   /** Whether all events of the run were reported. */
@@ -154,7 +154,7 @@ function countLog(file: string) {
 /** Maximum index that fits beside 32 bits of fingerprint into the 53 bits of a number. */
 const indexes = 2 ** 21;
 
-/** What a log says of the events in one range of fingerprints, to be sorted. */
+/** Sorts the events of a log in one range of fingerprints. */
 class SortedEvents {
   /** Fingerprint, run, and state in the log. */
   #words: Int32Array;
@@ -236,11 +236,11 @@ function copiesOf(states: readonly number[], hasEnded: boolean): Copies {
   const [sent, reported] = [count(eventState.sent), count(eventState.unknown)];
   const closed = sent + reported + count(eventState.retracted);
   const open = Math.max(0, count(eventState.intended) - closed);
-  return settled([sent, reported, open, count(eventState.missing)], hasEnded);
+  return withKnownOutcomes([sent, reported, open, count(eventState.missing)], hasEnded);
 }
 
-/** Intended copies of a run that has ended are unknown, and unknown ones that are missing were not sent. */
-function settled([sent, unknown, intended, missing]: Copies, hasEnded: boolean): Copies {
+/** Counts the intended copies of a run that has ended as unknown, and removes unknown ones that are missing. */
+function withKnownOutcomes([sent, unknown, intended, missing]: Copies, hasEnded: boolean): Copies {
   const all = hasEnded ? unknown + intended : unknown;
   const found = Math.min(all, missing);
   return [sent, all - found, hasEnded ? 0 : intended, missing - found];
@@ -284,7 +284,7 @@ function mergeArchives(
       }
       if (expired.has(key[2]))
         dropped += copies[archivedState.sent] + copies[archivedState.unknown];
-      else writeCopies(writer, key, settled(copies, runs.hasEnded(key[2])));
+      else writeCopies(writer, key, withKnownOutcomes(copies, runs.hasEnded(key[2])));
     }
     if (!writer.finish()) rmSync(path.join(folder, name), { force: true });
   } finally {

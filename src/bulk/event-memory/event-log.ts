@@ -2,11 +2,12 @@ import { closeSync, fdatasync, fstatSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { openToAppend } from '../../files/atomic-write.js';
+import { bytesOf } from '../change-tracking/baseline-file.js';
 import { fingerprintWords } from '../../text/record-hash.js';
 
 const syncData = promisify(fdatasync);
 
-/** What a block of the log says of its events. */
+/** State of the events of a block. */
 export const eventState = {
   /** They are about to be sent. */
   intended: 1,
@@ -136,9 +137,6 @@ export class EventLog {
     }
   }
 }
-
-const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
 
 function headOf(bytes: Buffer) {
   const word = (index: number) => bytes.readUInt32LE(4 * index);

@@ -247,8 +247,8 @@ export class BatchSender {
   }
 
   /**
-   * Records the outcome of events in the event memory, before the journal does: a kill in between leaves
-   * an unknown outcome, and not a sent event that counts as unknown.
+   * Records the outcome of events in the event memory. The journal follows: after a kill in between, the
+   * outcome is unknown to the run, but `--retry-unknown` of the whole input does not send the event again.
    */
   #settle(batch: Batch, outcome: EventState, positions?: readonly number[]): void {
     if (!batch.isRemembered) return;

@@ -100,12 +100,18 @@ export class DuplicateProtection {
   readonly #lines: readonly LedgerEntry[];
   /** The same for runs with another division into shards, which overlap with this one. */
   readonly #otherParts: readonly LedgerEntry[];
+  /** Runs that sent the same events with other options. */
+  readonly #otherwiseSent: readonly LedgerEntry[];
 
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
     this.#place = place;
     const { runs, made, again, context } = place;
-    const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), made);
+    const isWanted = (line: LedgerEntry) => this.#doesHarm(line) || this.#isOtherwiseSent(line);
+    const found = readLedger(runs, isWanted, made);
+    const { damage } = found;
+    const lines = found.lines.filter((line) => this.#doesHarm(line));
+    this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
@@ -151,10 +157,9 @@ export class DuplicateProtection {
    * event memory cannot recognize. Undefined if there is none, or if the name or the users are others.
    */
   async sentWithOtherOptions(inputs: Inputs): Promise<EngagectlError | undefined> {
-    const { again, runs, options, context } = this.#place;
-    if (again || inputs.totalBytes === undefined) return undefined;
-    const { lines } = readLedger(runs, (line) => this.#isOtherwiseSent(line));
-    if (lines.length === 0) return undefined;
+    const { again, options, context } = this.#place;
+    const lines = this.#otherwiseSent;
+    if (again || inputs.totalBytes === undefined || lines.length === 0) return undefined;
     const known = knownFrom(lines);
     for (const [input, name] of inputs.names.entries()) {
       const sent = await matched(inputs, { input, name }, known);

@@ -24,7 +24,7 @@ export interface RememberedEvents {
   readonly listsSent: boolean;
   /** Whether one of the first events was sent. Reads the beginning of the files once more. */
   knowsSome(mapper: Mapper): Promise<boolean>;
-  /** What the pipeline uses. */
+  /** Returns the memory for the write pipeline. */
   filter(mapper: Mapper): EventFilter;
 }
 
@@ -37,10 +37,7 @@ export interface MemoryUse {
 }
 
 /** Returns the folder of the event memory of an account. */
-export function eventFolder(
-  runs: string,
-  { accountId, host }: Pick<Connection, 'accountId' | 'host'>,
-) {
+function eventFolder(runs: string, { accountId, host }: Pick<Connection, 'accountId' | 'host'>) {
   const owner = createHash('sha256')
     .update(JSON.stringify([accountId, host]))
     .digest('hex');

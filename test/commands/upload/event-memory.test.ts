@@ -10,7 +10,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TestServiceOptions } from '../../../src/testing.js';
-import { serve, written } from '../../support/serve.js';
+import { jsonRunner, serve, written } from '../../support/serve.js';
 
 // Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
 
@@ -26,13 +26,8 @@ interface Figures {
 
 async function stage(options: TestServiceOptions = {}) {
   const { service, world } = await serve({ accountId: 'ACC-1', ...options });
-  const run = async (argv: readonly string[], stdin?: string) => {
-    const { code, stdout, stderr } = await world.run(
-      [...argv, '--json'],
-      stdin === undefined ? {} : { stdin },
-    );
-    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
-  };
+  const runJson = jsonRunner<Figures>(world);
+  const run = async (argv: readonly string[], stdin = '') => runJson(argv, { stdin });
   /** Numbers of the events in the account, in order. */
   const stored = () =>
     written<{ ts: unknown; evtData: { n: unknown } }>(service)

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, writeFileSync, existsSync } from 'node:fs
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { serve, written } from '../../support/serve.js';
+import { jsonRunner, serve, written } from '../../support/serve.js';
 
 interface Figures {
   readonly run: string;
@@ -18,8 +18,7 @@ async function stage() {
   const { service, world } = await serve();
   const run = async (argv: readonly string[], text?: string | Buffer) => {
     const pipe = text === undefined ? {} : { stdin: Readable.from([Buffer.from(text)]) };
-    const { code, stdout, stderr } = await world.run([...argv, '--json'], pipe);
-    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
+    return jsonRunner<Figures>(world)(argv, pipe);
   };
   const sent = () =>
     written<string | { identity?: string; evtData?: { n: number }; profileData?: object }>(
