@@ -30,6 +30,8 @@ export interface Account {
   readonly headerPrefix: string;
   /** IANA name. */
   readonly timezone: string;
+  /** Time for which sent events are remembered, like `90d`. */
+  readonly remember: string;
   /** Whether the config profile is marked production: writes ask for confirmation on a terminal. */
   readonly production: boolean;
   /** Source of each value, for people. */
@@ -174,12 +176,15 @@ interface Choice {
   readonly saved?: SavedAccount;
 }
 
-/** Adds the two settings that have a default. */
+/** Adds the settings that have a default. */
 function accountOf(
   settings: AccountSettings,
   { region, baseUrl, credentials, saved }: Choice,
 ): Account {
-  const choose = (name: 'headerPrefix' | 'timezone', fallback: string): SourcedValue => {
+  const choose = (
+    name: 'headerPrefix' | 'timezone' | 'remember',
+    fallback: string,
+  ): SourcedValue => {
     const kept = saved?.values?.[name];
     const otherwise =
       saved && kept !== undefined
@@ -189,6 +194,7 @@ function accountOf(
   };
   const headerPrefix = choose('headerPrefix', defaultHeaderPrefix);
   const timezone = choose('timezone', 'UTC');
+  const remember = choose('remember', '90d');
   const { sources, ...pair } = credentials;
   return {
     profile: saved?.profile,
@@ -197,6 +203,7 @@ function accountOf(
     ...pair,
     headerPrefix: checkedHeaderPrefix(headerPrefix.value, headerPrefix.source),
     timezone: timezone.value,
+    remember: remember.value,
     production: saved?.production === true,
     sources: {
       ...sources,
@@ -204,6 +211,7 @@ function accountOf(
       baseUrl: baseUrl.source,
       headerPrefix: headerPrefix.source,
       timezone: timezone.source,
+      remember: remember.source,
       production: saved?.production === undefined ? 'default' : saved.source,
     },
   };
@@ -227,6 +235,7 @@ interface AccountSettings {
   readonly baseUrl?: string;
   readonly headerPrefix?: string;
   readonly timezone?: string;
+  readonly remember?: string;
   /** `--call-url`: address of the calling system, instead of the base URL. */
   readonly callUrl?: string | undefined;
   /** Names of the settings given as flags. */
@@ -244,6 +253,7 @@ const names = {
   baseUrl: { flag: '--base-url', variable: 'ENGAGECTL_BASE_URL' },
   headerPrefix: { flag: '--header-prefix', variable: 'ENGAGECTL_HEADER_PREFIX' },
   timezone: { flag: '--timezone', variable: 'ENGAGECTL_TIMEZONE' },
+  remember: { flag: '--remember', variable: 'ENGAGECTL_REMEMBER' },
 } as const;
 
 /** Returns a setting given by flag or variable; undefined if neither is given. */

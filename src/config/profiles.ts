@@ -205,6 +205,7 @@ export function listSaved(config: Config) {
         production: production === true,
         headerPrefix: others.headerPrefix,
         timezone: others.timezone,
+        remember: others.remember,
         callAccountId: others.callAccountId,
         callApiKey: others.callApiKey && maskedPasscode,
       })),

@@ -22,6 +22,8 @@ const savedRegion = z
     callApiKey: z.string().optional(),
     headerPrefix: z.string().optional(),
     timezone: z.string().optional(),
+    /** Time for which sent events are remembered, like `90d`. */
+    remember: z.string().optional(),
   })
   .refine(
     ({ passcode, passcode_command: command }) =>

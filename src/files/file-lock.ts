@@ -48,6 +48,23 @@ export async function tryLockRun(file: string): Promise<FileLock | undefined> {
   }
 }
 
+/** A lock that is held only for moments: how often to try, and how long to pause. */
+const lockTries = 1200;
+const lockPauseMs = 50;
+
+/** As `lockRun`, but waits up to a minute for a lock that other processes hold only for moments. */
+export async function waitForLock(
+  file: string,
+  sleep: (milliseconds: number) => Promise<void>,
+): Promise<FileLock> {
+  for (let tries = 1; tries < lockTries; tries += 1) {
+    const lock = await tryLockRun(file);
+    if (lock) return lock;
+    await sleep(lockPauseMs);
+  }
+  return lockRun(file);
+}
+
 /** Never opens an existing file: closing it would release a lock that this process may have on it. */
 function create(file: string): void {
   try {

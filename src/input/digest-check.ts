@@ -63,6 +63,25 @@ export async function skipVerified(
   if (text!.length > digest.offset) throw inputChangedError(name, lineExtended);
 }
 
+/** Returns the length and digests of the beginning of an input: of `headBytes` bytes at most. Throws E-FILE-READ. */
+export async function headOf(
+  source: Source,
+  { encoding }: Pick<InputOptions, 'encoding'>,
+): Promise<{ readonly bytes: number; readonly digest: string; readonly head: string }> {
+  const { name } = source;
+  const read = new TextHasher();
+  const opened = source.open();
+  try {
+    for await (const text of decodeText(decompress(opened.chunks, name), name, encoding)) {
+      read.add(text.subarray(0, headBytes - read.length));
+      if (read.length === headBytes) break;
+    }
+  } finally {
+    opened.close();
+  }
+  return { bytes: read.length, digest: read.hash, head: read.head };
+}
+
 /** Whether a pipe starts with the same bytes as a text that was read to its end. */
 export async function startsWith(
   { window, text }: OpenInput,

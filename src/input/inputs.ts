@@ -6,6 +6,7 @@ import { checkEncoding } from './encoding.js';
 import { openInput, type InputDialect, type OpenInput } from './open-input.js';
 import { inputChangedError, DigestTable } from './text-digest.js';
 import {
+  headOf,
   matchKnownText,
   startsWith,
   resumePipe,
@@ -61,6 +62,8 @@ export interface Inputs {
   startsLike(text: TextDigest): Promise<boolean>;
   /** Finds the text that the input equals or starts with. Reads the input, so it must not be a pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
+  /** Returns the length and digests of the beginning of an input, which must not be a pipe. */
+  head(input: number): ReturnType<typeof headOf>;
   readonly detected: DetectedFormat | undefined;
   /** Rows skipped so far because all their cells are empty. */
   readonly emptyRows: number;
@@ -220,6 +223,10 @@ class SequentialInputs implements Inputs {
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
     const encoding = this.#encodingOf(input);
     return matchKnownText(this.#sources.at(input), texts, { encoding });
+  }
+
+  async head(input: number): ReturnType<typeof headOf> {
+    return headOf(this.#sources.at(input), { encoding: this.#encodingOf(input) });
   }
 
   async skipPipe(from: Position | undefined, digest: TextDigest): Promise<void> {

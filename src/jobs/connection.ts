@@ -22,6 +22,8 @@ export interface ConnectionOptions extends Omit<
   /** Logs each request. */
   readonly messages: Pick<Reporter, 'verbose' | 'debug'>;
   readonly zone: TimeZone;
+  /** Time for which sent events are remembered. */
+  readonly rememberMs: number;
   readonly policy: RetryPolicy;
   /** Host that runs belong to; default: the host of the base URL. */
   readonly host?: string | undefined;
@@ -32,7 +34,7 @@ export const loadClient = async () => import('../client/http-client.js');
 
 /** Opens a connection without sending anything. Throws E-CONFIG. */
 export async function openConnection(
-  { zone, policy, host, messages, ...options }: ConnectionOptions,
+  { zone, rememberMs, policy, host, messages, ...options }: ConnectionOptions,
   { env, now, monotonic }: Runtime,
 ): Promise<Connection> {
   const { createClient } = await loadClient();
@@ -49,6 +51,7 @@ export async function openConnection(
     accountId,
     host: host ?? new URL(baseUrl).host,
     zone,
+    rememberMs,
     policy,
     close: () => client.close(),
   };

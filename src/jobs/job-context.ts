@@ -33,6 +33,8 @@ export interface Connection {
   readonly host: string;
   /** Time zone of the account, for relative dates and for times without an offset. */
   readonly zone: TimeZone;
+  /** Time for which sent events are remembered, in milliseconds. */
+  readonly rememberMs: number;
   readonly policy: RetryPolicy;
   close(): Promise<void>;
 }

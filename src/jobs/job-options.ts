@@ -41,8 +41,6 @@ export interface WriteOptions extends ReadOptions {
   readonly runName?: string;
   /** Resend records that are not idempotent although another run sent them. */
   readonly again?: boolean;
-  /** Time for which sent events are remembered, in milliseconds; default 90 days. */
-  readonly remember?: number;
   /** Send only records that changed since they were last accepted. */
   readonly changed?: boolean;
   /**
@@ -128,7 +126,6 @@ export type RejectLimit = { readonly records: number } | { readonly percent: num
 export const writeDefaults = {
   chunkBytes: 4 * 1024 * 1024,
   maxRecordBytes: 1024 * 1024,
-  remember: 90 * 24 * 3_600_000,
 } as const;
 
 /** Request options of an export. */

@@ -18,7 +18,18 @@ import { BinProcess } from '../support/processes/bin-process.js';
 
 const secret = 'doctor-pass-8Yq';
 const found = '{"status":"success","record":{}}';
-const checks = ['node', 'config', 'state', 'lock', 'account', 'proxy', 'name', 'tls', 'request'];
+const checks = [
+  'node',
+  'config',
+  'state',
+  'lock',
+  'events',
+  'account',
+  'proxy',
+  'name',
+  'tls',
+  'request',
+];
 
 let world: World;
 beforeEach(() => {
@@ -103,14 +114,14 @@ describe('configuration', () => {
     expect(outcome.code).toBe(2);
     expect(linesOf(outcome)['config']).toMatch(/^failed: .*0644.*\n +fix: chmod 600 /);
     expect(linesOf(outcome)['request']).toMatch(/^ok/);
-    expect(outcome.stderr).toContain('1 of 10 checks failed: config');
+    expect(outcome.stderr).toContain('1 of 11 checks failed: config');
   });
 
   it('a missing account is exit 2, and no service is asked', async () => {
     const outcome = await world.run(['doctor']);
     expect(outcome.code).toBe(2);
     const lines = linesOf(outcome);
-    expect(Object.keys(lines)).toEqual(checks.slice(0, 5));
+    expect(Object.keys(lines)).toEqual(checks.slice(0, 6));
     expect(lines['account']).toMatch(
       /^failed: no account is set up.*\n +fix: engagectl config set/,
     );
@@ -188,7 +199,7 @@ it('exits with the most serious of several failures', async () => {
   writeFileSync(world.stateDir, 'in the way');
   const outcome = await doctor({ answer: { status: 403 } });
   expect(outcome.code).toBe(9);
-  expect(outcome.stderr).toContain('2 of 10 checks failed: state, request');
+  expect(outcome.stderr).toContain('2 of 11 checks failed: state, request');
 });
 
 describe('the environment', () => {

@@ -38,11 +38,15 @@ async function stage(options: TestServiceOptions = {}, more: WorldOptions = {}) 
 
 const ledgerFile = ({ stateDir }: World) => path.join(stateDir, 'ledger.ndjson');
 const ledgerText = (world: World) => readFileSync(ledgerFile(world), 'utf8');
+/** The lines of finished runs. */
 const ledgerLines = (world: World) =>
-  ledgerText(world)
+  finishedText(ledgerText(world))
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+/** A ledger without the lines that runs write when they start. */
+const finishedText = (text: string): string => text.replace(/^.*"started":.*\n/gm, '');
 
 const eventLine = (n: number): string =>
   `${JSON.stringify({ identity: `u${n}`, type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: { n } })}\n`;
@@ -205,6 +209,99 @@ it.each([
   expect(service.requests()).toHaveLength(1);
 });
 
+describe('records of a run that has not finished', () => {
+  const inBatches = ['--chunk-size', '10', '--concurrency', '1'];
+
+  /** Ends a run in its second request, by a refused passcode. */
+  const stopped = async (text: string, ...flags: string[]) => {
+    const staged = await stage();
+    const { service, world, run } = staged;
+    writeFileSync(world.path('x.ndjson'), text);
+    writeFileSync(world.path('copy.ndjson'), text);
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const first = await run('upload', 'x.ndjson', ...inBatches, ...flags);
+    expect(first.code).toBe(4);
+    const sent = () => written(service).flat().length;
+    return { ...staged, sent, id: first.summary.run };
+  };
+
+  it.each([
+    ['demerges', ['demerge', '--yes'], 'csv', 'identity\nu1\nu2\n'],
+    ['operators', ['upload'], 'ndjson', increments(300)],
+  ])('are sent once by two processes that start at once: %s', async (_, argv, ending, text) => {
+    const { service, world, run } = await stage({ latencyMs: 20 });
+    const names = [`a.${ending}`, `b.${ending}`];
+    for (const name of names) writeFileSync(world.path(name), text);
+    const both = await Promise.all(names.map(async (name) => run(...argv, name)));
+    expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
+    const refused = both.find(({ code }) => code === 8)!;
+    expect(refused.stderr).toMatch(/E-ALREADY-SENT.*which has not sent all of it.*--again/s);
+    expect(service.requests()).toHaveLength(1);
+  });
+
+  it('are refused in a copy, whose advice leads to each record sent once', async () => {
+    const { run, sent, id } = await stopped(increments(30));
+    const copy = await run('upload', 'copy.ndjson', ...inBatches);
+    expect([copy.code, copy.stderr]).toEqual([8, expect.stringContaining(`runs resume ${id}`)]);
+    expect(sent()).toBe(10);
+    expect((await run('runs', 'resume', id)).code).toBe(0);
+    const again = await run('upload', 'copy.ndjson', ...inBatches, '--resume');
+    expect([again.code, again.summary.resumed, sent()]).toEqual([0, 30, 30]);
+  });
+
+  it('are refused after a run without a journal, until --again', async () => {
+    const { run, sent } = await stopped(increments(30), '--no-journal');
+    for (const name of ['x.ndjson', 'copy.ndjson']) {
+      const { code, stderr } = await run('upload', name);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringMatching(/has not sent all of it.*--again/s),
+      ]);
+    }
+    expect((await run('upload', 'copy.ndjson', '--again')).code).toBe(0);
+    expect(sent()).toBe(40);
+    expect((await run('upload', 'x.ndjson', '--resume')).summary.resumed).toBe(30);
+  });
+
+  it.each([
+    ['--fresh', ['upload', 'x.ndjson', '--fresh']],
+    ['runs prune', ['runs', 'prune', '--yes']],
+  ])('may be sent once more after %s, which discards the run', async (_, argv) => {
+    const { run, sent } = await stopped(increments(30));
+    expect((await run(...argv)).code).toBe(0);
+    const before = sent();
+    const { code } = await run('upload', 'copy.ndjson');
+    expect([code, sent() - before]).toEqual(before > 10 ? [8, 0] : [0, 30]);
+  });
+
+  it.each([[[]], [['--no-journal']]])(
+    'are not refused if nothing was sent (%j)',
+    async (flags: string[]) => {
+      const { service, world, run } = await stage();
+      writeFileSync(world.path('x.ndjson'), increments(30));
+      await service.fault({ times: 1, answer: { status: 401 } });
+      expect((await run('upload', 'x.ndjson', ...flags)).code).toBe(4);
+      writeFileSync(world.path('copy.ndjson'), increments(30));
+      expect((await run('upload', 'copy.ndjson', ...flags)).code).toBe(0);
+    },
+  );
+
+  it('are refused with other options even after --fresh, if they are events', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('x.csv'), `identity,ts,n\n${eventCsv(30)}`);
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const argv = ['upload', 'x.csv', ...asEvents, ...inBatches];
+    expect((await run(...argv)).code).toBe(4);
+    const other = await run(...argv, '--fresh', '--types', 'n:integer');
+    expect([other.code, other.stderr]).toEqual([
+      8,
+      expect.stringMatching(/E-ALREADY-SENT.*--types/s),
+    ]);
+    expect((await run(...argv, '--resume')).summary.alreadySent).toBe(10);
+    expect(written(service).flat()).toHaveLength(30);
+  });
+});
+
 it('never refuses profiles and subscriptions', async () => {
   const { service, world, run } = await stage();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
@@ -326,7 +423,7 @@ describe('a ledger that is', () => {
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
     await run('upload', 'e.ndjson');
     await run('upload', 'u.csv');
-    const text = readFileSync(ledgerFile(world), 'utf8');
+    const text = finishedText(ledgerText(world));
     const rewrite = (change: (text: string) => string) =>
       writeFileSync(ledgerFile(world), change(text));
     return { ...staged, rewrite };
@@ -362,7 +459,7 @@ describe('a ledger that is', () => {
     rmSync(killed, { recursive: true });
     expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
     expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
-    expect(ledgerText(world).split('\n')).toHaveLength(5);
+    expect(finishedText(ledgerText(world)).split('\n')).toHaveLength(5);
     expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
   });
 
@@ -479,7 +576,10 @@ describe('a ledger that is', () => {
 
   it('not writable causes a warning, and keeps the directory of a run with non-idempotent records', async () => {
     const { service, world, run }: Awaited<ReturnType<typeof stage>> = await stage({
-      onRequest: () => void mkdirSync(ledgerFile(world), { recursive: true }),
+      onRequest: () => {
+        rmSync(ledgerFile(world), { recursive: true, force: true });
+        mkdirSync(ledgerFile(world));
+      },
     });
     writeFileSync(world.path('e.ndjson'), increments(3));
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');

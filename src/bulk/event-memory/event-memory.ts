@@ -171,10 +171,10 @@ export class EventMemory {
 
   #register(): void {
     if (this.#isRegistered) return;
-    const { run, started, files } = this.#options;
+    const { run, started, files, rememberMs } = this.#options;
     const [file = '', ...others] = files;
     const { runs, number } = this.#store;
-    runs.add({ number, run, started, file, otherFiles: others.length });
+    runs.add({ number, run, started, file, otherFiles: others.length, rememberMs });
     this.#isRegistered = true;
   }
 
@@ -307,7 +307,7 @@ const isEqual = (a: Int32Array, b: Int32Array): boolean =>
  * Removes the events of runs that started before the time for which they are remembered. Returns how many; 0
  * if another process uses the memory. Throws E-LEDGER, E-FILE-WRITE.
  */
-export const pruneEvents = async (options: StoreOptions): Promise<number> =>
+export const pruneEvents = async (options: Omit<StoreOptions, 'rememberMs'>): Promise<number> =>
   withFileErrors(options.folder, async () => (await pruneStore(options)) ?? 0);
 
 async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {

@@ -1,10 +1,12 @@
 import path from 'node:path';
 import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
-import { lockRun, tryLockRun, type FileLock } from '../../files/file-lock.js';
+import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
 import { CorruptArchive, EventArchive } from './event-archive.js';
 import { compact, currentFiles, eventFiles, expiredRuns, logName } from './event-compaction.js';
 import { EventLog } from './event-log.js';
+
+export const defaultRememberMs = 90 * 24 * 3_600_000;
 
 /** A run that sent events. */
 export interface EventRun {
@@ -15,13 +17,15 @@ export interface EventRun {
   /** Names of its inputs: the first, and how many others there are. */
   readonly file: string;
   readonly otherFiles: number;
+  /** Time for which its events are to be remembered. */
+  readonly rememberMs: number;
 }
 
 export interface StoreOptions {
   readonly folder: string;
   /** Id of the run. */
   readonly run: string;
-  /** Milliseconds for which events are remembered at least. */
+  /** Time for which events are remembered at least. */
   readonly rememberMs: number;
   readonly random: () => number;
   /** Milliseconds since 1970. */
@@ -85,17 +89,20 @@ export class EventStore {
 }
 
 /**
- * Removes the events of runs that started more than `rememberMs` ago. Returns how many; undefined if another
+ * Removes the events of runs that started longer ago than the last run wanted to remember. Returns how many; undefined if another
  * process uses the memory. Throws like `EventStore.open`.
  */
-export async function pruneStore(options: StoreOptions): Promise<number | undefined> {
+export async function pruneStore(
+  options: Omit<StoreOptions, 'rememberMs'>,
+): Promise<number | undefined> {
   const { folder } = options;
   const opening = await lockFolder(options);
   try {
     if ((await liveRuns(folder)).size > 0) return undefined;
     const runs = RunTable.open(folder, options.random);
-    const removed = compact(folder, runs, { ...options, isPruning: true });
-    runs.forget(expiredRuns(runs, options));
+    const pruning = { ...options, rememberMs: runs.rememberMs, isPruning: true };
+    const removed = compact(folder, runs, pruning);
+    runs.forget(expiredRuns(runs, pruning));
     return removed;
   } finally {
     opening.release();
@@ -103,20 +110,9 @@ export async function pruneStore(options: StoreOptions): Promise<number | undefi
 }
 
 const liveName = '.live-';
-const openingName = '.opening.lock';
-/** Another process holds the lock of the folder for at most some seconds. */
-const lockTries = 1200;
-const lockPauseMs = 50;
 
-async function lockFolder({ folder, sleep }: StoreOptions): Promise<FileLock> {
-  const file = path.join(folder, openingName);
-  for (let tries = 1; tries < lockTries; tries += 1) {
-    const lock = await tryLockRun(file);
-    if (lock) return lock;
-    await sleep(lockPauseMs);
-  }
-  return lockRun(file);
-}
+const lockFolder = async ({ folder, sleep }: Pick<StoreOptions, 'folder' | 'sleep'>) =>
+  waitForLock(path.join(folder, '.opening.lock'), sleep);
 
 /** Numbers of the runs that other processes work on. Removes the lock files of killed ones. */
 async function liveRuns(folder: string): Promise<Set<number>> {
@@ -178,6 +174,11 @@ export class RunTable {
 
   values(): Iterable<EventRun> {
     return this.#runs.values();
+  }
+
+  /** Time for which the last run wanted its events to be remembered. */
+  get rememberMs(): number {
+    return [...this.#runs.values()].at(-1)?.rememberMs ?? defaultRememberMs;
   }
 
   numberOf(run: string): number | undefined {

@@ -297,16 +297,14 @@ const newBatchState = (since: number) => ({
  */
 export async function writeIntents(
   batch: Batch,
-  { duplicateError, tally, events }: Pick<WriteJob, 'duplicateError' | 'tally' | 'events'>,
+  { begin, tally, events }: Pick<WriteJob, 'begin' | 'tally' | 'events'>,
 ): Promise<readonly number[]> {
   const ordinals = nonIdempotentOrdinals(batch);
   if (ordinals.length === 0) return [];
   const memory = batch.holdsEvents ? events : undefined;
-  if (duplicateError && !memory) throw duplicateError;
-  const [taken = []] = await Promise.all([
-    memory?.intend(batch),
-    tally.log.intend(ordinals, batch.holdsEvents ? 'event' : 'other'),
-  ]);
+  const kind = batch.holdsEvents ? 'event' : 'other';
+  await begin?.(kind);
+  const [taken = []] = await Promise.all([memory?.intend(batch), tally.log.intend(ordinals, kind)]);
   return taken;
 }
 

@@ -13,6 +13,7 @@ import type { EventMemory } from '../event-memory/event-memory.js';
 import type { BodyFrame } from './batch.js';
 import type { IdentitySet } from './deduplication.js';
 import type { ResumeState } from '../outcomes/journal-entries.js';
+import type { NonIdempotentKind } from '../outcomes/outcome-counts.js';
 
 /** Maximum rejected records, as a number or as a percentage (evaluated from 1000 records on). */
 export type RejectLimit = { readonly records: number } | { readonly percent: number };
@@ -54,8 +55,8 @@ export interface WriteJob {
   readonly changes?: ChangeFilter | undefined;
   /** The memory of sent events; undefined if events are not remembered. */
   readonly events?: EventFilter | undefined;
-  /** Thrown before non-idempotent records are sent, because another run may have sent them. */
-  readonly duplicateError?: EngagectlError | undefined;
+  /** Awaited before non-idempotent records are sent. Throws if another run may have sent them. */
+  readonly begin?: ((kind: NonIdempotentKind) => Promise<void>) | undefined;
   /** Records with an outcome from earlier attempts, and records those attempts may have sent. */
   readonly earlier?: Pick<ResumeState, 'settled' | 'intended'> | undefined;
   /**

@@ -93,6 +93,7 @@ async function setRegion({ flags, runtime, ...call }: Invocation<SetFlags>): Pro
     accountId: flags.accountId,
     headerPrefix: flagOf(settings, 'headerPrefix'),
     timezone: flagOf(settings, 'timezone'),
+    remember: flagOf(settings, 'remember'),
     callAccountId: flags.callAccountId,
   };
   const notYetRead = { passcode: '-', callApiKey: flags.callApiKeyFile };
@@ -161,7 +162,7 @@ const checked = (
   flag: string,
 ): string | undefined => (value === undefined ? undefined : check(value, flag));
 
-const savedFlags = ['region', 'baseUrl', 'headerPrefix', 'timezone'] as const;
+const savedFlags = ['region', 'baseUrl', 'headerPrefix', 'timezone', 'remember'] as const;
 const flagOf = (settings: GlobalOptions, name: (typeof savedFlags)[number]): string | undefined =>
   settings.flags.has(name) ? settings[name] : undefined;
 

@@ -63,6 +63,7 @@ async function showAccount({ flags, runtime, ...call }: Invocation<ShowFlags>): 
     ['passcode', redacted.passcode, sources.passcode],
     ['header prefix', redacted.headerPrefix, sources.headerPrefix],
     ['time zone', redacted.timezone, sources.timezone],
+    ['remember', redacted.remember, sources.remember],
     ['production', redacted.production ? 'yes' : 'no', sources.production],
     ...(calls
       ? [

@@ -1,7 +1,16 @@
 import path from 'node:path';
 import { withProgramName, shellPath } from '../../wording.js';
-import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
+import {
+  EngagectlError,
+  countOf,
+  errorIds,
+  exitCodes,
+  mostSerious,
+  type ErrorId,
+} from '../../errors.js';
+import { formatBytes } from '../../ui/format.js';
 import { sanitize, jsonAnswer } from '../../ui/sanitize.js';
+import { eventMemorySizes } from '../../jobs/write/open-event-memory.js';
 import { resolveAccount, type Account } from '../../config/account.js';
 import {
   checkCertificate,
@@ -94,6 +103,7 @@ const machineChecks: Readonly<Record<string, Check<Machine>>> = {
   config: async ({ runtime }) => checkConfigFile(runtime),
   state: async ({ runtime }) => checkStateDirectory(runtime),
   lock: async ({ runtime }) => checkRunLock(runtime),
+  events: ({ runtime }) => describeEventMemory(runtime),
   account: async (machine) => {
     machine.account = await resolveAccount(machine.settings, machine.runtime);
     const { accountId, region, sources } = machine.account;
@@ -203,6 +213,14 @@ async function checkRunLock(runtime: Runtime): Promise<string> {
       cause: error,
     });
   }
+}
+
+/** Reports the size of the event memory, which `runs prune` limits. */
+function describeEventMemory(runtime: Runtime): string {
+  const sizes = eventMemorySizes(runsFolder(runtime));
+  if (sizes.length === 0) return 'no sent events are remembered';
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  return `sent events of ${countOf(sizes.length, 'account')} are remembered in ${formatBytes(bytes)}`;
 }
 
 interface Answer {

@@ -22,6 +22,12 @@ export function age(text: string): number {
   }
 }
 
+/** Checks an age longer than zero, and returns its text. */
+export function positiveAge(text: string): string {
+  if (age(text) > 0) return text;
+  throw new InvalidArgumentError('Use an age longer than zero, like 90d.');
+}
+
 /** Parses a duration longer than zero. */
 export function positiveDuration(text: string): number {
   const milliseconds = duration(text);

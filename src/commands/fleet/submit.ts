@@ -258,6 +258,11 @@ const refusedOfExports: typeof refusedFlags = {
   '--limit': ['each slice is exported by itself', 'leave it out'],
 };
 
+const ofWorkDirectory: Refusal = [
+  'a fleet keeps what it sent in its work directory',
+  'leave it out',
+];
+
 /** Global flags that only workers use. */
 const workerFlags: Readonly<Record<string, string>> = {
   timeout: '--timeout',
@@ -278,7 +283,9 @@ function refuseUnsupported(
     const refusal = refused[flag];
     if (refusal) throw noEffect(flag, refusal);
   }
-  for (const given of call.settings().flags) {
+  const { flags: typedGlobals } = call.settings();
+  if (typedGlobals.has('remember')) throw noEffect('--remember', ofWorkDirectory);
+  for (const given of typedGlobals) {
     const flag = workerFlags[given];
     if (flag === undefined) continue;
     throw noEffect(flag, ['the workers make the requests', `engagectl fleet work ${flag} …`]);

@@ -93,7 +93,7 @@ type PruneFlags = FlagsOf<typeof pruneOptions>;
 export const prune: CommandSpec<PruneFlags> = {
   needs: 'nothing',
   summary:
-    'remove unfinished runs, partial files of exports, and events remembered for over 90 days',
+    'remove unfinished runs, partial files of exports, and events remembered for longer than --remember',
   examples: `
     # runs that started more than 30 days ago
     engagectl runs prune --older-than 30d
@@ -279,7 +279,7 @@ async function pruneRuns({
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
   const messages = messagePrinter(how, runtime);
   const busy = (id: string) => messages.warn(`left run ${id}: another process is working on it`);
-  const forgotten = await forgetRuns(old, { root, words: cliAdvice, busy });
+  const forgotten = await forgetRuns(old, { root, words: cliAdvice, now: runtime.now, busy });
   if (!how.json) {
     for (const file of forgotten.removed) messages.note(`removed ${file}`);
     for (const file of forgotten.left)

@@ -2,6 +2,7 @@ import { timeZone, type TimeZone } from '../../time-zone.js';
 import { resolveAccount, type Account } from '../../config/account.js';
 import { localRegion } from '../../config/profiles.js';
 import { EngagectlError } from '../../errors.js';
+import { age, positiveAge } from '../flags/value-parsers.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { startLocalService } from './local-service.js';
 import type { AccountCheck, ConnectionOptions } from '../../jobs/connection.js';
@@ -46,6 +47,7 @@ export async function connectTo(
   { messages, maxInFlight, ...listeners }: ConnectOptions,
 ): Promise<AccountConnection> {
   const zone = accountTimeZone(chosen);
+  const rememberMs = memoryTime(chosen);
   const { openConnection } = await import('../../jobs/connection.js');
   const isLocal = chosen.region === localRegion;
   const service = isLocal ? await startLocalService(chosen, { runtime, messages }) : undefined;
@@ -61,6 +63,7 @@ export async function connectTo(
         passcode,
         headerPrefix,
         zone,
+        rememberMs,
         timeoutMs,
         maxInFlight,
         policy: settings,
@@ -121,6 +124,19 @@ function accountTimeZone({ timezone, sources }: Account): TimeZone {
         cause: error,
       },
     );
+  }
+}
+
+/** Parses the time for which sent events are remembered; one from the config file was not checked before. */
+function memoryTime({ remember, sources }: Account): number {
+  try {
+    return age(positiveAge(remember));
+  } catch (error) {
+    throw new EngagectlError('E-CONFIG', `"${remember}" (${sources.remember}) is not a duration`, {
+      why: 'it is how long sent events are remembered',
+      fix: 'use an age like 90d',
+      cause: error,
+    });
   }
 }
 

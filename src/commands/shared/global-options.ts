@@ -10,6 +10,7 @@ import {
   nonEmpty,
   profileName,
   positiveDuration,
+  positiveAge,
   timezone,
 } from '../flags/value-parsers.js';
 import type { Runtime } from '../../runtime.js';
@@ -23,6 +24,8 @@ export interface GlobalOptions {
   /** All prefixes given; only `serve` accepts more than one. */
   readonly headerPrefixes: readonly string[];
   readonly timezone?: string;
+  /** Time for which sent events are remembered, like `90d`. */
+  readonly remember?: string;
   readonly timeoutMs: number;
   readonly maxAttempts: number;
   readonly retryForMs: number;
@@ -49,7 +52,7 @@ export interface GlobalOptions {
 /** The options by attribute name, as their parsers return them. */
 interface Values extends Pick<
   GlobalOptions,
-  'profile' | 'region' | 'baseUrl' | 'timezone' | 'progress'
+  'profile' | 'region' | 'baseUrl' | 'timezone' | 'remember' | 'progress'
 > {
   /** A list if given as a flag, a text if given as a variable. */
   readonly headerPrefix?: string | readonly string[];
@@ -157,6 +160,11 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
       { repeatable: true },
     ],
     ['--timezone <iana>', 'time zone of the account (default: UTC)', { parse: timezone }],
+    [
+      '--remember <duration>',
+      'how long sent events are remembered (default: 90d)',
+      { parse: positiveAge },
+    ],
   ],
   'Requests:': [
     [

@@ -29,6 +29,8 @@ export interface ConnectOptions {
   readonly headerPrefix?: string;
   /** Time zone (IANA name) for relative dates and times without an offset; default UTC. */
   readonly timezone?: string;
+  /** Time for which sent events are remembered in the state folder, in milliseconds; default 90 days. */
+  readonly rememberMs?: number;
   readonly retry?: {
     /** Maximum attempts per request, not counting 429s; default 8. */
     readonly maxAttempts?: number;

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { setMaxListeners } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import { defaultRememberMs } from '../../bulk/event-memory/event-store.js';
 import { limits } from '../../contract/limits.js';
 import { EngagectlError, interruptionError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
@@ -82,6 +83,7 @@ export class LibraryContext {
         accountId,
         passcode,
         zone: timeZone(timezone),
+        rememberMs: this.#options.rememberMs ?? defaultRememberMs,
         headerPrefix: this.#options.headerPrefix ?? defaultHeaderPrefix,
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,

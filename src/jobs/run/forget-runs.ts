@@ -1,7 +1,13 @@
 import { tryLockRun } from '../../files/file-lock.js';
-import { lockPath, removeRun, journalPath, type RunFolder } from './run-folder.js';
+import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
+import { appendLedger, readLedger } from './sent-files-ledger.js';
 import { readJournal } from '../../bulk/journal/journal.js';
-import { replayWrite, writeEntries, type WriteEntry } from '../../bulk/outcomes/journal-entries.js';
+import {
+  hasSent,
+  replayWrite,
+  writeEntries,
+  type WriteEntry,
+} from '../../bulk/outcomes/journal-entries.js';
 import {
   exportEntries,
   emptyCheckpoint,
@@ -22,8 +28,15 @@ export async function forgetRuns(
   {
     root,
     words,
+    now,
     busy,
-  }: { readonly root: string; readonly words: Wording; readonly busy: (run: string) => void },
+  }: {
+    readonly root: string;
+    readonly words: Wording;
+    /** Milliseconds since 1970. */
+    readonly now: () => number;
+    readonly busy: (run: string) => void;
+  },
 ) {
   const pruned: string[] = [];
   /** Partial files that were removed, and those kept because they changed since the export. */
@@ -40,6 +53,7 @@ export async function forgetRuns(
       const files = await removePartialExports(run);
       removed.push(...files.removed);
       left.push(...files.left);
+      recordDiscarded(root, run, now());
       removeRun(run, words);
       pruned.push(id);
     } finally {
@@ -47,6 +61,27 @@ export async function forgetRuns(
     }
   }
   return { pruned, removed, left };
+}
+
+/**
+ * Records in the ledger that an unfinished write will not be resumed, before its folder is removed. Its events
+ * stay known, because they may be given again with other options. Throws errors of the file system.
+ */
+export function recordDiscarded(root: string, run: RunPlace, now: number): void {
+  const { open, damage } = readLedger(root, () => false);
+  if (!open.unfinished.some((start) => start.run === run.header.run)) return;
+  const discarded = new Date(now).toISOString();
+  const line = { run: run.header.run, discarded, sentEvents: mayHaveSentEvents(run), sources: [] };
+  appendLedger(root, line, { isDamaged: damage !== undefined });
+}
+
+function mayHaveSentEvents(run: RunPlace): boolean {
+  try {
+    const state = replayWrite(readJournal<WriteEntry>(journalPath(run), writeEntries));
+    return state.nonIdempotent.has('event') && hasSent(state);
+  } catch {
+    return true;
+  }
 }
 
 /** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */

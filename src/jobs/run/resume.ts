@@ -26,6 +26,8 @@ export interface RunQuery extends RunIdentity {
   readonly exports?: boolean;
   /** Returns true if the run ended so that the same command may start a new one. */
   readonly mayBeginAnew?: (run: RunFolder) => boolean;
+  /** Called before an unfinished run is removed, which a new one replaces. */
+  readonly discarded?: (run: RunFolder) => void;
 }
 
 /**
@@ -44,13 +46,17 @@ export function findUnfinishedRun(
     leased === undefined ? matchesRun(header, query) : header.run === leased,
   );
   if (found && !query.resume && !query.exports && isOver(root, found, query)) {
+    query.discarded?.(found);
     removeRun(found, words);
     found = undefined;
   }
   if (query.run !== undefined && found?.header.run !== query.run) {
     throw otherRun(query.run, runs);
   }
-  if (found && query.fresh) removeRun(found, words);
+  if (found && query.fresh) {
+    query.discarded?.(found);
+    removeRun(found, words);
+  }
   if (query.fresh) return undefined;
   if (!found) {
     if (!query.exports) refuseOtherShards(runs, query, words);

@@ -65,14 +65,37 @@ export interface LedgerSource {
   readonly endsInLine?: true;
 }
 
+/** A write that is about to send its first record of a kind that is not idempotent. */
+export interface LedgerStart extends Pick<
+  LedgerEntry,
+  'schemaVersion' | 'run' | 'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'options'
+> {
+  /** ISO 8601. */
+  readonly started: string;
+  readonly kind: NonIdempotentKind;
+  /** Beginnings of the inputs; none for a pipe. */
+  readonly sources: readonly LedgerHead[];
+}
+
+/** Beginning of an input: its first `headBytes` bytes, or all if there are fewer. */
+export type LedgerHead = Pick<LedgerSource, 'name' | 'bytes' | 'digest' | 'head'>;
+
+/** An unfinished write that will not be resumed. */
+export interface DiscardedRun extends Pick<LedgerEntry, 'schemaVersion' | 'run'> {
+  /** ISO 8601. */
+  readonly discarded: string;
+  /** It may have sent events. */
+  readonly sentEvents: boolean;
+}
+
 const schemaVersion = 1;
 
 /** Returns the path of the ledger of a folder of runs. */
 export const ledgerPath = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
 
 /**
- * Reads the matching lines of the ledger; a line may list many thousands of inputs. `made` is the
- * run that was just created, whose folder does not explain a torn line.
+ * Reads the matching finished runs of the ledger, whose lines may list many thousands of inputs, and the starts
+ * of all others. `made` is the run that was just created, whose folder does not explain a torn line.
  */
 export function readLedger(
   runs: string,
@@ -80,6 +103,7 @@ export function readLedger(
   made?: string,
 ) {
   const lines: LedgerEntry[] = [];
+  const open = new OpenRuns();
   /** Cause of lines that could not be read. */
   let damage: string | undefined;
   let text: string;
@@ -87,7 +111,7 @@ export function readLedger(
     text = readFileSync(ledgerPath(runs), 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return { lines, damage: code === 'ENOENT' ? undefined : message };
+    return { lines, open, damage: code === 'ENOENT' ? undefined : message };
   }
   let end = 0;
   for (const [index, line] of text.split('\n').entries()) {
@@ -95,12 +119,37 @@ export function readLedger(
     if (line === '' && end > text.length) break;
     const found = parsed(line);
     if (typeof found !== 'string') {
-      if (matches(found)) lines.push(found);
+      open.add(found);
+      if ('finished' in found && matches(found)) lines.push(found);
     } else if (!isTorn(line, { runs, made, isLast: end > text.length, later: text.slice(end) })) {
       damage ??= `line ${index + 1} ${found}`;
     }
   }
-  return { lines, damage };
+  return { lines, open, damage };
+}
+
+type LedgerLine = LedgerEntry | LedgerStart | DiscardedRun;
+
+/** Starts of the runs that did not send all of their inputs. */
+class OpenRuns {
+  /** Runs that may still send records, were killed, or stopped early. */
+  unfinished: readonly LedgerStart[] = [];
+  /** Runs that sent events before they were discarded. */
+  discarded: readonly LedgerStart[] = [];
+
+  add(line: LedgerLine): void {
+    if ('started' in line) {
+      this.unfinished = [...this.unfinished, line];
+      return;
+    }
+    // Without a journal, a run that stopped early ends with inputs that it did not read to the end.
+    const isOf = ({ run, sources }: LedgerStart) =>
+      run === line.run && ('discarded' in line || line.sources.length >= sources.length);
+    if ('discarded' in line && line.sentEvents) {
+      this.discarded = [...this.discarded, ...this.unfinished.filter(isOf)];
+    }
+    if (this.unfinished.some(isOf)) this.unfinished = this.unfinished.filter((one) => !isOf(one));
+  }
 }
 
 /**
@@ -128,11 +177,11 @@ const hasOthers = (runs: string, made: string | undefined): boolean =>
 const torn = ' torn';
 
 /** Parses a line; returns the cause if it is invalid. */
-function parsed(line: string): LedgerEntry | string {
+function parsed(line: string): LedgerLine | string {
   const end = line.lastIndexOf(',"checksum":"');
   const json = `${line.slice(0, end)}}`;
   if (end < 0 || !line.endsWith(`,"checksum":"${checksum(json)}"}`)) return 'is damaged';
-  const found = JSON.parse(json) as LedgerEntry;
+  const found = JSON.parse(json) as LedgerLine;
   if (found.schemaVersion === schemaVersion) return found;
   return `has version ${found.schemaVersion}, and this program supports ${schemaVersion}`;
 }
@@ -141,12 +190,14 @@ const checksum = (json: string | Buffer, before = 0): string =>
   crc32(json, before).toString(16).padStart(8, '0');
 
 /** A ledger line whose inputs are iterated. */
-type EndedRun = Omit<LedgerEntry, 'schemaVersion' | 'sources'> & {
-  readonly sources: Iterable<LedgerSource>;
-};
+type NewLine = (
+  | Omit<LedgerEntry, 'schemaVersion' | 'sources'>
+  | Omit<LedgerStart, 'schemaVersion' | 'sources'>
+  | Omit<DiscardedRun, 'schemaVersion'>
+) & { readonly sources: Iterable<LedgerHead> };
 
 /** Serializes a line in pieces, because one string of many inputs takes several times the memory. */
-function lineOf({ sources, ...run }: EndedRun): readonly Buffer[] {
+function lineOf({ sources, ...run }: NewLine): readonly Buffer[] {
   const head = JSON.stringify({ schemaVersion, ...run }).slice(0, -1);
   const pieces = [Buffer.from(`${head},"sources":[`)];
   let texts: string[] = [];
@@ -169,7 +220,7 @@ const sourcesAtOnce = 1000;
 /** Appends a line and syncs it to disk. Keeps damaged lines. Throws errors of the file system. */
 export function appendLedger(
   runs: string,
-  run: EndedRun,
+  run: NewLine,
   { isDamaged }: { readonly isDamaged: boolean },
 ): void {
   const file = ledgerPath(runs);

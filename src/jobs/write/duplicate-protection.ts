@@ -1,24 +1,36 @@
+import path from 'node:path';
+import { existsSync } from 'node:fs';
 import { EngagectlError, countOf } from '../../errors.js';
+import { waitForLock, type FileLock } from '../../files/file-lock.js';
 import {
   appendLedger,
   ledgerPath,
   readLedger,
   type LedgerEntry,
+  type LedgerHead,
   type LedgerSource,
+  type LedgerStart,
 } from '../run/sent-files-ledger.js';
-import { runsFolder } from '../run/open-run.js';
-import { fingerprint } from '../run/run-folder.js';
+import { runsFolder, type OpenRun } from '../run/open-run.js';
+import { remembersEvents } from './open-event-memory.js';
+import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
+import { fingerprint, makeStateFolder } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
-import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
-import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
-import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
+import {
+  findSentInput,
+  findStartedInput,
+  pipedBefore,
+  refuseOtherShards,
+  sentBefore,
+  type SentBefore,
+} from './sent-before.js';
+import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
+import type { DigestTable } from '../../input/text-digest.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import type { JobContext, Wording } from '../job-context.js';
+import type { JobContext } from '../job-context.js';
 import type { WriteContext, WriteRequest } from './write-request.js';
-import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
-import type { Position, TextDigest } from '../../input/row-block.js';
 
 /** Members of a ledger line that identify a write. */
 type LedgerRun = Pick<
@@ -31,8 +43,10 @@ interface LedgerPlace {
   readonly options: Readonly<Record<string, unknown>>;
   /** Folder of runs that the ledger belongs to. */
   readonly runs: string;
-  /** Id of the run if it was just created. */
-  readonly made: string | undefined;
+  /** Id of this run. */
+  readonly run: string;
+  /** It was not started by an earlier process. */
+  readonly isNew: boolean;
   readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
@@ -57,17 +71,11 @@ interface FinishedRun {
 
 /** Opens the duplicate protection; undefined for a dry run, and without a state folder. */
 export function openDuplicateProtection(
-  { kind, request, context, connection, rehearsal }: WriteContext,
-  {
-    made,
-    remembered,
-    remembersEvents,
-  }: {
-    readonly made: string | undefined;
-    readonly remembered: ChangeTracking | undefined;
-    readonly remembersEvents: boolean;
-  },
-) {
+  writing: WriteContext,
+  run: Pick<OpenRun<WriteEntry>, 'id' | 'kept'>,
+  remembered: ChangeTracking | undefined,
+): DuplicateProtection | undefined {
+  const { kind, request, context, connection, rehearsal } = writing;
   if (!connection || rehearsal !== undefined) return undefined;
   const runs = runsFolder(context);
   if (runs === undefined) return undefined;
@@ -75,16 +83,17 @@ export function openDuplicateProtection(
   const meaning = fingerprint(kind.meaning);
   const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
-  const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
+  const what = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
   const options = JSON.parse(JSON.stringify(kind.meaning)) as Readonly<Record<string, unknown>>;
-  return new DuplicateProtection(run, {
+  return new DuplicateProtection(what, {
     options,
     runs,
-    made,
+    run: run.id,
+    isNew: run.kept?.resumed !== true,
     again,
     context,
-    remembersEvents,
+    remembersEvents: remembersEvents(writing),
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
@@ -100,18 +109,25 @@ export class DuplicateProtection {
   readonly #lines: readonly LedgerEntry[];
   /** The same for runs with another division into shards, which overlap with this one. */
   readonly #otherParts: readonly LedgerEntry[];
-  /** Runs that sent the same events with other options. */
+  /** Runs that sent the same events with other options, and those that may have. */
   readonly #otherwiseSent: readonly LedgerEntry[];
+  readonly #otherwiseStarted: readonly LedgerStart[];
+  readonly #unfinished: readonly LedgerStart[];
+  readonly #started = new Map<NonIdempotentKind, Promise<void>>();
 
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
     this.#place = place;
-    const { runs, made, again, context } = place;
+    const { runs, isNew, again, context } = place;
     const isWanted = (line: LedgerEntry) => this.#doesHarm(line) || this.#isOtherwiseSent(line);
-    const found = readLedger(runs, isWanted, made);
+    const found = readLedger(runs, isWanted, isNew ? place.run : undefined);
     const { damage } = found;
     const lines = found.lines.filter((line) => this.#doesHarm(line));
     this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
+    this.#unfinished = found.open.unfinished;
+    this.#otherwiseStarted = [...found.open.unfinished, ...found.open.discarded].filter(
+      (start) => start.kind === 'event' && this.#hasOtherOptions(start),
+    );
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
@@ -132,6 +148,7 @@ export class DuplicateProtection {
     const isPiped = inputs.totalBytes === undefined;
     if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
     const { words } = this.#place.context;
+    if (!isPiped) await this.#refuseRivals(inputs, this.#unfinished);
     // The event memory finds sent events one by one. A text is only skipped if all of it was accepted.
     const maySkip = (line: LedgerEntry) => resume && !isPiped && line.runs !== undefined;
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
@@ -158,25 +175,29 @@ export class DuplicateProtection {
    */
   async sentWithOtherOptions(inputs: Inputs): Promise<EngagectlError | undefined> {
     const { again, options, context } = this.#place;
-    const lines = this.#otherwiseSent;
-    if (again || inputs.totalBytes === undefined || lines.length === 0) return undefined;
-    const known = knownFrom(lines);
-    for (const [input, name] of inputs.names.entries()) {
-      const sent = await matched(inputs, { input, name }, known);
-      if (sent) return otherOptions(sent, options, context);
-    }
-    return undefined;
+    if (again || inputs.totalBytes === undefined) return undefined;
+    const sent = await findSentInput(inputs, this.#otherwiseSent);
+    const started = sent ?? (await findStartedInput(inputs, this.#otherwiseStarted));
+    if (!started) return undefined;
+    const { name } = started;
+    const line = 'start' in started ? started.start : started.line;
+    return otherOptions({ name, line }, options, context);
   }
 
-  #isOtherwiseSent({ once, options, ...line }: LedgerEntry): boolean {
+  #isOtherwiseSent(line: LedgerEntry): boolean {
+    const { once, accepted, unknown } = line;
+    return once.includes('event') && accepted + unknown > 0 && this.#hasOtherOptions(line);
+  }
+
+  /** Whether a run of the same events had other options. */
+  #hasOtherOptions({ options, ...line }: LedgerEntry | LedgerStart): boolean {
     const { accountId, command, host, meaning } = this.#run;
-    if (!options || line.meaning === meaning || !once.includes('event')) return false;
+    if (!options || line.meaning === meaning) return false;
     if (line.accountId !== accountId || line.command !== command || line.host !== host)
       return false;
-    const same = ['eventName', 'identity', 'objectId'].every(
+    return ['eventName', 'identity', 'objectId'].every(
       (name) => options[name] === this.#place.options[name],
     );
-    return same && line.accepted + line.unknown > 0;
   }
 
   /** Whether the event memory knows all that the run sent. */
@@ -212,7 +233,7 @@ export class DuplicateProtection {
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       return true;
     } catch (error) {
-      return this.#notNoted(run, { error: error as Error, mustStay: isKept && kinds.size > 0 });
+      return this.#notNoted({ error: error as Error, mustStay: isKept && kinds.size > 0 });
     }
   }
 
@@ -233,12 +254,100 @@ export class DuplicateProtection {
 
   /** Whether resending the same content with the same command is not safe. */
   #doesHarm(line: LedgerEntry): boolean {
-    const same = ['accountId', 'command', 'host', 'meaning'] as const;
-    const isSame = same.every((name) => line[name] === this.#run[name]);
-    return isSame && line.once.length > 0 && line.accepted + line.unknown > 0;
+    return this.#isSame(line) && line.once.length > 0 && line.accepted + line.unknown > 0;
   }
 
-  #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
+  #isSame(line: LedgerEntry | LedgerStart): boolean {
+    const same = ['accountId', 'command', 'host', 'meaning'] as const;
+    return same.every((name) => line[name] === this.#run[name]);
+  }
+
+  /** Runs that may be sending the same records, or were killed. */
+  #rivals(unfinished: readonly LedgerStart[]): readonly LedgerStart[] {
+    const { shard } = this.#run;
+    return unfinished.filter(
+      (start) =>
+        start.run !== this.#place.run &&
+        this.#isSame(start) &&
+        (start.kind === 'other' || !this.#place.remembersEvents) &&
+        (start.shard === shard || shardCount(start.shard) !== shardCount(shard)),
+    );
+  }
+
+  /** Throws E-ALREADY-SENT if another run that has not finished has the same records. */
+  async #refuseRivals(inputs: Inputs, unfinished: readonly LedgerStart[]): Promise<void> {
+    const found = await findStartedInput(inputs, this.#rivals(unfinished));
+    if (!found) return;
+    const { again, runs, context } = this.#place;
+    const { run, started } = found.start;
+    const hasFolder = existsSync(path.join(runs, run));
+    if (again && !hasFolder) this.#discard(run);
+    if (again) return;
+    const { option, resumeRun } = context.words;
+    const finish = hasFolder ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
+    const what = `${found.name} begins like the input of run ${run}, which has not sent all of it`;
+    throw new EngagectlError('E-ALREADY-SENT', what, {
+      why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
+      fix: `${finish}${option('again')} sends all of it`,
+      file: found.name,
+    });
+  }
+
+  /**
+   * Records the start of the run in the ledger before the first record of a kind is sent. The lock puts
+   * processes in an order: of two that send the same records, the second one is refused. Throws E-LEDGER,
+   * E-ALREADY-SENT.
+   */
+  async begin(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
+    const { remembersEvents, context } = this.#place;
+    if (this.refused && (kind === 'other' || !remembersEvents)) throw this.refused;
+    if (context.ports?.leasedRun !== undefined) return;
+    let started = this.#started.get(kind);
+    if (!started) this.#started.set(kind, (started = this.#begin(kind, inputs)));
+    await started;
+  }
+
+  async #begin(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
+    const { runs, run, context, options } = this.#place;
+    const { now, sleep, signal } = context.runtime;
+    const sources = inputs.totalBytes === undefined ? [] : await headsOf(inputs);
+    const { stream: _, ...about } = this.#run;
+    const started = new Date(now()).toISOString();
+    let lock: FileLock | undefined;
+    try {
+      const file = `${ledgerPath(runs)}.lock`;
+      makeStateFolder(path.dirname(file));
+      lock = await waitForLock(file, async (milliseconds) => sleep(milliseconds, signal));
+      const { unfinished } = readLedger(runs, () => false).open;
+      await this.#refuseRivals(inputs, unfinished);
+      const isStarted = unfinished.some((start) => start.run === run && start.kind === kind);
+      const line = { run, started, ...about, kind, ...(kind === 'event' && { options }), sources };
+      if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
+    } catch (error) {
+      if (error instanceof EngagectlError && error.id !== 'E-FILE-WRITE') throw error;
+      this.#notNoted({ error: error as Error, mustStay: false });
+    } finally {
+      lock?.release();
+    }
+  }
+
+  /** Withdraws the start of a run that will not be resumed, if it sent nothing. */
+  withdraw({ accepted, unknown }: { readonly accepted: number; readonly unknown: number }): void {
+    if (this.#started.size > 0 && accepted + unknown === 0) this.#discard(this.#place.run);
+  }
+
+  #discard(run: string): void {
+    const discarded = new Date(this.#place.context.runtime.now()).toISOString();
+    const line = { run, discarded, sentEvents: false, sources: [] };
+    try {
+      appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
+    } catch (error) {
+      this.#notNoted({ error: error as Error, mustStay: false });
+    }
+  }
+
+  #notNoted({ error, mustStay }: { error: Error; mustStay: boolean }): boolean {
+    const { run } = this.#place;
     const { messages, words } = this.#place.context;
     const what = `run ${run} cannot be recorded in ${ledgerPath(this.#place.runs)}: ${error.message}`;
     const next = mustStay
@@ -255,6 +364,15 @@ const unreadable = (file: string, damage: string, { words }: JobContext): Engage
     fix: `restore the file; or, if they were not sent, move it away or add ${words.option('again')}`,
     file,
   });
+
+/** Reads the beginnings of the inputs. */
+async function headsOf(inputs: Inputs): Promise<readonly LedgerHead[]> {
+  const heads: LedgerHead[] = [];
+  for (const [input, name] of inputs.names.entries()) {
+    heads.push({ name, ...(await inputs.head(input)) });
+  }
+  return heads;
+}
 
 /** Yields the ledger entries of inputs that were read to the end. There may be many. */
 function* ledgerSources(digests: DigestTable, names: readonly string[]): Generator<LedgerSource> {
@@ -293,181 +411,9 @@ export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext
   });
 }
 
-/** An input that equals, or begins with, an input of another run. */
-interface SentInput extends MatchedText {
-  readonly name: string;
-  readonly records: number;
-  readonly line: LedgerEntry;
-}
-
-/** Part of the input that was sent before, as journal entries. */
-interface SentBefore {
-  readonly entries: readonly WriteEntry[];
-  readonly records: number;
-  readonly line: LedgerEntry;
-  /** The input contains nothing else. */
-  readonly isAll: boolean;
-}
-
-interface SentQuery {
-  /** Runs with the same fingerprint that sent records which are not idempotent. */
-  readonly lines: readonly LedgerEntry[];
-  readonly resume: boolean;
-  readonly words: Wording;
-}
-
-/**
- * Compares the inputs with those of other runs, to prevent duplicates of records that are not
- * idempotent. Undefined if no input equals, or begins with, one that was sent. With `resume`, the
- * first inputs may; then the run starts after them. Throws E-ALREADY-SENT, E-INPUT-CHANGED.
- */
-export async function sentBefore(
-  inputs: Inputs,
-  query: SentQuery,
-): Promise<SentBefore | undefined> {
-  const sent: (SentInput | undefined)[] = [];
-  const known = knownFrom(query.lines);
-  for (const [input, name] of inputs.names.entries()) {
-    sent.push(await matched(inputs, { input, name }, known));
-  }
-  const first = sent.find((one) => one !== undefined);
-  if (!first) return undefined;
-  const isNew = sent.findIndex((one) => one?.isWhole !== true);
-  const some = sent
-    .slice(0, isNew < 0 ? sent.length : isNew + 1)
-    .filter((one) => one !== undefined);
-  const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find((one) => one !== undefined);
-  if (!query.resume) throw alreadySent(first, query.words);
-  const last = some.at(-1);
-  const isExtended = last && !last.isWhole && last.text.endsInLine;
-  if (first.line.runs) return late || isExtended || !last ? undefined : sentOf(some, isNew < 0);
-  if (late) throw sentLate(late, query.words);
-  if (isExtended) throw inputChangedError(last.name, lineExtended);
-  return sentOf(some, isNew < 0);
-}
-
-/** Throws E-ALREADY-SENT if one of `lines` sent the inputs with another division into shards. */
-async function refuseOtherShards(
-  inputs: Inputs,
-  {
-    lines,
-    shard,
-    words: { option },
-  }: Pick<SentQuery, 'lines' | 'words'> & { readonly shard: string | undefined },
-): Promise<void> {
-  if (lines.length === 0) return;
-  const known = knownFrom(lines);
-  for (const [input, name] of inputs.names.entries()) {
-    const sent = await matched(inputs, { input, name }, known);
-    if (!sent) continue;
-    const { run, finished, shard: other } = sent.line;
-    const [was, is] = [other, shard].map((one) => (one ? `as shard ${one}` : 'undivided'));
-    const day = finished.slice(0, 10);
-    throw new EngagectlError('E-ALREADY-SENT', `${name} was sent ${was} on ${day} by run ${run}`, {
-      why: `sending it ${is} would duplicate some of its records`,
-      fix: `use the same shards as before, or resend it with ${option('again')}`,
-      file: name,
-    });
-  }
-}
-
-/** Matches a pipe with the last run of its name, reading only as far as that run did. */
-async function pipedBefore(
-  inputs: Inputs,
-  { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
-): Promise<SentBefore | undefined> {
-  const line = lines.findLast(({ sources }) => sources[0]?.name === name);
-  const source = line?.sources[0];
-  if (!line || !source || source.records === 0) return undefined;
-  const text = textOf(source);
-  if (!(await inputs.startsLike(text))) return undefined;
-  return sentOf([{ text, isWhole: true, name, records: source.records, line }], false);
-}
-
-/** Builds the journal entries of a part that was sent before. */
-function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
-  const { line } = sent.at(-1)!;
-  const kinds = line.once.map((of) => ({ kind: 'intent', records: [], of }) as const);
-  return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line, isAll };
-}
-
-interface Known {
-  readonly texts: KnownTexts;
-  readonly of: ReadonlyMap<TextDigest, { readonly records: number; readonly line: LedgerEntry }>;
-}
-
-function knownFrom(lines: readonly LedgerEntry[]): Known {
-  const of = new Map(
-    lines.flatMap((line) =>
-      line.sources.map((source) => [textOf(source), { records: source.records, line }] as const),
-    ),
-  );
-  return { texts: new KnownTexts([...of.keys()]), of };
-}
-
-async function matched(
-  inputs: Inputs,
-  { input, name }: { readonly input: number; readonly name: string },
-  known: Known,
-): Promise<SentInput | undefined> {
-  const match = await inputs.match(input, known.texts);
-  const what = match && known.of.get(match.text);
-  // An empty input is a prefix of every input.
-  if (!what || (what.records === 0 && !match.isWhole)) return undefined;
-  return { ...match, ...what, name };
-}
-
-const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest => {
-  const { offset = bytes, endsInLine = false, line, state, records: ordinal } = source;
-  const end = { input: 0, offset, line, ordinal, ...(state !== undefined && { state }) };
-  return { input: 0, offset: bytes, hash: digest, endsInLine, ended: { end, head } };
-};
-
-/** Builds a journal entry for all sent records, whatever their outcome: events are already sent, others accepted. */
-function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
-  const records = recordsOf(sent);
-  let ordinal = 0;
-  let watermark: Position = { input: 0, offset: 0, line: 1, ordinal };
-  const digests = sent.map(({ text, ...one }, input) => {
-    const ended = text.ended!;
-    ordinal += one.records;
-    watermark = { ...ended.end, input, ordinal };
-    return { ...text, input, ended: { ...ended, end: watermark } };
-  });
-  return {
-    kind: 'settlement',
-    settled: records === 0 ? [] : [[0, records - 1]],
-    counts: { ...zeroCommitted(), [sent[0]?.line.runs ? 'alreadySent' : 'accepted']: records },
-    rejects: { bytes: 0, crc: 0 },
-    watermark,
-    digests,
-  };
-}
-
-const recordsOf = (sent: readonly SentInput[]): number =>
-  sent.reduce((sum, { records }) => sum + records, 0);
-
-function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
-  const { run, finished, once } = line;
-  const what = isWhole ? 'was sent' : 'starts with what was sent';
-  const records = once.includes('event') ? 'events' : 'records';
-  return new EngagectlError(
-    'E-ALREADY-SENT',
-    `${name} ${what} on ${finished.slice(0, 10)} by run ${run}`,
-    {
-      why: `sending it again would duplicate ${records}; nothing was sent`,
-      fix: isWhole
-        ? `${option('resume')} sends only records added since; ${option('again')} resends all of it`
-        : `${option('resume')} sends only what was added; ${option('again')} resends all of it`,
-      resumes: true,
-      file: name,
-    },
-  );
-}
-
 /** Builds the error for events that were sent from the same text with other options. */
 function otherOptions(
-  { name, line }: SentInput,
+  { name, line }: { readonly name: string; readonly line: LedgerEntry | LedgerStart },
   options: Readonly<Record<string, unknown>>,
   { words: { option } }: JobContext,
 ): EngagectlError {
@@ -476,7 +422,7 @@ function otherOptions(
   const differing = names
     .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(options[key]))
     .map((key) => option(optionNames[key] ?? key));
-  const day = line.finished.slice(0, 10);
+  const day = ('finished' in line ? line.finished : line.started).slice(0, 10);
   return new EngagectlError(
     'E-ALREADY-SENT',
     `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
@@ -494,15 +440,3 @@ const optionNames: Readonly<Record<string, string>> = {
   tsNow: 'ts',
   expected: 'mapping',
 };
-
-/** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
-const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
-  new EngagectlError(
-    'E-ALREADY-SENT',
-    `${name} was sent on ${finished.slice(0, 10)} by run ${run}`,
-    {
-      why: 'a new input comes before it, and a run can only start after inputs that were sent',
-      fix: `omit it, or list it before the new ones; ${option('again')} resends all of them`,
-      file: name,
-    },
-  );

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { EventMemory, pruneEvents, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
@@ -10,7 +10,6 @@ import { openInputs } from '../../input/inputs.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
-import { writeDefaults, type WriteOptions } from '../job-options.js';
 import { newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
@@ -73,7 +72,7 @@ export async function openEventMemory(
   const { request, context, connection, inputs, rehearsal } = writing;
   const { runtime } = context;
   const memory = await EventMemory.open({
-    ...storeOf(context, connection!, request),
+    ...storeOf(context, connection!),
     run,
     started: new Date(runtime.now()).toISOString(),
     files: inputs.names,
@@ -118,13 +117,13 @@ const hasUploadTime = (options: object): boolean => 'ts' in options && options.t
 
 function storeOf(
   context: Pick<JobContext, 'runtime' | 'runsFolder'>,
-  connection: Pick<Connection, 'accountId' | 'host'>,
-  { remember = writeDefaults.remember }: Pick<WriteOptions, 'remember'>,
+  connection: Pick<Connection, 'accountId' | 'host' | 'rememberMs'>,
 ) {
   const { runtime } = context;
   const folder = eventFolder(context.runsFolder(), connection);
   return {
-    ...storeIn(folder, runtime, remember),
+    ...storeIn(folder, runtime),
+    rememberMs: connection.rememberMs,
     prepare: () => {
       makeStateFolder(folder);
       for (const each of [path.dirname(folder), folder]) refuseUntrusted(each, runtime);
@@ -132,13 +131,8 @@ function storeOf(
   };
 }
 
-const storeIn = (
-  folder: string,
-  runtime: Runtime,
-  rememberMs: number = writeDefaults.remember,
-) => ({
+const storeIn = (folder: string, runtime: Runtime) => ({
   folder,
-  rememberMs,
   random: runtime.random,
   now: runtime.now,
   sleep: async (milliseconds: number) => runtime.sleep(milliseconds, runtime.signal),
@@ -161,7 +155,7 @@ export async function rememberMissing(
   },
 ): Promise<void> {
   if (texts.length === 0 || runsFolder(context) === undefined) return;
-  const store = storeOf(context, connection, {});
+  const store = storeOf(context, connection);
   if (!existsSync(store.folder)) return;
   const memory = await EventMemory.open({
     ...store,
@@ -193,6 +187,16 @@ export async function pruneRememberedEvents(runs: string, runtime: Runtime): Pro
     removed += await pruneEvents({ ...storeIn(folder, runtime), run: newRunId(runtime) });
   }
   return removed;
+}
+
+/** Returns the size in bytes of each account's event memory. */
+export function eventMemorySizes(runs: string): readonly number[] {
+  const root = path.join(path.dirname(runs), 'events');
+  return (existsSync(root) ? readdirSync(root) : []).map((name) => {
+    const folder = path.join(root, name);
+    const sizes = readdirSync(folder).map((file) => statSync(path.join(folder, file)).size);
+    return sizes.reduce((sum, size) => sum + size, 0);
+  });
 }
 
 /** Builds the error for an input whose first records another run sent; undefined if it did not. */

@@ -32,6 +32,7 @@ import {
   unjournaledRun,
   type OpenRun,
 } from '../run/open-run.js';
+import { recordDiscarded } from '../run/forget-runs.js';
 import { inputOptions } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
@@ -162,13 +163,10 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
   let unfinished: boolean | undefined;
   let tally: Tally | undefined;
   let touched: TouchedKeys | undefined;
+  let ledger: DuplicateProtection | undefined;
   try {
     const isResumed = run.kept?.resumed === true;
-    const ledger = openDuplicateProtection(writing, {
-      made: isResumed ? undefined : run.id,
-      remembered,
-      remembersEvents: remembersEvents(writing),
-    });
+    ledger = openDuplicateProtection(writing, run, remembered);
     const isKept = run.kept !== undefined;
     const sent = isResumed
       ? undefined
@@ -205,7 +203,9 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     remembered?.close();
     events?.memory.close();
     await touched?.close();
-    run.close({ keep: unfinished ?? (!done && isResumable(run)) });
+    const keep = unfinished ?? (!done && isResumable(run));
+    if (tally && !done && !keep) ledger?.withdraw(tally.counts);
+    run.close({ keep });
   }
 }
 
@@ -233,6 +233,7 @@ async function openCurrentRun(
       );
     }
     await removeRejects(earlier);
+    recordDiscarded(context.runsFolder(), run.kept.folder, context.runtime.now());
   } catch (error) {
     run.close({ keep: true });
     throw error;
@@ -370,6 +371,9 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     run: request.run,
     mayBeginAnew: (folder: RunFolder) =>
       mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
+    discarded: (folder: RunFolder) => {
+      recordDiscarded(context.runsFolder(), folder, context.runtime.now());
+    },
   };
   if (request.journal) return openRun(query, writeEntries, context);
   await refuseUnfinished(query, context);

@@ -337,7 +337,8 @@ function jobOf(
     earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,
     changes: memory ?? touched,
     events: events?.filter(mapper),
-    duplicateError: ledger?.refused,
+    // A part of the input cannot be compared with others.
+    begin: limit === undefined && ledger ? async (kind) => ledger.begin(kind, inputs) : undefined,
     piped: inputs.totalBytes === undefined,
     option: context.words.option,
     waits: retryStatusOf(connection, context),

@@ -28,6 +28,8 @@ async function stage(options: TestServiceOptions = {}) {
   const { service, world } = await serve({ accountId: 'ACC-1', ...options });
   const runJson = jsonRunner<Figures>(world);
   const run = async (argv: readonly string[], stdin = '') => runJson(argv, { stdin });
+  const runAt = async (day: string, ...argv: string[]) =>
+    runJson(argv, { now: () => Date.parse(day) });
   /** Numbers of the events in the account, in order. */
   const stored = () =>
     written<{ ts: unknown; evtData: { n: unknown } }>(service)
@@ -36,7 +38,7 @@ async function stage(options: TestServiceOptions = {}) {
       .toSorted((a, b) => a - b);
   const write = (name: string, content: string | Buffer) =>
     writeFileSync(world.path(name), content);
-  return { service, world, run, stored, write };
+  return { service, world, run, runAt, stored, write };
 }
 
 const event = (n: number) => ({
@@ -368,6 +370,50 @@ describe('the memory', () => {
     write('e.ndjson', lines(1));
     const { code, stderr } = await run(['upload', 'e.ndjson', '--no-journal']);
     expect([code, stderr]).toEqual([0, expect.stringContaining('are not remembered')]);
+  });
+
+  it.each([
+    [[], '2026-04-10', 1],
+    [[], '2026-03-02', 0],
+    [['--remember', '30d'], '2026-03-02', 1],
+  ])(
+    'is kept for 90 days, or as long as the last upload says: %j, %s',
+    async (flags, day, removed) => {
+      const { runAt, write } = await stage();
+      write('old.ndjson', lines(1));
+      write('new.ndjson', lines(2));
+      expect((await runAt('2026-01-01', 'upload', 'old.ndjson')).code).toBe(0);
+      expect((await runAt(day, 'upload', 'new.ndjson', ...flags)).code).toBe(0);
+      const pruned = await runAt(day, 'runs', 'prune', '--yes');
+      expect([pruned.code, (pruned.summary as { events?: number }).events]).toEqual([0, removed]);
+      const again = await runAt(day, 'upload', 'old.ndjson');
+      expect(again.code).toBe(removed === 1 ? 0 : 8);
+    },
+  );
+
+  it('takes the time from the environment and the config profile, too, and refuses nonsense', async () => {
+    const { world } = await stage();
+    const shown = await world.run(['config', 'show', '--json'], {
+      env: { ENGAGECTL_REMEMBER: '12h' },
+    });
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      remember: '12h',
+      sources: { remember: 'ENGAGECTL_REMEMBER' },
+    });
+    for (const wrong of ['0d', 'long', '90']) {
+      const { code, stderr } = await world.run(['doctor', '--remember', wrong]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('90d')]);
+    }
+  });
+
+  it('is counted by doctor', async () => {
+    const { run, write, world } = await stage();
+    expect((await world.run(['doctor'])).stdout).toContain('no sent events are remembered');
+    write('e.ndjson', lines(1, 2));
+    await run(['upload', 'e.ndjson']);
+    expect((await world.run(['doctor'])).stdout).toMatch(
+      /sent events of 1 account are remembered in \d+ B/,
+    );
   });
 
   it('is private, holds no text of an event, and is kept for each account and host', async () => {

@@ -1,0 +1,225 @@
+import { EngagectlError } from '../../errors.js';
+import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
+import { inputChangedError } from '../../input/text-digest.js';
+import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
+import type { Inputs } from '../../input/inputs.js';
+import type { LedgerEntry, LedgerSource, LedgerStart } from '../run/sent-files-ledger.js';
+import type { Wording } from '../job-context.js';
+import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
+import type { Position, TextDigest } from '../../input/row-block.js';
+
+/** An input that equals, or begins with, an input of another run. */
+interface SentInput extends MatchedText {
+  readonly name: string;
+  readonly records: number;
+  readonly line: LedgerEntry;
+}
+
+/** Part of the input that was sent before, as journal entries. */
+export interface SentBefore {
+  readonly entries: readonly WriteEntry[];
+  readonly records: number;
+  readonly line: LedgerEntry;
+  /** The input contains nothing else. */
+  readonly isAll: boolean;
+}
+
+interface SentQuery {
+  /** Runs with the same fingerprint that sent records which are not idempotent. */
+  readonly lines: readonly LedgerEntry[];
+  readonly resume: boolean;
+  readonly words: Wording;
+}
+
+/**
+ * Compares the inputs with those of other runs, to prevent duplicates of records that are not
+ * idempotent. Undefined if no input equals, or begins with, one that was sent. With `resume`, the
+ * first inputs may; then the run starts after them. Throws E-ALREADY-SENT, E-INPUT-CHANGED.
+ */
+export async function sentBefore(
+  inputs: Inputs,
+  query: SentQuery,
+): Promise<SentBefore | undefined> {
+  const sent: (SentInput | undefined)[] = [];
+  const known = knownFrom(query.lines);
+  for (const [input, name] of inputs.names.entries()) {
+    sent.push(await matched(inputs, { input, name }, known));
+  }
+  const first = sent.find((one) => one !== undefined);
+  if (!first) return undefined;
+  const isNew = sent.findIndex((one) => one?.isWhole !== true);
+  const some = sent
+    .slice(0, isNew < 0 ? sent.length : isNew + 1)
+    .filter((one) => one !== undefined);
+  const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find((one) => one !== undefined);
+  if (!query.resume) throw alreadySent(first, query.words);
+  const last = some.at(-1);
+  const isExtended = last && !last.isWhole && last.text.endsInLine;
+  if (first.line.runs) return late || isExtended || !last ? undefined : sentOf(some, isNew < 0);
+  if (late) throw sentLate(late, query.words);
+  if (isExtended) throw inputChangedError(last.name, lineExtended);
+  return sentOf(some, isNew < 0);
+}
+
+/** Throws E-ALREADY-SENT if one of `lines` sent the inputs with another division into shards. */
+export async function refuseOtherShards(
+  inputs: Inputs,
+  {
+    lines,
+    shard,
+    words: { option },
+  }: Pick<SentQuery, 'lines' | 'words'> & { readonly shard: string | undefined },
+): Promise<void> {
+  const sent = await findSentInput(inputs, lines);
+  if (!sent) return;
+  const { name } = sent;
+  const { run, finished, shard: other } = sent.line;
+  const [was, is] = [other, shard].map((one) => (one ? `as shard ${one}` : 'undivided'));
+  const day = finished.slice(0, 10);
+  throw new EngagectlError('E-ALREADY-SENT', `${name} was sent ${was} on ${day} by run ${run}`, {
+    why: `sending it ${is} would duplicate some of its records`,
+    fix: `use the same shards as before, or resend it with ${option('again')}`,
+    file: name,
+  });
+}
+
+/** Matches a pipe with the last run of its name, reading only as far as that run did. */
+export async function pipedBefore(
+  inputs: Inputs,
+  { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
+): Promise<SentBefore | undefined> {
+  const line = lines.findLast(({ sources }) => sources[0]?.name === name);
+  const source = line?.sources[0];
+  if (!line || !source || source.records === 0) return undefined;
+  const text = textOf(source);
+  if (!(await inputs.startsLike(text))) return undefined;
+  return sentOf([{ text, isWhole: true, name, records: source.records, line }], false);
+}
+
+/** Builds the journal entries of a part that was sent before. */
+function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
+  const { line } = sent.at(-1)!;
+  const kinds = line.once.map((of) => ({ kind: 'intent', records: [], of }) as const);
+  return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line, isAll };
+}
+
+/** Finds the first input that equals, or begins with, an input of one of these runs. */
+export async function findSentInput(
+  inputs: Inputs,
+  lines: readonly LedgerEntry[],
+): Promise<SentInput | undefined> {
+  if (lines.length === 0) return undefined;
+  const known = knownFrom(lines);
+  for (const [input, name] of inputs.names.entries()) {
+    const sent = await matched(inputs, { input, name }, known);
+    if (sent) return sent;
+  }
+  return undefined;
+}
+
+/** Finds the first input with the beginning of an input of a run that has not finished. */
+export async function findStartedInput(
+  inputs: Inputs,
+  starts: readonly LedgerStart[],
+): Promise<{ readonly name: string; readonly start: LedgerStart } | undefined> {
+  const of = new Map(
+    starts.flatMap((start) =>
+      start.sources.flatMap((source) =>
+        source.bytes === 0 ? [] : [[textOf({ ...source, records: 0, line: 1 }), start] as const],
+      ),
+    ),
+  );
+  const texts = new KnownTexts([...of.keys()]);
+  for (const [input, name] of texts.isEmpty ? [] : inputs.names.entries()) {
+    const match = await inputs.match(input, texts);
+    const start = match && of.get(match.text);
+    if (start) return { name, start };
+  }
+  return undefined;
+}
+
+interface Known {
+  readonly texts: KnownTexts;
+  readonly of: ReadonlyMap<TextDigest, { readonly records: number; readonly line: LedgerEntry }>;
+}
+
+function knownFrom(lines: readonly LedgerEntry[]): Known {
+  const of = new Map(
+    lines.flatMap((line) =>
+      line.sources.map((source) => [textOf(source), { records: source.records, line }] as const),
+    ),
+  );
+  return { texts: new KnownTexts([...of.keys()]), of };
+}
+
+async function matched(
+  inputs: Inputs,
+  { input, name }: { readonly input: number; readonly name: string },
+  known: Known,
+): Promise<SentInput | undefined> {
+  const match = await inputs.match(input, known.texts);
+  const what = match && known.of.get(match.text);
+  // An empty input is a prefix of every input.
+  if (!what || (what.records === 0 && !match.isWhole)) return undefined;
+  return { ...match, ...what, name };
+}
+
+const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest => {
+  const { offset = bytes, endsInLine = false, line, state, records: ordinal } = source;
+  const end = { input: 0, offset, line, ordinal, ...(state !== undefined && { state }) };
+  return { input: 0, offset: bytes, hash: digest, endsInLine, ended: { end, head } };
+};
+
+/** Builds a journal entry for all sent records, whatever their outcome: events are already sent, others accepted. */
+function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
+  const records = recordsOf(sent);
+  let ordinal = 0;
+  let watermark: Position = { input: 0, offset: 0, line: 1, ordinal };
+  const digests = sent.map(({ text, ...one }, input) => {
+    const ended = text.ended!;
+    ordinal += one.records;
+    watermark = { ...ended.end, input, ordinal };
+    return { ...text, input, ended: { ...ended, end: watermark } };
+  });
+  return {
+    kind: 'settlement',
+    settled: records === 0 ? [] : [[0, records - 1]],
+    counts: { ...zeroCommitted(), [sent[0]?.line.runs ? 'alreadySent' : 'accepted']: records },
+    rejects: { bytes: 0, crc: 0 },
+    watermark,
+    digests,
+  };
+}
+
+const recordsOf = (sent: readonly SentInput[]): number =>
+  sent.reduce((sum, { records }) => sum + records, 0);
+
+function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
+  const { run, finished, once } = line;
+  const what = isWhole ? 'was sent' : 'starts with what was sent';
+  const records = once.includes('event') ? 'events' : 'records';
+  return new EngagectlError(
+    'E-ALREADY-SENT',
+    `${name} ${what} on ${finished.slice(0, 10)} by run ${run}`,
+    {
+      why: `sending it again would duplicate ${records}; nothing was sent`,
+      fix: isWhole
+        ? `${option('resume')} sends only records added since; ${option('again')} resends all of it`
+        : `${option('resume')} sends only what was added; ${option('again')} resends all of it`,
+      resumes: true,
+      file: name,
+    },
+  );
+}
+
+/** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
+const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
+  new EngagectlError(
+    'E-ALREADY-SENT',
+    `${name} was sent on ${finished.slice(0, 10)} by run ${run}`,
+    {
+      why: 'a new input comes before it, and a run can only start after inputs that were sent',
+      fix: `omit it, or list it before the new ones; ${option('again')} resends all of them`,
+      file: name,
+    },
+  );
