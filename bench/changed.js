@@ -21,10 +21,19 @@ export const changed = {
     const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
     const side = (name, ...flags) =>
       engagectl(['upload', input, '--json', ...flags], { url: sink.url, folder, name });
+    // An upload without --changed marks its users as unknown, so it gets a state of its own.
+    const other = join(folder, 'other');
     const sides = [
       side('nothing changed', '--changed'),
       { ...side('check', '--check'), role: 'peer' },
-      { ...side('upload of all', '--no-journal'), role: 'more' },
+      {
+        ...engagectl(['upload', input, '--json', '--no-journal'], {
+          url: sink.url,
+          folder: other,
+          name: 'upload of all',
+        }),
+        role: 'more',
+      },
     ];
     await sink.reset({ digest: false });
     remember(sides[0]);

@@ -26,7 +26,7 @@ const benchmarks = [
   concurrency,
   ...journals,
   changed,
-  eventMemory,
+  ...eventMemory,
   cuids,
   exportNdjson,
   exportCsv,

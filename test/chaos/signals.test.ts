@@ -148,8 +148,8 @@ it.runIf(process.platform === 'linux')(
   'drops a journal line that a full disk truncated, and can be resumed',
   async () => {
     await using run = await stage([accept()]);
-    // 2 KiB per file: after the slots of the synced mark, the third line or so of the journal is cut in the middle.
-    const tracer = ['bash', '-c', 'ulimit -f 2; trap "" XFSZ; exec "$@"', '-'];
+    // 3 KiB per file: after the slots of the synced mark, the third line or so of the journal is cut in the middle.
+    const tracer = ['bash', '-c', 'ulimit -f 3; trap "" XFSZ; exec "$@"', '-'];
     const full = await outcomeOf(start(run.world, { url: run.server.url, argv, tracer }));
     expect([full.code, full.stderr]).toEqual([9, expect.stringContaining('journal')]);
     const { stdout, code } = await outcomeOf(run.start('--resume'));

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chunkSizes, encode, encodings } from '../support/oracles/documents.js';
 import { chunked, readText } from './read-rows.js';
+import { runs } from '../support/property-runs.js';
 
 interface Marks {
   readonly delimiter: string;
@@ -49,7 +50,7 @@ describe('a CSV of another dialect', () => {
           expect(read.faults).toEqual([]);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -61,7 +62,7 @@ describe('a CSV of another dialect', () => {
         const chunks = chunked(Buffer.from(`a,b\n${text}`), sizes);
         expect(await readText(chunks, { inputFormat: 'csv', comment })).toEqual(standard);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 
@@ -81,7 +82,7 @@ describe('a CSV of another dialect', () => {
           faults.map(({ line, error }) => ({ line, error })),
         );
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 

@@ -11,6 +11,7 @@ import {
   nextLine,
   SlowScanner,
 } from '../support/oracles/csv-scanner-reference.js';
+import { runs } from '../support/property-runs.js';
 
 const program = new CsvProgram();
 
@@ -49,14 +50,14 @@ const columns = 2;
 describe('the scanner', () => {
   it('matches the slow scanner on any text of RFC 4180', () => {
     fc.assert(fc.property(texts, fc.constantFrom(...standard.keys()), fc.boolean(), expectSame), {
-      numRuns: 5000,
+      numRuns: runs(5000),
     });
   });
 
   it('matches the slow scanner on any text, with any delimiters', () => {
     fc.assert(
       fc.property(texts, fc.constantFrom(...dialects.keys()), fc.boolean(), expectSameInDialect),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assemble, chunkSizes, encode, encodings } from '../support/oracles/documents.js';
 import { chunked, readText } from './read-rows.js';
+import { runs } from '../support/property-runs.js';
 
 const lineEnds = /\r\n|\r|\n/g;
 
@@ -25,7 +26,7 @@ describe('a well-formed CSV', () => {
         expect(rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records.slice(1));
         expect(faults).toEqual([]);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 });
@@ -39,7 +40,7 @@ describe('any text as CSV', () => {
           slowlyRead(text, 2).toSorted(),
         );
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
   });
 
@@ -50,7 +51,7 @@ describe('any text as CSV', () => {
         const whole = await readText(bytes, { inputFormat: 'csv' });
         expect(await readText(chunked(bytes, sizes), { inputFormat: 'csv' })).toEqual(whole);
       }),
-      { numRuns: 250 },
+      { numRuns: runs(250) },
     );
   });
 });
@@ -71,7 +72,7 @@ describe('a delimiter of several bytes', () => {
           commas.faults.map(({ line, error }) => ({ line, error })),
         );
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 

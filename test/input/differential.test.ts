@@ -17,7 +17,7 @@ import { arrival, wildCsv, wildNdjson } from '../support/oracles/random-csv.js';
 // seed of its own, which a failure names:
 //     ENGAGECTL_SEED=20261121 ENGAGECTL_DOCUMENTS=1000000 npx vitest run test/input/differential.test.ts
 
-const sample = 2000;
+const sample = 1000;
 const documents = Number(process.env['ENGAGECTL_DOCUMENTS'] ?? sample);
 const patience = 30_000 + documents * 20;
 

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assemble, chunkSizes, encode, encodings } from '../support/oracles/documents.js';
 import { chunked, readText } from './read-rows.js';
+import { runs } from '../support/property-runs.js';
 
 const space = fc.array(fc.constantFrom(' ', '\n', '\r\n', '\t'), { maxLength: 3 });
 
@@ -32,7 +33,7 @@ describe('a JSON array', () => {
         expect(rows.map(({ text }) => JSON.parse(text))).toEqual(JSON.parse(document.text));
         expect(faults).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -65,7 +66,7 @@ describe('a JSON array', () => {
           expect(refused === 0).toBe(isJson(text));
         },
       ),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
   });
 

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { chunkSizes } from '../support/oracles/documents.js';
 import { chunked, readFiles, readText } from './read-rows.js';
+import { runs } from '../support/property-runs.js';
 
 const lines = (count: number): string =>
   Array.from({ length: count }, (_, i) => `{"n":${i},"x":"${(i * 7919) % 9973}"}\n`).join('');
@@ -20,7 +21,7 @@ describe('gzip', () => {
         expect(rows.map((row) => `${row.text}\n`).join('')).toBe(text);
         expect(error).toBeUndefined();
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -81,7 +82,7 @@ describe('gzip', () => {
         expect(rows).toHaveLength(30);
         expect(error).toMatchObject({ message: 'stdin contains damaged gzip data' });
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 
@@ -149,7 +150,7 @@ describe('UTF-16', () => {
             .map(({ line, text }) => ({ line, column: bytesBeforeHalf(text) + 1 })),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });
@@ -207,7 +208,7 @@ describe('a record over the limit', () => {
           { line: 3, error: 'longer than 1000 bytes (--max-record-bytes)' },
         ]);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 

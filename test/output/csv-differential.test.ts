@@ -7,6 +7,7 @@ import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
 import { pageOf } from '../support/builders/record-page.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { runs } from '../support/property-runs.js';
 
 // Flattening on bytes against JSON.parse, a walk over the parsed record, and csv-stringify.
 
@@ -162,7 +163,7 @@ it('writes the union of all columns, however the records are spelled', async () 
       const spelledPages = pages.map((page) => page.map((one) => spelled(one, choose)));
       expect(await written(world, spelledPages)).toBe(expected(spelledPages.flat()));
     }),
-    { numRuns: 80 },
+    { numRuns: runs(80) },
   );
 }, 60_000);
 
@@ -182,7 +183,7 @@ it('writes the requested columns', async () => {
         expect(await written(world, texts, columns)).toBe(expected(texts.flat(), columns));
       },
     ),
-    { numRuns: 80 },
+    { numRuns: runs(80) },
   );
 }, 60_000);
 

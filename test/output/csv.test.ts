@@ -8,6 +8,7 @@ import type { OutputOptions } from '../../src/output/formats.js';
 import type { Output } from '../../src/output/output.js';
 import { pageOf } from '../support/builders/record-page.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { runs } from '../support/property-runs.js';
 
 const csv: OutputOptions = {
   path: 'out.csv',
@@ -153,7 +154,7 @@ describe('CSV', () => {
           expect(parse(text, { relax_column_count: false })).toEqual(expected);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import { assert, dictionary, infiniteStream, jsonValue, nat, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EventFingerprints } from '../../src/text/record-hash.js';
+import { runs } from '../support/property-runs.js';
 
 const prints = new EventFingerprints([1, 2], { ignoresTime: false });
 
@@ -57,7 +58,7 @@ describe('fingerprint of an event', () => {
         const turn = () => numbers.next().value as number;
         expect(fingerprint(respelled(object, turn))).toBe(fingerprint(JSON.stringify(object)));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -79,7 +80,7 @@ describe('fingerprint of an event', () => {
         expect(seen.get(print) ?? known).toBe(known);
         seen.set(print, known);
       }),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
   });
 

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TextSlice } from '../../src/text/text-slice.js';
 import { JsonParser } from '../../src/text/json-parser.js';
+import { runs } from '../support/property-runs.js';
 
 const json = new JsonParser();
 const content = new TextSlice();
@@ -78,7 +79,7 @@ describe('JsonText', () => {
       fc.property(fc.json({ stringUnit: 'binary' }), fc.nat(4), (text, indent) => {
         expectSameVerdict(JSON.stringify(JSON.parse(text), undefined, indent));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -89,7 +90,7 @@ describe('JsonText', () => {
         const at = where % (text.length + 1);
         expectSameVerdict(text.slice(0, at) + put + text.slice(at + cut));
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -116,7 +117,7 @@ describe('JsonText', () => {
       fc.property(fc.array(text, { maxLength: 8 }), fc.nat(8), (texts, pad) => {
         expect(readAll(texts, pad)).toEqual(texts.map(isJson));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -127,7 +128,7 @@ describe('JsonText', () => {
         const number = pieces.join('');
         for (const text of [number, `[${number}]`, `{"a":${number} }`]) expectSameVerdict(text);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -137,7 +138,7 @@ describe('JsonText', () => {
       fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
         expectSameVerdict(tokens.join(''));
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -292,7 +293,7 @@ describe('JsonText', () => {
         expect({ text, isGood: read(text, json) }).toEqual({ text, isGood: !repeats });
         expect(json.repeatsKey).toBe(repeats);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PageScanner, PageSyntaxError } from '../../src/text/page-scanner.js';
 import { cutsOf, pagesOfAnyKind, piecesOf } from '../support/builders/json-pages.js';
 import { PageOracle } from '../support/oracles/page-oracle.js';
+import { runs } from '../support/property-runs.js';
 
 // Pages gone over in WebAssembly against pages looked at byte by byte in JavaScript, which `page-scanner.test.ts` holds
 // against JSON.parse.
@@ -49,7 +50,7 @@ describe('D both scanners return the same', () => {
       .map(([{ text }, list, cuts]) => piecesOf(list.reduce(edited, Buffer.from(text)), cuts));
     fc.assert(
       fc.property(fc.array(one, { minLength: 1, maxLength: 3 }), (pages) => expectSame(...pages)),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -63,7 +64,7 @@ describe('D both scanners return the same', () => {
         const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
         expectSame(piecesOf(Buffer.concat([Buffer.from('{"records":[{'), body]), cuts));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

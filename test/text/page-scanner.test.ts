@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PageScanner, PageSyntaxError, type ScannedPage } from '../../src/text/page-scanner.js';
 import { cutsOf, pagesOfAnyKind as page, piecesOf } from '../support/builders/json-pages.js';
 import { PageOracle } from '../support/oracles/page-oracle.js';
+import { runs } from '../support/property-runs.js';
 
 type Page = Omit<ScannedPage, 'hash'>;
 
@@ -35,7 +36,7 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
           expect(scanned.members[name]).toEqual(parsed[name]);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -56,7 +57,7 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
         else if (isPlainPage(parsed, bytes.toString()))
           expect(() => scan(bytes, pieces)).not.toThrow();
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { makeWorld } from '../../support/test-environment.js';
+import { runs } from '../../support/property-runs.js';
 
 // Random notations and dirt: a draft either reads every value as it was meant, or the run stops, rejects or gives a hint.
 
@@ -108,7 +109,7 @@ it('changes the meaning of no value without a word', async () => {
           expected.get(record.identity),
         );
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
   expect(seen.read).toBeGreaterThan(20);
 }, 60_000);

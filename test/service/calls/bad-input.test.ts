@@ -14,6 +14,7 @@ import {
 import { until } from '../../support/until.js';
 import { run, type Running } from '../running.js';
 import { askRest, authOf, callAccount, join, RawClient, runRouter } from './raw-client.js';
+import { runs } from '../../support/property-runs.js';
 
 /** A router whose waits are not up before a busy machine has sent all that a test sends. */
 const patientRouter = () => runRouter({ timers: { auth: 3_600_000, ringing: 3_600_000 } });
@@ -361,7 +362,7 @@ it('survives random frames, known and unknown', async () => {
         client.socket.close();
         await client.closed;
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     ),
   );
 });
@@ -379,7 +380,7 @@ it('survives random bytes instead of frames or a handshake', async () => {
         socket.end(bytes);
         await closed;
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     ),
   );
 });

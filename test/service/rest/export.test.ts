@@ -8,6 +8,7 @@ import {
   type Reply,
   type Running,
 } from '../running.js';
+import { runs } from '../../support/property-runs.js';
 
 const day = 86_400;
 const noon = 1_700_049_600; // 2023-11-15 12:00 UTC
@@ -102,7 +103,7 @@ describe('event records', () => {
         });
         await service.close();
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 
@@ -326,7 +327,7 @@ it('pages partition the events exactly, whatever the batch size and the uploads 
         await service.close();
       },
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 
@@ -365,6 +366,6 @@ it('pages of profiles name each user of the range once, whatever the batch size 
         await service.close();
       },
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });

@@ -13,6 +13,7 @@ import {
 import { expect, it } from 'vitest';
 import { eventRecord, run, type ProfileObject, type Running } from '../running.js';
 import { UserModel, valuesOf, type Keys, type User } from './user-model.js';
+import { runs } from '../../support/property-runs.js';
 
 const long = 'x'.repeat(1000);
 /** Each pair has one FNV-1a hash of 32 bits; the last four begin alike, or are other keys in other words. */
@@ -181,6 +182,6 @@ it('matches a simple model of users under uploads, demerges, searches and restor
           model.users.find((user) => emailOf(user) === value.toLowerCase()),
         );
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
