@@ -5,7 +5,7 @@
 //     member   = key ":" (string / "true" / "false" / what the caller writes / what stands for an empty cell)
 //     string   = QUOTE *(byte / BACKSLASH byte / \u00XX) QUOTE
 //
-// Where the caller has to write, `write` stops, and goes on behind it when it is called again.
+// `write` returns where the caller has to write, and continues behind it when called again.
 //
 // The text and the bounds of its cells are where they were cut (`csv-scanner.ts`); the form of the records and the room for what
 // is written lie behind the text. Up to 7 bytes behind what is read and written may be touched.
@@ -74,7 +74,7 @@ export function begin(formAt: usize, outAt: usize, rowCount: i32, columnCount: i
 }
 
 /**
- * Goes on at `to`, with room for a row at least while that is not behind `last`. Returns `done`, `full` if there may be
+ * Continues at `to`, with room for a row at least while that is not behind `last`. Returns `done`, `full` if there may be
  * too little room for the next row, `head` if the caller has to write that, or the column of a cell that it has to.
  */
 export function write(to: usize, last: usize): i32 {

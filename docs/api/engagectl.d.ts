@@ -173,8 +173,6 @@ interface WriteOptions extends ReadOptions {
   readonly runName?: string;
   /** Resend records that are not idempotent although another run sent them. */
   readonly again?: boolean;
-  /** Time for which sent events are remembered, in milliseconds; default 90 days. */
-  readonly remember?: number;
   /** Send only records that changed since they were last accepted. */
   readonly changed?: boolean;
   /**
@@ -608,6 +606,8 @@ interface ConnectOptions {
   readonly headerPrefix?: string;
   /** Time zone (IANA name) for relative dates and times without an offset; default UTC. */
   readonly timezone?: string;
+  /** Time for which sent events are remembered in the state directory, in milliseconds; default 90 days. */
+  readonly rememberMs?: number;
   readonly retry?: {
     /** Maximum attempts per request, not counting 429s; default 8. */
     readonly maxAttempts?: number;
@@ -624,7 +624,7 @@ interface ConnectOptions {
   };
   /**
    * Folder for journals of runs from or to files, so that another process can resume them. May be
-   * the state folder of the command line. Default: no journals.
+   * the state directory of the command line. Default: no journals.
    */
   readonly stateFolder?: string;
   /** Receives the messages of the command line, and each request as `verbose`. */

@@ -234,7 +234,7 @@ interface Call {
   ending?: Ending | undefined;
   /** Buttons of the receiver's missed-call notification. */
   actions?: MissedCallActions | undefined;
-  /** Whether a test decides what its receiver does; the receiver's device is not told of it. */
+  /** Whether a test decides what its receiver does; the receiver's device is not notified. */
   isScripted?: boolean;
   /** Cancels the timeout of the current state. */
   cancelTimer?: () => void;

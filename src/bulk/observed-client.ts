@@ -39,7 +39,7 @@ function observed(client: Client, observer: RequestObserver): Client {
     profile: (...request) => noted(request[1], () => client.profile(...request)),
     checkCursor: (cursor) => client.checkCursor(cursor),
     redact: client.redact,
-    silence: client.silence,
+    stall: client.stall,
     close: () => client.close(),
   };
 }

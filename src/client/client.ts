@@ -69,7 +69,7 @@ export interface Client {
   /** Redacts text of the service for messages and files. */
   readonly redact: Redact;
   /** Time without a byte from the service. */
-  readonly silence: Pick<StallTimer, 'ms' | 'limitMs'>;
+  readonly stall: Pick<StallTimer, 'ms' | 'limitMs'>;
   close(): Promise<void>;
 }
 

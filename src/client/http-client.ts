@@ -84,7 +84,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
       }),
     checkCursor,
     redact,
-    silence: transport.silence,
+    stall: transport.stall,
     close: () => transport.close(),
   };
 }
@@ -93,7 +93,7 @@ const read = (endpoint: string, query: string, of: string | undefined): HttpRequ
   method: 'GET',
   endpoint,
   query,
-  limit: 'silence',
+  limit: 'stall',
   of,
 });
 
@@ -106,7 +106,7 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   const body = Buffer.from(JSON.stringify({ event_name: eventName, from, to }));
   const query = `?${parameters.join('&')}`;
   const of = spanOf({ eventName, from, to });
-  return { method: 'POST', endpoint: endpointPaths[kind], query, body, limit: 'silence', of };
+  return { method: 'POST', endpoint: endpointPaths[kind], query, body, limit: 'stall', of };
 }
 
 /** Returns the cursor as received. */
@@ -212,7 +212,7 @@ export async function createCallingClient(options: ClientOptions) {
       toAttempt(async () => {
         const endpoint = '/call/v1/calls';
         const query = `?since=${since}`;
-        const exchange = { method: 'GET', endpoint, query, limit: 'silence' } as const;
+        const exchange = { method: 'GET', endpoint, query, limit: 'stall' } as const;
         const answer = await accept(await ask(exchange, signal));
         const { records } = (answer.json ?? {}) as { readonly records?: unknown };
         if (Array.isArray(records)) return records as object[];

@@ -179,18 +179,18 @@ export class RetryStatus {
   readonly #host: string;
   readonly #monotonic: () => number;
   readonly #log: (line: string) => void;
-  readonly #silence: Pick<StallTimer, 'ms' | 'limitMs'> | undefined;
+  readonly #stall: Pick<StallTimer, 'ms' | 'limitMs'> | undefined;
   #last: (PendingRetry & { readonly until: number }) | undefined;
 
   constructor(
     host: string,
     { monotonic, log }: { readonly monotonic: () => number; readonly log: (line: string) => void },
-    silence?: Pick<StallTimer, 'ms' | 'limitMs'>,
+    stall?: Pick<StallTimer, 'ms' | 'limitMs'>,
   ) {
     this.#host = host;
     this.#monotonic = monotonic;
     this.#log = log;
-    this.#silence = silence;
+    this.#stall = stall;
   }
 
   began(wait: PendingRetry): void {
@@ -218,7 +218,7 @@ export class RetryStatus {
   }
 
   #silent(): string | undefined {
-    const { ms = 0, limitMs = 0 } = this.#silence ?? {};
+    const { ms = 0, limitMs = 0 } = this.#stall ?? {};
     if (ms < reportedStallMs) return undefined;
     const [now, most] = [Math.floor(ms / 1000), Math.round(limitMs / 1000)];
     return `waiting for ${this.#host}: no response for ${now} s, timeout after ${most} s`;

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 
-/** `whole`: from start to the last byte. `silence`: without a byte received, or with too few. */
-export type TimeoutKind = 'whole' | 'silence';
+/** `whole`: from start to the last byte. `stall`: without a byte received, or with too few. */
+export type TimeoutKind = 'whole' | 'stall';
 
 /** Minimum bytes per second of a body; a trickling one would never end. */
 const slowest = 100;
@@ -13,7 +13,7 @@ export class RequestTimeout {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #limit: TimeoutKind;
-  readonly #silence: NodeJS.Timeout;
+  readonly #stall: NodeJS.Timeout;
   readonly #milliseconds: number;
   #pace: NodeJS.Timeout | undefined;
   #bytes = 0;
@@ -24,7 +24,7 @@ export class RequestTimeout {
     this.#limit = limit;
     this.#milliseconds = milliseconds;
     const what = limit === 'whole' ? 'no complete answer' : 'no byte received';
-    this.#silence = setTimeout(() => this.#timeOut(what), milliseconds).unref();
+    this.#stall = setTimeout(() => this.#timeOut(what), milliseconds).unref();
     setMaxListeners(0, caller); // each request in flight listens to the run's signal
     caller.addEventListener('abort', this.#onAbort, { once: true });
     if (caller.aborted) this.#onAbort();
@@ -38,12 +38,12 @@ export class RequestTimeout {
   received(bytes = 0): void {
     if (this.#limit === 'whole') return;
     this.#bytes += bytes;
-    this.#silence.refresh();
+    this.#stall.refresh();
     this.#pace ??= setInterval(() => this.#checkPace(), this.#milliseconds).unref();
   }
 
   stop(): void {
-    clearTimeout(this.#silence);
+    clearTimeout(this.#stall);
     clearInterval(this.#pace);
     this.#caller.removeEventListener('abort', this.#onAbort);
   }

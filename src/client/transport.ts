@@ -53,21 +53,21 @@ export type Transport = Awaited<ReturnType<typeof openTransport>>;
 export async function openTransport(options: TransportOptions) {
   const base = new URL(options.baseUrl);
   const dispatchers = await openConnectionPools(base, options);
-  const silence = new StallTimer(options.timeoutMs, options.monotonic);
+  const stall = new StallTimer(options.timeoutMs, options.monotonic);
   return {
     base,
-    silence,
+    stall,
     /** Sends one request without retries or redirects. Throws RequestFailure, or the signal's reason. */
     send: (exchange: HttpRequest, signal: AbortSignal): Promise<RawResponse> => {
       const dispatcher = exchange.once ? dispatchers.unused() : dispatchers.kept;
-      return new Sending({ ...options, silence }, exchange, signal).run(dispatcher, base);
+      return new Sending({ ...options, stall }, exchange, signal).run(dispatcher, base);
     },
     close: () => dispatchers.destroy(),
   };
 }
 
 interface SendingOptions extends TransportOptions {
-  readonly silence: StallTimer;
+  readonly stall: StallTimer;
 }
 
 /** One request in flight. */
@@ -92,8 +92,8 @@ class Sending {
 
   async run(dispatcher: Dispatcher, base: URL): Promise<RawResponse> {
     const { method, endpoint, query = '', body = null } = this.#exchange;
-    const { silence } = this.#options;
-    silence.began();
+    const { stall } = this.#options;
+    stall.began();
     try {
       this.#watch.signal.throwIfAborted();
       const request = {
@@ -113,14 +113,14 @@ class Sending {
       this.#watch.stop();
       throw this.#failed(error);
     } finally {
-      silence.ended();
+      stall.ended();
     }
   }
 
   async #read(take: OnChunk): Promise<void> {
-    const { silence } = this.#options;
+    const { stall } = this.#options;
     let isTaking = false;
-    silence.began();
+    stall.began();
     try {
       await this.#arrival.read((chunk) => {
         this.#receivedBytes += chunk.length;
@@ -128,13 +128,13 @@ class Sending {
         take(chunk);
         isTaking = false;
         this.#watch.received(chunk.length);
-        silence.received();
+        stall.received();
       });
       this.#report();
     } catch (error) {
       throw isTaking ? error : this.#failed(error);
     } finally {
-      silence.ended();
+      stall.ended();
       this.#watch.stop();
     }
   }

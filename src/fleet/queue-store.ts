@@ -233,7 +233,7 @@ export class Outage {
 
   readonly report = (error: Error): void => {
     const why = (error instanceof EngagectlError ? error.details.why : error.message) || error.name;
-    if (!this.#reported.has(why)) this.#messages.warn(`the queue is waited for: ${why}`);
+    if (!this.#reported.has(why)) this.#messages.warn(`waiting for the queue: ${why}`);
     this.#reported.add(why);
   };
 

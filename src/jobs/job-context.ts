@@ -46,7 +46,7 @@ export function retryStatusOf(
 ): RetryStatus {
   const { host = 'nobody', client } = connection ?? {};
   const log = (line: string) => messages.verbose(line);
-  return new RetryStatus(host, { monotonic: runtime.monotonic, log }, client?.silence);
+  return new RetryStatus(host, { monotonic: runtime.monotonic, log }, client?.stall);
 }
 
 /** Receives the messages of a running job. */
@@ -71,7 +71,7 @@ export interface Wording {
   readonly correct: (job: string, file: string) => string;
   /** How to find out which records of unknown outcome in `file` have arrived. */
   readonly lookUp: (file: string) => string;
-  /** Name of the setting for the state folder. */
+  /** Name of the setting for the state directory. */
   readonly stateFolder: string;
 }
 
@@ -86,7 +86,6 @@ export const libraryWording: Wording = {
 
 export type { ConcurrencyLimiter as Budget, OutcomeLog, RequestObserver };
 /** The limiter of one process, on which a replacement can build. */
-export { AimdLimiter as Gate } from '../bulk/adaptive-concurrency.js';
 
 /** Replacements for parts of the engine, for a job that is part of a larger one. */
 export interface EnginePorts {

@@ -65,7 +65,7 @@ const labels = {
   same: 'same',
   different: 'different',
   missing: 'missing',
-  untold: 'not told',
+  untold: 'undecided',
   settled: 'settled',
   proof: 'proved',
   seed: 'seed',

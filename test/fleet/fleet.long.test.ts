@@ -163,7 +163,7 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
       const workers = [fleet.worker(), fleet.worker()];
       await executed(server, 10);
       await store.kill();
-      await until(() => workers.every(({ stderr }) => stderr.includes('the queue is waited for')), {
+      await until(() => workers.every(({ stderr }) => stderr.includes('waiting for the queue')), {
         message: () =>
           `the workers say that they wait: ${workers.map(({ stderr }) => stderr).join()}`,
       });
@@ -559,7 +559,7 @@ it.each(['redis://127.0.0.1:1', 'postgres://fleet@127.0.0.1:1/fleet'])(
     const worker = new BinProcess(makeWorld(), ['fleet', 'work', '--work-dir', '.'], {
       ENGAGECTL_QUEUE: url,
     });
-    const waits = () => worker.stderr.match(/the queue is waited for: .*ECONNREFUSED/g) ?? [];
+    const waits = () => worker.stderr.match(/waiting for the queue: .*ECONNREFUSED/g) ?? [];
     await until(() => waits().length > 0, { message: 'it says that it waits', deadline: limit });
     worker.signal('SIGTERM');
     expect(await worker.ended()).toBe(0);

@@ -13,7 +13,7 @@ export const eventState = {
   intended: 1,
   /** The service accepted them. */
   sent: 2,
-  /** No answer told whether the service processed them, and a run reported that. */
+  /** No answer showed whether the service processed them, and a run reported that. */
   unknown: 3,
   /** Provably not processed: the intent is taken back. */
   retracted: 4,

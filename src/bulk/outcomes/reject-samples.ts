@@ -96,7 +96,7 @@ export function locateServiceError(error: string, line: number, record: string):
     );
   if (!named) return located;
   const [name, value] = named;
-  const quoted = shortened(JSON.stringify(value));
+  const quoted = truncated(JSON.stringify(value));
   if (located.includes(quoted)) return located;
   return `${located} (column ${JSON.stringify(name)}: ${quoted})`;
 }
@@ -129,7 +129,7 @@ function mentions(words: string, name: string): boolean {
 }
 
 const longest = 60;
-const shortened = (text: string): string =>
+const truncated = (text: string): string =>
   text.length <= longest ? text : `${text.slice(0, longest)}…`;
 
 /** Column names of identifiers and contact data. */

@@ -57,13 +57,13 @@ type SetFlags = FlagsOf<typeof setOptions>;
 export const set: CommandSpec<SetFlags> = {
   summary: 'save or change the account of a region',
   description:
-    'Saves the account of one region, and tries it by one harmless request of at most 5 s (--timeout). ' +
-    'It is saved, exit code 0, also where it does not fit or the service cannot be reached: that is a ' +
-    'warning. What is not given stays as it was. On a terminal the passcode is asked for; no flag takes it.',
+    'Saves the account of one region and tests it with one harmless request of at most 5 s (--timeout). If ' +
+    'the account does not work, or the service cannot be reached, it is saved with a warning, exit code 0. ' +
+    'Settings that are not given keep their values. On a terminal, the command asks for the passcode; no flag takes it.',
   examples: `
     # save an account; asks for the passcode without showing it
     engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1
-    # in a job, where nobody can be asked
+    # in a job, without a terminal
     engagectl config set --region eu1 --account-id ACC-1 --passcode-file ./passcode
     # kept in a secret store, never in a file
     engagectl config set --region eu1 --account-id ACC-1 --passcode-command "pass show engagectl/eu1"

@@ -97,7 +97,7 @@ const options = [
 
 const folders = [
   ['configFolder', 'config folder', configDirectory, 'ENGAGECTL_CONFIG_DIR'],
-  ['stateFolder', 'state folder', stateDirectory, 'ENGAGECTL_STATE_DIR'],
+  ['stateFolder', 'state directory', stateDirectory, 'ENGAGECTL_STATE_DIR'],
 ] as const;
 
 function nonAccountSettings(settings: GlobalOptions, runtime: Runtime): OtherSetting[] {

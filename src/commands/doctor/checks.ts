@@ -209,7 +209,7 @@ async function checkRunLock(runtime: Runtime): Promise<string> {
       return 'not tried: no file can be made';
     throw new EngagectlError('E-FILE-WRITE', 'file locking does not work', {
       why: (error as Error).message,
-      fix: 'keep the state folder where files can be locked (ENGAGECTL_STATE_DIR), or write with --no-journal',
+      fix: 'keep the state directory where files can be locked (ENGAGECTL_STATE_DIR), or write with --no-journal',
       cause: error,
     });
   }

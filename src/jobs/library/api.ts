@@ -29,7 +29,7 @@ export interface ConnectOptions {
   readonly headerPrefix?: string;
   /** Time zone (IANA name) for relative dates and times without an offset; default UTC. */
   readonly timezone?: string;
-  /** Time for which sent events are remembered in the state folder, in milliseconds; default 90 days. */
+  /** Time for which sent events are remembered in the state directory, in milliseconds; default 90 days. */
   readonly rememberMs?: number;
   readonly retry?: {
     /** Maximum attempts per request, not counting 429s; default 8. */
@@ -47,7 +47,7 @@ export interface ConnectOptions {
   };
   /**
    * Folder for journals of runs from or to files, so that another process can resume them. May be
-   * the state folder of the command line. Default: no journals.
+   * the state directory of the command line. Default: no journals.
    */
   readonly stateFolder?: string;
   /** Receives the messages of the command line, and each request as `verbose`. */

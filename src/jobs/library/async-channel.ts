@@ -45,19 +45,19 @@ export class AsyncChannel<T> {
  * error that the job returns is thrown.
  */
 export async function* channelReader<T>(
-  job: (handover: AsyncChannel<T>, stop: AbortSignal) => Promise<Error | undefined>,
+  job: (channel: AsyncChannel<T>, stop: AbortSignal) => Promise<Error | undefined>,
 ): AsyncGenerator<T> {
-  const handover = new AsyncChannel<T>();
+  const channel = new AsyncChannel<T>();
   const stop = new AbortController();
-  const ended = job(handover, stop.signal).then(
-    (error) => handover.end(error && { error }),
-    (error: unknown) => handover.end({ error }),
+  const ended = job(channel, stop.signal).then(
+    (error) => channel.end(error && { error }),
+    (error: unknown) => channel.end({ error }),
   );
   try {
-    yield* handover.read();
+    yield* channel.read();
   } finally {
     stop.abort();
-    handover.end();
+    channel.end();
     await ended;
   }
 }

@@ -142,6 +142,6 @@ export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobCont
 
 const noPlace = (): EngagectlError =>
   new EngagectlError('E-CONFIG', 'resume requires a stateFolder', {
-    why: 'the journal of a run is kept in the state folder',
+    why: 'the journal of a run is kept in the state directory',
     fix: 'pass stateFolder to connect',
   });

@@ -25,7 +25,7 @@ export interface RunQuery extends RunIdentity {
   /** An export: identified by its output file, whatever the account. */
   readonly exports?: boolean;
   /** Returns true if the run ended so that the same command may start a new one. */
-  readonly mayBeginAnew?: (run: RunFolder) => boolean;
+  readonly mayRestart?: (run: RunFolder) => boolean;
   /** Called before an unfinished run is removed, which a new one replaces. */
   readonly discarded?: (run: RunFolder) => void;
 }
@@ -70,10 +70,10 @@ export function findUnfinishedRun(
   return found;
 }
 
-function isOver(root: string, found: RunFolder, { mayBeginAnew }: RunQuery): boolean {
+function isOver(root: string, found: RunFolder, { mayRestart }: RunQuery): boolean {
   if (isFinished(root, found)) return true;
   try {
-    return mayBeginAnew?.(found) === true;
+    return mayRestart?.(found) === true;
   } catch {
     return false; // resuming reports the damaged journal
   }

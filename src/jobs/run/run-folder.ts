@@ -230,7 +230,7 @@ export function removeRun({ path: folder, header }: RunPlace, words: Wording): v
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `make the state folder writable; ${words.option('resume')} then finishes what is left, if anything`,
+      fix: `make the state directory writable; ${words.option('resume')} then finishes what is left, if anything`,
       resumes: true,
       file: folder,
       cause,

@@ -143,7 +143,7 @@ const findTouched = async (folder: string, { name }: WriteKind, lock: FileLock) 
     throw error;
   });
 
-/** Returns the folder of all baselines; undefined without a state folder. */
+/** Returns the folder of all baselines; undefined without a state directory. */
 function memoryFolder(context: JobContext): string | undefined {
   const runs = runsFolder(context);
   return runs && path.join(path.dirname(runs), 'memory');
@@ -189,7 +189,7 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-WRITE', `cannot use the folder ${file}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `make the state folder writable, or set another one with ${words.stateFolder}`,
+      fix: `make the state directory writable, or set another one with ${words.stateFolder}`,
       file,
       cause,
     });

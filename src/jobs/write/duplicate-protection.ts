@@ -69,7 +69,7 @@ interface FinishedRun {
   readonly runsBefore: readonly string[];
 }
 
-/** Opens the duplicate protection; undefined for a dry run, and without a state folder. */
+/** Opens the duplicate protection; undefined for a dry run, and without a state directory. */
 export function openDuplicateProtection(
   writing: WriteContext,
   run: Pick<OpenRun<WriteEntry>, 'id' | 'kept'>,

@@ -264,7 +264,7 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
 }
 
 /**
- * Opens the event memory. If the state folder cannot be written or locked, the run goes on without, and
+ * Opens the event memory. If the state directory cannot be written or locked, the run continues without it, and
  * `endEvents` warns.
  */
 async function openEvents(
@@ -369,7 +369,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     resume: request.resume,
     fresh: request.fresh,
     run: request.run,
-    mayBeginAnew: (folder: RunFolder) =>
+    mayRestart: (folder: RunFolder) =>
       mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
     discarded: (folder: RunFolder) => {
       recordDiscarded(context.runsFolder(), folder, context.runtime.now());

@@ -201,7 +201,7 @@ const json = (schema: object, example: unknown) => ({ 'application/json': { sche
 const uriOf = (name: string) => `#/components/schemas/${name}`;
 const refTo = (name: SchemaName) => ({ $ref: uriOf(name) });
 
-/** Returns the alternatives of an answer, told apart by `status`. */
+/** Returns the alternatives of an answer, distinguished by `status`. */
 function answerSchema(answers: Operation['answers']): object {
   const refs = Object.entries(answers).map(([status, name]) => [status, refTo(name)] as const);
   const mapping = Object.fromEntries(refs.map(([status, { $ref }]) => [status, $ref]));

@@ -19,7 +19,7 @@ function drawPhone() {
   find('take').hidden = find('decline').hidden = state !== 'IncomingCall';
   find('hang-up').hidden = state === 'NoCall' || state === 'IncomingCall';
   find('calls-tab').textContent = state === 'IncomingCall' ? 'Calls: it rings' : 'Calls';
-  // Who works by keys goes on where the phone goes on.
+  // Keyboard users continue in the part of the phone that is visible now.
   if (find('calls').contains(focused) && !focused.checkVisibility())
     [find('phone-in').elements.cuid, find('dial').elements.to, find('take'), find('hang-up')].find((one) => one.checkVisibility())?.focus();
 }

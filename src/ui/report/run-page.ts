@@ -199,7 +199,7 @@ function rejectSection({ rejectKinds, summary, settings }: RunReport): Html | un
   const file = summary.rejectsFile
     ? html`<p class="dim">All of them are in <code>${summary.rejectsFile}</code>.</p>`
     : undefined;
-  return html`<h2>What did not get through</h2>
+  return html`<h2>Rejected and unknown records</h2>
     ${file} ${kinds.map(([name, kind]) => section(name, kind, { most, settings }))}`;
 }
 

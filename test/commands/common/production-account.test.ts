@@ -126,7 +126,7 @@ test('adds other settings and directories to config show --sources', async () =>
   expect(stdout).toMatch(/^timeout +90s +from --timeout$/m);
   expect(stdout).toMatch(/^retry for +300s +from ENGAGECTL_RETRY_FOR$/m);
   expect(stdout).toMatch(/^max attempts +8 +from default$/m);
-  expect(stdout).toMatch(/^state folder +\/.*state +from ENGAGECTL_STATE_DIR$/m);
+  expect(stdout).toMatch(/^state directory +\/.*state +from ENGAGECTL_STATE_DIR$/m);
   const json = await world.run([...args, '--json'], { env });
   expect(JSON.parse(json.stdout)).toMatchObject({
     timeoutMs: 90_000,
