@@ -16,6 +16,7 @@ import { outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
 import { accountAt } from '../support/account-environment.js';
 import { jsonRunner, serve, written } from '../support/serve.js';
+import { until } from '../support/until.js';
 import type { World, WorldOptions } from '../support/test-environment.js';
 
 // What finished runs leave behind, so that nothing which does harm is sent twice by accident.
@@ -237,6 +238,51 @@ describe('records of a run that has not finished', () => {
     const refused = both.find(({ code }) => code === 8)!;
     expect(refused.stderr).toMatch(/E-ALREADY-SENT.*which has not sent all of it.*--again/s);
     expect(service.requests()).toHaveLength(1);
+  });
+
+  it('are refused if a copy was sent while the run had not come to them', async () => {
+    const { service, world, run } = await stage();
+    const users = Array.from(
+      { length: 300 },
+      (_, n) => `${JSON.stringify({ identity: `v${n}`, type: 'profile', profileData: { n } })}\n`,
+    ).join('');
+    for (const name of ['slow.ndjson', 'copy.ndjson'])
+      writeFileSync(world.path(name), users + increments(1));
+    await service.fault({ times: 1, delayMs: 1500 });
+    const slow = run('upload', 'slow.ndjson', ...inBatches);
+    await until(() => service.requests().length > 0, { message: 'the first request' });
+    expect((await run('upload', 'copy.ndjson')).code).toBe(0);
+    const { code, stderr } = await slow;
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    const counted = written(service)
+      .flat()
+      .filter((record) => JSON.stringify(record).includes('$incr'));
+    expect(counted).toHaveLength(1);
+  });
+
+  it('are refused with other options by two processes that start at once, if they are events', async () => {
+    const { service, world, run } = await stage({ latencyMs: 20 });
+    for (const name of ['a.csv', 'b.csv'])
+      writeFileSync(world.path(name), `identity,ts,n\n${eventCsv(30)}`);
+    const both = await Promise.all([
+      run('upload', 'a.csv', ...asEvents),
+      run('upload', 'b.csv', ...asEvents, '--types', 'n:integer'),
+    ]);
+    expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
+    expect(written(service).flat()).toHaveLength(30);
+  });
+
+  it('are found among 50,000 other starts', async () => {
+    const { world, run } = await stopped(increments(30));
+    const text = ledgerText(world);
+    const { checksum: _, ...start } = JSON.parse(text.split('\n')[0]!) as Record<string, unknown>;
+    const others = Array.from({ length: 50_000 }, (_unused, n) => {
+      const json = JSON.stringify({ ...start, run: `other-${n}`, accountId: 'ACC-2' });
+      const sum = crc32(json).toString(16).padStart(8, '0');
+      return `${json.slice(0, -1)},"checksum":"${sum}"}\n`;
+    });
+    appendFileSync(ledgerFile(world), others.join(''));
+    expect((await run('upload', 'copy.ndjson')).code).toBe(8);
   });
 
   it('are refused in a copy, whose advice leads to each record sent once', async () => {

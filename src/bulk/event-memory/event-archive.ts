@@ -31,6 +31,7 @@ const filterWords = 8;
 /** Events per part of the filter: 8 bits each, with which 4 % of new events pass it. */
 const filterEvents = 32;
 const noEntries = new Int32Array(0);
+const maximumByte = 255;
 
 /** An archive that cannot be trusted; the message gives the reason. */
 export class CorruptArchive extends Error {}
@@ -49,6 +50,8 @@ export class EventArchive {
   readonly #parts: number;
   /** How many copies of an entry were matched by records of this input, for the entries that were. */
   readonly #used = new Map<number, Uint8Array>();
+  /** The same for entries with more copies than a byte can count. */
+  readonly #usedOften = new Map<number, number>();
 
   /** Throws CorruptArchive or an error of the file system. */
   constructor(path: string) {
@@ -108,14 +111,16 @@ export class EventArchive {
 
   /** Number of copies of the entry that were matched. */
   used(entry: number): number {
-    return this.#used.get(entry >>> 12)?.[entry & 4095] ?? 0;
+    const used = this.#used.get(entry >>> 12)?.[entry & 4095] ?? 0;
+    return used < maximumByte ? used : (this.#usedOften.get(entry) ?? used);
   }
 
   /** Counts one more copy as matched. */
   use(entry: number): void {
     const page = this.#used.get(entry >>> 12) ?? new Uint8Array(4096);
     this.#used.set(entry >>> 12, page);
-    page[entry & 4095]! += page[entry & 4095]! < 255 ? 1 : 0;
+    if (page[entry & 4095]! < maximumByte) page[entry & 4095]! += 1;
+    else this.#usedOften.set(entry, this.used(entry) + 1);
   }
 
   /** Yields all entries in order; the array is valid until the next bucket. Throws CorruptArchive. */

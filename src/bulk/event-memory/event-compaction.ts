@@ -7,6 +7,8 @@ import { EventLog, eventState, type EventBlock } from './event-log.js';
 
 /** The runs, as far as compaction depends on them. */
 interface Runs {
+  /** The lowest number of a run; those before it have expired. */
+  readonly first: number;
   values(): Iterable<{ readonly number: number; readonly started: string }>;
   /** Whether all events of the run were reported. */
   hasEnded(number: number): boolean;
@@ -93,19 +95,26 @@ export function compact(folder: string, runs: Runs, options: CompactionOptions):
 /** Removes the files that a killed compaction left behind. */
 function removeReplaced(folder: string): void {
   for (const { name } of currentFiles(folder).replaced) rmSync(path.join(folder, name));
+  for (const name of readdirSync(folder)) {
+    if (/^\.engagectl-.*\.tmp$/.test(name)) rmSync(path.join(folder, name));
+  }
 }
 
 /**
  * Runs whose events need not be remembered any more. The time counts from the last run, so that a clock
- * that jumps forward makes nothing forgotten.
+ * that jumps forward makes nothing forgotten. A run that has not ended may be resumed.
  */
 export function expiredRuns(
   runs: Runs,
   { rememberMs, now }: CompactionOptions,
 ): ReadonlySet<number> {
   const started = [...runs.values()].map((run) => [run.number, Date.parse(run.started)] as const);
-  const last = Math.min(now(), Math.max(...started.map(([, at]) => at)));
-  return new Set(started.flatMap(([number, at]) => (at < last - rememberMs ? [number] : [])));
+  const last = Math.min(
+    now(),
+    started.reduce((latest, [, at]) => Math.max(latest, at), 0),
+  );
+  const isExpired = (number: number, at: number) => at < last - rememberMs && runs.hasEnded(number);
+  return new Set(started.flatMap(([number, at]) => (isExpired(number, at) ? [number] : [])));
 }
 
 /** Replaces a log by an archive. It is read once for each range of fingerprints that is sorted in memory. */
@@ -154,15 +163,17 @@ function countLog(file: string) {
 /** Maximum index that fits beside 32 bits of fingerprint into the 53 bits of a number. */
 const indexes = 2 ** 21;
 
+/** Lower and upper half of the fingerprint, run, state in the log, and how many copies there are. */
+const sortedWords = 5;
+
 /** Sorts the events of a log in one range of fingerprints. */
 class SortedEvents {
-  /** Fingerprint, run, and state in the log. */
   #words: Int32Array;
   #count = 0;
 
   /** `expected` is an estimate of their number. */
   constructor(expected: number) {
-    this.#words = new Int32Array(archiveWords * (Math.ceil(1.05 * expected) + 1024));
+    this.#words = new Int32Array(sortedWords * (Math.ceil(1.05 * expected) + 1024));
   }
 
   clear(): void {
@@ -174,50 +185,87 @@ class SortedEvents {
     for (let index = 0; index < fingerprints.length; index += fingerprintWords) {
       const high = fingerprints[index + 1]! >>> 0;
       if (high < from || high >= to) continue;
-      const at = archiveWords * this.#count;
+      if (this.#count === indexes) this.#merge();
+      const at = sortedWords * this.#count;
       if (at === this.#words.length) this.#grow();
       this.#words[at] = fingerprints[index]!;
       this.#words[at + 1] = fingerprints[index + 1]!;
       this.#words[at + 2] = run;
       this.#words[at + 3] = state;
+      this.#words[at + 4] = 1;
       this.#count += 1;
     }
   }
 
+  /** Sorts the entries, and counts equal ones in one: an input may have a million equal events. */
+  #merge(): void {
+    const words = this.#words;
+    const merged = new Int32Array(words.length);
+    let end = 0;
+    for (const at of this.#sorted()) {
+      const before = end - sortedWords;
+      const isEqual =
+        end > 0 && [0, 1, 2, 3].every((word) => merged[before + word] === words[at + word]);
+      if (isEqual) merged[before + 4]! += words[at + 4]!;
+      else {
+        merged.set(words.subarray(at, at + sortedWords), end);
+        end += sortedWords;
+      }
+    }
+    this.#words = merged;
+    this.#count = end / sortedWords;
+    if (this.#count === indexes) throw new RangeError(`${this.#count} events are too many`);
+  }
+
   /** Writes how many copies of each event are in each state, in order. */
   writeTo(writer: ArchiveWriter, runs: Runs): void {
-    if (this.#count > indexes) throw new RangeError(`${this.#count} events are too many`);
+    const words = this.#words;
+    let states = new Map<number, number>();
+    let last: number | undefined;
+    const write = () => {
+      if (last === undefined) return;
+      const [low, high, run] = [words[last]!, words[last + 1]!, words[last + 2]!];
+      writeCopies(writer, [low, high, run], copiesOf(states, runs.hasEnded(run)));
+    };
+    for (const at of this.#sorted()) {
+      const isSame =
+        last !== undefined && [0, 1, 2].every((word) => words[last! + word] === words[at + word]);
+      if (!isSame) {
+        write();
+        states = new Map();
+      }
+      last = at;
+      const state = words[at + 3]!;
+      states.set(state, (states.get(state) ?? 0) + words[at + 4]!);
+    }
+    write();
+  }
+
+  /** Yields the positions of the entries in the order of fingerprint, run and state. */
+  *#sorted(): Generator<number> {
+    const words = this.#words;
     const order = new Float64Array(this.#count);
     for (let index = 0; index < order.length; index += 1) {
-      order[index] = (this.#words[archiveWords * index + 1]! >>> 0) * indexes + index;
+      order[index] = (words[sortedWords * index + 1]! >>> 0) * indexes + index;
     }
     order.sort();
-    const words = this.#words;
     for (let first = 0, next = 0; first < order.length; first = next) {
       const high = Math.floor(order[first]! / indexes);
       while (next < order.length && order[next]! < (high + 1) * indexes) next += 1;
+      if (next === first + 1) {
+        yield sortedWords * (order[first]! - high * indexes);
+        continue;
+      }
       const same = Array.from(
         order.subarray(first, next),
-        (number) => archiveWords * (number - high * indexes),
+        (number) => sortedWords * (number - high * indexes),
       );
-      const sorted =
-        same.length === 1
-          ? same
-          : same.toSorted(
-              (a, b) => (words[a]! >>> 0) - (words[b]! >>> 0) || words[a + 2]! - words[b + 2]!,
-            );
-      for (let index = 0, end = 0; index < sorted.length; index = end) {
-        const at = sorted[index]!;
-        const isSame = (other: number) =>
-          words[other] === words[at] && words[other + 2] === words[at + 2];
-        while (end < sorted.length && isSame(sorted[end]!)) end += 1;
-        const states = sorted.slice(index, end).map((other) => words[other + 3]!);
-        writeCopies(
-          writer,
-          [words[at]!, words[at + 1]!, words[at + 2]!],
-          copiesOf(states, runs.hasEnded(words[at + 2]!)),
-        );
-      }
+      yield* same.sort(
+        (a, b) =>
+          (words[a]! >>> 0) - (words[b]! >>> 0) ||
+          words[a + 2]! - words[b + 2]! ||
+          words[a + 3]! - words[b + 3]!,
+      );
     }
   }
 
@@ -231,8 +279,8 @@ class SortedEvents {
 /** Copies of an event of one run in each `archivedState`, by its number. */
 type Copies = readonly [sent: number, unknown: number, intended: number, missing: number];
 
-function copiesOf(states: readonly number[], hasEnded: boolean): Copies {
-  const count = (state: number) => states.filter((one) => one === state).length;
+function copiesOf(states: ReadonlyMap<number, number>, hasEnded: boolean): Copies {
+  const count = (state: number) => states.get(state) ?? 0;
   const [sent, reported] = [count(eventState.sent), count(eventState.unknown)];
   const closed = sent + reported + count(eventState.retracted);
   const open = Math.max(0, count(eventState.intended) - closed);
@@ -272,6 +320,7 @@ function mergeArchives(
   const total = archives.reduce((sum, { count }) => sum + count, 0);
   const writer = new ArchiveWriter(path.join(folder, name), total);
   let dropped = 0;
+  const { first: firstRun } = runs;
   try {
     const cursors = archives.map((archive) => new ArchiveCursor(archive));
     for (;;) {
@@ -282,7 +331,7 @@ function mergeArchives(
       for (const cursor of cursors) {
         for (; cursor.isOf(key); cursor.next()) copies[cursor.state]! += cursor.copies;
       }
-      if (expired.has(key[2]))
+      if (expired.has(key[2]) || key[2] < firstRun)
         dropped += copies[archivedState.sent] + copies[archivedState.unknown];
       else writeCopies(writer, key, withKnownOutcomes(copies, runs.hasEnded(key[2])));
     }

@@ -65,8 +65,8 @@ export class EventStore {
     try {
       const live = await liveRuns(folder);
       const runs = RunTable.open(folder, options.random);
-      const number = runs.numberOf(run) ?? Math.max(0, ...runs.keys(), ...live) + 1;
-      if (live.size === 0) compact(folder, runs, options);
+      const number = runs.numberOf(run) ?? Math.max(runs.last, ...live) + 1;
+      if (live.size === 0) compactIfPossible(folder, runs, options);
       const lock = await lockRun(path.join(folder, `${liveName}${number}.lock`));
       try {
         const { archives, log } = openFiles(folder);
@@ -106,6 +106,20 @@ export async function pruneStore(
     return removed;
   } finally {
     opening.release();
+  }
+}
+
+/** Expired runs from which the table of runs is written anew, which every upload reads. */
+const expiredMaximum = 1000;
+
+/** Compacts the files and the table of runs. Without room on the disk they stay as they are. */
+function compactIfPossible(folder: string, runs: RunTable, options: StoreOptions): void {
+  try {
+    compact(folder, runs, options);
+    const expired = expiredRuns(runs, options);
+    if (expired.size > expiredMaximum) runs.forget(expired);
+  } catch (error) {
+    if (!(error instanceof Error && 'errno' in error)) throw error;
   }
 }
 
@@ -168,8 +182,17 @@ export class RunTable {
     return this.#runs.get(number);
   }
 
-  keys(): Iterable<number> {
-    return this.#runs.keys();
+  /** The lowest and the highest number of a run; 0 if there is none. */
+  get first(): number {
+    let first = this.last;
+    for (const number of this.#runs.keys()) first = Math.min(first, number);
+    return first;
+  }
+
+  get last(): number {
+    let last = 0;
+    for (const number of this.#runs.keys()) last = Math.max(last, number);
+    return last;
   }
 
   values(): Iterable<EventRun> {

@@ -68,7 +68,7 @@ export async function forgetRuns(
  * stay known, because they may be given again with other options. Throws errors of the file system.
  */
 export function recordDiscarded(root: string, run: RunPlace, now: number): void {
-  const { open, damage } = readLedger(root, () => false);
+  const { open, damage } = readLedger(root, { matches: () => false });
   if (!open.unfinished.some((start) => start.run === run.header.run)) return;
   const discarded = new Date(now).toISOString();
   const line = { run: run.header.run, discarded, sentEvents: mayHaveSentEvents(run), sources: [] };

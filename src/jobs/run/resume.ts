@@ -81,7 +81,8 @@ function isOver(root: string, found: RunFolder, { mayRestart }: RunQuery): boole
 
 /** Whether the run is in the ledger: the process was killed before it removed the run folder. */
 const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
-  readLedger(root, (line) => line.accountId === accountId && line.run === run).lines.length > 0;
+  readLedger(root, { matches: (line) => line.accountId === accountId && line.run === run }).lines
+    .length > 0;
 
 export const matchesRun = (header: RunHeader, query: RunQuery): boolean =>
   query.exports

@@ -4,8 +4,8 @@ import {
   existsSync,
   fstatSync,
   fsyncSync,
+  openSync,
   readdirSync,
-  readFileSync,
   readSync,
   writeSync,
   writevSync,
@@ -93,81 +93,139 @@ const schemaVersion = 1;
 /** Returns the path of the ledger of a folder of runs. */
 export const ledgerPath = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
 
+export interface LedgerQuery {
+  /** Whether a finished run is wanted. */
+  readonly matches?: (line: LedgerEntry) => boolean;
+  /** The run that was just created, whose folder does not explain a torn line. */
+  readonly made?: string | undefined;
+  /** Where to begin: the `bytes` of an earlier reading, and the `open` runs it found. */
+  readonly from?: number;
+  readonly open?: OpenRuns;
+}
+
 /**
  * Reads the matching finished runs of the ledger, whose lines may list many thousands of inputs, and the starts
- * of all others. `made` is the run that was just created, whose folder does not explain a torn line.
+ * of all others. `bytes`: length up to the last line end.
  */
 export function readLedger(
   runs: string,
-  matches: (line: LedgerEntry) => boolean = () => true,
-  made?: string,
+  { matches = () => true, made, from = 0, open = new OpenRuns() }: LedgerQuery = {},
 ) {
   const lines: LedgerEntry[] = [];
-  const open = new OpenRuns();
-  /** Cause of lines that could not be read. */
-  let damage: string | undefined;
-  let text: string;
+  const doubtful: DoubtfulLine[] = [];
+  let [bytes, number] = [from, 0];
   try {
-    text = readFileSync(ledgerPath(runs), 'utf8');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return { lines, open, damage: code === 'ENOENT' ? undefined : message };
-  }
-  let end = 0;
-  for (const [index, line] of text.split('\n').entries()) {
-    end += line.length + 1;
-    if (line === '' && end > text.length) break;
-    const found = parsed(line);
-    if (typeof found !== 'string') {
+    for (const { text, isWhole, length } of linesOf(ledgerPath(runs), from)) {
+      number += 1;
+      if (isWhole) bytes += length;
+      const found = parsed(text);
+      const run = typeof found === 'string' ? runIn(text) : found.run;
+      for (const line of doubtful) line.isFollowed ||= run !== undefined && line.run === run;
+      if (typeof found === 'string') {
+        doubtful.push({ number, why: found, run, ...traitsOf(text), isLast: !isWhole });
+        continue;
+      }
       open.add(found);
       if ('finished' in found && matches(found)) lines.push(found);
-    } else if (!isTorn(line, { runs, made, isLast: end > text.length, later: text.slice(end) })) {
-      damage ??= `line ${index + 1} ${found}`;
     }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT') return { lines, open, bytes, damage: message };
   }
-  return { lines, open, damage };
+  const damaged = doubtful.find((line) => !isTorn(line, { runs, made }));
+  return { lines, open, bytes, damage: damaged && `line ${damaged.number} ${damaged.why}` };
 }
+
+/** Yields the lines of a file without their line ends; `isWhole`: there is one. */
+function* linesOf(file: string, from: number) {
+  const descriptor = openSync(file, 'r');
+  try {
+    let rest = Buffer.alloc(0);
+    let position = fstatSync(descriptor).size < from ? 0 : from;
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(bytesAtOnce);
+      const read = readSync(descriptor, chunk, 0, chunk.length, position);
+      if (read === 0) break;
+      position += read;
+      const text = Buffer.concat([rest, chunk.subarray(0, read)]);
+      let start = 0;
+      for (let end = text.indexOf(0x0a); end >= 0; end = text.indexOf(0x0a, start)) {
+        yield { text: text.toString('utf8', start, end), isWhole: true, length: end + 1 - start };
+        start = end + 1;
+      }
+      rest = text.subarray(start);
+    }
+    if (rest.length > 0) yield { text: rest.toString(), isWhole: false, length: rest.length };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const bytesAtOnce = 1024 * 1024;
 
 type LedgerLine = LedgerEntry | LedgerStart | DiscardedRun;
 
 /** Starts of the runs that did not send all of their inputs. */
 class OpenRuns {
-  /** Runs that may still send records, were killed, or stopped early. */
-  unfinished: readonly LedgerStart[] = [];
   /** Runs that sent events before they were discarded. */
-  discarded: readonly LedgerStart[] = [];
+  readonly discarded: LedgerStart[] = [];
+  readonly #starts = new Map<string, LedgerStart[]>();
+
+  /** Runs that may still send records, were killed, or stopped early. */
+  get unfinished(): readonly LedgerStart[] {
+    return [...this.#starts.values()].flat();
+  }
 
   add(line: LedgerLine): void {
+    const starts = this.#starts.get(line.run) ?? [];
     if ('started' in line) {
-      this.unfinished = [...this.unfinished, line];
+      this.#starts.set(line.run, [...starts, line]);
       return;
     }
+    if ('discarded' in line && line.sentEvents) this.discarded.push(...starts);
     // Without a journal, a run that stopped early ends with inputs that it did not read to the end.
-    const isOf = ({ run, sources }: LedgerStart) =>
-      run === line.run && ('discarded' in line || line.sources.length >= sources.length);
-    if ('discarded' in line && line.sentEvents) {
-      this.discarded = [...this.discarded, ...this.unfinished.filter(isOf)];
-    }
-    if (this.unfinished.some(isOf)) this.unfinished = this.unfinished.filter((one) => !isOf(one));
+    const left =
+      'discarded' in line
+        ? []
+        : starts.filter(({ sources }) => line.sources.length < sources.length);
+    if (left.length > 0) this.#starts.set(line.run, left);
+    else this.#starts.delete(line.run);
   }
 }
+
+/** A line that cannot be read. */
+interface DoubtfulLine {
+  readonly number: number;
+  readonly why: string;
+  readonly run: string | undefined;
+  /** It has the mark of an incomplete line. */
+  readonly isMarked: boolean;
+  /** It contains what a power cut leaves. */
+  readonly hasNul: boolean;
+  readonly isLast: boolean;
+  /** A later line is of the same run. */
+  isFollowed?: boolean;
+}
+
+const traitsOf = (text: string) => ({
+  isMarked: text.endsWith(torn),
+  hasNul: text.includes('\0'),
+});
+
+const runIn = (text: string): string | undefined =>
+  /^\{"schemaVersion":\d+,"run":"([\w-]+)"/.exec(text)?.[1];
 
 /**
  * Whether a line is incomplete because its writer was killed: it has the torn mark, the folder of
  * its run exists, or a later line of that run follows. Any other bad line was damaged on disk.
  */
 function isTorn(
-  line: string,
-  {
-    runs,
-    made,
-    ...place
-  }: { runs: string; made?: string | undefined; isLast: boolean; later: string },
+  { run, isMarked, isFollowed, isLast, hasNul }: DoubtfulLine,
+  { runs, made }: { readonly runs: string; readonly made: string | undefined },
 ): boolean {
-  if (line.endsWith(torn)) return true;
-  const run = /^\{"schemaVersion":\d+,"run":"([\w-]+)"/.exec(line)?.[1];
-  if (run === undefined) return (place.isLast || line.includes('\0')) && hasOthers(runs, made);
-  return existsSync(path.join(runs, run)) || place.later.includes(`"run":"${run}"`);
+  if (isMarked || isFollowed) return true;
+  if (run === undefined) return (isLast || hasNul) && hasOthers(runs, made);
+  return existsSync(path.join(runs, run));
 }
 
 const hasOthers = (runs: string, made: string | undefined): boolean =>

@@ -6,6 +6,7 @@ import {
   appendLedger,
   ledgerPath,
   readLedger,
+  type LedgerQuery,
   type LedgerEntry,
   type LedgerHead,
   type LedgerSource,
@@ -17,6 +18,7 @@ import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import { fingerprint, makeStateFolder } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import {
+  alreadySent,
   findSentInput,
   findStartedInput,
   pipedBefore,
@@ -109,10 +111,10 @@ export class DuplicateProtection {
   readonly #lines: readonly LedgerEntry[];
   /** The same for runs with another division into shards, which overlap with this one. */
   readonly #otherParts: readonly LedgerEntry[];
-  /** Runs that sent the same events with other options, and those that may have. */
+  /** Runs that sent the same events with other options. */
   readonly #otherwiseSent: readonly LedgerEntry[];
-  readonly #otherwiseStarted: readonly LedgerStart[];
-  readonly #unfinished: readonly LedgerStart[];
+  /** Runs that did not finish, and where to continue reading. */
+  readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
 
   constructor(run: LedgerRun, place: LedgerPlace) {
@@ -120,14 +122,12 @@ export class DuplicateProtection {
     this.#place = place;
     const { runs, isNew, again, context } = place;
     const isWanted = (line: LedgerEntry) => this.#doesHarm(line) || this.#isOtherwiseSent(line);
-    const found = readLedger(runs, isWanted, isNew ? place.run : undefined);
+    const made = isNew ? place.run : undefined;
+    const found = readLedger(runs, { matches: isWanted, made });
     const { damage } = found;
     const lines = found.lines.filter((line) => this.#doesHarm(line));
     this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
-    this.#unfinished = found.open.unfinished;
-    this.#otherwiseStarted = [...found.open.unfinished, ...found.open.discarded].filter(
-      (start) => start.kind === 'event' && this.#hasOtherOptions(start),
-    );
+    this.#ledger = { open: found.open, from: found.bytes };
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
@@ -148,7 +148,7 @@ export class DuplicateProtection {
     const isPiped = inputs.totalBytes === undefined;
     if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
     const { words } = this.#place.context;
-    if (!isPiped) await this.#refuseRivals(inputs, this.#unfinished);
+    if (!isPiped) await this.#refuseRivals(inputs);
     // The event memory finds sent events one by one. A text is only skipped if all of it was accepted.
     const maySkip = (line: LedgerEntry) => resume && !isPiped && line.runs !== undefined;
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
@@ -174,10 +174,26 @@ export class DuplicateProtection {
    * event memory cannot recognize. Undefined if there is none, or if the name or the users are others.
    */
   async sentWithOtherOptions(inputs: Inputs): Promise<EngagectlError | undefined> {
-    const { again, options, context } = this.#place;
+    return this.#sentOtherwise(inputs, this.#otherwiseSent, () => true);
+  }
+
+  async #sentOtherwise(
+    inputs: Inputs,
+    lines: readonly LedgerEntry[],
+    isWanted: (run: string) => boolean,
+  ): Promise<EngagectlError | undefined> {
+    const { again, options, context, run } = this.#place;
     if (again || inputs.totalBytes === undefined) return undefined;
-    const sent = await findSentInput(inputs, this.#otherwiseSent);
-    const started = sent ?? (await findStartedInput(inputs, this.#otherwiseStarted));
+    const { unfinished, discarded } = this.#ledger.open;
+    const starts = [...unfinished, ...discarded].filter(
+      (start) =>
+        start.kind === 'event' &&
+        start.run !== run &&
+        isWanted(start.run) &&
+        this.#hasOtherOptions(start),
+    );
+    const sent = await findSentInput(inputs, lines);
+    const started = sent ?? (await findStartedInput(inputs, starts));
     if (!started) return undefined;
     const { name } = started;
     const line = 'start' in started ? started.start : started.line;
@@ -263,9 +279,9 @@ export class DuplicateProtection {
   }
 
   /** Runs that may be sending the same records, or were killed. */
-  #rivals(unfinished: readonly LedgerStart[]): readonly LedgerStart[] {
+  #rivals(): readonly LedgerStart[] {
     const { shard } = this.#run;
-    return unfinished.filter(
+    return this.#ledger.open.unfinished.filter(
       (start) =>
         start.run !== this.#place.run &&
         this.#isSame(start) &&
@@ -275,8 +291,8 @@ export class DuplicateProtection {
   }
 
   /** Throws E-ALREADY-SENT if another run that has not finished has the same records. */
-  async #refuseRivals(inputs: Inputs, unfinished: readonly LedgerStart[]): Promise<void> {
-    const found = await findStartedInput(inputs, this.#rivals(unfinished));
+  async #refuseRivals(inputs: Inputs): Promise<void> {
+    const found = await findStartedInput(inputs, this.#rivals());
     if (!found) return;
     const { again, runs, context } = this.#place;
     const { run, started } = found.start;
@@ -318,9 +334,9 @@ export class DuplicateProtection {
       const file = `${ledgerPath(runs)}.lock`;
       makeStateFolder(path.dirname(file));
       lock = await waitForLock(file, async (milliseconds) => sleep(milliseconds, signal));
-      const { unfinished } = readLedger(runs, () => false).open;
-      await this.#refuseRivals(inputs, unfinished);
-      const isStarted = unfinished.some((start) => start.run === run && start.kind === kind);
+      await this.#refuseSentMeanwhile(kind, inputs);
+      const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
+      const isStarted = this.#ledger.open.unfinished.some(isOwn);
       const line = { run, started, ...about, kind, ...(kind === 'event' && { options }), sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
@@ -329,6 +345,30 @@ export class DuplicateProtection {
     } finally {
       lock?.release();
     }
+  }
+
+  /** Throws E-ALREADY-SENT if a run that started after this one was opened sends the same records, or has sent them. */
+  async #refuseSentMeanwhile(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
+    const { runs, again, context, remembersEvents } = this.#place;
+    const isWanted = (line: LedgerEntry) => this.#doesHarm(line) || this.#isOtherwiseSent(line);
+    const { open, from } = this.#ledger;
+    const known = new Set([...open.unfinished, ...open.discarded].map((start) => start.run));
+    const { lines } = readLedger(runs, { matches: isWanted, open, from });
+    if (inputs.totalBytes === undefined) return;
+    await this.#refuseRivals(inputs);
+    if (again) return;
+    if (kind === 'event' && remembersEvents) {
+      const otherwise = lines.filter((line) => this.#isOtherwiseSent(line));
+      const error = await this.#sentOtherwise(inputs, otherwise, (run) => !known.has(run));
+      if (error) throw error;
+      return;
+    }
+    const { shard } = this.#run;
+    const isOurs = (line: LedgerEntry) =>
+      this.#doesHarm(line) &&
+      (line.shard === shard || shardCount(line.shard) !== shardCount(shard));
+    const sent = await findSentInput(inputs, lines.filter(isOurs));
+    if (sent) throw alreadySent(sent, context.words);
   }
 
   /** Withdraws the start of a run that will not be resumed, if it sent nothing. */

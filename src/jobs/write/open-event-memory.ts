@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { EventMemory, pruneEvents, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
@@ -174,6 +174,15 @@ export async function rememberMissing(
   }
 }
 
+/** Whether events of the account were remembered before, so that an upload must know them. */
+export function hasRememberedEvents(
+  context: Pick<JobContext, 'runsFolder'>,
+  connection: Pick<Connection, 'accountId' | 'host'>,
+): boolean {
+  const folder = eventFolder(context.runsFolder(), connection);
+  return existsSync(folder) && readdirSync(folder).some((name) => !name.startsWith('.'));
+}
+
 /**
  * Removes the events of all accounts that are not to be remembered any more. Returns how many; leaves accounts
  * that another process uses. Throws E-LEDGER, E-FILE-WRITE.
@@ -181,8 +190,7 @@ export async function rememberMissing(
 export async function pruneRememberedEvents(runs: string, runtime: Runtime): Promise<number> {
   const root = path.join(path.dirname(runs), 'events');
   let removed = 0;
-  for (const name of existsSync(root) ? readdirSync(root) : []) {
-    const folder = path.join(root, name);
+  for (const folder of eventFolders(root)) {
     refuseUntrusted(folder, runtime);
     removed += await pruneEvents({ ...storeIn(folder, runtime), run: newRunId(runtime) });
   }
@@ -191,13 +199,19 @@ export async function pruneRememberedEvents(runs: string, runtime: Runtime): Pro
 
 /** Returns the size in bytes of each account's event memory. */
 export function eventMemorySizes(runs: string): readonly number[] {
-  const root = path.join(path.dirname(runs), 'events');
-  return (existsSync(root) ? readdirSync(root) : []).map((name) => {
-    const folder = path.join(root, name);
-    const sizes = readdirSync(folder).map((file) => statSync(path.join(folder, file)).size);
+  return eventFolders(path.join(path.dirname(runs), 'events')).map((folder) => {
+    const sizes = readdirSync(folder).map(
+      (file) => lstatSync(path.join(folder, file), { throwIfNoEntry: false })?.size ?? 0,
+    );
     return sizes.reduce((sum, size) => sum + size, 0);
   });
 }
+
+/** Lists the folders of the accounts. */
+const eventFolders = (root: string): readonly string[] =>
+  (existsSync(root) ? readdirSync(root, { withFileTypes: true }) : [])
+    .filter((entry) => entry.isDirectory() && /^[0-9a-f]{32}$/.test(entry.name))
+    .map(({ name }) => path.join(root, name));
 
 /** Builds the error for an input whose first records another run sent; undefined if it did not. */
 function alreadySent(

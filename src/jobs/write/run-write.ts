@@ -38,6 +38,7 @@ import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
 import { openTally, sendInput, isResumable } from './send-input.js';
 import {
+  hasRememberedEvents,
   openEventMemory,
   remembersEvents,
   type MemoryUse,
@@ -264,8 +265,8 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
 }
 
 /**
- * Opens the event memory. If the state directory cannot be written or locked, the run continues without it, and
- * `endEvents` warns.
+ * Opens the event memory. If the state directory cannot be written or locked, and there is no memory yet, the run
+ * continues without it, and `endEvents` warns.
  */
 async function openEvents(
   writing: WriteContext,
@@ -277,7 +278,7 @@ async function openEvents(
   } catch (error) {
     const isMissing =
       error instanceof EngagectlError && (error.id === 'E-FILE-WRITE' || error.id === 'E-USAGE');
-    if (!isMissing) throw error;
+    if (!isMissing || hasRememberedEvents(writing.context, writing.connection!)) throw error;
     writing.context.messages.note(`${error.message}: ${error.details.why}`);
     return undefined;
   }

@@ -194,7 +194,11 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
 const recordsOf = (sent: readonly SentInput[]): number =>
   sent.reduce((sum, { records }) => sum + records, 0);
 
-function alreadySent({ name, isWhole, line }: SentInput, { option }: Wording): EngagectlError {
+/** Builds the error for an input that another run sent. */
+export function alreadySent(
+  { name, isWhole, line }: SentInput,
+  { option }: Wording,
+): EngagectlError {
   const { run, finished, once } = line;
   const what = isWhole ? 'was sent' : 'starts with what was sent';
   const records = once.includes('event') ? 'events' : 'records';

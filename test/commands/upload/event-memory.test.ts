@@ -1,8 +1,10 @@
 import {
   appendFileSync,
   copyFileSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -363,6 +365,80 @@ describe('the memory', () => {
     writeFileSync(file, 'broken');
     const { code, stderr } = await run(['upload', 'e.ndjson', '--resume']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('the event memory in')]);
+  });
+
+  it.each([
+    ['whose lock file was damaged', '.opening.lock'],
+    ['whose archive is a folder', 'sent-1-1.archive'],
+  ])('%s refuses the upload, whatever else is remembered', async (_, name) => {
+    const { run, stored, write, world } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+    const file = path.join(world.stateDir, 'events', account, name);
+    if (name.startsWith('.')) writeFileSync(file, 'x'.repeat(5000));
+    else mkdirSync(file);
+    const { code } = await run(['upload', 'e.ndjson']);
+    expect([code > 0, stored()]).toEqual([true, [1]]);
+  });
+
+  it('knows each of hundreds of copies, also in an archive', async () => {
+    const { run, stored, write } = await stage();
+    write('some.ndjson', lines(1).repeat(300));
+    await run(['upload', 'some.ndjson']);
+    expect((await run(['runs', 'prune', '--yes'])).code).toBe(0);
+    write('more.ndjson', lines(1).repeat(500));
+    const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 200, alreadySent: 300 }]);
+    expect(stored()).toHaveLength(500);
+  });
+
+  it('has room for 130,000 runs, and forgets the old ones without being pruned', async () => {
+    const { runAt, write, world } = await stage();
+    write('e.ndjson', lines(1));
+    expect((await runAt('2026-04-01', 'upload', 'e.ndjson')).code).toBe(0);
+    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+    const table = path.join(world.stateDir, 'events', account, 'runs.ndjson');
+    const text = readFileSync(table, 'utf8').split('\n').filter(Boolean);
+    const [head, first] = [text[0]!, JSON.parse(text[1]!) as { number: number }];
+    const more = Array.from({ length: 130_000 }, (_, n) => {
+      const number = n + 1;
+      const run = { ...first, number, run: `r${n}`, started: '2025-06-01T00:00:00.000Z' };
+      return `${JSON.stringify(run)}\n${JSON.stringify({ number, ended: true })}\n`;
+    });
+    const last = { ...first, number: 130_001 };
+    writeFileSync(
+      table,
+      `${head}\n${more.join('')}${JSON.stringify(last)}\n${JSON.stringify({ number: 130_001, ended: true })}\n`,
+    );
+    expect((await runAt('2026-04-02', 'upload', 'e.ndjson')).code).toBe(8);
+    expect(readFileSync(table, 'utf8').length).toBeLessThan(1000);
+  });
+
+  it('keeps the events of a run that may be resumed, however old it is', async () => {
+    const { runAt, stored, write, service } = await stage();
+    write('e.ndjson', lines(...numbers(20)));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const inBatches = ['--chunk-size', '10', '--concurrency', '1'];
+    expect((await runAt('2026-01-01', 'upload', 'e.ndjson', ...inBatches)).code).toBe(4);
+    write('new.ndjson', lines(100));
+    expect((await runAt('2026-08-01', 'upload', 'new.ndjson')).code).toBe(0);
+    const pruned = await runAt('2026-08-01', 'runs', 'prune', '--older-than', '9999d');
+    expect((pruned.summary as { events?: number }).events).toBe(0);
+    write('e.ndjson', lines(...numbers(19, 1)));
+    expect((await runAt('2026-08-01', 'upload', 'e.ndjson', '--resume')).code).toBe(0);
+    expect(stored()).toEqual([...numbers(20), 100]);
+  });
+
+  it('leaves files that are not of an account alone', async () => {
+    const { world } = await stage();
+    const events = path.join(world.stateDir, 'events');
+    mkdirSync(path.join(events, 'notes'), { recursive: true, mode: 0o700 });
+    writeFileSync(path.join(events, 'readme'), '');
+    symlinkSync('/nowhere', path.join(events, 'a'.repeat(32)));
+    expect((await world.run(['doctor'])).stdout).toContain('no sent events are remembered');
+    expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+    expect(readdirSync(path.join(events, 'notes'))).toEqual([]);
   });
 
   it('is missing without a journal, which a warning says', async () => {
