@@ -76,9 +76,9 @@ function spellingsOf(passcode: string): RegExp {
   return new RegExp([plain, ...encodings(passcode)].join('|'), 'gi');
 }
 
-/** Zero-width characters between two letters, plain or escaped; bounded, as above. */
+/** Zero-width characters and terminal colors between two letters, plain or escaped; bounded, as above. */
 const invisible =
-  '(?:[\\u00AD\\u034F\\u061C\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\uFE00-\\uFE0F\\uFEFF]' +
+  '(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;]{0,8}m|[\\u00AD\\u034F\\u061C\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\uFE00-\\uFE0F\\uFEFF]' +
   '|\\\\{1,8}u(?:00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff)' +
   '|%E2%80%8[b-f]|%E2%81%a[0-9a-f]|%EF%BB%BF|&#(?:x200[b-f]|820[3-7]|xfeff|65279);){0,8}';
 

@@ -37,7 +37,7 @@ export function encoder(options: DocumentOptions): RecordEncoder {
   }
   const look = (page: RecordPage, isFirst: boolean): void => {
     if (isFirst && flattener.columnCount > 0) flattener = new JsonFlattener(options);
-    flattener.learn(page);
+    flattener.learn(page, mostColumns);
     if (flattener.columnCount > mostColumns) throw tooManyColumns(flattener, options);
   };
   return { look, page, warnings };

@@ -77,9 +77,12 @@ export class JsonFlattener {
     this.#program.setFormulas(count);
   }
 
-  /** Adds the columns of all records of a page. */
-  learn(page: RecordPage): void {
-    for (const count of this.#parts(page)) this.#program.learn(count);
+  /** Adds the columns of the records of a page; ends early when there are more than `most`. */
+  learn(page: RecordPage, most = Infinity): void {
+    for (const count of this.#parts(page)) {
+      this.#program.learn(count);
+      if (this.columnCount > most) return;
+    }
   }
 
   /** Yields the rows of a page in chunks; each is valid until the next is requested. */

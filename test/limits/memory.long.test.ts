@@ -151,6 +151,19 @@ it('stops a CSV export with ever more columns with a fix, within 200 MB of memor
   expect(left.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_000_000);
 });
 
+it('stops a CSV export at a page with a million columns within 200 MB', async () => {
+  const records = Array.from({ length: 5000 }, (_, n) => {
+    const members = Array.from({ length: 200 }, (_unused, m) => `"${n * 200 + m}":1`);
+    return `{"identity":"u${n}","profileData":{${members.join()}}}`;
+  });
+  await using server = await startPageServer(() => [recordsPage(...records)]);
+  const { stderr, peak } = await runAgainst(server.env['ENGAGECTL_BASE_URL'] ?? '', makeWorld(), [
+    ...['export-events', '--event=Seen', '--from=2024-01-01', '--to=2024-01-01', '-o=out.csv'],
+  ]);
+  expect(stderr).toContain('E-COLUMNS');
+  expect(peak).toBeLessThan(200_000_000);
+});
+
 it('rejects a single line of 200 MB within 150 MB', async () => {
   const world = makeWorld();
   await write(world.path('in.ndjson'), 200_000, () => 'x'.repeat(1000), { head: '{"identity":"' });

@@ -139,6 +139,8 @@ it.each([
   '%E2%80%8B',
   '&#8203;',
   '\u200B\u200D\u2060',
+  '\u001B[1;31m',
+  '\\u001b[0m',
 ])('masks a passcode with %j between its letters', (between) => {
   const text = redactor('s3cret-77Q')(`no ${Array.from('s3cret-77Q').join(between)} here`);
   expect(text).toBe('no [passcode] here');

@@ -2,7 +2,13 @@ import path from 'node:path';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { fsyncFolder } from '../../files/atomic-write.js';
 import { fingerprintWords } from '../../text/record-hash.js';
-import { archivedState, archiveWords, ArchiveWriter, EventArchive } from './event-archive.js';
+import {
+  archivedState,
+  archiveWords,
+  ArchiveWriter,
+  CorruptArchive,
+  EventArchive,
+} from './event-archive.js';
 import { EventLog, eventState, type EventBlock } from './event-log.js';
 
 /** The runs, as far as compaction depends on them. */
@@ -30,8 +36,13 @@ interface EventFile {
   readonly to: number;
 }
 
+/** Throws CorruptArchive if one is not a file: a pipe would be waited for. */
 export function eventFiles(folder: string): readonly EventFile[] {
-  return readdirSync(folder).flatMap((name) => {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((found) => {
+    const { name } = found;
+    if (/^(?:sent-|runs\.ndjson$)/.test(name) && !found.isFile()) {
+      throw new CorruptArchive(`${name} is not a file`);
+    }
     const archive = /^sent-(\d+)-(\d+)\.archive$/.exec(name);
     if (archive) {
       return { name, kind: 'archive', from: Number(archive[1]), to: Number(archive[2]) };

@@ -170,8 +170,9 @@ export class RunTable {
   /** Creates the table if there is none. Throws CorruptArchive. */
   static open(folder: string, random: () => number): RunTable {
     const file = path.join(folder, 'runs.ndjson');
+    const files = eventFiles(folder);
     if (!existsSync(file)) {
-      if (eventFiles(folder).length > 0) throw new CorruptArchive('runs.ndjson is missing');
+      if (files.length > 0) throw new CorruptArchive('runs.ndjson is missing');
       const number = () => Math.floor(random() * 2 ** 32);
       replaceFile(file, `${JSON.stringify({ version: 1, seed: [number(), number()] })}\n`);
     }

@@ -110,6 +110,8 @@ export async function addCommand(
         : context.runtime;
     const flags = command.opts();
     const { written, read } = filesOf(spec.options ?? [], flags);
+    const logFile: unknown = command.optsWithGlobals()['logFile'];
+    if (typeof logFile === 'string') written.push(['--log-file', logFile]);
     const areFiles = spec.operands?.some(([operand]) => operand.startsWith('[file'));
     begin(async () => {
       if (written.length > 0) {

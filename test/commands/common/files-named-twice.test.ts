@@ -100,6 +100,14 @@ it.each([
   expect(service.requests()).toEqual([]);
 });
 
+it('refuses a log file that is also the rejects file', async () => {
+  const { service, world } = await stage();
+  const line = 'upload a.csv --rejects run.log --log-file ./run.log';
+  const { code, stderr } = await world.run(line.split(' '));
+  expect([code, stderr]).toEqual([2, expect.stringContaining('of both --rejects and --log-file')]);
+  expect(service.requests()).toEqual([]);
+});
+
 /** Text of each file in a folder. */
 const contents = (folder: string): unknown =>
   readdirSync(folder, { withFileTypes: true })
