@@ -81,22 +81,22 @@ export async function* comparableText(
   chunks: AsyncIterable<Buffer>,
   file: string,
 ): AsyncGenerator<Buffer> {
-  let lineEnds = ''; // at the end of what was read: more text may follow
+  let lineEnds = 0; // at the end of what was read: more text may follow
+  let isAfterCr = false;
   for await (const chunk of decompress(chunks, file)) {
-    const text = lineEnds + chunk.toString('latin1');
-    const { length } = trimLineEnds(text);
-    lineEnds = text.slice(length);
-    const lines = text.slice(0, length);
-    const isUnix = !lines.includes('\r');
-    if (length > 0) yield Buffer.from(isUnix ? lines : lines.replaceAll(/\r\n?/g, '\n'), 'latin1');
+    const read = chunk.toString('latin1');
+    const text = isAfterCr && read.startsWith('\n') ? read.slice(1) : read;
+    isAfterCr = read.endsWith('\r');
+    const lines = text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text;
+    let { length } = lines;
+    while (length > 0 && lines[length - 1] === '\n') length -= 1;
+    if (length > 0) {
+      yield Buffer.from('\n'.repeat(lineEnds) + lines.slice(0, length), 'latin1');
+      lineEnds = 0;
+    }
+    lineEnds += lines.length - length;
   }
 }
-
-const trimLineEnds = (text: string): string => {
-  let { length } = text;
-  while (length > 0 && (text[length - 1] === '\n' || text[length - 1] === '\r')) length -= 1;
-  return text.slice(0, length);
-};
 
 /** Reads the column names of a table from its beginning. Empty if `file` is not a regular file. */
 export async function readColumns(

@@ -78,7 +78,7 @@ export function filesOf(
   table: OptionTable,
   flags: object,
 ): {
-  readonly written: (readonly [option: string, file: string])[];
+  readonly written: readonly (readonly [option: string, file: string])[];
   readonly read: readonly string[];
 } {
   const files = table.flatMap((row) => {

@@ -3,7 +3,7 @@ import { setExamples, parseExamples, commandPath } from '../../help/layout.js';
 import { setAccountNeeds, type AccountNeeds } from '../../help/help-format.js';
 import { throwProblems } from '../../help/usage-error.js';
 import { addOptions, filesOf, type OptionTable } from '../flags/option-table.js';
-import { resolveGlobalOptions, type GlobalOptions } from './global-options.js';
+import { globalOptionTable, resolveGlobalOptions, type GlobalOptions } from './global-options.js';
 import type { Runtime } from '../../runtime.js';
 
 /** A command as data: its flags and operands, its help, and its action. */
@@ -109,9 +109,8 @@ export async function addCommand(
         ? withoutInput(context.runtime)
         : context.runtime;
     const flags = command.opts();
-    const { written, read } = filesOf(spec.options ?? [], flags);
-    const logFile: unknown = command.optsWithGlobals()['logFile'];
-    if (typeof logFile === 'string') written.push(['--log-file', logFile]);
+    const options = [...(spec.options ?? []), ...globalOptionTable];
+    const { written, read } = filesOf(options, command.optsWithGlobals());
     const areFiles = spec.operands?.some(([operand]) => operand.startsWith('[file'));
     begin(async () => {
       if (written.length > 0) {

@@ -147,6 +147,7 @@ interface GlobalDetails {
   /** The service may accept several prefixes: `serve` takes all of them, other commands one. */
   readonly repeatable?: true;
   readonly common?: true;
+  readonly writes?: true;
 }
 
 const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
@@ -205,7 +206,7 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
     [
       '--log-file <file>',
       'append all messages to this file, even with --quiet',
-      { parse: nonEmpty },
+      { parse: nonEmpty, writes: true },
     ],
     ['--show-pii', 'do not mask identities, emails and phones in messages, logs and reports'],
     ['--no-color', 'disable colors'],
@@ -234,10 +235,15 @@ const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
 
 /** The table for commander, without defaults: variables take precedence over those. */
 export const globalOptionTable: OptionTable = globalOptions.flatMap(
-  ({ heading, flags, help, env, fallback, parse, repeatable, common }) => {
+  ({ heading, flags, help, env, fallback, parse, repeatable, common, writes }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
     const defaultText = fallback === undefined ? '' : ` (default: ${fallback})`;
-    const details = { parse, ...(repeatable && { repeatable }), ...(common && { common }) };
+    const details = {
+      parse,
+      ...(repeatable && { repeatable }),
+      ...(common && { common }),
+      ...(writes && { writes }),
+    };
     return [heading, [flags, `${help}${defaultText}${variable}`, details] as const];
   },
 );
