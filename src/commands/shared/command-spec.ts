@@ -110,7 +110,7 @@ export async function addCommand(
         : context.runtime;
     const flags = command.opts();
     const options = [...(spec.options ?? []), ...globalOptionTable];
-    const { written, read } = filesOf(options, command.optsWithGlobals());
+    const { written, read } = filesOf(options, { ...command.optsWithGlobals(), ...flags });
     const areFiles = spec.operands?.some(([operand]) => operand.startsWith('[file'));
     begin(async () => {
       if (written.length > 0) {
