@@ -18,17 +18,17 @@ const userOptions = [
   'Users:',
   [
     '--identity <value>',
-    'identity of the user; with --input: its column',
+    'identity of the user; with --input: its column or path',
     { parse: nonEmpty, common: true },
   ],
   [
     '--email <value>',
-    'email address of the user; with --input: its column',
+    'email address of the user; with --input: its column or path',
     { parse: nonEmpty, common: true },
   ],
   [
     '--object-id <value>',
-    'device of the user; with --input: its column',
+    'device of the user; with --input: its column or path',
     { parse: nonEmpty, common: true },
   ],
   [

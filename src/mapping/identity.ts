@@ -139,7 +139,10 @@ export function identifierReader(
   const read = (): Identifier | RejectReason => {
     const isWhole = values.readWhole(text);
     const kind = isWhole ? (by ?? 'identity') : kinds.find((kind) => values.has(kind));
-    if (kind === undefined) return validationError(`"${kinds.join('" or "')}" is missing`);
+    if (kind === undefined) {
+      const columns = kinds.map((kind) => values.columnOf(kind));
+      return validationError(`"${columns.join('" or "')}" is missing`);
+    }
     const fault = isWhole ? undefined : values.read(kind, text);
     if (fault) return fault;
     const textFault = identityError(kind, text) ?? placeholderError(values, text);
