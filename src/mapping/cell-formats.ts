@@ -112,12 +112,14 @@ export interface NumberFormat {
   readonly read: (text: string) => string | undefined;
 }
 
+/** Separators of groups that programs write for one another. */
 const blanks = ' \u00a0\u202f';
+const apostrophes = "'’";
 
 /** Returns the format of `number(1.234,56)` or `integer(1.234)`. Throws EngagectlError E-USAGE for an unclear example. */
 export function numberFormat(example: string, kind: 'number' | 'integer'): NumberFormat {
   const type = `${kind}(${example})`;
-  const body = /\d(?:[\d.,' \u00a0\u202f]*\d)?/.exec(example)?.[0];
+  const body = /\d(?:[\d.,'’ \u00a0\u202f]*\d)?/.exec(example)?.[0];
   if (body === undefined) throw unknownFormat(type, 'an example such as number(1.234,56)');
   const marks = body.replaceAll(/\d/g, '');
   const last = marks.at(-1);
@@ -155,8 +157,10 @@ export function numberFormat(example: string, kind: 'number' | 'integer'): Numbe
   };
 }
 
-const groupPattern = (group: string): string =>
-  blanks.includes(group) ? `[${blanks}]` : escaped(group);
+const groupPattern = (group: string): string => {
+  const alike = [blanks, apostrophes].find((marks) => marks.includes(group));
+  return alike === undefined ? escaped(group) : `[${alike}]`;
+};
 
 /** Number formats that people use, to suggest one. */
 const commonNumbers = [

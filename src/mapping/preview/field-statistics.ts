@@ -436,6 +436,8 @@ const verbal = [
   // texts that programs write for missing values
   ['placeholder', /^(null|none|nil|nan|n\/a|undefined|#n\/a)$/i],
   ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
+  // '01234 and ="01234", by which spreadsheets keep digits as text
+  ['spreadsheet text', /^(?:'\S|="[^"]*"$)/],
 ] as const;
 
 /** Returns the pattern of a text. */

@@ -125,6 +125,13 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
     what: ({ some, value }) => `${some} like ${value}, which a spreadsheet has rounded`,
     fix: 'export it again with a number format without exponent, or as text if it is an id or a phone number',
   },
+  // what spreadsheets write for digits that are text
+  'spreadsheet-text': {
+    mostly: ['spreadsheet text'],
+    what: ({ some, value }) =>
+      `${some} like ${value}, with the mark of a spreadsheet for text, which is sent too`,
+    fix: 'remove the mark from the cells and export them again',
+  },
   // service-facts, Upload: default fields
   'field-spelling': {
     appliesTo({ part, key }, statistics) {
