@@ -243,7 +243,7 @@ it('writes numbers by their bytes as by the pattern of their format', () => {
     }),
     { numRuns: 5000 },
   );
-  expect(written).toBeGreaterThan(500);
+  expect(written).toBeGreaterThan(100);
 });
 
 it('writes integers as JSON', () => {

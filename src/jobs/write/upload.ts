@@ -8,7 +8,7 @@ import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { noRecovery, inputFingerprint } from '../input-files.js';
 import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
-import { previewFindings } from '../../mapping/preview/findings.js';
+import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
 import {
   copyRecords,
   FieldStatistics,
@@ -16,7 +16,6 @@ import {
   type CountedRecords,
   type RuledColumn,
 } from '../../mapping/preview/field-statistics.js';
-import type { QualityIssue } from '../../mapping/preview/quality-rules.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
