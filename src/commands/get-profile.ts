@@ -45,7 +45,7 @@ const userOptions = [
   ['--reachability', 'add the reachability by SMS, WhatsApp and email', { common: true }],
   [
     '--rejects <file>',
-    'file for identifiers without a user (default: next to the input)',
+    'file for identifiers without a user (default: next to the input; none for arguments)',
     { writes: true },
   ],
 ] as const satisfies OptionTable;

@@ -357,7 +357,13 @@ const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mob
 const rankOf = (name: string): number => {
   const word = normalizeName(name);
   const isNumbered = word.endsWith('id') || numbered.test(word);
-  const ranks = [names.indexOf(word), isNumbered ? 0 : -1, addresses.indexOf(word)];
+  const isIdentity = word.endsWith('identity'); // such as profile.identity of an export
+  const ranks = [
+    names.indexOf(word),
+    isIdentity ? 0 : -1,
+    isNumbered ? 0 : -1,
+    addresses.indexOf(word),
+  ];
   const kind = ranks.findIndex((rank) => rank >= 0);
   return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + ranks[kind]!;
 };
