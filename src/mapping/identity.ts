@@ -10,11 +10,28 @@ import type { RowBlock } from '../input/row-block.js';
 
 /** Sets the text as the record's key; returns an error if it cannot be one. */
 export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): string | undefined {
+  if (part === 'identity' && setPlainIdentity(text, records)) return undefined;
   const fault = identityError(part, text);
   if (fault === undefined) {
     records.key = keyHash(text.bytes, text.start, text.end, keySeeds[part]);
   }
   return fault;
+}
+
+/** Sets an identity of visible ASCII, as most are, as the key in one pass; false for any other text. */
+function setPlainIdentity(
+  { bytes, start, end, broken }: TextSlice,
+  records: RecordBuilder,
+): boolean {
+  if (broken || start === end || end - start > limits.identityLength) return false;
+  let hash: number = keySeeds.identity;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte <= 0x20 || byte >= 0x7f) return false;
+    hash = Math.imul(hash ^ byte, prime);
+  }
+  records.key = hash & 0x7fff_ffff;
+  return true;
 }
 
 /** Returns why a text cannot be an identifier of a user, or undefined. Its length counts code points. */
