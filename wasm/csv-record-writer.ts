@@ -147,6 +147,10 @@ function mayBePlaceholder(from: usize, end: usize): bool {
 function mayHaveStrays(from: usize, end: usize): bool {
   if (load<u8>(from) <= 0x20 || load<u8>(end - 1) <= 0x20) return true;
   for (let at = from; at < end; at += 1) {
+    while ((load<u64>(at) & 0x8080_8080_8080_8080) == 0) {
+      at += 8;
+      if (at >= end) return false;
+    }
     const byte = load<u8>(at);
     if (byte < 0xc2) continue;
     if (byte == 0xc2 || byte == 0xd8 || (byte >= 0xe1 && byte <= 0xe3) || byte == 0xef || byte == 0xf3) return true;

@@ -22,7 +22,11 @@ export const command: CommandSpec<DemergeFlags> = {
   `,
   options: [
     'Records:',
-    ['--identity <column>', 'column of the identity', { default: 'identity', common: true }],
+    [
+      '--identity <column>',
+      'column or path of the identity',
+      { default: 'identity', common: true },
+    ],
     ...writeOptions('demerge'),
   ],
   run: async (call) => {

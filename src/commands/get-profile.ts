@@ -18,17 +18,17 @@ const userOptions = [
   'Users:',
   [
     '--identity <value>',
-    'identity of the user; with --input: its column',
+    'identity of the user; with --input: its column or path',
     { parse: nonEmpty, common: true },
   ],
   [
     '--email <value>',
-    'email address of the user; with --input: its column',
+    'email address of the user; with --input: its column or path',
     { parse: nonEmpty, common: true },
   ],
   [
     '--object-id <value>',
-    'device of the user; with --input: its column',
+    'device of the user; with --input: its column or path',
     { parse: nonEmpty, common: true },
   ],
   [
@@ -45,7 +45,7 @@ const userOptions = [
   ['--reachability', 'add the reachability by SMS, WhatsApp and email', { common: true }],
   [
     '--rejects <file>',
-    'file for identifiers without a user (default: next to the input)',
+    'file for identifiers without a user (default: next to the input; none for arguments)',
     { writes: true },
   ],
 ] as const satisfies OptionTable;

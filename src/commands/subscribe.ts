@@ -21,7 +21,7 @@ const statusOptions: OptionTable = [
   ],
   [
     '--map <column=part>',
-    'column of type, value or status, such as phone=value (repeatable)',
+    'column or path of type, value or status, such as phone=value (repeatable)',
     { repeatable: true, common: true },
   ],
   ...textOptions,

@@ -9,6 +9,7 @@ import type { OptionRow, OptionTable } from './flags/option-table.js';
 import { quoteForShell } from '../wording.js';
 import { count, grouped } from '../ui/format.js';
 import { messagePrinter } from '../ui/messages.js';
+import type { ChooseType } from '../jobs/write/write-mapping-file.js';
 import type { Preview } from '../jobs/write/preview.js';
 
 interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
@@ -126,7 +127,8 @@ async function runPreview(call: Invocation<UploadFlags>, preview: PreviewFlag): 
     import('../ui/preview.js'),
   ]);
   const request = { ...flags, files, count: preview.count };
-  const seen = await previewUpload(request, { runtime, words: cliAdvice, timezone });
+  const choose = await typeChooser(files, runtime);
+  const seen = await previewUpload(request, { runtime, words: cliAdvice, timezone, choose });
   printPreview(seen, settings, runtime);
   if (flags.writeMapping !== undefined) {
     const { suggestCommand, dryRunFlags } = await import('./shared/suggested-command.js');
@@ -142,6 +144,29 @@ async function runPreview(call: Invocation<UploadFlags>, preview: PreviewFlag): 
     why: seen.rejects[0]?.error,
     fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
   });
+}
+
+/** Returns a function that asks about the type of a column; undefined if nobody can be asked. */
+async function typeChooser(
+  files: readonly string[],
+  runtime: Invocation['runtime'],
+): Promise<ChooseType | undefined> {
+  const { canPrompt, askChoice } = await import('../ui/prompt.js');
+  const isStdin = files.length === 0 || files.includes('-');
+  if (isStdin || !canPrompt(runtime)) return undefined;
+  return async (column, { types, readings }) => {
+    const samples = types.map((type, at) => {
+      const isDate = type.startsWith('date(');
+      const values = readings.map(({ text, read }) => {
+        const value = isDate ? new Date(1000 * Number(read[at])).toISOString() : String(read[at]);
+        return `${text} is ${isDate ? value.replace(/T00:00:00.000Z$/, '') : value}`;
+      });
+      return `${type}: ${values.join(', ')}`;
+    });
+    const question = `column ${JSON.stringify(column)} can be read in several ways:`;
+    const chosen = await askChoice(question, samples, runtime);
+    return chosen === undefined ? undefined : types[chosen];
+  };
 }
 
 const nothingToReplace = (): EngagectlError =>

@@ -115,13 +115,22 @@ function cellTexts(
   });
 }
 
+/** Returns what to do about a column without a name: mostly an index, or what follows a delimiter at the end of each line. */
+function fixOfNameless(index: number, columns: number): string {
+  const later = 'if the header is on a later line, add --skip-lines <n>';
+  if (index === 0)
+    return `name the column; if it is an index, export without it (pandas: to_csv(…, index=False)); ${later}`;
+  const end = index === columns - 1 ? ' (and the delimiter at the end of each line)' : '';
+  return `name the column, or remove it${end}; ${later}`;
+}
+
 function checkHeader(names: readonly string[], name: string, line: number): void {
   const empty = names.indexOf('');
   if (empty !== -1) {
     throw headerError(name, line, 'E-HEADER-EMPTY', {
       problem: `column ${empty + 1} of ${names.length} has no name`,
       why: 'a column without a name cannot become a key of a record',
-      fix: 'name the column, or remove it (and the delimiter at the end of the line); if the header is on a later line, add --skip-lines <n>',
+      fix: fixOfNameless(empty, names.length),
     });
   }
   if (new Set(names).size === names.length) return;

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { EngagectlError } from '../errors.js';
 import { decompress } from './decompress.js';
 import { markedEncoding, unmarkedUtf16 } from './encoding.js';
@@ -126,12 +126,9 @@ class EncodingSample {
   #noteUtf8(text: Buffer): void {
     for (let at = text.indexOf(0x0a); at >= 0; at = text.indexOf(0x0a, at + 1))
       this.#lineFeeds += 1;
-    const latin1 = text.toString('latin1');
-    if (!/[\xc2-\xf4]/.test(latin1)) return;
+    if (isAscii(text)) return;
     this.#hasUtf8 = true;
-    // Ã or Â and a continuation byte, both as UTF-8
-    this.#sign ||=
-      /[^\s,;"]{0,10}\xc3[\x82\x83]\xc2[\x80-\xbf][^\s,;"]{0,10}/.exec(latin1)?.[0] ?? '';
+    if (this.#sign === '') this.#sign = twiceEncoded(text) ?? '';
   }
 
   #count(text: Buffer): void {
@@ -172,6 +169,22 @@ class EncodingSample {
       fix: `export it again, or convert it: iconv -f UTF-8 -t WINDOWS-1252; --encoding utf-8 sends it as it is`,
     });
   }
+}
+
+/** Ã and Â as UTF-8, which a second encoding makes of the first byte of most letters beyond ASCII. */
+const firstBytesTwice = [Buffer.from('Ã'), Buffer.from('Â')];
+
+/** Returns a word such as MÃ¼ller with its bytes as characters; undefined if there is none. */
+function twiceEncoded(text: Buffer): string | undefined {
+  for (const first of firstBytesTwice) {
+    for (let at = text.indexOf(first); at >= 0; at = text.indexOf(first, at + 1)) {
+      if (text[at + 2] !== 0xc2) continue;
+      const before = /[^\s,;"]{0,10}$/.exec(text.toString('latin1', Math.max(0, at - 10), at))![0];
+      const after = /^[^\s,;"]{0,10}/.exec(text.toString('latin1', at + 4, at + 14))![0];
+      return before + text.toString('latin1', at, at + 4) + after;
+    }
+  }
+  return undefined;
 }
 
 /** Returns the bytes of a character that is cut at the end of a text. */

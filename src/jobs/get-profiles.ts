@@ -108,13 +108,13 @@ function openTally(
   { context, hooks }: { readonly context: JobContext; readonly hooks: LookUpHooks },
 ) {
   const files = 'input' in target ? [target.input] : [];
+  // arguments need no file that repeats them
+  const isListed = 'values' in target && named === undefined;
+  const onReject = hooks.rejected ?? (isListed ? () => undefined : undefined);
   // Only a file has a folder for the rejects file.
   const first = files.length === 0 ? 'stdin' : users.first;
   return new Tally({
-    rejects: openRejects(
-      { job: 'get-profile', named, files, first, onReject: hooks.rejected },
-      context,
-    ),
+    rejects: openRejects({ job: 'get-profile', named, files, first, onReject }, context),
     sourceRecord,
     listNotSent: users.totalBytes === undefined,
   });
@@ -235,12 +235,15 @@ async function settle(
   if (!isSingle(request.users)) await tally.log.commit();
 }
 
-function notFound({ tally }: LookingUp): EngagectlError | undefined {
+function notFound({ request, tally }: LookingUp): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
   return new EngagectlError('E-NOT-FOUND', `${fractionOf(rejected, read, 'users')} not found`, {
     why: describeRejects(tally.samples, 'unknown to the service'),
-    fix: `see ${tally.rejects.path} for each user and error`,
+    fix:
+      'values' in request.users && request.rejects === undefined
+        ? 'correct their identifiers'
+        : `see ${tally.rejects.path} for each user and error`,
   });
 }
 

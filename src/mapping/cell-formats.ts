@@ -1,12 +1,21 @@
 import { EngagectlError } from '../errors.js';
 import type * as PhoneNumbers from 'libphonenumber-js/min';
 import type { PhoneNumber } from 'libphonenumber-js/min';
+import type { JsonWriter } from '../text/json-writer.js';
 import type { TimeZone } from '../time-zone.js';
 
 /** Reads a text in a format; undefined if it does not fit. */
 export interface DateFormat {
   readonly read: (text: string, zone: TimeZone) => number | undefined;
+  /** See `ByteReader`; undefined if the format cannot be read in this way. */
+  readonly readBytes?: ByteReader | undefined;
 }
+
+/**
+ * Reads the date and time `bytes[start, end)` without making a string of it, as seconds as if in UTC. Undefined does not
+ * mean that the text is not a date: `read` decides.
+ */
+type ByteReader = (bytes: Buffer, start: number, end: number) => number | undefined;
 
 /** The plausible epoch seconds: 1980-01-01 to the end of 2100. Numbers outside are mostly something else. */
 export const earliest = Date.UTC(1980, 0) / 1000;
@@ -15,6 +24,10 @@ export const latest = Date.UTC(2101, 0) / 1000 - 1;
 /** Days from 1899-12-30, the first day of spreadsheets, to 1970-01-01. */
 const excelDays = 25_569;
 const secondsPerDay = 86_400;
+const digitZero = 0x30;
+
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+const escapedSet = (text: string): string => text.replaceAll(/[\\\]^-]/g, String.raw`\$&`);
 
 const fields: Readonly<Record<string, string>> = {
   YYYY: String.raw`(?<year>\d{4})`,
@@ -53,12 +66,81 @@ export function dateFormat(format: string): DateFormat {
     `^${tokens.map((token) => fields[token] ?? escaped(token)).join('')}$`,
   );
   return {
+    readBytes: byteReader(tokens),
     read(text, zone) {
       const local = localSeconds(pattern.exec(text)?.groups);
       return local === undefined ? undefined : zone.toEpoch(local);
     },
   };
 }
+
+/** Digits of tokens, and which of the six parts from year to second they are. */
+const digitTokens: Readonly<Record<string, readonly [least: number, most: number, part: number]>> =
+  {
+    YYYY: [4, 4, 0],
+    YY: [2, 2, 0],
+    MM: [2, 2, 1],
+    M: [1, 2, 1],
+    DD: [2, 2, 2],
+    D: [1, 2, 2],
+    HH: [2, 2, 3],
+    H: [1, 2, 3],
+    mm: [2, 2, 4],
+    ss: [2, 2, 5],
+  };
+
+/** Returns a reader of a format; undefined for one with AM and PM, or in which the digits of two numbers may touch. */
+function byteReader(tokens: readonly string[]): ByteReader | undefined {
+  const isFixed = tokens.every((token, at) => {
+    const [least, most] = digitTokens[token] ?? [];
+    const next = tokens[at + 1];
+    if (least === undefined) return /^[^A-Za-z\u0080-\uffff]$|^T$/.test(token);
+    return least === most || next === undefined || digitTokens[next] === undefined;
+  });
+  if (!isFixed) return undefined;
+  const numbers = tokens.flatMap((token) => digitTokens[token] ?? [0, token.charCodeAt(0), -1]);
+  const steps = Int32Array.from(numbers);
+  const century = tokens.includes('YY');
+  const parts = new Int32Array(6);
+  return (bytes, start, end) => {
+    let at = start;
+    parts.fill(0);
+    for (let step = 0; step < steps.length; step += 3) {
+      const most = steps[step + 1]!;
+      const part = steps[step + 2]!;
+      if (part < 0) {
+        if (bytes[at++] !== most) return undefined;
+        continue;
+      }
+      const from = at;
+      const limit = Math.min(end, from + most);
+      let value = 0;
+      for (; at < limit; at++) {
+        const digit = bytes[at]! - digitZero;
+        if (digit < 0 || digit > 9) break;
+        value = 10 * value + digit;
+      }
+      if (at - from < steps[step]!) return undefined;
+      parts[part] = value;
+    }
+    if (at !== end) return undefined;
+    const year = century ? fullYear(parts[0]!) : parts[0]!;
+    return secondsOf(year, parts[1]!, parts[2]!, parts[3]!, parts[4]!, parts[5]!);
+  };
+}
+
+const iso = (form: string) => dateFormat(form).readBytes!;
+/** ISO 8601 in its frequent forms, by their length and the byte between day and time. */
+const isoReaders = { 10: iso('YYYY-MM-DD'), 19: iso('YYYY-MM-DDTHH:mm:ss') };
+
+/** Reads a day, or a day and a time with seconds and perhaps `Z`, like a `ByteReader`; with `Z`, the time is in UTC. */
+export const readIsoBytes: ByteReader = (bytes, start, end) => {
+  const length = end - start;
+  if (length === 10) return isoReaders[10](bytes, start, end);
+  return length === 19 || (length === 20 && bytes[end - 1] === 0x5a)
+    ? isoReaders[19](bytes, start, start + 19)
+    : undefined;
+};
 
 /** Returns the seconds of a date and time as if it were in UTC; undefined if it does not exist. */
 function localSeconds(found: Readonly<Record<string, string>> | undefined): number | undefined {
@@ -68,16 +150,40 @@ function localSeconds(found: Readonly<Record<string, string>> | undefined): numb
     return undefined;
   const isPm = noon?.toLowerCase() === 'pm';
   const h = half === undefined ? Number(hour ?? 0) : (Number(half) % 12) + (isPm ? 12 : 0);
-  if (h > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
-  const y = year.length === 2 ? Number(year) + (Number(year) < 70 ? 2000 : 1900) : Number(year);
-  const [m, d] = [Number(month), Number(day)];
-  if (m < 1 || m > 12 || d < 1 || d > daysOf(y, m)) return undefined;
-  return Date.UTC(y, m - 1, d, h, Number(minute), Number(second)) / 1000;
+  const y = year.length === 2 ? fullYear(Number(year)) : Number(year);
+  return secondsOf(y, Number(month), Number(day), h, Number(minute), Number(second));
 }
+
+/** Returns the year of two digits: 1970 to 2069. */
+const fullYear = (year: number): number => year + (year < 70 ? 2000 : 1900);
+
+// oxlint-disable-next-line eslint/max-params -- an object for each cell would cost more than the rest
+function secondsOf(
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number,
+): number | undefined {
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  if (month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return undefined;
+  // years begin in March, so that a leap day is the last of a year
+  const marchYear = month > 2 ? year : year - 1;
+  const leapDays =
+    Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / 400);
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
+  const days = 365 * marchYear + leapDays + dayOfYear - daysTo1970;
+  return secondsPerDay * days + 3600 * hour + 60 * minute + second;
+}
+
+/** Days from 0000-03-01 to 1970-01-01. */
+const daysTo1970 = 719_468;
 
 const daysOf = (year: number, month: number): number => {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  return month === 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31;
+  if (month === 2) return isLeap ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 };
 
 function readExcel(text: string, zone: TimeZone): number | undefined {
@@ -110,14 +216,23 @@ export function fittingDate(text: string): string | undefined {
 export interface NumberFormat {
   /** Returns the number as JSON; undefined if the text does not fit. */
   readonly read: (text: string) => string | undefined;
+  /**
+   * Writes the number `bytes[start, end)` as JSON. False does not mean that the text does not fit: `read` decides. Undefined
+   * if the separators are not ASCII.
+   */
+  readonly writeBytes?: NumberWriter | undefined;
 }
 
+type NumberWriter = (bytes: Buffer, start: number, end: number, out: JsonWriter) => boolean;
+
+/** Separators of groups that programs write for one another. */
 const blanks = ' \u00a0\u202f';
+const apostrophes = "'’";
 
 /** Returns the format of `number(1.234,56)` or `integer(1.234)`. Throws EngagectlError E-USAGE for an unclear example. */
 export function numberFormat(example: string, kind: 'number' | 'integer'): NumberFormat {
   const type = `${kind}(${example})`;
-  const body = /\d(?:[\d.,' \u00a0\u202f]*\d)?/.exec(example)?.[0];
+  const body = /\d(?:[\d.,'’ \u00a0\u202f]*\d)?/.exec(example)?.[0];
   if (body === undefined) throw unknownFormat(type, 'an example such as number(1.234,56)');
   const marks = body.replaceAll(/\d/g, '');
   const last = marks.at(-1);
@@ -146,6 +261,7 @@ export function numberFormat(example: string, kind: 'number' | 'integer'): Numbe
     `^${around}([-+]?)${around}(0|[1-9]\\d*${grouped})${fraction}${around}$`,
   );
   return {
+    writeBytes: numberWriter(group, decimal),
     read(text) {
       const [, sign, whole, part] = pattern.exec(text) ?? [];
       if (whole === undefined) return undefined;
@@ -155,8 +271,51 @@ export function numberFormat(example: string, kind: 'number' | 'integer'): Numbe
   };
 }
 
-const groupPattern = (group: string): string =>
-  blanks.includes(group) ? `[${blanks}]` : escaped(group);
+const minus = 0x2d;
+
+/** Returns a writer of numbers with these separators, which may be empty. */
+export function numberWriter(group: string, decimal: string): NumberWriter | undefined {
+  const [mark = -1, point = -1] = [group.codePointAt(0), decimal.codePointAt(0)];
+  if (mark > 0x7f || point > 0x7f) return undefined;
+  return (bytes, start, end, out) => {
+    out.reserve(end - start);
+    const to = out.bytes;
+    let length = out.length;
+    let at = start;
+    if (bytes[at] === minus) to[length++] = bytes[at++]!;
+    const first = at;
+    let groups = 0;
+    let digits = 0;
+    for (; at < end; at++) {
+      const byte = bytes[at]!;
+      if (byte >= digitZero && byte <= digitZero + 9) {
+        to[length++] = byte;
+        digits += 1;
+      } else if (byte === mark && (groups === 0 ? digits > 0 && digits < 4 : digits === 3)) {
+        groups += 1;
+        digits = 0;
+      } else break;
+    }
+    if (groups > 0 ? digits !== 3 : digits === 0) return false;
+    if (bytes[first] === digitZero && at - first > 1) return false;
+    if (at < end) {
+      if (bytes[at] !== point || at + 1 === end) return false;
+      to[length++] = 0x2e;
+      for (at += 1; at < end; at++) {
+        const byte = bytes[at]!;
+        if (byte < digitZero || byte > digitZero + 9) return false;
+        to[length++] = byte;
+      }
+    }
+    out.length = length;
+    return true;
+  };
+}
+
+const groupPattern = (group: string): string => {
+  const alike = [blanks, apostrophes].find((marks) => marks.includes(group));
+  return alike === undefined ? escaped(group) : `[${alike}]`;
+};
 
 /** Number formats that people use, to suggest one. */
 const commonNumbers = [
@@ -273,6 +432,3 @@ const unknownFormat = (type: string, expected: string): EngagectlError =>
     why: `expected ${expected}`,
     fix: 'correct it in --types, or in the mapping file',
   });
-
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
-const escapedSet = (text: string): string => text.replaceAll(/[\\\]^-]/g, String.raw`\$&`);

@@ -4,7 +4,9 @@ import {
   fittingDate,
   fittingNumber,
   numberFormat,
+  numberWriter,
   phoneFormat,
+  readIsoBytes,
   utc,
 } from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
@@ -27,11 +29,25 @@ import { RecordBuilder } from './record-block.js';
 /** Writes a text as a type; if it does not fit, returns the reason, which follows the quoted text in a message. */
 type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
 
+const openDate = Buffer.from('"$D_');
+const writeInteger = numberWriter('', '')!;
+const writeNumber = numberWriter('', '.')!;
+
 /** Writers by type; numbers and JSON keep their spelling. */
 const writers: Readonly<Record<PlainType, Write>> = {
   string: writeString,
-  integer: (text, records) => (isInteger(text) ? copy(text, records) : 'is not an integer'),
-  number: (text, records) => (isNumber(text) ? copy(text, records) : noNumber(text)),
+  integer: (text, records) =>
+    writeInteger(text.bytes, text.start, text.end, records.out)
+      ? undefined
+      : isInteger(text)
+        ? copy(text, records)
+        : 'is not an integer',
+  number: (text, records) =>
+    writeNumber(text.bytes, text.start, text.end, records.out)
+      ? undefined
+      : isNumber(text)
+        ? copy(text, records)
+        : noNumber(text),
   boolean(text, { out }) {
     for (const { bytes, json } of booleanWords) {
       if (!isWord(text, bytes)) continue;
@@ -40,7 +56,12 @@ const writers: Readonly<Record<PlainType, Write>> = {
     }
     return 'is not true, false, 1, 0, yes or no';
   },
-  date: dateWriter(parseTimestamp),
+  date: dateWriter((text, zone) => {
+    const { bytes, start, end } = text;
+    const seconds = readIsoBytes(bytes, start, end);
+    if (seconds === undefined) return parseTimestamp(text, zone);
+    return end - start === 20 ? seconds : zone.toEpoch(seconds);
+  }),
   json(text, records) {
     if (!json.read(text.bytes, text.start, text.end)) return `is not JSON: it ${json.fault}`;
     if (json.hasOperator) records.idempotent = false;
@@ -55,16 +76,23 @@ function dateWriter(read: ReadTime): Write {
   return (text, { out }, zone) => {
     const instant = read(text, zone);
     if (typeof instant === 'string') return instant;
-    out.ascii(`"$D_${instant}"`);
+    out.raw(openDate);
+    out.integer(instant);
+    out.byte(0x22);
     return undefined;
   };
 }
 
 function dateReader(format: string): ReadTime {
-  const { read } = dateFormat(format);
-  return (text, zone) =>
-    read(text.toString(), zone) ??
-    notFitting(`a date like ${format}`, fittingDate(text.toString()));
+  const { read, readBytes } = dateFormat(format);
+  return (text, zone) => {
+    const local = readBytes?.(text.bytes, text.start, text.end);
+    if (local !== undefined) return zone.toEpoch(local);
+    return (
+      read(text.toString(), zone) ??
+      notFitting(`a date like ${format}`, fittingDate(text.toString()))
+    );
+  };
 }
 
 const timeReaders = new Map<CellType | undefined, ReadTime>();
@@ -123,8 +151,9 @@ function compileFormat(kind: string, format: string): Write {
         return undefined;
       };
     default: {
-      const { read } = numberFormat(format, kind === 'integer' ? 'integer' : 'number');
+      const { read, writeBytes } = numberFormat(format, kind === 'integer' ? 'integer' : 'number');
       return (text, { out }) => {
+        if (writeBytes?.(text.bytes, text.start, text.end, out)) return undefined;
         const number = read(text.toString());
         if (number === undefined)
           return notFitting(`a number like ${format}`, fittingNumber(text.toString()));

@@ -1,6 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import { closestName } from '../did-you-mean.js';
 import { quoteForShell } from '../wording.js';
+import { JsonParser, jsonToken } from '../text/json-parser.js';
+import { JsonWriter } from '../text/json-writer.js';
 import { inferIdentityByName } from './preview/column-inference.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
@@ -247,3 +249,74 @@ const quotedList = (names: readonly string[]): string =>
 
 /** Returns the error of one cell. */
 export const columnError = (name: string, fault: string): string => `column "${name}": ${fault}`;
+
+/** Reads values in nested objects as columns that are named by their paths; `\.` is a dot within a name. */
+export class NestedColumns {
+  /** Whether a record with nested objects, or with dots in its names, is flattened. */
+  readonly isUsed: boolean;
+  readonly #named: ReadonlySet<string>;
+  readonly #types: UploadMapping['types'];
+  readonly #out = new JsonWriter();
+  /** Parsers of nested objects, by depth. */
+  readonly #parsers: JsonParser[] = [];
+
+  /** `columns` are those that options name; `only`: other columns may be selected by the objects around them. */
+  constructor(
+    columns: readonly string[],
+    { types = new Map(), only }: Partial<Pick<UploadMapping, 'types' | 'only'>> = {},
+  ) {
+    this.#named = new Set(columns);
+    this.#types = types;
+    this.isUsed = only !== undefined || columns.some((name) => name.includes('.'));
+  }
+
+  /**
+   * Parses the object that `json` has parsed again, with all values in nested objects as members. Returns why it cannot:
+   * two values have one path.
+   */
+  flatten(json: JsonParser): string | undefined {
+    if (!this.isUsed || !this.#isNested(json)) return undefined;
+    this.#out.length = 0;
+    this.#write(json, '', 0);
+    this.#out.byte(jsonToken.closeObject);
+    const flattened = Buffer.from(this.#out.bytes.subarray(0, this.#out.length));
+    return json.read(flattened, 0, flattened.length) ? undefined : `JSON ${json.fault}`;
+  }
+
+  #isNested(json: JsonParser): boolean {
+    for (let index = 0; index < json.count; index++) {
+      if (json.kindOf(index) === jsonToken.openObject) return true;
+      if (json.bytes.subarray(json.keyStart(index), json.keyEnd(index)).includes(0x2e)) return true;
+    }
+    return false;
+  }
+
+  #write(json: JsonParser, around: string, depth: number): void {
+    const out = this.#out;
+    for (let index = 0; index < json.count; index++) {
+      const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
+      const name = spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
+      const isNamed = around === '' && this.#named.has(name);
+      const path = `${around}${isNamed ? name : name.replaceAll('.', String.raw`\.`)}`;
+      const [start, end] = [json.valueStart(index), json.valueEnd(index)];
+      const inner = this.#objectAt(json, index, depth);
+      if (inner && this.#types.get(path) !== 'json') {
+        this.#write(inner, `${path}.`, depth + 1);
+        continue;
+      }
+      out.byte(out.length === 0 ? jsonToken.openObject : jsonToken.comma);
+      out.string(path);
+      out.byte(0x3a);
+      out.raw(json.bytes, start, end);
+    }
+  }
+
+  /** Parses the object of a member; undefined for other values, for {} and for operators such as $incr, which are values. */
+  #objectAt(json: JsonParser, index: number, depth: number): JsonParser | undefined {
+    if (json.kindOf(index) !== jsonToken.openObject) return undefined;
+    const parser = (this.#parsers[depth] ??= new JsonParser());
+    parser.read(json.bytes, json.valueStart(index), json.valueEnd(index));
+    const isOperator = parser.count > 0 && parser.bytes[parser.keyStart(0)] === 0x24;
+    return parser.count === 0 || isOperator ? undefined : parser;
+  }
+}

@@ -2,11 +2,13 @@ import { TextSlice } from '../text/text-slice.js';
 import { writeString } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
 import { placeholderError, setKey } from './identity.js';
-import { valueError, RowValues } from './row-values.js';
+import { valueError, RowValues, UnseenMembers } from './row-values.js';
 import { validationError, RecordBuilder, type RejectReason, type Mapper } from './record-block.js';
 
+const defaultIdentity = 'identity';
+
 interface DemergeMapping {
-  /** Column or member that contains the identity. */
+  /** Column, member or path that contains the identity. */
   readonly identity: string;
   /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
@@ -20,6 +22,8 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
   const records = new RecordBuilder();
   const values = new RowValues([identity], retryUnknown);
   const text = new TextSlice();
+  const named = identity === defaultIdentity ? [] : [identity];
+  const members = new UnseenMembers(named);
 
   const check = (header: readonly string[], source: string): void => {
     if (header.includes(identity)) return;
@@ -46,10 +50,16 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
   };
 
   return {
-    keys: { cells: (header) => ({ key: [header.indexOf(identity), -1] }), member: identity },
+    keys: {
+      cells: (header) => ({ key: [header.indexOf(identity), -1] }),
+      member: identity.includes('.') ? undefined : identity, // a path
+    },
     check,
+    namedColumns: named,
+    unseenColumns: () => members.names,
     map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);
+      else members.look(rows);
       return records.build(rows, (row) => values.moveTo(rows, row) ?? read() ?? write(), picked);
     },
   };

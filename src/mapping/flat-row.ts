@@ -1,8 +1,7 @@
-import { columnError, columnsOfJson, type Column } from './columns.js';
+import { columnError, type Column } from './columns.js';
 import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
 import { timeReader } from './cell-types.js';
-import { JsonParser, jsonToken } from '../text/json-parser.js';
-import { JsonWriter } from '../text/json-writer.js';
+import { jsonToken } from '../text/json-parser.js';
 import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping, Expectations } from './upload-mapping.js';
@@ -179,67 +178,4 @@ function quotedList(values: ReadonlySet<string>): string {
   const listed = [...values].slice(0, maxListed).map((value) => JSON.stringify(value));
   const more = values.size - listed.length;
   return more > 0 ? `${listed.join(', ')} and ${more} more` : listed.join(', ');
-}
-
-/** Reads values in nested objects as columns that are named by their paths; `\.` is a dot within a name. */
-export class NestedColumns {
-  /** Whether a record with nested objects, or with dots in its names, is flattened. */
-  readonly isUsed: boolean;
-  readonly #named: ReadonlySet<string>;
-  readonly #types: UploadMapping['types'];
-  readonly #out = new JsonWriter();
-  /** Parsers of nested objects, by depth. */
-  readonly #parsers: JsonParser[] = [];
-
-  constructor(options: UploadMapping) {
-    this.#named = new Set(columnsOfJson(options));
-    this.#types = options.types;
-    this.isUsed = options.only !== undefined || [...this.#named].some((name) => name.includes('.'));
-  }
-
-  /** Returns the object that `json` has parsed with all values in nested objects as members; undefined if it has none. */
-  flatten(json: JsonParser): Buffer | undefined {
-    if (!this.#isNested(json)) return undefined;
-    this.#out.length = 0;
-    this.#write(json, '', 0);
-    this.#out.byte(jsonToken.closeObject);
-    return Buffer.from(this.#out.bytes.subarray(0, this.#out.length));
-  }
-
-  #isNested(json: JsonParser): boolean {
-    for (let index = 0; index < json.count; index++) {
-      if (json.kindOf(index) === jsonToken.openObject) return true;
-      if (json.bytes.subarray(json.keyStart(index), json.keyEnd(index)).includes(0x2e)) return true;
-    }
-    return false;
-  }
-
-  #write(json: JsonParser, around: string, depth: number): void {
-    const out = this.#out;
-    for (let index = 0; index < json.count; index++) {
-      const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
-      const name = spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
-      const isNamed = around === '' && this.#named.has(name);
-      const path = `${around}${isNamed ? name : name.replaceAll('.', String.raw`\.`)}`;
-      const [start, end] = [json.valueStart(index), json.valueEnd(index)];
-      const inner = this.#objectAt(json, index, depth);
-      if (inner && this.#types.get(path) !== 'json') {
-        this.#write(inner, `${path}.`, depth + 1);
-        continue;
-      }
-      out.byte(out.length === 0 ? jsonToken.openObject : jsonToken.comma);
-      out.string(path);
-      out.byte(0x3a);
-      out.raw(json.bytes, start, end);
-    }
-  }
-
-  /** Parses the object of a member; undefined for other values, for {} and for operators such as $incr, which are values. */
-  #objectAt(json: JsonParser, index: number, depth: number): JsonParser | undefined {
-    if (json.kindOf(index) !== jsonToken.openObject) return undefined;
-    const parser = (this.#parsers[depth] ??= new JsonParser());
-    parser.read(json.bytes, json.valueStart(index), json.valueEnd(index));
-    const isOperator = parser.count > 0 && parser.bytes[parser.keyStart(0)] === 0x24;
-    return parser.count === 0 || isOperator ? undefined : parser;
-  }
 }

@@ -10,11 +10,28 @@ import type { RowBlock } from '../input/row-block.js';
 
 /** Sets the text as the record's key; returns an error if it cannot be one. */
 export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): string | undefined {
+  if (part === 'identity' && setPlainIdentity(text, records)) return undefined;
   const fault = identityError(part, text);
   if (fault === undefined) {
     records.key = keyHash(text.bytes, text.start, text.end, keySeeds[part]);
   }
   return fault;
+}
+
+/** Sets an identity of visible ASCII, as most are, as the key in one pass; false for any other text. */
+function setPlainIdentity(
+  { bytes, start, end, broken }: TextSlice,
+  records: RecordBuilder,
+): boolean {
+  if (broken || start === end || end - start > limits.identityLength) return false;
+  let hash: number = keySeeds.identity;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte <= 0x20 || byte >= 0x7f) return false;
+    hash = Math.imul(hash ^ byte, prime);
+  }
+  records.key = hash & 0x7fff_ffff;
+  return true;
 }
 
 /** Returns why a text cannot be an identifier of a user, or undefined. Its length counts code points. */
@@ -139,7 +156,10 @@ export function identifierReader(
   const read = (): Identifier | RejectReason => {
     const isWhole = values.readWhole(text);
     const kind = isWhole ? (by ?? 'identity') : kinds.find((kind) => values.has(kind));
-    if (kind === undefined) return validationError(`"${kinds.join('" or "')}" is missing`);
+    if (kind === undefined) {
+      const columns = kinds.map((kind) => values.columnOf(kind));
+      return validationError(`"${columns.join('" or "')}" is missing`);
+    }
     const fault = isWhole ? undefined : values.read(kind, text);
     if (fault) return fault;
     const textFault = identityError(kind, text) ?? placeholderError(values, text);

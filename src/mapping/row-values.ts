@@ -1,4 +1,4 @@
-import { columnError } from './columns.js';
+import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderFault } from '../text/cell-cleaning.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
@@ -24,7 +24,7 @@ const noRules: ValueRules = {
   convert: () => undefined,
 };
 
-/** Reads single values of rows by their names: cells of a CSV, members of a JSON object. */
+/** Reads single values of rows by their names: cells of a CSV, members of a JSON object, or by paths within it. */
 export class RowValues<Name extends string> {
   readonly #json = new JsonParser();
   readonly #names: readonly Name[];
@@ -32,6 +32,7 @@ export class RowValues<Name extends string> {
   readonly #members = new Map<Name, string>();
   readonly #retryUnknown: boolean;
   readonly #rules: ValueRules;
+  readonly #nested: NestedColumns;
   /** Cells of the row; undefined for JSON. */
   #cells: RowBlock['cells'];
   readonly #columns = new Map<Name, number>();
@@ -45,6 +46,7 @@ export class RowValues<Name extends string> {
     this.#rules = rules;
     for (const name of names)
       this.#members.set(name, Buffer.from(this.columnOf(name)).toString('latin1'));
+    this.#nested = new NestedColumns(names.map((name) => this.columnOf(name)));
     this.#retryUnknown = retryUnknown;
   }
 
@@ -62,10 +64,17 @@ export class RowValues<Name extends string> {
         this.#columns.set(name, cells.header.indexOf(this.columnOf(name)));
     }
     this.#cells = cells;
-    if (!cells) return readInputRecord(this.#json, rows, row, this.#retryUnknown);
+    if (!cells) return this.#readJson(rows, row);
     this.#bytes = rows.bytes;
     this.#first = 2 * row * cells.header.length;
     return undefined;
+  }
+
+  #readJson(rows: RowBlock, row: number): RejectReason | undefined {
+    const fault = readInputRecord(this.#json, rows, row, this.#retryUnknown);
+    if (fault || this.#json.kind !== jsonToken.openObject) return fault;
+    const error = this.#nested.flatten(this.#json);
+    return error === undefined ? undefined : validationError(error);
   }
 
   /** Whether the row has named values: a CSV row, or a JSON object. */
@@ -138,3 +147,28 @@ export class RowValues<Name extends string> {
 /** Returns the reject reason for the value of this name. */
 export const valueError = (name: string, fault: string): RejectReason =>
   validationError(columnError(name, fault));
+
+/** Members that options name, but that no JSON object has had so far. */
+export class UnseenMembers {
+  readonly #values: RowValues<string>;
+  readonly #unseen: Set<string>;
+  #hasObjects = false;
+
+  constructor(names: readonly string[]) {
+    this.#values = new RowValues(names, true);
+    this.#unseen = new Set(names);
+  }
+
+  get names(): readonly string[] {
+    return this.#hasObjects ? [...this.#unseen] : [];
+  }
+
+  look(rows: RowBlock): void {
+    const values = this.#values;
+    for (let row = 0; row < rows.count && this.#unseen.size > 0; row += 1) {
+      if (values.moveTo(rows, row) !== undefined || !values.isNamed) continue;
+      this.#hasObjects = true;
+      for (const name of this.#unseen) if (values.has(name)) this.#unseen.delete(name);
+    }
+  }
+}

@@ -3,8 +3,7 @@ import { TextSlice } from '../text/text-slice.js';
 import { textRules } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
 import { quoteValue, addressError, placeholderError, keyHash, keySeeds } from './identity.js';
-import { valueError, RowValues, type ValueRules } from './row-values.js';
-import type { RowBlock } from '../input/row-block.js';
+import { valueError, RowValues, UnseenMembers, type ValueRules } from './row-values.js';
 import type { UploadMapping } from './upload-mapping.js';
 import {
   validationError,
@@ -151,29 +150,4 @@ function fixFor(missing: readonly (typeof parts)[number][]): string {
   return flags.length === 0
     ? 'name the column of the numbers or addresses with --map <column>=value'
     : 'name the columns with --map <column>=type, =value and =status; a list of values alone needs --type <type> and --status <status>';
-}
-
-/** Members that options name, but that no JSON object has had so far. */
-class UnseenMembers {
-  readonly #values: RowValues<string>;
-  readonly #unseen: Set<string>;
-  #hasObjects = false;
-
-  constructor(names: readonly string[]) {
-    this.#values = new RowValues(names, true);
-    this.#unseen = new Set(names);
-  }
-
-  get names(): readonly string[] {
-    return this.#hasObjects ? [...this.#unseen] : [];
-  }
-
-  look(rows: RowBlock): void {
-    const values = this.#values;
-    for (let row = 0; row < rows.count && this.#unseen.size > 0; row += 1) {
-      if (values.moveTo(rows, row) !== undefined || !values.isNamed) continue;
-      this.#hasObjects = true;
-      for (const name of this.#unseen) if (values.has(name)) this.#unseen.delete(name);
-    }
-  }
 }

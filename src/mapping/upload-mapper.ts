@@ -3,6 +3,7 @@ import {
   columnError,
   columnsOfJson,
   columnsWithSameKey,
+  NestedColumns,
   objectsAround,
   type ColumnRole,
   type Column,
@@ -21,13 +22,7 @@ import {
 } from './record-block.js';
 import { misspelledColumns } from './preview/field-spelling.js';
 import { CsvUploadMapper } from './upload-csv.js';
-import {
-  writeRecordHead,
-  checkExpectations,
-  NestedColumns,
-  type FlatRow,
-  type HeadCells,
-} from './flat-row.js';
+import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from './flat-row.js';
 import { TextSlice, equalBytes } from '../text/text-slice.js';
 import { constantMembers, emptyValue, writeString, writeTypedValue } from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
@@ -112,7 +107,7 @@ class UploadJson {
 
   constructor(options: UploadMapping) {
     this.#options = options;
-    this.#nested = new NestedColumns(options);
+    this.#nested = new NestedColumns(columnsOfJson(options), options);
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
@@ -189,9 +184,7 @@ class UploadJson {
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) return writeExportedProfile(json, records);
-    const flattened = this.#nested.isUsed ? this.#nested.flatten(json) : undefined;
-    if (flattened && !json.read(flattened, 0, flattened.length)) return `JSON ${json.fault}`;
-    return this.#row.next() ?? this.#row.write(); // like a CSV row
+    return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row
   }
 }
 
@@ -234,7 +227,7 @@ class FlatJsonRow implements FlatRow {
     this.#options = options;
     this.#constants = Buffer.from(constantMembers(options));
     this.#unseen = new Set(columnsOfJson(options));
-    this.#hasPaths = new NestedColumns(options).isUsed;
+    this.#hasPaths = new NestedColumns(columnsOfJson(options), options).isUsed;
   }
 
   unseenColumns(): readonly string[] {

@@ -4,6 +4,8 @@ const fewestBytes = 4096;
 
 const quote = 0x22;
 const backslash = 0x5c;
+const minus = 0x2d;
+const digitZero = 0x30;
 
 /** A growing buffer to which JSON is written. */
 export class JsonWriter {
@@ -47,6 +49,26 @@ export class JsonWriter {
   ascii(text: string): void {
     this.reserve(text.length);
     this.length += this.bytes.write(text, this.length, 'latin1');
+  }
+
+  /** Writes a safe integer. */
+  integer(value: number): void {
+    if (value < 0) this.byte(minus);
+    let rest = Math.abs(value);
+    let digits = 1;
+    for (let power = 10; power <= rest; power *= 10) digits += 1;
+    this.reserve(digits);
+    const { bytes } = this;
+    this.length += digits;
+    let at = this.length;
+    for (; rest > 0x7fff_ffff; rest = Math.floor(rest / 10)) bytes[--at] = digitZero + (rest % 10);
+    // 32-bit arithmetic is faster
+    let low = rest | 0;
+    do {
+      const next = (low / 10) | 0;
+      bytes[--at] = digitZero + low - 10 * next;
+      low = next;
+    } while (low > 0);
   }
 
   /** Copies UTF-8 text as the content of a JSON string: escaped, without quotes. */

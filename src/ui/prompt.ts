@@ -50,6 +50,20 @@ export async function askYesNo(
   return /^y(es)?$/i.test(typed.trim());
 }
 
+/** Returns the index of the choice whose number was typed; undefined for anything else. */
+export async function askChoice(
+  question: string,
+  choices: readonly string[],
+  { stdin, stderr, signal }: AskRuntime,
+): Promise<number | undefined> {
+  const lines = choices.map((choice, at) => `  ${at + 1}  ${choice}\n`);
+  stderr.write(sanitize(`${question}\n${lines.join('')}`));
+  const from = { input: stdin, output: stderr, terminal: false };
+  const typed = await ask(`Type a number from 1 to ${choices.length}: `, from, signal);
+  const chosen = /^\d+$/.test(typed.trim()) ? Number(typed) - 1 : -1;
+  return chosen >= 0 && chosen < choices.length ? chosen : undefined;
+}
+
 /** Returns an empty string at the end of input. */
 async function ask(question: string, from: ReadLineOptions, signal: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -129,13 +129,20 @@ describe('one user', () => {
 });
 
 describe('many users', () => {
-  it('of the command line are printed in order; missing ones go to a file', async () => {
+  it('of the command line are printed in order; missing ones go to a file that is named', async () => {
     await serve();
-    const { code, stdout, stderr } = await run(['b', 'nobody', 'a']);
+    const quiet = await run(['b', 'nobody', 'a']);
+    expect([quiet.code, quiet.stderr]).toEqual([
+      3,
+      expect.stringContaining('argument 2: service: no user has identity "nobody"\n'),
+    ]);
+    expect(readdirSync(world.path('.')).filter((name) => name.includes('rejects'))).toEqual([]);
+    const argv = ['b', 'nobody', 'a', '--rejects', 'r.ndjson'];
+    const { code, stdout, stderr } = await run(argv);
     expect([code, stdout]).toEqual([3, lines('b', 'a')]);
     expect(stderr).toContain('1 of 3 users was not found');
     expect(stderr).toContain('argument 2: service: no user has identity "nobody"\n');
-    expect(rejects('engagectl-get-profile.rejects.ndjson')).toEqual([
+    expect(rejects('r.ndjson')).toEqual([
       {
         source: 'arguments',
         line: 2,

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { serve, written } from '../support/serve.js';
 
 const phone = (value: string, status: string) => ({ type: 'phone', value, status });
@@ -86,4 +86,54 @@ it('verifies subscriptions with the mapping flags of the write', async () => {
   const run = await world.run(['verify', '--subscriptions', ...argv, '--json']);
   const summary = run.stderr.trim().split('\n').at(-1) ?? '';
   expect([run.code, JSON.parse(summary)]).toMatchObject([0, { read: 1, rejected: 0 }]);
+});
+
+describe('paths in nested JSON', () => {
+  const nested = [
+    { contact: { mobile: '0151 12345678' }, consent: { state: 'opted_out' }, 'a.b': 'x' },
+    { contact: { mobile: '+49 151 12345679' }, consent: { state: 'opt-in' }, 'a.b': 'y' },
+  ];
+
+  it.each([
+    ['l.ndjson', nested.map((each) => `${JSON.stringify(each)}\n`).join(''), []],
+    ['l.json', JSON.stringify({ total: 2, data: { users: nested } }), ['--records', 'data.users']],
+  ])('subscribes the values of %s', async (name, text, more) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    const flags = ['--map', 'contact.mobile=value', '--map', 'consent.state=status', ...more];
+    const types = ['--types', 'contact.mobile:phone(DE)', '--type', 'phone'];
+    expect((await world.run(['subscribe', name, ...flags, ...types])).code).toBe(0);
+    expect(written(service).flat()).toEqual([
+      phone('+4915112345678', 'Unsubscribe'),
+      phone('+4915112345679', 'Resubscribe'),
+    ]);
+  });
+
+  it.each([
+    ['user.id', [{ user: { id: 'ann' } }, { user: { id: 'bob' } }]],
+    [String.raw`user\.id`, [{ 'user.id': 'ann' }, { 'user.id': 'bob' }]],
+    ['user.id', [{ 'user.id': 'ann' }, { 'user.id': 'bob' }]],
+  ])('demerges and looks up the identities at %s', async (path, records) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('u.csv'), 'identity,City\nann,Oslo\nbob,Bonn\n');
+    writeFileSync(world.path('l.json'), JSON.stringify({ rows: records }));
+    expect((await world.run(['upload', 'u.csv'])).code).toBe(0);
+    const flags = ['--records', 'rows', '--identity', path];
+    const found = await world.run(['get-profile', '--input', 'l.json', ...flags]);
+    expect([found.code, found.stdout.match(/Oslo|Bonn/g)]).toEqual([0, ['Oslo', 'Bonn']]);
+    expect((await world.run(['demerge', 'l.json', ...flags, '--yes'])).code).toBe(0);
+    expect(written(service).at(-1)).toEqual(['ann', 'bob']);
+  });
+
+  it.each(['demerge', 'subscribe'])('refuses a path that no record has in %s', async (command) => {
+    const { world, service } = await serve();
+    const flags =
+      command === 'demerge'
+        ? ['--identity', 'user.mail', '--yes']
+        : ['--map', 'user.mail=value', '--type', 'email', '--status', 'Unsubscribe'];
+    writeFileSync(world.path('l.ndjson'), '{"user":{"id":"ann"}}\n');
+    const run = await world.run([command, 'l.ndjson', ...flags]);
+    expect([run.code, run.stderr]).toEqual([8, expect.stringContaining('no record has the column "user.mail"')]); // prettier-ignore
+    expect(written(service).flat()).toEqual([]);
+  });
 });

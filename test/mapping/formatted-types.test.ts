@@ -1,12 +1,15 @@
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
+  dateFormat,
   fittingDate,
   loadFormats,
   localizedType,
   numberFormat,
+  utc,
 } from '../../src/mapping/cell-formats.js';
 import { loadMapping } from '../../src/mapping/mapping-file.js';
+import { JsonWriter } from '../../src/text/json-writer.js';
 import { mapCells, mapJson } from '../support/builders/upload-mapping.js';
 import { makeWorld } from '../support/test-environment.js';
 import type { CellType } from '../../src/mapping/upload-mapping.js';
@@ -180,4 +183,76 @@ it('sends a JSON number as the identity if its type is string', () => {
     '{"identity":"12345678901234567890","type":"profile","profileData":{"x":1.50}}',
   );
   expect(mapJson('{"id":{}}', options)).toEqual(['validate', expect.stringContaining('must be')]);
+});
+
+const someText = fc.stringMatching(/^[\d.,+/: T€-]{0,18}$/);
+const two = (n: number): string => String(n).padStart(2, '0');
+const dateText = fc
+  .tuple(
+    fc.integer({ min: 0, max: 2110 }),
+    fc.nat(13),
+    fc.nat(32),
+    fc.nat(25),
+    fc.nat(61),
+    fc.nat(61),
+  )
+  .chain(([year, month, day, hour, minute, second]) =>
+    fc.constantFrom(
+      `${two(day)}.${two(month)}.${String(year).padStart(4, '0')}`,
+      `${month}/${day}/${year} ${hour}:${two(minute)}`,
+      `${two(day)}.${two(month)}.${two(year % 100)}`,
+      `${year}-${two(month)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}`,
+      `${year}${two(month)}${two(day)}`,
+    ),
+  );
+
+it('reads dates by their bytes as by the pattern of their format', () => {
+  const formats = ['DD.MM.YYYY', 'D.M.YYYY', 'M/D/YYYY H:mm', 'DD.MM.YY', 'YYYY-MM-DDTHH:mm:ss', 'YYYYMMDD', 'DMYYYY']; // prettier-ignore
+  let read = 0;
+  fc.assert(
+    fc.property(fc.constantFrom(...formats), fc.oneof(dateText, someText), (format, text) => {
+      const { read: readText, readBytes } = dateFormat(format);
+      const bytes = Buffer.from(`9${text}9`);
+      const seconds = readBytes?.(bytes, 1, bytes.length - 1);
+      if (seconds === undefined) return;
+      read += 1;
+      expect(seconds).toBe(readText(text, utc));
+    }),
+    { numRuns: 5000 },
+  );
+  expect(read).toBeGreaterThan(100);
+  expect(dateFormat('DD.MM.YYYY').read('31.12.2023', utc)).toBe(Date.UTC(2023, 11, 31) / 1000);
+  expect(dateFormat('DD.MM.YYYY').read('29.02.1600', utc)).toBe(Date.UTC(1600, 1, 29) / 1000);
+});
+
+it('writes numbers by their bytes as by the pattern of their format', () => {
+  const formats = ['1,234.56', '1.234,56', '12.5', '1,5', "1'234.56"];
+  const numberText = fc
+    .tuple(fc.constantFrom('', '-', '+'), fc.nat(12_345_678), fc.constantFrom('', '.', ',', "'"), fc.constantFrom('', '.5', ',25', '.', '.1234'))
+    .map(([sign, n, group, rest]) => `${sign}${String(n).replaceAll(/\B(?=(?:\d{3})+$)/g, group)}${rest}`); // prettier-ignore
+  let written = 0;
+  fc.assert(
+    fc.property(fc.constantFrom(...formats), fc.oneof(numberText, someText), (format, text) => {
+      const { read, writeBytes } = numberFormat(format, 'number');
+      const bytes = Buffer.from(`9${text}9`);
+      const out = new JsonWriter();
+      out.ascii('x');
+      const isWritten = writeBytes?.(bytes, 1, bytes.length - 1, out) === true;
+      expect(out.bytes.toString('latin1', 0, out.length)).toBe(isWritten ? `x${read(text)}` : 'x');
+      if (isWritten) written += 1;
+    }),
+    { numRuns: 5000 },
+  );
+  expect(written).toBeGreaterThan(100);
+});
+
+it('writes integers as JSON', () => {
+  const out = new JsonWriter();
+  for (const value of [
+    0, -1, 7, 10, 2_147_483_647, 2_147_483_648, -62_135_596_800, 253_402_300_799,
+  ]) {
+    out.length = 0;
+    out.integer(value);
+    expect(out.bytes.toString('latin1', 0, out.length)).toBe(String(value));
+  }
 });

@@ -11,9 +11,10 @@ import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { timeZone } from '../../time-zone.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
 import {
-  inferFromRows,
+  inferWithQuestions,
   mappingFileTarget,
   writeMappingFile,
+  type ChooseType,
   type MappingFileOptions,
 } from './write-mapping-file.js';
 import { requireRecords, unseenColumnsError } from './required-input.js';
@@ -83,7 +84,10 @@ interface Estimate {
   readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
 }
 
-type PreviewContext = Pick<JobContext, 'runtime' | 'words' | 'timezone'>;
+interface PreviewContext extends Pick<JobContext, 'runtime' | 'words' | 'timezone'> {
+  /** Asks about columns that can be read in several ways; without it, they are errors. */
+  readonly choose?: ChooseType | undefined;
+}
 
 /**
  * Previews an upload without connecting. Writes no file but `writeMapping`. Throws errors of
@@ -132,7 +136,7 @@ async function draft(
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
   await loadFormats(['phone(DE)']);
-  const { drafted, evidence } = inferFromRows(rows, beginning.inputs, given, context.words);
+  const { drafted, evidence } = await inferWithQuestions(rows, beginning.inputs, given, context);
   const mapping = await mappingFor(request, context, drafted);
   const cleaning = cellCleaning({ ...mapping.cleaning, ...request });
   const cleaned = cleaning ? rows.map((block) => cleanRows(block, cleaning)) : rows;

@@ -21,7 +21,7 @@ import {
 import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects, describeRejects } from '../rejects.js';
-import { tooFewRecordsError } from './required-input.js';
+import { tooFewRecordsError, unseenColumnsError } from './required-input.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
@@ -79,11 +79,13 @@ export async function sendInput(
   hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped: stop, ...traffic } = await sending;
   const stopped = stop ?? incompleteError(writing, parts);
-  const hints = remarks.found();
-  warnOfInput(writing, done ? parts.mapper : undefined);
+  const unseen = (done && parts.mapper.unseenColumns?.()) || [];
+  const hints = [...remarks.found(), ...unseen.map(unseenHint)];
+  warnOfInput(writing, unseen);
   const short = done ? shortOf(writing, tally, traffic) : undefined;
+  const isRefused = rehearsal === 'check' && unseen.length > 0;
   const error = writeError(tally, {
-    stopped: stopped ?? short,
+    stopped: stopped ?? short ?? (isRefused ? unseenColumnsError(unseen, inputs.first) : undefined),
     job: kind.name,
     rehearsal,
     words,
@@ -227,17 +229,28 @@ function incompleteError(
   });
 }
 
-/** Prints warnings about the input; `mapper` is set if all of it was read. */
+/** Prints warnings about the input, and about columns that no record of a pipe had; files are checked before. */
 function warnOfInput(
   { inputs, context: { messages } }: WriteContext,
-  mapper: Mapper | undefined,
+  unseen: readonly string[],
 ): void {
   for (const warning of inputs.warnings) messages.warn(warning);
-  const unseen = mapper?.unseenColumns?.() ?? [];
   if (unseen.length === 0) return;
   const names = unseen.map((name) => JSON.stringify(name)).join(', ');
   messages.warn(`no record has the column ${names}`);
 }
+
+const unseenHint = (column: string): Hint => ({
+  id: 'unseen-column',
+  column,
+  count: 0,
+  what: 'occurs in no record',
+  fix: 'correct the name, or leave the option out',
+  code: null,
+  source: null,
+  line: null,
+  isReported: true,
+});
 
 /** Builds the error for a pipe with too few records, whose number is known only at the end. */
 function shortOf(

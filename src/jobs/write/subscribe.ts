@@ -2,7 +2,7 @@ import { EngagectlError } from '../../errors.js';
 import { loadMapping, type ColumnMapping } from '../../mapping/mapping-file.js';
 import { parts, subscribeMapper, type SubscribeMapping } from '../../mapping/subscribe-mapper.js';
 import { inputFingerprint } from '../input-files.js';
-import { checkField } from '../../mapping/preview/quality-rules.js';
+import { checkField } from '../../mapping/preview/findings.js';
 import {
   copyRecords,
   FieldProfile,

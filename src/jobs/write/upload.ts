@@ -8,7 +8,7 @@ import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { noRecovery, inputFingerprint } from '../input-files.js';
 import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
-import { previewFindings } from '../../mapping/preview/findings.js';
+import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
 import {
   copyRecords,
   FieldStatistics,
@@ -16,7 +16,6 @@ import {
   type CountedRecords,
   type RuledColumn,
 } from '../../mapping/preview/field-statistics.js';
-import type { QualityIssue } from '../../mapping/preview/quality-rules.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
@@ -162,7 +161,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       const columns = rules && cells && ruledColumns(cells.header);
       if (columns && cells) rules.addCells(block, cells, columns);
       else rules?.add(block);
-      if (isCheck && isPowerOfTwo(blocks)) survey.add(withoutRejects(block));
+      if (isCheck && isPowerOfTwo(blocks)) survey.add(sampleOf(block, blocks === 1));
       if (!isCheck) samples.push(copyRecords(block, left));
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
@@ -216,9 +215,13 @@ function ruledColumnsOf(mapping: UploadMapping) {
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
-/** Rejects have an error of their own. */
-const withoutRejects = (block: RecordBlock): CountedRecords => ({
+/** Maximum records of a later block that are searched for likely mistakes. */
+const laterRecords = 100;
+
+/** Returns the records of a block without its rejects, which have an error of their own: all of the first block, a few of others. */
+const sampleOf = (block: RecordBlock, isFirst: boolean): CountedRecords => ({
   ...block,
+  count: isFirst ? block.count : Math.min(block.count, laterRecords),
   rejects: [],
   faults: [],
 });

@@ -1,13 +1,17 @@
 import { EngagectlError, groupDigits } from '../../errors.js';
 import { FileDraft } from '../../files/atomic-write.js';
-import { inferMapping, sampleRows } from '../../mapping/preview/mapping-inference.js';
+import {
+  AmbiguousColumnError,
+  inferMapping,
+  sampleRows,
+} from '../../mapping/preview/mapping-inference.js';
 import { fileWriteError } from '../../files/file-errors.js';
 import { resolveTarget, refuseExisting, type FileTarget } from '../../output/partial-file.js';
-import type { SampledRows } from '../../mapping/preview/column-inference.js';
+import type { FittingTypes, SampledRows } from '../../mapping/preview/column-inference.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
-import type { UploadMapping } from '../../mapping/upload-mapping.js';
+import type { CellType, UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Wording, JobContext } from '../job-context.js';
 
 /** Path of the mapping file to write. */
@@ -53,7 +57,7 @@ export async function writeMappingFile(
 }
 
 /** Infers a mapping from rows. Throws E-COLUMN-MISSING, E-USAGE. */
-export function inferFromRows(
+function inferFromRows(
   rows: readonly RowBlock[],
   { headers, first }: Inputs,
   given: UploadMapping,
@@ -84,15 +88,41 @@ export function inferFromRows(
   });
 }
 
-/** Returns how many values fit the formats that a draft states. */
+/** Returns how many values fit the formats that a draft states, and which values it takes as missing. */
 const evidenceFor = ({ types = {} }: MappingFile, columns: SampledRows['columns']): string[] =>
   columns.flatMap((column) => {
+    const name = JSON.stringify(column.name);
     const type = types[column.name];
-    const found = type?.startsWith('phone(') ? column.phoneTypes : column.formats;
-    if (!type?.includes('(') || !found) return [];
+    const missing = Array.from(column.placeholders, ([text, count]) => {
+      const values = count === 1 ? '1 value is' : `${groupDigits(count)} values are`;
+      return `${name}: ${values} ${JSON.stringify(text)}, read as missing`;
+    });
+    const found = type?.startsWith('phone(')
+      ? column.phoneTypes
+      : (column.numericTimes ?? column.formats);
+    if (!type?.includes('(') || !found) return missing;
     const { fits, all, example } = found;
     const values = `${groupDigits(fits)} of ${groupDigits(all)} distinct values fit`;
-    return [
-      `${JSON.stringify(column.name)}: ${type}: ${values}, such as ${JSON.stringify(example)}`,
-    ];
+    return [`${name}: ${type}: ${values}, such as ${JSON.stringify(example)}`, ...missing];
   });
+
+/** Asks which of several types the values of a column have; undefined if nobody answers. */
+export type ChooseType = (column: string, found: FittingTypes) => Promise<CellType | undefined>;
+
+/** The same as `inferFromRows`, after questions about the columns that can be read in several ways. */
+export async function inferWithQuestions(
+  rows: readonly RowBlock[],
+  inputs: Inputs,
+  given: UploadMapping,
+  { words, choose }: { readonly words: Wording; readonly choose?: ChooseType | undefined },
+): Promise<ReturnType<typeof inferFromRows>> {
+  try {
+    return inferFromRows(rows, inputs, given, words);
+  } catch (error) {
+    if (!(error instanceof AmbiguousColumnError)) throw error;
+    const type = await choose?.(error.column, error.found);
+    if (type === undefined) throw error;
+    const types = new Map([...given.types, [error.column, type]]);
+    return inferWithQuestions(rows, inputs, { ...given, types }, { words, choose });
+  }
+}

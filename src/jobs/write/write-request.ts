@@ -3,7 +3,7 @@ import type { IdentityCount, IdentitySet } from '../../bulk/write/deduplication.
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
-import type { QualityIssue } from '../../mapping/preview/quality-rules.js';
+import type { QualityIssue } from '../../mapping/preview/findings.js';
 import type { TimeZone } from '../../time-zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';

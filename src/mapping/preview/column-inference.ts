@@ -35,7 +35,11 @@ export interface FittingTypes {
   readonly fits: number;
   readonly all: number;
   readonly example: string;
+  /** Up to three values that the types read differently, with what each type reads. */
+  readonly readings: readonly { readonly text: string; readonly read: readonly unknown[] }[];
 }
+
+const maxReadings = 3;
 
 /** Share of values that a format must fit. */
 const nearlyAll = 0.9;
@@ -51,13 +55,18 @@ function fitting<Type extends string>(
   });
   const fits = Math.max(0, ...read.map((each) => each.fits));
   if (values.length === 0 || fits < nearlyAll * values.length) return undefined;
-  const best = new Map<string, Type>();
-  for (const { type, found, fits: own } of read) {
-    const meaning = JSON.stringify(found);
-    if (own === fits && !best.has(meaning)) best.set(meaning, type);
+  const best = new Map<string, (typeof read)[number]>();
+  for (const each of read) {
+    const meaning = JSON.stringify(each.found);
+    if (each.fits === fits && !best.has(meaning)) best.set(meaning, each);
   }
-  const types = [...best.values()] as string[] as CellType[];
-  return { types, fits, all: values.length, example: values[0]! };
+  const kept = [...best.values()];
+  const types = kept.map(({ type }) => type) as string[] as CellType[];
+  const readings = values
+    .map((text, at) => ({ text, read: kept.map(({ found }) => found[at]) }))
+    .filter(({ read }) => new Set(read).size > 1)
+    .slice(0, maxReadings);
+  return { types, fits, all: values.length, example: values[0]!, readings };
 }
 
 const datePattern =
@@ -95,7 +104,8 @@ function fittingDates(values: readonly string[]): FittingTypes | undefined {
 }
 
 const maxFormats = 12;
-const signed = /^[-+]?([$€£¥₹])?\s*[-+]?\d[\d.,' \u00a0\u202f]*?\s*([$€£¥₹%]|[A-Z]{3})?$/u;
+const signed =
+  /^[-+]?([$€£¥₹]|[A-Z]{3}\s)?\s*[-+]?\d[\d.,'’ \u00a0\u202f]*?\s*([$€£¥₹%]|[A-Z]{3})?$/u;
 
 /** Returns the formats of numbers with separators of groups, a decimal comma, a currency or a percent sign. */
 function fittingNumbers(values: readonly string[]): FittingTypes | undefined {
@@ -105,7 +115,7 @@ function fittingNumbers(values: readonly string[]): FittingTypes | undefined {
   });
   const sign = found.find(({ before, after }) => before + after !== '');
   const isMarked = found.some(({ text }) =>
-    /[,' \u00a0\u202f]|^[-+]?[1-9]\d{0,2}\.\d{3}$/.test(text),
+    /[,'’ \u00a0\u202f]|^[-+]?[1-9]\d{0,2}\.\d{3}$/.test(text),
   );
   if (!sign && !isMarked) return undefined;
   const { before = '', after = '' } = sign ?? {};
@@ -140,7 +150,35 @@ function fittingWords(values: readonly string[]): FittingTypes | undefined {
     fits: values.length,
     all: values.length,
     example: values[0]!,
+    readings: [],
   };
+}
+
+/** Normalized names of columns whose numbers are probably times. */
+const timeName =
+  /date|datum|time|zeit|seen|login|birth|born|geburt|naissance|nacimiento|created|updated|joined|signup|signedup|since|day$|tag$|(?:fecha|data)(?:$|de|di)/;
+/** Days that spreadsheets count from 1899-12-30: those of 1927 to 2064. */
+const serialDay = /^[1-5]\d{4}(?:[.,]\d+)?$/;
+const compactDay = /^(?:19|20)\d{6}$/;
+
+/** Returns the format of times that are written as numbers: days of a spreadsheet, epoch time, or YYYYMMDD. */
+function fittingNumericTimes(values: readonly string[], name: string): FittingTypes | undefined {
+  const isTimeName = timeName.test(normalizeName(name));
+  const formats = {
+    YYYYMMDD: isTimeName || values.length > 2 ? compactDay : undefined,
+    excel: isTimeName ? serialDay : undefined,
+    epoch: isTimeName ? /^\d{9,10}$/ : undefined,
+    epochMillis: isTimeName ? /^\d{12,13}$/ : undefined,
+  };
+  const all = Object.entries(formats).filter(([, pattern]) =>
+    values.every((text) => pattern?.test(text)),
+  );
+  const readers = all.map(([format]) => {
+    const { read } = dateFormat(format);
+    return [`date(${format})`, (text: string) => read(text, utc)] as const;
+  });
+  const found = fitting(values, new Map(readers));
+  return found?.fits === values.length ? found : undefined;
 }
 
 const countries = [
@@ -182,8 +220,8 @@ export class ColumnSample {
   isText = true;
   /** Whether a value has whitespace around it. */
   isPadded = false;
-  /** Texts that stand for missing values. */
-  readonly placeholders = new Set<string>();
+  /** Texts that stand for missing values, with their counts. */
+  readonly placeholders = new Map<string, number>();
   readonly #patterns = new Set<ValuePattern>();
   readonly #values = new Set<string>();
   /** Number of values examined for distinctness. */
@@ -206,7 +244,7 @@ export class ColumnSample {
     this.isPadded ||= text !== value && typeof value === 'string';
     if (text === '') return;
     if (placeholder.test(text)) {
-      this.placeholders.add(text);
+      this.placeholders.set(text, (this.placeholders.get(text) ?? 0) + 1);
       return;
     }
     this.filled += 1;
@@ -249,6 +287,13 @@ export class ColumnSample {
       (this.#isCode ? undefined : fittingNumbers(values)) ??
       fittingWords(values)
     );
+  }
+
+  /** Returns the format of times that are written as numbers. */
+  get numericTimes(): FittingTypes | undefined {
+    if (this.filled === 0 || this.#isCode || !this.#only('integer', 'number', 'milliseconds'))
+      return undefined;
+    return fittingNumericTimes([...this.#values], this.name);
   }
 
   /** Returns the types of countries in whose notation the values are phone numbers; none if they have country codes. */
@@ -312,7 +357,13 @@ const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mob
 const rankOf = (name: string): number => {
   const word = normalizeName(name);
   const isNumbered = word.endsWith('id') || numbered.test(word);
-  const ranks = [names.indexOf(word), isNumbered ? 0 : -1, addresses.indexOf(word)];
+  const isIdentity = word.endsWith('identity'); // such as profile.identity of an export
+  const ranks = [
+    names.indexOf(word),
+    isIdentity ? 0 : -1,
+    isNumbered ? 0 : -1,
+    addresses.indexOf(word),
+  ];
   const kind = ranks.findIndex((rank) => rank >= 0);
   return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + ranks[kind]!;
 };

@@ -5,10 +5,22 @@ import { quoteForShell } from '../../wording.js';
 const synonyms: Readonly<Record<string, string>> = {
   mail: 'Email',
   emailaddress: 'Email',
+  emailadresse: 'Email',
   phonenumber: 'Phone',
   mobile: 'Phone',
   mobilenumber: 'Phone',
   msisdn: 'Phone',
+  cellphone: 'Phone',
+  telephone: 'Phone',
+  téléphone: 'Phone',
+  telefon: 'Phone',
+  telefonnummer: 'Phone',
+  handy: 'Phone',
+  handynummer: 'Phone',
+  mobil: 'Phone',
+  mobilnummer: 'Phone',
+  mobiltelefon: 'Phone',
+  teléfono: 'Phone',
   fullname: 'Name',
   sex: 'Gender',
   birthday: 'DOB',
@@ -43,7 +55,19 @@ export function suggestField(key: string): string | undefined {
 export function misspelledColumns(
   columns: readonly { name: string; key: string; role: string }[],
 ): string[] {
-  return columns.flatMap(({ name, key, role }) => {
+  const spelled = new Map<string, string[]>();
+  for (const { name, key, role } of columns) {
+    if (role !== 'data') continue;
+    const word = key.trim().toLowerCase();
+    spelled.set(word, [...(spelled.get(word) ?? []), JSON.stringify(name)]);
+  }
+  const similar = [...spelled.values()]
+    .filter((names) => names.length > 1)
+    .map(
+      (names) =>
+        `columns ${names.join(' and ')} differ only in case or spaces, but are sent as different properties: --drop or --map all but one`,
+    );
+  const misspelled = columns.flatMap(({ name, key, role }) => {
     const column = JSON.stringify(name);
     if (role === 'data' && key === 'evtName') {
       return `column ${column} is the name of an event, but profiles are sent: add --type event`;
@@ -52,6 +76,7 @@ export function misspelledColumns(
     if (meant === undefined || columns.some((other) => other.key === meant)) return [];
     return `column ${column} becomes a custom property; to set the service's field "${meant}", add --map ${quoteForShell(`${name}=${meant}`)}`;
   });
+  return [...similar, ...misspelled];
 }
 
 /** Whether a key is a reachability flag (docs/service-api.md). */

@@ -24,7 +24,7 @@ const typeOf: Readonly<Record<number, JsonType>> = {
 export type CountedRecords = Pick<
   RecordBlock,
   'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'faults'
-> & { readonly rows: Pick<RowBlock, 'source' | 'lines' | 'cells' | 'bytes'> };
+> & { readonly rows: Pick<RowBlock, 'source' | 'lines' | 'bounds' | 'cells' | 'bytes'> };
 
 /** A column whose cells are values of one key. */
 export interface RuledColumn {
@@ -113,21 +113,23 @@ export class FieldStatistics {
   ): void {
     const { source, lines, bytes } = rows;
     const { header, bounds } = cells;
-    this.records += count;
     const fields = columns.map(({ index, part, key }) => ({
       index,
       field: this.#fieldOf(part, key)!,
     }));
-    for (let at = 0; at < count; at++) {
-      const first = row[at]! * header.length;
-      for (const { index, field } of fields) {
-        const cell = 2 * (first + index);
-        const [start, end] = [bounds[cell]!, bounds[cell + 1]!];
-        const length = (end < 0 ? ~end : end) - start;
-        if (length === 0 || (!field.isRuled && length <= field.fittingBytes)) continue;
-        const text = this.#text.ofCell(bytes, start, end);
-        const place = { source, line: lines[row[at]!] ?? 0 };
-        field.addRuled(text.toString(), text.end - text.start, place);
+    // no value is too long in a short row
+    const fitting = Math.min(...fields.map(({ field }) => field.fittingBytes));
+    const long = row.filter(
+      (at, record) => record < count && rows.bounds[2 * at + 1]! - rows.bounds[2 * at]! > fitting,
+    );
+    this.records += count;
+    for (const { index, field } of fields) {
+      const picked = field.isRuled ? row.subarray(0, count) : long;
+      const doubtful = field.addFitting(bytes, bounds, { picked, index, width: header.length });
+      for (const at of doubtful) {
+        const cell = 2 * (at * header.length + index);
+        const text = this.#text.ofCell(bytes, bounds[cell]!, bounds[cell + 1]!);
+        field.addRuled(text.toString(), text.end - text.start, { source, line: lines[at] ?? 0 });
       }
     }
   }
@@ -268,6 +270,45 @@ const unfitTexts: Readonly<Partial<Record<string, readonly string[]>>> = {
   ts: ['0'],
 };
 
+/** Bytes of a short text that is remembered as a number. */
+const longestWord = 3;
+
+const [space, plus, dot, digitZero, at, del] = [0x20, 0x2b, 0x2e, 0x30, 0x40, 0x7f];
+
+/** Whether a text of ASCII is surely an email address for the service. */
+function isPlainEmail(bytes: Buffer, start: number, end: number): boolean {
+  let sign = -1;
+  let lastDot = -1;
+  for (let place = start; place < end; place++) {
+    const byte = bytes[place]!;
+    if (byte <= space || byte >= del) return false;
+    if (byte === at) {
+      if (sign >= 0) return false;
+      sign = place;
+    } else if (byte === dot && sign >= 0) {
+      if (Math.max(sign, lastDot) === place - 1) return false;
+      lastDot = place;
+    }
+  }
+  return sign > start && lastDot > sign && lastDot < end - 1;
+}
+
+/** Whether a text is surely a phone number for the service, see `phonePattern`. */
+function isPlainPhone(bytes: Buffer, start: number, end: number): boolean {
+  const length = end - start;
+  if (length < 7 || length > 16 || bytes[start] !== plus) return false;
+  for (let place = start + 1; place < end; place++) {
+    const digit = bytes[place]! - digitZero;
+    if (digit < 0 || digit > 9) return false;
+  }
+  return bytes[start + 1] !== digitZero;
+}
+
+const plainTexts: ReadonlyMap<string, typeof isPlainEmail> = new Map([
+  ['Email', isPlainEmail],
+  ['Phone', isPlainPhone],
+]);
+
 /** Statistics of the values of one key in all records. */
 export class FieldProfile {
   readonly part: Part;
@@ -288,6 +329,8 @@ export class FieldProfile {
   readonly fittingBytes: number;
   /** Whether the service accepts a value under this key, according to its documentation. */
   readonly #fits: (text: string) => boolean;
+  /** Texts of at most `longestWord` bytes that fit, as numbers: 1 and the bytes. */
+  readonly #words = new Set<number>();
 
   constructor(part: Part, key: string) {
     this.part = part;
@@ -310,6 +353,40 @@ export class FieldProfile {
     if (isPadded) this.#note('padded', text, place);
     if (bytes > bytesMaximum[this.part]) this.#note('too long', text, place);
   }
+
+  /**
+   * Adds the cells of a column, as `addRuled` does, whose bytes show that the service accepts them, and returns the rows
+   * of the others. Most cells need no more, and a string for each would cost more than the rest of a check.
+   */
+  addFitting(
+    bytes: Buffer,
+    bounds: Int32Array,
+    { picked, index, width }: { picked: Int32Array; index: number; width: number },
+  ): number[] {
+    const isPlain = this.isRuled ? (plainTexts.get(this.key) ?? this.#isKnown) : undefined;
+    const doubtful: number[] = [];
+    for (const row of picked) {
+      const cell = 2 * (row * width + index);
+      const start = bounds[cell]!;
+      const end = bounds[cell + 1]!;
+      if (end === start) continue;
+      const isShort = end > 0 && end - start <= this.fittingBytes;
+      if (isShort && isPlain?.(bytes, start, end) !== false) this.count += 1;
+      else doubtful.push(row);
+    }
+    return doubtful;
+  }
+
+  /** Whether a text is as short as a word, and one that fits. */
+  readonly #isKnown = (bytes: Buffer, start: number, end: number): boolean => {
+    if (end - start > longestWord) return false;
+    let word = 1;
+    for (let at = start; at < end; at++) word = (word << 8) | bytes[at]!;
+    if (this.#words.has(word)) return true;
+    if (!this.#fits(bytes.toString('latin1', start, end))) return false;
+    this.#words.add(word);
+    return true;
+  };
 
   /** Adds only to the count, and what the service rejects. */
   addRuled(text: string, bytes: number, place: Place): void {
@@ -359,6 +436,8 @@ const verbal = [
   // texts that programs write for missing values
   ['placeholder', /^(null|none|nil|nan|n\/a|undefined|#n\/a)$/i],
   ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
+  // '01234 and ="01234", by which spreadsheets keep digits as text
+  ['spreadsheet text', /^(?:'\S|="[^"]*"$)/],
 ] as const;
 
 /** Returns the pattern of a text. */

@@ -1,13 +1,20 @@
-import { recordCodes } from '../../contract/error-codes.js';
+import { groupDigits } from '../../errors.js';
+import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
+import { limits } from '../../contract/limits.js';
+import { profileFields } from '../../contract/record-fields.js';
+import { isReachabilityFlag, suggestField } from './field-spelling.js';
+import { keyParts } from '../../text/record-hash.js';
+import { quoteForShell } from '../../wording.js';
+import { fittingDate } from '../cell-formats.js';
 import { resolveColumn } from '../columns.js';
-import { checkField, issue, type QualityIssue } from './quality-rules.js';
 import type { UploadMapping } from '../upload-mapping.js';
 import type {
   FieldProfile,
   JsonType,
+  Trait,
   ValuePattern,
-  Occurrence,
   FieldStatistics,
+  Occurrence,
 } from './field-statistics.js';
 
 /** Findings of a preview. */
@@ -158,3 +165,296 @@ function mistakesOf(
 
 const recordIssue = (id: string, what: string, fix: string, seen?: Occurrence): QualityIssue =>
   issue({ id, column: null, what, fix, code: null }, seen);
+
+/** A rule that detects a likely mistake in the fields of an input. */
+interface FieldRule {
+  /** Fields to which the rule applies; default: all. */
+  readonly appliesTo?: (field: FieldProfile, statistics: Pick<FieldStatistics, 'has'>) => boolean;
+  /** Trait that any of the values has. */
+  readonly any?: Trait;
+  /** Traits of which nearly all values in the data of a record have one. */
+  readonly mostly?: readonly Trait[];
+  /** Whether the options say that it is not a mistake. */
+  readonly isMeant?: (column: string, options: MeantColumns) => boolean;
+  readonly what: Text;
+  readonly fix: Text;
+  /** Error code of the service for such values. */
+  readonly code?: (key: string) => number | undefined;
+}
+
+type MeantColumns = Pick<UploadMapping, 'types' | 'map'>;
+
+type Text = string | ((found: Found) => string);
+
+/** A field that a rule applies to, and the values for its message. */
+interface Found {
+  readonly field: FieldProfile;
+  readonly key: string;
+  /** Column of the input. */
+  readonly column: string;
+  /** Count of the affected values, like `all 5 values are`; the first of them, plain and quoted. */
+  readonly some: string;
+  readonly example: string;
+  readonly value: string;
+  /** Returns a command-line flag as a fix, with a restriction if it applies only to flat rows. */
+  readonly flag: (text: string) => string;
+}
+
+/** Share of values that counts as nearly all. */
+const nearlyAll = 0.9;
+const keys = new Set<string>(keyParts);
+const recordKeys = new Set([...keys, 'ts', 'evtName', 'profileData', 'evtData']);
+
+const isCustom = ({ key }: FieldProfile): boolean =>
+  !profileFields.has(key) && !isReachabilityFlag(key);
+/** A column with a type, `string` included, or that is mapped to a key, is as the user wants it. */
+const isTyped = (column: string, { types }: MeantColumns): boolean => types.has(column);
+const isMapped = (column: string, { map }: MeantColumns): boolean => map.has(column);
+const typed = (type: string) => (found: Found) =>
+  found.flag(`--types ${quoteForShell(`${found.column}:${type}`)}`);
+
+/** Rules by id, in the order of the messages. */
+const fieldRules: Readonly<Record<string, FieldRule>> = {
+  // codes 514 to 520
+  'field-value': {
+    appliesTo: ({ part, key }) => part === 'profileData' && profileFields.has(key),
+    any: 'unfit',
+    what: ({ some, key, value }) =>
+      `${some} not ${profileFields.get(key)!.expected}, like ${value}`,
+    fix: fixOfValue,
+    code: (key) => profileFields.get(key)?.code,
+  },
+  // code 513
+  'reserved-event': {
+    appliesTo: ({ part, key }) => part === 'record' && key === 'evtName',
+    any: 'unfit',
+    what: ({ value }) => `${value} is a reserved event name`,
+    fix: `use another name; reserved names are ${reservedEventNames.join(', ')}`,
+    code: () => recordCodes.reservedEventName,
+  },
+  // code 525
+  'no-time': {
+    appliesTo: ({ part, key }) => part === 'record' && key === 'ts',
+    any: 'unfit',
+    what: ({ some, value }) => `${some} ${value}, which is not a time`,
+    fix: 'write epoch seconds, or leave the time out',
+    code: () => recordCodes.timestamp,
+  },
+  // service-facts, Limits
+  'value-too-long': {
+    any: 'too long',
+    what: ({ some }) => `${some} longer than ${limits.profileValueBytes} bytes`,
+    fix: 'shorten them',
+  },
+  // service-facts, Limits
+  'key-too-long': {
+    appliesTo: ({ part, key }) =>
+      part !== 'record' && Buffer.byteLength(key) > limits.profileKeyBytes,
+    what: `the name is longer than ${limits.profileKeyBytes} bytes`,
+    fix: 'rename it with --map <column>=<key>',
+  },
+  // service-facts, Limits: the oldest of too many values are dropped
+  'too-many-values': {
+    any: 'too many',
+    what: `the service keeps ${limits.multiValueStrings} values of a list and drops the rest`,
+    fix: 'send fewer values',
+  },
+  // service-facts, Upload: evtData is flat, but for the Items of Charged
+  'nested-property': {
+    appliesTo: ({ part, key }) => part === 'evtData' && key !== 'Items',
+    any: 'nested',
+    what: ({ some }) => `${some} objects or arrays, which events cannot contain`,
+    fix: 'flatten them',
+    code: () => recordCodes.eventStructure,
+  },
+  // specification, Profile record: whatever is not in profileData is no part of it
+  'outside-data': {
+    appliesTo: ({ part, key }) => part === 'record' && !recordKeys.has(key),
+    what: 'is outside the data of the record, where the service ignores it',
+    fix({ key }) {
+      const meant = [...recordKeys].find((known) => known.toLowerCase() === key.toLowerCase());
+      return meant ? `write it "${meant}"` : 'move it into profileData or evtData';
+    },
+  },
+  // what spreadsheets make of long numbers
+  'shortened-number': {
+    any: 'scientific',
+    what: ({ some, value }) => `${some} like ${value}, which a spreadsheet has rounded`,
+    fix: 'export it again with a number format without exponent, or as text if it is an id or a phone number',
+  },
+  // what spreadsheets write for digits that are text
+  'spreadsheet-text': {
+    mostly: ['spreadsheet text'],
+    what: ({ some, value }) =>
+      `${some} like ${value}, with the mark of a spreadsheet for text, which is sent too`,
+    fix: 'remove the mark from the cells and export them again',
+  },
+  // service-facts, Upload: default fields
+  'field-spelling': {
+    appliesTo({ part, key }, statistics) {
+      const meant = part === 'profileData' ? suggestField(key) : undefined;
+      return meant !== undefined && !statistics.has('profileData', meant);
+    },
+    isMeant: isMapped,
+    what: ({ key }) =>
+      `is sent as a custom property "${key}"; the service's field is "${suggestField(key)}"`,
+    fix: ({ key, column, flag }) =>
+      flag(`--map ${quoteForShell(`${column}=${suggestField(key)}`)}`),
+  },
+  // specification, Profile record: flags are boolean
+  'flag-as-text': {
+    appliesTo: ({ part, key, types }) =>
+      part === 'profileData' && isReachabilityFlag(key) && types.has('string'),
+    what: ({ field }) =>
+      `${field.types.get('string')} values are text; the flag must be true or false without quotes`,
+    fix: typed('boolean'),
+  },
+  // specification, Profile record: one type is the other endpoint record's
+  'event-as-profile': {
+    appliesTo: ({ part, key }) => part === 'profileData' && key === 'evtName',
+    what: 'is the name of an event, but profiles are sent',
+    fix: '--type event',
+  },
+  // service-facts, Upload: dates are $D_<epoch seconds>
+  milliseconds: {
+    appliesTo: ({ key }) => key !== 'Phone',
+    mostly: ['milliseconds'],
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} like ${value}, probably milliseconds`,
+    fix: (found) => `${typed('date(epochMillis)')(found)}, if they are times`,
+  },
+  // service-facts, Upload: dates are $D_<epoch seconds>
+  'date-as-text': {
+    appliesTo: ({ key }) => key !== 'DOB',
+    mostly: ['day or time'],
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} dates like ${value}, sent as text`,
+    fix: dateFix,
+  },
+  // specification, Profile record: a value keeps its type
+  'number-as-text': {
+    appliesTo: isCustom,
+    mostly: ['integer', 'number'],
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} numbers like ${value}, sent as text`,
+    fix(found) {
+      const type = found.field.traits.has('number') ? 'number' : 'integer';
+      return `${typed(type)(found)}, or ${typed('string')(found)} for codes`;
+    },
+  },
+  // specification, Profile record: a value keeps its type
+  'boolean-as-text': {
+    appliesTo: isCustom,
+    mostly: ['boolean'],
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} true or false, like ${value}, sent as text`,
+    fix: typed('boolean'),
+  },
+  // contract §2, upload: only an empty cell is left out
+  placeholder: {
+    any: 'placeholder',
+    what: ({ some, value }) => `${some} the text ${value}`,
+    fix: ({ example }) =>
+      `--null-values ${quoteForShell(example)} treats such cells as empty, and empty cells are not sent`,
+  },
+  // contract §2, upload: a cell is sent as it is
+  'padded-value': {
+    appliesTo: ({ part }) => part !== 'record',
+    any: 'padded',
+    what: ({ some }) => `${some} sent with the whitespace around`,
+    fix: '--trim removes it',
+  },
+};
+
+/** Returns the fix for a value that the service rejects in one of its fields. */
+function fixOfValue(found: Found): string {
+  switch (found.key) {
+    case 'DOB':
+      return dateFix(found);
+    case 'Phone':
+      return phoneFix(found);
+    case 'Employed':
+    case 'Married':
+      return 'write Y or N, not true or false';
+    default:
+      return `write ${profileFields.get(found.key)?.expected}, or leave the cell empty`;
+  }
+}
+
+function phoneFix(found: Found): string {
+  const type = `${quoteForShell(`${found.column}:phone(DE)`)} with the country of the numbers`;
+  return found.flag(`write +, country code and digits, or add --types ${type}`);
+}
+
+/** Returns the fix for dates. The type without a format accepts ISO 8601 only. */
+function dateFix(found: Found): string {
+  if (/^\d{4}-/.test(found.example)) return typed('date')(found);
+  const types = fittingDate(found.example)?.split(' or ') ?? [];
+  return types.length > 0
+    ? types.map((type) => typed(type)(found)).join(' or ')
+    : found.flag(`--types ${quoteForShell(`${found.column}:date(<format>)`)}`);
+}
+
+/** Applies the rules to a field, which is this column of the input. */
+export function checkField(
+  field: FieldProfile,
+  column: string,
+  statistics: Pick<FieldStatistics, 'has' | 'hasJson'>,
+  options: MeantColumns,
+): QualityIssue[] {
+  const flag = (text: string): string =>
+    statistics.hasJson ? `${text} if rows are flat, otherwise change the records` : text;
+  return Object.entries(fieldRules).flatMap(([id, rule]) => {
+    const seen = firstMatch(rule, field);
+    const isFound = seen !== undefined || (!rule.any && !rule.mostly);
+    if (!isFound || rule.appliesTo?.(field, statistics) === false) return [];
+    if (rule.isMeant?.(column, options) === true) return [];
+    const { key, count } = field;
+    const example = seen?.example ?? '';
+    const some = countOf(seen?.count ?? count, count);
+    const found = { field, key, column, some, example, value: JSON.stringify(example), flag };
+    const textOf = (text: Text): string => (typeof text === 'string' ? text : text(found));
+    const [what, fix, code] = [textOf(rule.what), textOf(rule.fix), rule.code?.(key) ?? null];
+    return [issue({ id, column, what, fix, code }, seen, count)];
+  });
+}
+
+function firstMatch({ any, mostly }: FieldRule, { part, count, traits }: FieldProfile) {
+  if (any) return traits.get(any);
+  if (!mostly || part === 'record') return undefined;
+  const all = mostly.map((trait) => traits.get(trait));
+  return all.find((seen) => seen && seen.count >= nearlyAll * count);
+}
+
+function countOf(count: number, all: number): string {
+  if (all === 1) return 'the only value is';
+  if (count === all) return `all ${groupDigits(all)} values are`;
+  return `${groupDigits(count)} of ${groupDigits(all)} values ${count === 1 ? 'is' : 'are'}`;
+}
+
+/** A likely mistake in an input. */
+export interface QualityIssue {
+  /** Stable, for scripts. */
+  readonly id: string;
+  /** Column of the input; null if it concerns whole records. */
+  readonly column: string | null;
+  /** Number of affected records or values. */
+  readonly count: number;
+  readonly what: string;
+  readonly fix: string;
+  /** Error code of the service for such records; null if it accepts them. */
+  readonly code: number | null;
+  /** Position of the first occurrence, if known. */
+  readonly source: string | null;
+  readonly line: number | null;
+}
+
+/** Returns a mistake with its first occurrence; `count` is for one that concerns the key of a column. */
+export function issue(
+  { id, column, what, fix, code }: Pick<QualityIssue, 'id' | 'column' | 'what' | 'fix' | 'code'>,
+  seen: Occurrence | undefined,
+  count = 0,
+): QualityIssue {
+  const { source = null, line = null } = seen ?? {};
+  return { id, column, count: seen?.count ?? count, what, fix, code, source, line };
+}

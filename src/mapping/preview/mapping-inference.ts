@@ -48,7 +48,7 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
     set: Object.fromEntries(given.constants),
     lowercase: [...given.lowercase],
     trim: columns.some(({ isPadded }) => isPadded) || undefined,
-    nullValues: [...new Set(columns.flatMap(({ placeholders }) => [...placeholders]))],
+    nullValues: [...new Set(columns.flatMap(({ placeholders }) => [...placeholders.keys()]))],
     required: required(sent, sampled.rows),
     columns: sampled.rows >= minRows ? 'exact' : undefined,
     values: closedSets(data, map, { ...sampled, given }),
@@ -139,6 +139,8 @@ function inferredType(
   isCsv: boolean,
   decided: readonly CellType[],
 ): CellType | undefined {
+  const numericTime = column.numericTimes?.types[0];
+  if (numericTime !== undefined) return numericTime;
   const plain = column.type(isCsv);
   const formats = plain === 'date' || !isCsv ? undefined : column.formats;
   const type =
@@ -151,7 +153,23 @@ const sameOrder = (a: CellType, b: CellType): boolean =>
   a === b ||
   (a.startsWith('date(') && a.slice(0, 'date(D/M'.length) === b.slice(0, 'date(D/M'.length));
 
-/** Throws E-EXPECTED if values can be read in several ways. */
+/** The values of a column can be read in several ways, which mean different values. */
+export class AmbiguousColumnError extends EngagectlError {
+  readonly column: string;
+  readonly found: FittingTypes;
+
+  constructor(column: string, found: FittingTypes) {
+    const flags = found.types.map((type) => `--types ${quoteForShell(`${column}:${type}`)}`);
+    super('E-EXPECTED', `column ${JSON.stringify(column)} can be read in several ways`, {
+      why: `all values, such as ${JSON.stringify(found.example)}, fit ${found.types.join(' and ')}`,
+      fix: `state which one: ${flags.join(' or ')}`,
+    });
+    this.column = column;
+    this.found = found;
+  }
+}
+
+/** Throws AmbiguousColumnError if values can be read in several ways. */
 function oneOf(
   { name }: ColumnSample,
   found: FittingTypes | undefined,
@@ -161,15 +179,7 @@ function oneOf(
   if (!found || other === undefined) return type;
   const alike = found.types.filter((each) => decided.some((known) => sameOrder(each, known)));
   if (alike.length === 1) return alike[0];
-  const flags = found.types.map((each) => `--types ${quoteForShell(`${name}:${each}`)}`);
-  throw new EngagectlError(
-    'E-EXPECTED',
-    `column ${JSON.stringify(name)} can be read in several ways`,
-    {
-      why: `all values, such as ${JSON.stringify(found.example)}, fit ${found.types.join(' and ')}`,
-      fix: `state which one: ${flags.join(' or ')}`,
-    },
-  );
+  throw new AmbiguousColumnError(name, found);
 }
 
 const constantTypes = ({ types, constants }: UploadMapping) =>

@@ -11,10 +11,15 @@ interface Sample {
   readonly name: string;
   readonly text: string | Buffer;
   readonly flags?: readonly string[];
-  /** Data of the user `u1`. */
-  readonly data: object;
+  /** Some of the data of the user. */
+  readonly data?: object;
+  /** All data of the user. */
+  readonly all?: object;
+  /** Default: u1. */
+  readonly user?: string;
 }
 
+const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const utf16 = (text: string): Buffer => Buffer.from(`\uFEFF${text}`, 'utf16le');
 
 const samples: Readonly<Record<string, Sample>> = {
@@ -120,11 +125,130 @@ const samples: Readonly<Record<string, Sample>> = {
     text: 'customer_id;seen\nu1;31.01.24\nu2;01.02.24\n',
     data: { seen: day('2024-01-31') },
   },
+  'answers of a form from a web spreadsheet': {
+    name: 'form.csv',
+    text: 'Timestamp,Email Address,What is your city?,Subscribed\n1/31/2024 13:05:10,u1@example.com,Oslo,TRUE\n2/1/2024 9:00:00,u2@example.com,Rome,FALSE\n',
+    user: 'u1@example.com',
+    all: {
+      Timestamp: day('2024-01-31T13:05:10Z'),
+      'What is your city?': 'Oslo',
+      Subscribed: true,
+    },
+  },
+  'all cells in quotes below a separator line': {
+    name: 'calc.csv',
+    text: 'sep=;\r\n"Kundennummer";"Notiz";"Datum"\r\n"u1";"sagte ""ja""\nzweite Zeile";"31.12.23 14:30"\r\n"u2";"";"01.01.24 08:05"\r\n',
+    all: { Notiz: 'sagte "ja"\nzweite Zeile', Datum: day('2023-12-31T14:30Z') },
+  },
+  'a dump of a database with \\N': {
+    name: 'dump.tsv',
+    text: 'user_id\tcity\tcreated\tscore\nu1\tOslo\t2024-01-05 10:00:00\t5\nu2\t\\N\t2024-01-06 11:00:00\t\\N\n',
+    all: { city: 'Oslo', created: day('2024-01-05T10:00:00Z'), score: 5 },
+  },
+  'German Unicode text of a spreadsheet': {
+    name: 'sheet.txt',
+    text: utf16(
+      'Kundennummer\tOrt\tGeburtstag\tUmsatz\r\nu1\tZürich\t31.12.1990\t1.234,50\r\nu2\tBern\t01.02.1985\t7,25\r\n',
+    ),
+    all: { Ort: 'Zürich', Geburtstag: day('1990-12-31'), Umsatz: 1234.5 },
+  },
+  'a French sheet in windows-1252 with no-break spaces': {
+    name: 'clients.csv',
+    text: latin1(
+      'Client ID;Prénom;Né le;Solde\r\nu1;Chloé;31/12/1990;1\u00a0234,50\r\nu2;Noël;01/02/1985;-12,00\r\n',
+    ),
+    all: { Prénom: 'Chloé', 'Né le': day('1990-12-31'), Solde: 1234.5 },
+  },
+  'a title and a date above a blank line': {
+    name: 'report.csv',
+    text: 'Monthly customer report\nGenerated 2024-01-31\n\nCustomer ID,Plan,City\nu1,pro,Oslo\nu2,free,Rome\n',
+    all: { Plan: 'pro', City: 'Oslo' },
+  },
+  'several separators of thousands': {
+    name: 'umsatz.csv',
+    text: 'Kundennummer;Umsatz\nu1;1.234.567\nu2;12.000\nu3;999\n',
+    all: { Umsatz: 1_234_567 },
+  },
+  'Ja and Nein, and crosses': {
+    name: 'liste.csv',
+    text: 'Kundennummer;Newsletter;Aktiv\nu1;Ja;x\nu2;Nein;\n',
+    all: { Newsletter: true, Aktiv: true },
+  },
+  'a BOM and semicolons': {
+    name: 'export.csv',
+    text: '\uFEFFKundennummer;Ort\r\nu1;Köln\r\nu2;Ulm\r\n',
+    all: { Ort: 'Köln' },
+  },
+  'days as a spreadsheet counts them': {
+    name: 'sheet.csv',
+    text: 'CustomerId,Signup Date,Last seen,Seats\nu1,45291,45291.5,40000\nu2,45300,45300.25,30000\n',
+    all: {
+      'Signup Date': day('2023-12-31'),
+      'Last seen': day('2023-12-31T12:00Z'),
+      Seats: 40_000,
+    },
+  },
+  'times in milliseconds': {
+    name: 'export.csv',
+    text: 'userId,createdAt,last_login\nu1,1704067200000,1704153600\nu2,1704153600000,1704067200\n',
+    all: { createdAt: day('2024-01-01'), last_login: day('2024-01-02') },
+  },
+  'times in milliseconds as JSON numbers': {
+    name: 'export.ndjson',
+    text: '{"userId":"u1","createdAt":1704067200000}\n{"userId":"u2","createdAt":1704153600000}\n',
+    all: { createdAt: day('2024-01-01') },
+  },
+  'days without separators': {
+    name: 'sap.csv',
+    text: 'Kundennr;Geburtsdatum;Eintritt;Menge\nu1;19901231;20240101;20240199\nu2;19850201;20240115;20230101\nu3;19700301;20231224;20220101\n',
+    all: { Geburtsdatum: day('1990-12-31'), Eintritt: day('2024-01-01'), Menge: 20_240_199 },
+  },
+  'words and dashes for missing values': {
+    name: 'crm.csv',
+    text: 'CustomerId,City,Plan\nu1,-,pro\nu2,None,pro\nu3,Oslo,-\n',
+    all: { Plan: 'pro' },
+  },
+  'pipes as delimiters': {
+    name: 'feed.txt',
+    text: 'customer_id|city|points\nu1|Oslo|5\nu2|Rome|7\n',
+    all: { city: 'Oslo', points: 5 },
+  },
+  'percent signs and TRUE': {
+    name: 'sheet.csv',
+    text: 'Customer ID,Discount,Active\nu1,45%,TRUE\nu2,5%,FALSE\n',
+    all: { Discount: 45, Active: true },
+  },
+  'a currency code behind the number': {
+    name: 'preise.csv',
+    text: 'Kundennummer;Preis\nu1;12,50 EUR\nu2;1.000,00 EUR\n',
+    all: { Preis: 12.5 },
+  },
+  'a Swiss sheet with a currency code and curly apostrophes': {
+    name: 'kunden.csv',
+    text: 'Kunden-Nr;Geburtstag;Betrag\nu1;1.2.1990;CHF 1’234.50\nu2;31.12.1985;CHF 7.25\n',
+    all: { Geburtstag: day('1990-02-01'), Betrag: 1234.5 },
+  },
+  'an index that has a name': {
+    name: 'frame.csv',
+    text: 'Unnamed: 0,user_id,city\n0,u1,Oslo\n1,u2,Rome\n',
+    all: { 'Unnamed: 0': 0, city: 'Oslo' },
+  },
+  'a serial number, leading zeros and an address as identity': {
+    name: 'adressen.csv',
+    text: 'Nr.;Vorname;E-Mail;PLZ\n1;Ann;u1@example.com;01234\n2;Bob;u2@example.com;80331\n',
+    user: 'u1@example.com',
+    all: { 'Nr.': '1', Vorname: 'Ann', PLZ: '01234' },
+  },
+  'times with an offset': {
+    name: 'export.csv',
+    text: 'user_id,last_seen,since\nu1,2024-01-31T13:05:10+01:00,2024-01-31\nu2,2024-02-01T09:00:00+01:00,2024-02-01\n',
+    all: { last_seen: day('2024-01-31T12:05:10Z'), since: day('2024-01-31') },
+  },
 };
 
 it.each(Object.entries(samples))(
   'takes %s without an edit',
-  async (_, { name, text, flags = [], data }) => {
+  async (_, { name, text, flags = [], data = {}, all, user = 'u1' }) => {
     const { world } = await serve();
     writeFileSync(world.path(name), text);
     const draft = await world.run([
@@ -140,10 +264,10 @@ it.each(Object.entries(samples))(
     const check = await world.run([...mapped, '--check', '--fail-on-warnings']);
     expect([check.code, check.stderr]).toEqual([0, expect.stringContaining('nothing was sent')]);
     expect((await world.run(mapped)).code).toBe(0);
-    const { stdout } = await world.run(['get-profile', 'u1']);
+    const { stdout } = await world.run(['get-profile', user]);
     const { profileData } = JSON.parse(stdout) as { profileData: object };
     expect([profileData, readFileSync(world.path('m.json'), 'utf8')]).toEqual([
-      expect.objectContaining(data),
+      all ?? expect.objectContaining(data),
       expect.any(String),
     ]);
   },
@@ -180,4 +304,83 @@ it('states the evidence for each format', async () => {
   const { stderr } = await world.run(['upload', 'a.csv', '--preview', '--write-mapping', 'm.json']);
   expect(stderr).toContain('"seen": date(DD.MM.YYYY): ');
   expect(stderr).toMatch(/2 distinct values fit, such as "31\.12\.1990"\n/);
+});
+
+it.each([
+  ['an index without a name', 'df.csv', ',user_id,city\n0,u1,Oslo\n', 'to_csv(…, index=False)'],
+  ['a name twice', 'd.csv', 'id,Name,Name\nu1,Ann,Lee\n', 'rename or remove one of the two'],
+  [
+    'a delimiter at the end of lines',
+    't.csv',
+    'id;City;\nu1;Oslo;\n',
+    'the delimiter at the end of each line',
+  ],
+  ['text that was encoded twice', 'm.csv', 'id,City\nu1,KÃ¶ln\n', 'iconv -f UTF-8 -t WINDOWS-1252'],
+  ['no identity', 'n.csv', 'Vorname,Nachname\nAnn,Lee\n', '--identity <column>'],
+  [
+    'national numbers',
+    'p.csv',
+    'Kundennummer;Telefon\nu1;0171 1234567\n',
+    "--types 'Telefon:phone(DE)' or",
+  ],
+])('stops at %s, and says what to do', async (_, name, text, fix) => {
+  const { world } = await serve();
+  writeFileSync(world.path(name), text);
+  const argv = ['upload', name, '--preview', '--write-mapping', 'm.json'];
+  const { code, stderr } = await world.run(argv);
+  expect([code, stderr]).toEqual([8, expect.stringContaining(`fix: `)]);
+  expect(stderr).toContain(fix);
+});
+
+it.each([
+  ["id,Zip\nu1,'01234\nu2,'98101\n", "'01234"],
+  ['id,Zip\nu1,"=""01234"""\nu2,"=""98101"""\n', '=\\"01234\\"'],
+])('gives a hint about marks of spreadsheets in %j', async (text, value) => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), text);
+  const draft = ['upload', 'a.csv', '--preview', '--write-mapping', 'm.json'];
+  expect((await world.run(draft)).stdout).toContain(`"${value}", with the mark of a spreadsheet`);
+  const check = ['upload', 'a.csv', '--mapping', 'm.json', '--check', '--fail-on-warnings'];
+  expect((await world.run(check)).code).toBe(3);
+});
+
+it('asks on a terminal which order dates have, with samples of both', async () => {
+  const { world } = await serve();
+  const text =
+    'id,seen,since\nu1,01/02/2024,02/03/2024\nu2,03/04/2024,01/05/2024\nu3,05/06/2024,07/07/2024\n';
+  writeFileSync(world.path('a.csv'), text);
+  const argv = ['upload', 'a.csv', '--preview', '--write-mapping', 'm.json'];
+  const { code, stderr } = await world.run(argv, { tty: true, stdin: '1\n' });
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining('column "seen" can be read in several ways'),
+  ]);
+  expect(stderr).toContain(
+    '1  date(DD/MM/YYYY): 01/02/2024 is 2024-02-01, 03/04/2024 is 2024-04-03, 05/06/2024 is 2024-06-05\n',
+  );
+  expect(stderr).toContain('2  date(MM/DD/YYYY): 01/02/2024 is 2024-01-02,');
+  expect(stderr).not.toContain('column "since" can be read');
+  const { types } = JSON.parse(readFileSync(world.path('m.json'), 'utf8')) as { types: object };
+  expect(types).toEqual({ seen: 'date(DD/MM/YYYY)', since: 'date(DD/MM/YYYY)' });
+});
+
+it('stops if the answer is none of the numbers, or if nobody can be asked', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), 'id,seen\nu1,01/02/2024\n');
+  const argv = ['upload', 'a.csv', '--preview', '--write-mapping', 'm.json'];
+  for (const options of [{ tty: true, stdin: '3\n' }, { tty: true, stdin: '' }, {}]) {
+    const { code, stderr } = await world.run(argv, options);
+    expect([code, stderr]).toEqual([8, expect.stringContaining("--types 'seen:date(DD/MM/YYYY)'")]);
+  }
+  expect((await world.run([...argv, '--no-input'], { tty: true })).stderr).not.toContain(
+    'Type a number',
+  );
+});
+
+it('states which texts a draft takes as missing', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), 'id,City\nu1,None\nu2,-\nu3,None\nu4,Oslo\n');
+  const { stderr } = await world.run(['upload', 'a.csv', '--preview', '--write-mapping', 'm.json']);
+  expect(stderr).toContain('"City": 2 values are "None", read as missing\n');
+  expect(stderr).toContain('"City": 1 value is "-", read as missing\n');
 });

@@ -204,3 +204,13 @@ describe('--records', () => {
     ]);
   });
 });
+
+it.each([
+  [['--check'], 8, 'no record has the column "t.email"'],
+  [['--fail-on-warnings'], 3, 'unseen-column'],
+  [[], 0, 'warning: no record has the column "t.email"'],
+])('reports a path that no record of a pipe has, with %j', async (flags, code, message) => {
+  const argv = ['-', '--map', 't.email=Email', ...flags];
+  const result = await run(argv, {}, linesOf({ identity: 'u1', city: 'Oslo' }));
+  expect([result.code, result.stderr]).toEqual([code, expect.stringContaining(message)]);
+});

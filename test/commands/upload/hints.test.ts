@@ -155,3 +155,20 @@ it('predicts the numbers and addresses that the service rejects in subscribe', a
   const failing = await run([...argv, '--fail-on-warnings'], { 's.csv': text });
   expect(failing.code).toBe(3);
 });
+
+it('warns about columns that differ only in case or spaces', async () => {
+  const { world } = await serve();
+  writeFileSync(
+    world.path('a.csv'),
+    'identity,Email,email,City\nu1,a@example.com,b@example.com,x\n',
+  );
+  const { code, stderr } = await world.run(['upload', 'a.csv', '--check']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('columns "Email" and "email" differ only in case or spaces')]); // prettier-ignore
+});
+
+it('proposes the identity of an export, and not its internal number', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), 'profile.id,profile.identity,name\n1,ann,x\n');
+  const { stderr } = await world.run(['upload', 'a.csv', '--check']);
+  expect(stderr).toContain('add --identity profile.identity');
+});

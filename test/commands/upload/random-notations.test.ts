@@ -19,6 +19,10 @@ const dates: Readonly<Record<string, (day: Day) => string>> = {
   dutch: ([y, m, d]) => `${pad(d)}-${pad(m)}-${y}`,
   iso: ([y, m, d]) => `${y}-${pad(m)}-${pad(d)}`,
   slashed: ([y, m, d]) => `${y}/${pad(m)}/${pad(d)}`,
+  compact: ([y, m, d]) => `${y}${pad(m)}${pad(d)}`,
+  spreadsheet: ([y, m, d]) => String(Date.UTC(y, m - 1, d) / 86_400_000 + 25_569),
+  seconds: ([y, m, d]) => String(Date.UTC(y, m - 1, d) / 1000),
+  milliseconds: ([y, m, d]) => String(Date.UTC(y, m - 1, d)),
 };
 const numbers = [
   [',', '.', '', ''],
@@ -26,6 +30,8 @@ const numbers = [
   ['.', ',', '', ''],
   ['\u202f', ',', '', ''],
   ["'", '.', '', ''],
+  ['’', '.', 'CHF ', ''],
+  ['.', ',', '', ' EUR'],
   ['', ',', '', ''],
   [',', '.', '$', ''],
   ['', ',', '', ' %'],
