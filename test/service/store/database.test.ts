@@ -43,14 +43,16 @@ it('binds the values of each call of one SQL text, whatever ran before', () => {
 });
 
 it('keeps its statements, whose collection would wait for those on another thread', async () => {
-  const prepare = Sqlite.prototype.prepare;
-  onTestFinished(() => void (Sqlite.prototype.prepare = prepare));
+  const { prototype } = Sqlite;
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { prepare } = prototype;
+  onTestFinished(() => void (prototype.prepare = prepare));
   const statements = new Map<string, WeakRef<object>>();
-  Sqlite.prototype.prepare = function (sql: string) {
+  prototype.prepare = function (this: Sqlite.Database, sql: string) {
     const statement = prepare.call(this, sql);
     statements.set(sql, new WeakRef(statement));
     return statement;
-  };
+  } as typeof prepare;
   const dataDir = makeFolder();
   const store = new Database(dataDir);
   onTestFinished(() => store.close());
