@@ -28,6 +28,11 @@ export interface SignedCallEnv {
   /** Receives log lines; default: `console.info`. */
   readonly log?: (line: string) => void;
   readonly times?: Partial<ClientTimes>;
+  /**
+   * Returns a token of your backend for the cuid, where the router requires one. Called for each socket, so that the
+   * token is fresh; if it throws, the client tries again as without a network.
+   */
+  readonly token?: () => string | Promise<string>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
   /**
@@ -64,8 +69,9 @@ const defaultTimes: ClientTimes = {
 
 /** Environment with all defaults applied. */
 export interface Environment extends Required<
-  Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log' | 'device'>
+  Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log' | 'device' | 'token'>
 > {
+  readonly token: SignedCallEnv['token'] | undefined;
   readonly core: NonNullable<SignedCallEnv['core']> | undefined;
   readonly WebSocket: SocketClass | undefined;
   readonly log: Logger;
@@ -91,6 +97,7 @@ export function withDefaults(env: SignedCallEnv): Environment {
     random,
     log,
     times: { ...defaultTimes, ...env.times },
+    token: env.token,
     onRefused: env.onRefused ?? (() => undefined),
     onOnline: env.onOnline ?? browserOnline,
     nonce: () => nonceOf(random),

@@ -70,6 +70,8 @@ export interface ClientFrames {
     readonly proof?: string;
     /** Replaces `proof` for clients that authenticate the router in another way. The SDK never sends it. */
     readonly apiKey?: string;
+    /** JWT of the app's backend for this cuid, where the router requires one. */
+    readonly token?: string;
     readonly cuid: string;
     readonly deviceId: string;
     readonly platform: Platform;

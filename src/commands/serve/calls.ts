@@ -39,14 +39,22 @@ export async function callingForServe(
     return noCalls;
   }
   const { credentials, how } = account;
+  const tokenKey = flags.requireTokens ? await tokenKeyOf(folder, runtime, messages) : undefined;
   return {
-    options: await optionsOf(flags, credentials, runtime, messages),
+    options: { ...(await optionsOf(flags, credentials, runtime, messages)), tokenKey },
     announce: async (url) => {
       await claim?.announce(url);
       messages.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.accountId} ${how}`);
     },
     release: () => claim?.release(),
   };
+}
+
+async function tokenKeyOf(folder: string, runtime: Runtime, messages: Messages): Promise<string> {
+  const { callTokenKey } = await import('../../config/local-account.js');
+  const { key, file } = await callTokenKey(folder, runtime);
+  messages.note(`key of call tokens: ${file}`);
+  return key;
 }
 
 const noCalls: ServedCalls = {

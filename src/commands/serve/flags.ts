@@ -109,6 +109,7 @@ const callOptions = [
     'calling enabled for the account: on or off (default: on)',
     choice('on', 'off'),
   ],
+  ['--require-tokens', 'require a token of "call token" for each cuid'],
   [
     '--push-hook <url|command>',
     'URL (POST) or command (JSON on stdin) to notify of calls for disconnected devices',

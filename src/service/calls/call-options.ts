@@ -26,6 +26,9 @@ export interface CallLimits {
 
 export const callLimits: CallLimits = { callsPerMinute: 300, framesPerSecond: 200 };
 
+/** Minimum size of a key for HS256 (RFC 7518, section 3.2). */
+export const tokenKeyBytes = 32;
+
 /** Options of the call router of the local service. */
 export interface CallingOptions {
   readonly accountId: string;
@@ -39,6 +42,11 @@ export interface CallingOptions {
   /** Overrides of single limits. */
   readonly limits?: Partial<CallLimits>;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
+  /**
+   * Key of at least 32 bytes that signs the tokens of clients. With it, each client must have a token for its cuid,
+   * and calls and devices are listed with the account's passcode only.
+   */
+  readonly tokenKey?: string | undefined;
 }
 
 /** Options with all defaults applied. */
@@ -51,6 +59,7 @@ export const withDefaults = (options: CallingOptions): CallingRules => ({
   dropRate: 0,
   isOff: false,
   onPush: undefined,
+  tokenKey: undefined,
   ...options,
   timers: { ...callTimers, ...options.timers },
   limits: { ...callLimits, ...options.limits },

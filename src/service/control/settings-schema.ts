@@ -4,7 +4,7 @@ import { timeZone } from '../../time-zone.js';
 import { isCuid } from '../../calling/cuid.js';
 import { errorTable } from '../../calling/errors.js';
 import { CallEvent, callTimers, declineCodes } from '../../calling/protocol.js';
-import { callLimits } from '../calls/call-options.js';
+import { callLimits, tokenKeyBytes } from '../calls/call-options.js';
 import { requestError } from '../response.js';
 import { variantValues, type Variants, type SettingsChanges } from '../settings.js';
 
@@ -80,8 +80,13 @@ function callingOptions() {
     limits: overridesOf(Object.keys(callLimits), z.int().min(1)).optional(),
     dropRate: z.number().min(0).max(1).optional(),
     isOff: z.boolean().optional(),
+    tokenKey: z.string().refine(isTokenKey, 'must have at least 32 bytes').optional(),
     onPush: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
   });
+}
+
+function isTokenKey(value: string): boolean {
+  return Buffer.byteLength(value) >= tokenKeyBytes;
 }
 
 const cuid = z.string().refine(isCuid, 'must be a cuid');
