@@ -231,7 +231,9 @@ it('lists calls and devices with the passcode only, where clients need tokens', 
 
 it('rejects a token key that is too short', async () => {
   const options = { calls: { ...callAccount, tokenKey: 'short' } };
-  await expect(startService(options)).rejects.toThrow('calls.tokenKey: must have at least 32 bytes');
+  await expect(startService(options)).rejects.toThrow(
+    'calls.tokenKey: must have at least 32 bytes',
+  );
 });
 
 /** A class of sockets that tells of each that is made, and never opens. */
