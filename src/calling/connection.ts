@@ -83,7 +83,7 @@ export class RouterConnection {
   }
 
   /** Sends a frame on the current socket only. */
-  request<T extends 'call' | 'probe'>(
+  request<T extends 'call' | 'probe' | 'ice'>(
     type: T,
     body: ClientFrames[T],
     milliseconds: number,

@@ -1,7 +1,7 @@
 import { Device, devicePresets, type DeviceCapabilities } from './device.js';
 import { Logger } from './logger.js';
 import type { ErrorName } from './errors.js';
-import type { Platform } from './protocol.js';
+import type { IceServer, Platform } from './protocol.js';
 
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 export interface SignedCallEnv {
@@ -164,6 +164,8 @@ export interface MediaOptions {
   readonly sendSignal: (payload: unknown) => void;
   /** Registers the handler of the other side's signals. Earlier signals are delivered at once. */
   readonly onSignal: (handler: (payload: unknown) => void) => void;
+  /** Returns the ICE servers of the router, with credentials for this call; empty if it has none. */
+  readonly iceServers: () => Promise<readonly IceServer[]>;
 }
 
 export interface MediaSession {

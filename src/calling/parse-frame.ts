@@ -137,6 +137,7 @@ const rules: {
   logout: {},
   seen: { seq: whole },
   probe: {},
+  ice: {},
   bye: {},
 };
 

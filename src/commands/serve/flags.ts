@@ -111,6 +111,11 @@ const callOptions = [
   ],
   ['--require-tokens', 'require a token of "call token" for each cuid'],
   [
+    '--ice-servers <file>',
+    'JSON array of STUN and TURN servers for voice between networks',
+    nonEmpty,
+  ],
+  [
     '--push-hook <url|command>',
     'URL (POST) or command (JSON on stdin) to notify of calls for disconnected devices',
     nonEmpty,

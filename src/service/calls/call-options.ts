@@ -29,6 +29,20 @@ export const callLimits: CallLimits = { callsPerMinute: 300, framesPerSecond: 20
 /** Minimum size of a key for HS256 (RFC 7518, section 3.2). */
 export const tokenKeyBytes = 32;
 
+/** An ICE server that the router hands out to clients in a call. */
+export interface IceServerOptions {
+  readonly urls: string | readonly string[];
+  readonly username?: string | undefined;
+  readonly credential?: string | undefined;
+  /**
+   * Secret that is shared with a TURN server (`static-auth-secret` of coturn): each client gets credentials of its own,
+   * which expire (draft-uberti-behave-turn-rest). Replaces `username` and `credential`.
+   */
+  readonly secret?: string | undefined;
+  /** Lifetime of these credentials; default: a day. */
+  readonly ttlSeconds?: number | undefined;
+}
+
 /** Options of the call router of the local service. */
 export interface CallingOptions {
   readonly accountId: string;
@@ -47,6 +61,8 @@ export interface CallingOptions {
    * and calls and devices are listed with the account's passcode only.
    */
   readonly tokenKey?: string | undefined;
+  /** Default: none, so that voice stays within the local network. */
+  readonly iceServers?: readonly IceServerOptions[] | undefined;
 }
 
 /** Options with all defaults applied. */
@@ -60,6 +76,7 @@ export const withDefaults = (options: CallingOptions): CallingRules => ({
   isOff: false,
   onPush: undefined,
   tokenKey: undefined,
+  iceServers: undefined,
   ...options,
   timers: { ...callTimers, ...options.timers },
   limits: { ...callLimits, ...options.limits },

@@ -73,6 +73,24 @@ export class Registration {
     return createHmac('sha256', this.#context.rules.apiKey).update(text).digest('hex');
   }
 
+  /**
+   * Answers with the ICE servers. Credentials made of a shared secret are those that coturn and others verify: the user
+   * name is `<end in epoch seconds>:<cuid>`, the password its HMAC-SHA-1 with the secret, in Base64.
+   */
+  sendIceServers({ cuid }: RegisteredUser, reply: Reply): void {
+    const { rules, now } = this.#context;
+    const iceServers = (rules.iceServers ?? []).map(
+      ({ urls, username, credential, secret, ttlSeconds = day }) => {
+        if (secret === undefined)
+          return { urls, ...(username && { username }), ...(credential && { credential }) };
+        const name = `${Math.floor(now() / 1000) + ttlSeconds}:${cuid}`;
+        const password = createHmac('sha1', secret).update(name).digest('base64');
+        return { urls, username: name, credential: password };
+      },
+    );
+    reply.ok({ iceServers });
+  }
+
   /** Handles a closed socket: the user's call continues for a grace period. */
   disconnected({ user }: Session): void {
     if (!user) return;
@@ -169,6 +187,8 @@ const isSame = (sent: string, expected: string): boolean =>
   timingSafeEqual(digest(sent), digest(expected));
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+const day = 86_400;
 
 /** Answers one frame of a session. `ok` must precede all frames that result from it. */
 export interface Reply {

@@ -4,7 +4,7 @@ import { timeZone } from '../../time-zone.js';
 import { isCuid } from '../../calling/cuid.js';
 import { errorTable } from '../../calling/errors.js';
 import { CallEvent, callTimers, declineCodes } from '../../calling/protocol.js';
-import { callLimits, tokenKeyBytes } from '../calls/call-options.js';
+import { callLimits, tokenKeyBytes, type IceServerOptions } from '../calls/call-options.js';
 import { endpointNames } from '../../contract/endpoints.js';
 import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules.js';
 import { requestError } from '../response.js';
@@ -38,6 +38,30 @@ export function parseSettings(value: unknown): SettingsChanges {
   if (data) return data as SettingsChanges;
   throw requestError(400, issueTexts(error, 'settings').join('; '));
 }
+
+const iceUrl = z.string().regex(/^(stuns?|turns?):\S+$/, 'is not a stun:, turn: or turns: URL');
+
+const iceServers = z.array(
+  z
+    .strictObject({
+      urls: z.union([iceUrl, z.array(iceUrl).min(1)], {
+        error: 'must be a stun:, turn: or turns: URL, or an array of them',
+      }),
+      username: z.string().min(1).optional(),
+      credential: z.string().min(1).optional(),
+      secret: z.string().min(1).optional(),
+      ttlSeconds: z
+        .int()
+        .min(60)
+        .max(30 * 86_400)
+        .optional(),
+    })
+    .refine(
+      ({ secret, username, credential }) => !(secret && (username || credential)),
+      '"secret" replaces "username" and "credential"',
+    ),
+  { error: 'must be an array' },
+);
 
 const testOptions = z.strictObject({
   ...settings,
@@ -82,9 +106,17 @@ function callingOptions() {
     limits: overridesOf(Object.keys(callLimits), z.int().min(1)).optional(),
     dropRate: z.number().min(0).max(1).optional(),
     isOff: z.boolean().optional(),
+    iceServers: iceServers.optional(),
     tokenKey: z.string().refine(isTokenKey, 'must have at least 32 bytes').optional(),
     onPush: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
   });
+}
+
+/** Validates the value of a file of ICE servers; throws an Error that names each wrong member. */
+export function parseIceServers(value: unknown): IceServerOptions[] {
+  const { data, error } = iceServers.safeParse(value);
+  if (data) return data;
+  throw new Error(issueTexts(error, 'ICE servers').join('; '));
 }
 
 function isTokenKey(value: string): boolean {

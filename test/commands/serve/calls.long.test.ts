@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { authOf, RawClient } from '../../service/calls/raw-client.js';
 import { testClient } from '../../support/calling-client.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
+import type { AckData } from '../../../src/calling/protocol.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
@@ -156,6 +157,41 @@ it('reads the token key from ENGAGECTL_CALL_TOKEN_KEY_FILE, and refuses a short 
     code: 2,
     stderr: expect.stringMatching(/too short[^]*openssl rand -hex 32/) as string,
   });
+});
+
+it('--ice-servers: hands out servers, with credentials of their own for each client', async () => {
+  const world = makeWorld();
+  const servers = [
+    { urls: 'stun:stun.example.com' },
+    { urls: ['turn:turn.example.com:3478'], secret: 'shared', ttlSeconds: 600 },
+    { urls: 'turns:turn.example.com', username: 'u', credential: 'c' },
+  ];
+  writeFileSync(world.path('ice.json'), JSON.stringify(servers));
+  const service = await serve(world, ['--memory', '--ice-servers', 'ice.json']);
+  const ann = await join(service.url, 'ann_1');
+  const { iceServers } = (await ann.ask('ice', {})) as AckData['ice'];
+  const [stun, turn, turns] = iceServers;
+  expect([stun, turns]).toEqual([servers[0], servers[2]]);
+  const [end, cuid] = turn!.username!.split(':');
+  expect(cuid).toBe('ann_1');
+  expect(Math.abs(Number(end) - 600 - Date.now() / 1000)).toBeLessThan(30);
+  const password = createHmac('sha1', 'shared').update(turn!.username!).digest('base64');
+  expect(turn).toEqual({ urls: servers[1]!.urls, username: turn!.username, credential: password });
+});
+
+it.each([
+  ['{', 'it is not JSON'],
+  ['{"urls":"stun:a"}', 'ICE servers: must be an array'],
+  ['[{"urls":"http://a"}]', '0.urls: is not a stun:, turn: or turns: URL'],
+  ['[{"urls":"turn:a","password":"x"}]', 'password'],
+  ['[{"urls":"turn:a","secret":"s","username":"u"}]', '"secret" replaces "username"'],
+])('--ice-servers: refuses %s', async (text, why) => {
+  const world = makeWorld();
+  writeFileSync(world.path('ice.json'), text);
+  const args = ['serve', '--port', '0', '--memory', '--ice-servers', 'ice.json'];
+  const { code, stderr } = await world.run(args);
+  expect(code).toBe(2);
+  expect(stderr).toContain(why);
 });
 
 it('--calls off refuses every call', async () => {
