@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { defaultHeaderPrefix, type EndpointName } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
-import { parseInstant } from './service/control/clock.js';
+import { parseInstant } from './service/control/routes.js';
 import { resetService, validSnapshotName, restoreSnapshot } from './service/control/snapshots.js';
 import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
@@ -199,7 +199,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
           throw new Error(`snapshot ${name} does not exist`);
       },
       fault: async (rule) => {
-        const { parseFaultRule } = await import('./service/control/fault-rule-schema.js');
+        const { parseFaultRule } = await import('./service/control/settings-schema.js');
         return service.faults.add(parseFaultRule(rule));
       },
       settings: async (changes) => service.settings.change(parseSettings(changes)),

@@ -11,6 +11,12 @@ interface CallDetails {
 }
 /** Labels of at most 3 buttons by action id. */
 type MissedCallActions = Readonly<Record<string, string>>;
+/** A STUN or TURN server, as WebRTC expects it. */
+interface IceServer {
+  readonly urls: string | readonly string[];
+  readonly username?: string;
+  readonly credential?: string;
+}
 
 /** Errors that `initialize`, `call`, `answer` and `decline` resolve with. */
 declare const errorTable: {
@@ -251,6 +257,11 @@ interface SignedCallEnv {
   /** Receives log lines; default: `console.info`. */
   readonly log?: (line: string) => void;
   readonly times?: Partial<ClientTimes>;
+  /**
+   * Returns a token of your backend for the cuid, where the router requires one. Called for each socket, so that the
+   * token is fresh; if it throws, the client tries again as without a network.
+   */
+  readonly token?: () => string | Promise<string>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
   /**
@@ -302,6 +313,8 @@ interface MediaOptions {
   readonly sendSignal: (payload: unknown) => void;
   /** Registers the handler of the other side's signals. Earlier signals are delivered at once. */
   readonly onSignal: (handler: (payload: unknown) => void) => void;
+  /** Returns the ICE servers of the router, with credentials for this call; empty if it has none. */
+  readonly iceServers: () => Promise<readonly IceServer[]>;
 }
 interface MediaSession {
   /** Resolves when media is connected; if it rejects, the call is hung up. */
@@ -343,8 +356,10 @@ declare function writeWav({ rate, samples }: Sound): Uint8Array;
 interface WebrtcOptions {
   /** Default: that of the platform. */
   readonly RTCPeerConnection?: PeerConnectionClass;
-  /** Default: none, so that media stays within the local network. */
+  /** Default: those of the router. Without any, media stays within the local network. */
   readonly iceServers?: readonly IceServer[];
+  /** `relay` connects through a TURN server only, so that the other side does not learn this address. Default: all. */
+  readonly iceTransportPolicy?: 'all' | 'relay';
   /** Opens the audio to send, by default the microphone. Its tracks are stopped when the call ends. */
   readonly openMicrophone?: () => Promise<TrackStream>;
   /** Receives the audio of the other side. Default: plays it with `Audio`; React Native plays it by itself. */
@@ -353,11 +368,6 @@ interface WebrtcOptions {
 interface SessionDescription {
   readonly type: 'offer' | 'answer' | 'pranswer' | 'rollback';
   readonly sdp?: string;
-}
-interface IceServer {
-  readonly urls: string | string[];
-  readonly username?: string;
-  readonly credential?: string;
 }
 /** Address at which a side may be reached. */
 interface IceCandidate {
@@ -413,9 +423,10 @@ interface StatsEntry {
 }
 type PeerConnectionClass = new (configuration: {
   readonly iceServers: IceServer[];
+  readonly iceTransportPolicy: 'all' | 'relay';
 }) => PeerConnection;
 
-interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
+interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers' | 'iceTransportPolicy'> {
   /** Sound to send, from the answer on, followed by silence. Default: silence. */
   readonly play?: Sound;
   /** Receives the sound of the other side in pieces of 10 ms. */

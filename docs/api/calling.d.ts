@@ -11,6 +11,12 @@ interface CallDetails {
 }
 /** Labels of at most 3 buttons by action id. */
 type MissedCallActions = Readonly<Record<string, string>>;
+/** A STUN or TURN server, as WebRTC expects it. */
+interface IceServer {
+  readonly urls: string | readonly string[];
+  readonly username?: string;
+  readonly credential?: string;
+}
 /** Call events (specification, States and transitions). */
 declare const CallEvent: {
   readonly CallIsPlaced: 'CallIsPlaced';
@@ -363,6 +369,11 @@ interface SignedCallEnv {
   /** Receives log lines; default: `console.info`. */
   readonly log?: (line: string) => void;
   readonly times?: Partial<ClientTimes>;
+  /**
+   * Returns a token of your backend for the cuid, where the router requires one. Called for each socket, so that the
+   * token is fresh; if it throws, the client tries again as without a network.
+   */
+  readonly token?: () => string | Promise<string>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
   /**
@@ -414,6 +425,8 @@ interface MediaOptions {
   readonly sendSignal: (payload: unknown) => void;
   /** Registers the handler of the other side's signals. Earlier signals are delivered at once. */
   readonly onSignal: (handler: (payload: unknown) => void) => void;
+  /** Returns the ICE servers of the router, with credentials for this call; empty if it has none. */
+  readonly iceServers: () => Promise<readonly IceServer[]>;
 }
 interface MediaSession {
   /** Resolves when media is connected; if it rejects, the call is hung up. */
@@ -667,8 +680,10 @@ declare class SignedCallClient {
 interface WebrtcOptions {
   /** Default: that of the platform. */
   readonly RTCPeerConnection?: PeerConnectionClass;
-  /** Default: none, so that media stays within the local network. */
+  /** Default: those of the router. Without any, media stays within the local network. */
   readonly iceServers?: readonly IceServer[];
+  /** `relay` connects through a TURN server only, so that the other side does not learn this address. Default: all. */
+  readonly iceTransportPolicy?: 'all' | 'relay';
   /** Opens the audio to send, by default the microphone. Its tracks are stopped when the call ends. */
   readonly openMicrophone?: () => Promise<TrackStream>;
   /** Receives the audio of the other side. Default: plays it with `Audio`; React Native plays it by itself. */
@@ -679,11 +694,6 @@ declare function webrtc(options?: WebrtcOptions): MediaAdapter;
 interface SessionDescription {
   readonly type: 'offer' | 'answer' | 'pranswer' | 'rollback';
   readonly sdp?: string;
-}
-interface IceServer {
-  readonly urls: string | string[];
-  readonly username?: string;
-  readonly credential?: string;
 }
 /** Address at which a side may be reached. */
 interface IceCandidate {
@@ -739,6 +749,7 @@ interface StatsEntry {
 }
 type PeerConnectionClass = new (configuration: {
   readonly iceServers: IceServer[];
+  readonly iceTransportPolicy: 'all' | 'relay';
 }) => PeerConnection;
 
 /** Creates an isolated client, for example one of several devices in one process. */

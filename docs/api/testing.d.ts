@@ -520,6 +520,19 @@ interface CallLimits {
   /** Frames of a socket that are read in a second; more wait in the network. */
   readonly framesPerSecond: number;
 }
+/** An ICE server that the router hands out to clients in a call. */
+interface IceServerOptions {
+  readonly urls: string | readonly string[];
+  readonly username?: string | undefined;
+  readonly credential?: string | undefined;
+  /**
+   * Secret that is shared with a TURN server (`static-auth-secret` of coturn): each client gets credentials of its own,
+   * which expire (draft-uberti-behave-turn-rest). Replaces `username` and `credential`.
+   */
+  readonly secret?: string | undefined;
+  /** Lifetime of these credentials; default: a day. */
+  readonly ttlSeconds?: number | undefined;
+}
 /** Options of the call router of the local service. */
 interface CallingOptions {
   readonly accountId: string;
@@ -533,6 +546,13 @@ interface CallingOptions {
   /** Overrides of single limits. */
   readonly limits?: Partial<CallLimits>;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
+  /**
+   * Key of at least 32 bytes that signs the tokens of clients. With it, each client must have a token for its cuid,
+   * and calls and devices are listed with the account's passcode only.
+   */
+  readonly tokenKey?: string | undefined;
+  /** Default: none, so that voice stays within the local network. */
+  readonly iceServers?: readonly IceServerOptions[] | undefined;
 }
 
 /** An active rule with its counters. */
@@ -615,7 +635,7 @@ interface LoggedRequest {
   readonly url: string;
   /** Values that look like credentials are masked. */
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** Text of the body; undefined if there was none, or if it was dropped for newer ones. */
+  /** Text of the body, or its beginning if it exceeds a limit; undefined if there was none, or it was dropped for newer ones. */
   body: string | undefined;
   bodyBytes: number;
   /** HTTP status; null before the response, and if the connection broke first. */

@@ -3,8 +3,10 @@ import {
   CallEvent,
   isTerminal,
   declineCodes,
+  type AckData,
   type CallDetails,
   type DeclineCode,
+  type IceServer,
   type RouterFrame,
   type RouterFrames,
 } from './protocol.js';
@@ -70,6 +72,7 @@ export class ActiveCall {
       signal: (payload) => void connection().post('sdp', { callId, payload }, isCurrent),
       connected: () => void connection().post('ready', { callId }, isCurrent),
       failed: () => this.hangup(),
+      iceServers: async () => iceServersIn(await connection().request('ice', {}, env.times.answer)),
       quality: (quality, stats) =>
         this.#options.listeners.fire('SignedCallOnNetworkQualityChanged', {
           quality,
@@ -250,6 +253,7 @@ interface CallMediaEvents {
   connected(): void;
   /** Called when media cannot be established. */
   failed(): void;
+  iceServers(): Promise<readonly IceServer[]>;
   /** Called when the network quality is known, and when it changes. */
   quality(quality: NetworkQuality, stats: CallStats): void;
 }
@@ -278,6 +282,7 @@ class CallMedia {
         role,
         sendSignal: (payload) => !this.#isClosed && this.#events.signal(payload),
         onSignal: (handler) => this.#deliverTo(handler),
+        iceServers: () => this.#events.iceServers(),
       });
       if (this.#isClosed) this.#closeSession(session);
       else this.#session = session;
@@ -357,6 +362,10 @@ class CallMedia {
     for (const payload of early) handler(payload);
   }
 }
+
+/** Returns the ICE servers of the router's answer; empty if there is none, because voice may need none. */
+const iceServersIn = (answer: FrameAnswer): readonly IceServer[] =>
+  answer.kind === 'ok' ? (answer.data as AckData['ice']).iceServers : [];
 
 /** Limits of a quality; beyond any of them it is worse. */
 const limits = {

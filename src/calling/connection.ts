@@ -22,7 +22,9 @@ type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
 interface ConnectionOptions {
   readonly env: Environment;
   /** Evaluated for each socket. */
-  readonly identity: () => Promise<Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey'>>;
+  readonly identity: () => Promise<
+    Omit<ClientFrames['auth'], 'lastSeq' | 'proof' | 'apiKey' | 'token'>
+  >;
   /** Shared secret that client and router prove to each other. It is never sent. */
   readonly apiKey: string;
   readonly receiver: ConnectionReceiver;
@@ -81,7 +83,7 @@ export class RouterConnection {
   }
 
   /** Sends a frame on the current socket only. */
-  request<T extends 'call' | 'probe'>(
+  request<T extends 'call' | 'probe' | 'ice'>(
     type: T,
     body: ClientFrames[T],
     milliseconds: number,
@@ -168,10 +170,15 @@ export class RouterConnection {
       link.drop();
       return challenge;
     }
+    const token = await this.#token();
+    if ('name' in token) {
+      link.drop();
+      return token;
+    }
     const identity = await this.#identity();
     const proof = clientProof(this.#apiKey, identity, challenge);
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
-    const answer = await link.request('auth', { ...identity, proof, ...lastSeq });
+    const answer = await link.request('auth', { ...identity, proof, ...token, ...lastSeq });
     if (answer.kind !== 'ok' || this.#isClosed) {
       link.drop();
       return faultOfAnswer(answer) ?? { name: 'NO_NETWORK' };
@@ -179,6 +186,18 @@ export class RouterConnection {
     this.#begin(link, answer.data as AckData['auth']);
     this.#receiver.changed({ state: reached });
     return undefined;
+  }
+
+  /** Returns the token of the app's backend as a member of `auth`. */
+  async #token(): Promise<{ readonly token?: string } | CallFault> {
+    const { token, log } = this.#env;
+    if (token === undefined) return {};
+    try {
+      return { token: await token() };
+    } catch (error) {
+      log.info(`the function token failed: ${String(error)}`);
+      return { name: 'NO_NETWORK', detail: `The function token failed: ${String(error)}` };
+    }
   }
 
   #begin(link: FrameSocket, { replay, lastSeq }: AckData['auth']): void {

@@ -1,7 +1,7 @@
 import { Device, devicePresets, type DeviceCapabilities } from './device.js';
 import { Logger } from './logger.js';
 import type { ErrorName } from './errors.js';
-import type { Platform } from './protocol.js';
+import type { IceServer, Platform } from './protocol.js';
 
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 export interface SignedCallEnv {
@@ -28,6 +28,11 @@ export interface SignedCallEnv {
   /** Receives log lines; default: `console.info`. */
   readonly log?: (line: string) => void;
   readonly times?: Partial<ClientTimes>;
+  /**
+   * Returns a token of your backend for the cuid, where the router requires one. Called for each socket, so that the
+   * token is fresh; if it throws, the client tries again as without a network.
+   */
+  readonly token?: () => string | Promise<string>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
   readonly onRefused?: (errorName: ErrorName) => void;
   /**
@@ -64,8 +69,9 @@ const defaultTimes: ClientTimes = {
 
 /** Environment with all defaults applied. */
 export interface Environment extends Required<
-  Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log' | 'device'>
+  Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log' | 'device' | 'token'>
 > {
+  readonly token: SignedCallEnv['token'] | undefined;
   readonly core: NonNullable<SignedCallEnv['core']> | undefined;
   readonly WebSocket: SocketClass | undefined;
   readonly log: Logger;
@@ -91,6 +97,7 @@ export function withDefaults(env: SignedCallEnv): Environment {
     random,
     log,
     times: { ...defaultTimes, ...env.times },
+    token: env.token,
     onRefused: env.onRefused ?? (() => undefined),
     onOnline: env.onOnline ?? browserOnline,
     nonce: () => nonceOf(random),
@@ -157,6 +164,8 @@ export interface MediaOptions {
   readonly sendSignal: (payload: unknown) => void;
   /** Registers the handler of the other side's signals. Earlier signals are delivered at once. */
   readonly onSignal: (handler: (payload: unknown) => void) => void;
+  /** Returns the ICE servers of the router, with credentials for this call; empty if it has none. */
+  readonly iceServers: () => Promise<readonly IceServer[]>;
 }
 
 export interface MediaSession {

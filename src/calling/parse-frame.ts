@@ -112,6 +112,7 @@ const rules: {
     accountId: stringUpTo(256),
     proof: optional(stringUpTo(128)),
     apiKey: optional(stringUpTo(1024)),
+    token: optional(stringUpTo(4096)),
     cuid,
     deviceId: stringUpTo(128),
     platform: {
@@ -136,6 +137,7 @@ const rules: {
   logout: {},
   seen: { seq: whole },
   probe: {},
+  ice: {},
   bye: {},
 };
 

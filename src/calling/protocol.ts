@@ -70,6 +70,8 @@ export interface ClientFrames {
     readonly proof?: string;
     /** Replaces `proof` for clients that authenticate the router in another way. The SDK never sends it. */
     readonly apiKey?: string;
+    /** JWT of the app's backend for this cuid, where the router requires one. */
+    readonly token?: string;
     readonly cuid: string;
     readonly deviceId: string;
     readonly platform: Platform;
@@ -103,6 +105,8 @@ export interface ClientFrames {
   readonly seen: { readonly seq: number };
   /** Measures whether the router answers, and how fast. */
   readonly probe: object;
+  /** Asks for ICE servers with credentials for the call that begins. */
+  readonly ice: object;
   /** Disconnects without the grace period for a reconnect. */
   readonly bye: object;
 }
@@ -130,6 +134,14 @@ export interface AckData {
     readonly lastSeq: number;
   };
   readonly call: { readonly callId: string };
+  readonly ice: { readonly iceServers: readonly IceServer[] };
+}
+
+/** A STUN or TURN server, as WebRTC expects it. */
+export interface IceServer {
+  readonly urls: string | readonly string[];
+  readonly username?: string;
+  readonly credential?: string;
 }
 
 /**

@@ -1,10 +1,13 @@
+import type { IceServer } from './protocol.js';
 import type { CallStats, MediaAdapter, MediaOptions, MediaSession } from './environment.js';
 
 export interface WebrtcOptions {
   /** Default: that of the platform. */
   readonly RTCPeerConnection?: PeerConnectionClass;
-  /** Default: none, so that media stays within the local network. */
+  /** Default: those of the router. Without any, media stays within the local network. */
   readonly iceServers?: readonly IceServer[];
+  /** `relay` connects through a TURN server only, so that the other side does not learn this address. Default: all. */
+  readonly iceTransportPolicy?: 'all' | 'relay';
   /** Opens the audio to send, by default the microphone. Its tracks are stopped when the call ends. */
   readonly openMicrophone?: () => Promise<TrackStream>;
   /** Receives the audio of the other side. Default: plays it with `Audio`; React Native plays it by itself. */
@@ -14,12 +17,17 @@ export interface WebrtcOptions {
 /** Media adapter for peer-to-peer voice over WebRTC. The router only forwards signals. */
 export function webrtc(options: WebrtcOptions = {}): MediaAdapter {
   const { RTCPeerConnection = platform.RTCPeerConnection } = options;
-  const { openMicrophone = microphoneOfThePlatform, onVoice = play, iceServers = [] } = options;
+  const {
+    openMicrophone = microphoneOfThePlatform,
+    onVoice = play,
+    iceTransportPolicy = 'all',
+  } = options;
   if (RTCPeerConnection === undefined)
     throw new TypeError('This platform has no RTCPeerConnection: pass one to webrtc()');
   return {
     open: async (media) => {
-      const peer = new RTCPeerConnection({ iceServers: [...iceServers] });
+      const iceServers = [...(options.iceServers ?? (await media.iceServers()))];
+      const peer = new RTCPeerConnection({ iceServers, iceTransportPolicy });
       const microphone = await openMicrophone().catch((error: unknown) => {
         peer.close();
         throw error;
@@ -149,12 +157,6 @@ interface SessionDescription {
   readonly sdp?: string;
 }
 
-interface IceServer {
-  readonly urls: string | string[];
-  readonly username?: string;
-  readonly credential?: string;
-}
-
 /** Address at which a side may be reached. */
 interface IceCandidate {
   readonly candidate: string;
@@ -215,4 +217,5 @@ interface StatsEntry {
 
 export type PeerConnectionClass = new (configuration: {
   readonly iceServers: IceServer[];
+  readonly iceTransportPolicy: 'all' | 'relay';
 }) => PeerConnection;

@@ -142,7 +142,7 @@ export const passcodeFromFile = (
  * newline is dropped.
  */
 export async function secretFromFile(
-  what: AccountKind['what'],
+  what: AccountKind['what'] | 'token key',
   file: string,
   source: string,
   signal?: AbortSignal,

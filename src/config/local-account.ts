@@ -1,10 +1,12 @@
 import path from 'node:path';
 import {
   checkedPasscode,
+  secretFromFile,
   serviceAccount,
   withoutNewline,
   type Credentials,
 } from './credentials.js';
+import { EngagectlError } from '../errors.js';
 import { FileDraft } from '../files/atomic-write.js';
 import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
 import { stateDirectory, type DirectoryRuntime } from './directories.js';
@@ -40,6 +42,59 @@ export async function localCredentials(
 ): Promise<Credentials> {
   const passcode = await localSecret(localSecretFile(folder, kind), runtime);
   return { accountId: kind.local.accountId, passcode };
+}
+
+/** Variable that names the file of the key that signs the tokens of callers. */
+const tokenKeyVariable = 'ENGAGECTL_CALL_TOKEN_KEY_FILE';
+/** Minimum size of a key for HS256 (RFC 7518, section 3.2). */
+const tokenKeyBytes = 32;
+
+type TokenKeyRuntime = LocalRuntime & Pick<Runtime, 'cwd'>;
+
+/**
+ * Returns the key that signs the tokens of callers, and its file: that of ENGAGECTL_CALL_TOKEN_KEY_FILE, or else one in
+ * the data directory, which is created once (0600). Throws E-CONFIG.
+ */
+export async function callTokenKey(
+  folder: string,
+  runtime: TokenKeyRuntime,
+): Promise<{ readonly key: string; readonly file: string }> {
+  const file = localTokenKeyFile(folder);
+  return {
+    file: runtime.env[tokenKeyVariable] ?? file,
+    key: (await namedTokenKey(runtime)) ?? checkedTokenKey(await localSecret(file, runtime), file),
+  };
+}
+
+/** Like `callTokenKey`, but undefined if there is no key. Without a folder, only the environment is considered. */
+export async function existingCallTokenKey(
+  folder: string | undefined,
+  runtime: TokenKeyRuntime,
+): Promise<string | undefined> {
+  const named = await namedTokenKey(runtime);
+  if (named !== undefined || folder === undefined) return named;
+  const file = localTokenKeyFile(folder);
+  const key = await readSecret(file, runtime);
+  return key === undefined ? undefined : checkedTokenKey(key, file);
+}
+
+const localTokenKeyFile = (folder: string): string => path.join(folder, 'call-token-key');
+
+async function namedTokenKey({ env, cwd }: TokenKeyRuntime): Promise<string | undefined> {
+  const named = env[tokenKeyVariable];
+  if (named === undefined) return undefined;
+  const key = await secretFromFile('token key', path.resolve(cwd, named), tokenKeyVariable);
+  return checkedTokenKey(key, named);
+}
+
+function checkedTokenKey(key: string, file: string): string {
+  const bytes = Buffer.byteLength(key);
+  if (bytes >= tokenKeyBytes) return key;
+  throw new EngagectlError('E-CONFIG', `the token key in ${file} is too short`, {
+    why: `it has ${bytes} bytes, and HS256 needs ${tokenKeyBytes}`,
+    fix: 'create a key with: openssl rand -hex 32',
+    file,
+  });
 }
 
 async function localSecret(file: string, runtime: LocalRuntime): Promise<string> {

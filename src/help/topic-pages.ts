@@ -49,6 +49,9 @@ export const topicPages = {
     ENGAGECTL_CALL_API_KEY       API key
     ENGAGECTL_CALL_API_KEY_FILE  file that contains the API key
 
+    Tokens of callers (serve --require-tokens, call token):
+    ENGAGECTL_CALL_TOKEN_KEY_FILE  file that contains the key, 32 bytes or more
+
     Set for the command of serve --push-hook:
     ENGAGECTL_PUSH_CUID       identity of the receiver
     ENGAGECTL_PUSH_DEVICE_ID  device that is not connected

@@ -6,7 +6,7 @@ import type { FaultRules } from './control/fault-rules.js';
 import type { RequestLog, LoggedRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
-import type { ArrivalPause, RequestMutex } from './mutex.js';
+import type { LookUpHold, RequestMutex } from './mutex.js';
 import type { Settings, Variants } from './settings.js';
 
 /**
@@ -87,7 +87,7 @@ export interface ServiceContext {
   readonly settings: Settings;
   /** Number of requests in flight, by path. */
   readonly inFlight: Map<string, number>;
-  readonly lookUps: ArrivalPause;
+  readonly lookUps: LookUpHold;
   /** The service's clock: the system clock until a test moves it. */
   readonly clock: Clock;
   readonly lag: WriteLag;

@@ -10,7 +10,7 @@ import { loadSeed } from './seed.js';
 import { Settings } from './settings.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
-import { ArrivalPause, RequestMutex } from './mutex.js';
+import { LookUpHold, RequestMutex } from './mutex.js';
 import type { RunningService, ServiceContext, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';
@@ -87,7 +87,7 @@ async function buildService(
     lag: new WriteLag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),
     store,
     inFlight: new Map<string, number>(),
-    lookUps: new ArrivalPause(),
+    lookUps: new LookUpHold(),
     mutex: new RequestMutex(),
     requests: new RequestLog({ passcode, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import {
   transition,
@@ -82,4 +82,21 @@ it('documents each transition of a call', () => {
     ['–', 'the router accepts the call', 'placed', initialTransition.initiator, 'it rings'],
     ...expected,
   ]);
+});
+
+it('says of each of the 103 statements of the specification what holds, and which test shows it', () => {
+  const rows = tableBelow(page, 'Appendix: statements of the specification');
+  expect(rows).toHaveLength(103);
+  expect(new Set(rows.map(([statement]) => statement)).size).toBe(rows.length);
+  const differences = tableBelow(page, 'Differences from the specification');
+  expect(
+    differences.every((cells) => cells.length === 3 && cells.every((cell) => cell !== '')),
+  ).toBe(true);
+  const wrong = rows.filter(([, here = '', test = '']) =>
+    here === 'native part outside'
+      ? test !== '–'
+      : !/^(holds|differs: .{10,})$/.test(here) ||
+        !existsSync(new URL(`../${test}`, import.meta.url)),
+  );
+  expect(wrong).toEqual([]);
 });

@@ -62,6 +62,17 @@ it.each(['android', 'ios'] as const)('reports nothing for valid properties on %s
 });
 
 it.each<[what: string, properties: unknown, findings: string[]]>([
+  [
+    'flags of the primer',
+    {
+      ...good,
+      promptPushPrimer: { ...primer, followDeviceOrientation: 1, fallbackToSettings: 'x' },
+    },
+    [
+      'error INIT_CONFIG type /promptPushPrimer/followDeviceOrientation',
+      'error INIT_CONFIG type /promptPushPrimer/fallbackToSettings',
+    ],
+  ],
   ['no object', [], ['error INIT_CONFIG type ']],
   [
     'nothing',

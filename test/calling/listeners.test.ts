@@ -3,6 +3,7 @@ import { createSignedCall, SignedCall } from '../../src/calling/index.js';
 import { LogLevel } from '../../src/calling/logger.js';
 import type { CallEvent } from '../../src/calling/protocol.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
+import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
 import { until } from '../support/until.js';
@@ -161,4 +162,13 @@ it('gives the shared instance no environment before use, and keeps earlier setti
   SignedCall.close();
   expect(events).toEqual(['Missed']);
   expect(lines).toEqual([]);
+});
+
+it('returns nothing from methods without a result', async () => {
+  const { url } = await runRouter();
+  const { client } = await testClient({ url });
+  await client.initialize(annProperties);
+  expect(client.hangup()).toBeUndefined();
+  expect(client.disconnectSignallingSocket()).toBeUndefined();
+  expect(client.logout()).toBeUndefined();
 });

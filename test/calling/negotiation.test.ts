@@ -55,6 +55,7 @@ function way(role: MediaOptions['role']) {
     role,
     sendSignal: (payload: unknown) => void said.push(payload),
     onSignal: (hear: (payload: unknown) => void) => void (listener = hear),
+    iceServers: () => Promise.resolve([{ urls: 'stun:of-the-router' }]),
   } as MediaOptions;
   return { media, said, hear: (payload: unknown) => listener(payload) };
 }
@@ -73,13 +74,23 @@ it('sends an offer as the initiator and accepts the answer', async () => {
   hear({ description: { type: 'answer', sdp: 'their answer' } });
   await settled();
   expect(done).toEqual(['addTrack', 'local my offer', 'remote their answer']);
-  expect(configurations).toEqual([{ iceServers }]);
+  expect(configurations).toEqual([{ iceServers, iceTransportPolicy: 'all' }]);
   expect(said).toHaveLength(1);
   become('connecting');
   become('connected');
   await session.connected;
   session.close();
   expect(done.slice(3)).toEqual(['stop', 'close']);
+});
+
+it('uses the ICE servers of the router unless the app has its own', async () => {
+  const { configurations, options } = platform();
+  await webrtc({ ...options, iceTransportPolicy: 'relay' }).open(way('initiator').media);
+  await webrtc({ ...options, iceServers: [] }).open(way('initiator').media);
+  expect(configurations).toEqual([
+    { iceServers: [{ urls: 'stun:of-the-router' }], iceTransportPolicy: 'relay' },
+    { iceServers: [], iceTransportPolicy: 'all' },
+  ]);
 });
 
 it('answers as the receiver, and adds candidates that arrived early only after the offer', async () => {

@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { createSignedCall } from '../../src/calling/index.js';
 import { keyProof } from '../../src/calling/key-proof.js';
-import { runRouter } from '../service/calls/raw-client.js';
+import { startService } from '../../src/testing.js';
+import { callAccount, runRouter } from '../service/calls/raw-client.js';
 import { annProperties, core, testClient } from '../support/calling-client.js';
 import { scriptedRouter } from '../support/servers/scripted-router.js';
 import { until } from '../support/until.js';
@@ -152,6 +153,87 @@ it.each([
   const client = createSignedCall({ url, core, WebSocket, times: { answer: 1 }, log: () => {} });
   expect((await client.initialize(annProperties)).error?.errorName).toBe('NO_NETWORK');
   expect(urls).toEqual([expected]);
+});
+
+/** A JWT, built as RFC 7515 says. */
+function jwt(
+  claims: object,
+  key = tokenKey,
+  header: object = { alg: 'HS256', typ: 'JWT' },
+): string {
+  const [head, body] = [header, claims].map((part) =>
+    Buffer.from(JSON.stringify(part)).toString('base64url'),
+  );
+  const signature = createHmac('sha256', key).update(`${head}.${body}`).digest('base64url');
+  return `${head}.${body}.${signature}`;
+}
+
+const tokenKey = 'a key of thirty-two bytes or more';
+const exp = 4_000_000_000;
+const own = { sub: 'ann_1', exp };
+
+it.each<[what: string, token: string | undefined, why: string]>([
+  ['none', undefined, 'a token is required'],
+  ['no JWT', 'abc', 'is not a JWT signed by HS256'],
+  ['another key', jwt(own, 'another'), 'is not a JWT signed by HS256'],
+  ['no algorithm', jwt(own, tokenKey, { alg: 'none' }), 'is not a JWT signed by HS256'],
+  ['no signature', jwt(own).replace(/[^.]*$/, ''), 'is not a JWT signed by HS256'],
+  ['changed claims', jwt(own).replace(/\.[^.]*\./, '.e30.'), 'is not a JWT signed by HS256'],
+  ['more parts', `${jwt(own)}.x`, 'is not a JWT signed by HS256'],
+  ['no object', jwt([1]), 'has expired'],
+  ['the past', jwt({ ...own, exp: 1_000_000_000 }), 'has expired'],
+  ['no end', jwt({ sub: 'ann_1' }), 'has expired'],
+  ['the future', jwt({ ...own, nbf: exp - 1 }), 'is not valid yet'],
+  ['another cuid', jwt({ ...own, sub: 'bob_1' }), 'is for another cuid'],
+  ['another device', jwt({ ...own, device: 'd-2' }), 'is for another device'],
+])('rejects a client whose token is of %s', async (_, token, why) => {
+  const { url } = await runRouter({ tokenKey });
+  const more = token === undefined ? {} : { token: () => token };
+  const ann = await testClient({ url, deviceId: 'd-1', ...more });
+  const { error } = await ann.client.initialize(annProperties);
+  expect(error?.errorName).toBe('AUTH_FAILURE');
+  expect(error?.errorDescription).toContain(why);
+});
+
+it('registers a client with a token of its cuid, and asks for a new one for each socket', async () => {
+  const service = await runRouter({ tokenKey });
+  const tokens = [jwt({ ...own, device: 'd-1' }), jwt({ ...own, nbf: 1 })];
+  let isOffline = false;
+  let asked = 0;
+  const token = () => {
+    asked += 1;
+    if (isOffline) throw new Error('the backend is unreachable');
+    return tokens[asked % 2]!;
+  };
+  const ann = await testClient({ url: service.url, deviceId: 'd-1', token });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  isOffline = true;
+  await service.call('POST', '/_local/calls/drop', { cuid: 'ann_1' });
+  await until(() => asked > 2);
+  isOffline = false;
+  const bob = await testClient({ url: service.url, token: () => jwt({ sub: 'bob_1', exp }) });
+  await bob.client.initialize({ ...annProperties, cuid: 'bob_1' });
+  await bob.client.call('ann_1', 'hello');
+  await until(() => ann.rang.length === 1);
+});
+
+it('lists calls and devices with the passcode only, where clients need tokens', async () => {
+  const service = await runRouter({ tokenKey });
+  const headers = {
+    'X-Service-Account-Id': callAccount.accountId,
+    'X-Service-Passcode': callAccount.apiKey,
+  };
+  for (const path of ['/call/v1/calls', '/call/v1/devices']) {
+    expect((await fetch(service.url + path, { headers })).status).toBe(401);
+    expect((await service.call('GET', path)).http).toBe(200);
+  }
+});
+
+it('rejects a token key that is too short', async () => {
+  const options = { calls: { ...callAccount, tokenKey: 'short' } };
+  await expect(startService(options)).rejects.toThrow(
+    'calls.tokenKey: must have at least 32 bytes',
+  );
 });
 
 /** A class of sockets that tells of each that is made, and never opens. */

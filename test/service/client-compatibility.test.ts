@@ -342,6 +342,24 @@ describe('D robustness', () => {
     expect(await service.profile('identity', 'deep')).toBeUndefined();
   });
 
+  it('keeps nothing of a body of 8 MB after the bytes that are nested too deeply', async () => {
+    const service = await run();
+    const deep = `{"d":[${'["é",'.repeat(1_300_000)}`;
+    const answer = await service.call('POST', '/1/upload', deep);
+    expect(answer).toMatchObject({ http: 400, error: 'Malformed request' });
+    const { text } = await service.call('GET', '/_local/requests');
+    const { requests } = JSON.parse(text) as {
+      requests: { reason: string; bodyBytes: number; body: string }[];
+    };
+    expect(requests).toMatchObject([
+      {
+        reason: expect.stringContaining('nested deeper than 256'),
+        bodyBytes: Buffer.byteLength(deep),
+      },
+    ]);
+    expect(requests[0]?.body.length).toBeLessThan(deep.length / 10);
+  });
+
   it('stores or rejects a record nested 250 deep together with its neighbors', async () => {
     const service = await run({ variants: { echo: 'changed' } });
     const deep = '{"a":'.repeat(250) + '1' + '}'.repeat(250);

@@ -9,7 +9,7 @@ import {
   type TrackStream,
 } from '../webrtc.js';
 
-export interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
+export interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers' | 'iceTransportPolicy'> {
   /** Sound to send, from the answer on, followed by silence. Default: silence. */
   readonly play?: Sound;
   /** Receives the sound of the other side in pieces of 10 ms. */
@@ -56,7 +56,8 @@ export async function nodeVoice(options: NodeVoiceOptions = {}): Promise<MediaAd
       const ends: (() => void)[] = [];
       const adapter = webrtc({
         RTCPeerConnection: wrtc.RTCPeerConnection,
-        iceServers: options.iceServers ?? [],
+        ...(options.iceServers && { iceServers: options.iceServers }),
+        ...(options.iceTransportPolicy && { iceTransportPolicy: options.iceTransportPolicy }),
         openMicrophone: () => {
           const { stream, end } = playSound(wrtc, options.play);
           ends.push(end);

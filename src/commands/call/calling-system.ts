@@ -40,7 +40,15 @@ export async function withCallingSystem<Result>(
     import('../../config/profiles.js'),
   ]);
   const account = await resolveAccount({ ...set, callUrl }, runtime, { kind: callingAccount });
-  const how = { headerPrefix: account.headerPrefix, timeoutMs: set.timeoutMs, policy: set };
+  const { existingCallTokenKey, localDataDirectory } =
+    await import('../../config/local-account.js');
+  const folder = account.region === localRegion ? localDataDirectory(runtime) : undefined;
+  const how = {
+    headerPrefix: account.headerPrefix,
+    timeoutMs: set.timeoutMs,
+    policy: set,
+    tokenKey: await existingCallTokenKey(folder, runtime),
+  };
   if (account.region !== localRegion) {
     refuseUnverifiedTls(account, runtime);
     return work({ ...account, ...how, url: account.baseUrl }, messages);

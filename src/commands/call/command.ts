@@ -16,6 +16,7 @@ export const command: CommandSpec = {
     run: async () => (await import('./run.js')).run,
     missed: async () => (await import('./log.js')).missed,
     log: async () => (await import('./log.js')).log,
+    token: async () => (await import('./token.js')).token,
     lint: async () => (await import('./lint.js')).lint,
   },
 };

@@ -1,6 +1,8 @@
 import { EngagectlError, withWhy } from '../../errors.js';
 import { quoteForShell } from '../../wording.js';
+import path from 'node:path';
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions, PushOffer } from '../../service/start.js';
@@ -39,14 +41,22 @@ export async function callingForServe(
     return noCalls;
   }
   const { credentials, how } = account;
+  const tokenKey = flags.requireTokens ? await tokenKeyOf(folder, runtime, messages) : undefined;
   return {
-    options: await optionsOf(flags, credentials, runtime, messages),
+    options: { ...(await optionsOf(flags, credentials, runtime, messages)), tokenKey },
     announce: async (url) => {
       await claim?.announce(url);
       messages.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.accountId} ${how}`);
     },
     release: () => claim?.release(),
   };
+}
+
+async function tokenKeyOf(folder: string, runtime: Runtime, messages: Messages): Promise<string> {
+  const { callTokenKey } = await import('../../config/local-account.js');
+  const { key, file } = await callTokenKey(folder, runtime);
+  messages.note(`key of call tokens: ${file}`);
+  return key;
 }
 
 const noCalls: ServedCalls = {
@@ -86,7 +96,7 @@ async function accountOf(
 }
 
 async function optionsOf(
-  { calls, callSpeed, callDrops, pushHook }: ServeFlags,
+  { calls, callSpeed, callDrops, pushHook, iceServers }: ServeFlags,
   { accountId, passcode }: Credentials,
   runtime: Runtime,
   messages: Messages,
@@ -107,8 +117,32 @@ async function optionsOf(
     limits: { callsPerMinute: callLimits.callsPerMinute * callSpeed },
     dropRate: callDrops,
     isOff: calls === 'off',
+    iceServers: iceServers === undefined ? undefined : await iceServersIn(iceServers, runtime),
     onPush: pushHook === undefined ? undefined : pushHookOf(pushHook, runtime, messages),
   };
+}
+
+/** Reads a file of ICE servers. Throws E-FILE-READ, E-USAGE. */
+async function iceServersIn(file: string, { cwd }: Runtime): Promise<CallOptions['iceServers']> {
+  const { parseIceServers } = await import('../../service/control/settings-schema.js');
+  const { fileErrorReason } = await import('../../files/file-errors.js');
+  const text = await readFile(path.resolve(cwd, file), 'utf8').catch((cause: unknown) => {
+    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
+      why: fileErrorReason(cause),
+      fix: 'name a readable file with --ice-servers',
+      file,
+      cause,
+    });
+  });
+  try {
+    return parseIceServers(JSON.parse(text));
+  } catch (cause) {
+    throw new EngagectlError('E-USAGE', `--ice-servers ${file} is invalid`, {
+      why: cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message,
+      fix: 'write an array like [{"urls":"turn:turn.example.com:3478","secret":"…"}]',
+      file,
+    });
+  }
 }
 
 /** Time limit for the answer of a push hook URL. */

@@ -109,6 +109,12 @@ const callOptions = [
     'calling enabled for the account: on or off (default: on)',
     choice('on', 'off'),
   ],
+  ['--require-tokens', 'require a token of "call token" for each cuid'],
+  [
+    '--ice-servers <file>',
+    'JSON array of STUN and TURN servers for voice between networks',
+    nonEmpty,
+  ],
   [
     '--push-hook <url|command>',
     'URL (POST) or command (JSON on stdin) to notify of calls for disconnected devices',

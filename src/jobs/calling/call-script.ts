@@ -29,11 +29,13 @@ export interface CallScriptRow {
   readonly answerAfter: number;
   readonly hangupAfter: number;
   readonly cancelAfter: number | undefined;
+  /** Frequency in Hz of the tone that each side sends and has to hear; undefined: no voice. */
+  readonly voice: number | undefined;
 }
 
 const required = ['caller', 'callee', 'context'] as const;
 const waits = ['answer_after', 'hangup_after', 'cancel_after'] as const;
-const columns = [...required, 'callee_does', 'expect', ...waits] as const;
+const columns = [...required, 'callee_does', 'expect', 'voice', ...waits] as const;
 export const requiredColumns: readonly string[] = required;
 
 /** Returns the answer mode of a receiver's phone. */
@@ -58,6 +60,9 @@ export class CallScriptReader {
     const calleeDoes = this.#receiver();
     const usual = cancelAfter !== undefined && calleeDoes === 'ignore' ? 'Cancelled' : undefined;
     const expect = this.#textOf('expect') || (usual ?? receivers[calleeDoes]);
+    const voice = this.#frequency();
+    if (voice !== undefined && expect !== 'Ended')
+      this.#wrong.push(`column "voice": a call that ends with ${expect} has no voice`);
     if (this.#wrong.length > 0) return validationError(this.#wrong.join('; '));
     return {
       caller,
@@ -68,7 +73,17 @@ export class CallScriptReader {
       answerAfter: answerAfter ?? 0,
       hangupAfter: hangupAfter ?? 0,
       cancelAfter,
+      voice,
     };
+  }
+
+  #frequency(): number | undefined {
+    const text = this.#textOf('voice');
+    if (text === '') return undefined;
+    const hertz = /^\d{2,4}$/.test(text) ? Number(text) : 0;
+    if (hertz >= 100 && hertz <= 3000) return hertz;
+    this.#wrong.push(`column "voice": ${JSON.stringify(text)} is not a tone of 100 to 3000 Hz`);
+    return undefined;
   }
 
   #textOf(name: (typeof columns)[number]): string {

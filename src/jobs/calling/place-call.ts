@@ -19,6 +19,8 @@ interface PlaceOptions extends PhoneOptions {
   readonly cancelAfter?: number;
   /** Duration of a call before hanging up, in milliseconds. */
   readonly hangupAfter?: number;
+  /** Delays hanging up until it has settled, for at most 10 s. */
+  readonly hangupWhen?: Promise<unknown>;
 }
 
 export interface PlaceResult {
@@ -37,6 +39,8 @@ export interface PlaceResult {
 
 /** Timeout for events of a placed call in milliseconds; ringing and connecting take 40 s. */
 const longestSilence = 60_000;
+/** Maximum delay by `hangupWhen` in milliseconds. */
+const longestDelay = 10_000;
 /** Maximum time for a call to end after hanging up, in milliseconds. */
 const longestEnd = 20_000;
 
@@ -80,7 +84,7 @@ export async function placeCall(
 /** Follows the call; returns undefined if its end was reported, otherwise the error. */
 async function follow(
   phone: SignedCall,
-  { to, context, properties, cancelAfter, hangupAfter }: PlaceOptions,
+  { to, context, properties, cancelAfter, hangupAfter, hangupWhen }: PlaceOptions,
   { runtime: { signal, sleep } }: Pick<JobContext, 'runtime'>,
   course: CallTracker,
 ): Promise<EngagectlError | undefined> {
@@ -99,7 +103,10 @@ async function follow(
     }
     await Promise.race([course.over, course.inProgress, after(longestSilence)]);
     if (!course.isOver && course.wasInProgress) {
-      const longEnough = hangupAfter === undefined ? [] : [after(hangupAfter)];
+      const isDue = Promise.race([hangupWhen, after(longestDelay)]).then(async () =>
+        after(hangupAfter ?? 0),
+      );
+      const longEnough = hangupAfter === undefined ? [] : [isDue];
       await Promise.race([course.over, whenAborted(signal), ...longEnough]);
       if (!course.isOver) hangup();
       await Promise.race([course.over, after(longestEnd)]);

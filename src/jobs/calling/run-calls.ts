@@ -9,6 +9,7 @@ import {
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { AutoAnswer, CallError, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
 import { placeCall } from './place-call.js';
+import { toneVoice, type ToneVoice } from './voice.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { JobHooks } from '../job-results.js';
@@ -186,9 +187,14 @@ async function runTestCall(
     isElsewhere || row.callee === row.caller
       ? undefined
       : await openReceiver(row, account, context);
+  const voice = row.voice === undefined ? undefined : await toneVoice(row.voice);
   try {
     const { caller: cuid, callee: to, context: callContext, hangupAfter, cancelAfter } = row;
     const options = {
+      ...(voice && {
+        media: voice.media,
+        hangupWhen: Promise.all([voice.heard, receiver?.voice?.heard]),
+      }),
       cuid,
       to,
       context: callContext,
@@ -203,7 +209,11 @@ async function runTestCall(
     const calleeEvents = receiver?.eventsOf(placed.callId) ?? [];
     const { ending, seconds, wasInProgress } = placed;
     const course = { ending, callerEvents, calleeEvents, seconds };
-    return { ...course, difference: differenceOf(row, course, wasInProgress) };
+    const difference =
+      differenceOf(row, course, wasInProgress) ??
+      toneDifference(row, 'caller', voice) ??
+      toneDifference(row, 'receiver', receiver?.voice);
+    return { ...course, difference };
   } catch (error) {
     if (!(error instanceof CallError) || isOfAll(error)) throw error;
     const ending = error.answered.errorName;
@@ -217,6 +227,22 @@ async function runTestCall(
 /** Whether an error would affect all calls of the script. */
 const isOfAll = ({ answered: { errorName } }: CallError): boolean =>
   errorName === 'AUTH_FAILURE' || errorName === 'NO_NETWORK' || errorName === 'FEATURE_OFF';
+
+/** Deviation of a tone that still counts as the same. */
+const toneTolerance = 0.02;
+
+/** Returns how the tone that a side heard differs from the one that the other side sends. */
+function toneDifference(
+  { voice: expected }: CallScriptRow,
+  side: 'caller' | 'receiver',
+  voice: ToneVoice | undefined,
+): string | undefined {
+  if (expected === undefined || voice === undefined) return undefined;
+  const heard = voice.frequency();
+  if (heard === undefined) return `the ${side} did not hear a tone for a second`;
+  if (Math.abs(heard / expected - 1) <= toneTolerance) return undefined;
+  return `the ${side} heard a tone of ${Math.round(heard)} Hz, not ${expected} Hz`;
+}
 
 type Course = Omit<TestCallResult, 'difference'>;
 
@@ -236,7 +262,7 @@ function differenceOf(
 }
 
 async function openReceiver(
-  { callee: cuid, calleeDoes, answerAfter }: CallScriptRow,
+  { callee: cuid, calleeDoes, answerAfter, voice: hertz }: CallScriptRow,
   account: CallingAccount,
   context: Pick<JobContext, 'runtime' | 'messages'>,
 ) {
@@ -244,9 +270,11 @@ async function openReceiver(
   const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, context.runtime);
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
+  const voice = hertz === undefined ? undefined : await toneVoice(hertz);
   const phone = openPhone(
     {
       cuid,
+      ...(voice && { media: voice.media }),
       ...(calleeDoes === 'no-microphone' && { microphone: 'denied' }),
       ...(calleeDoes === 'notifications-off' && { notifications: 'off' }),
     },
@@ -263,6 +291,7 @@ async function openReceiver(
   );
   const opened = await phone;
   return {
+    voice,
     eventsOf: (callId: string | null) =>
       events.filter((event) => event.callId === callId).map(({ event }) => event),
     /** Waits for the receiver's last event, which may arrive after the caller's. */

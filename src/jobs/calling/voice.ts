@@ -2,6 +2,7 @@ import path from 'node:path';
 import { lstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { readWav, resample, writeWav, type Sound } from '../../calling/node/wav.js';
+import type { NodeVoiceOptions } from '../../calling/node/voice.js';
 import { EngagectlError } from '../../errors.js';
 import { FileDraft } from '../../files/atomic-write.js';
 import { fileErrorReason, fileWriteError } from '../../files/file-errors.js';
@@ -34,20 +35,72 @@ export async function openVoice(
     return { media: undefined, close: () => Promise.resolve() };
   }
   const sound = play === undefined ? undefined : await soundOf(play, cwd);
-  const { nodeVoice } = await import('../../calling/node/voice.js');
   const recording = record === undefined ? undefined : Recording.open(record, cwd);
-  const media = await nodeVoice({
+  const media = await voiceOf({
     ...(sound && { play: sound }),
     ...(recording && { onVoice: (samples) => recording.add(samples) }),
-  }).catch(async (cause: unknown) => {
+  }).catch((error: unknown) => {
     recording?.discard();
+    throw error;
+  });
+  return { media, close: async () => recording?.close() };
+}
+
+/** Sends a tone in a call, and measures the tone of the other side. */
+export interface ToneVoice {
+  readonly media: MediaAdapter;
+  /** Resolves when enough of the other side has been heard to measure it. */
+  readonly heard: Promise<void>;
+  /** Frequency in Hz of the last second; undefined if less was heard. */
+  frequency(): number | undefined;
+}
+
+/** Amplitude of a tone that is sent, and below which nothing counts as heard. */
+const toneAmplitude = 8000;
+const silence = 500;
+/** Longer than any test; each side sends its tone from the answer on. */
+const toneSeconds = 60;
+/** The first third of a second may still be swinging in. */
+const heardSeconds = 1.3;
+
+/** Creates the voice of a tone. Throws E-USAGE without the voice package. */
+export async function toneVoice(hertz: number): Promise<ToneVoice> {
+  const samples = Int16Array.from(
+    { length: recordedRate * toneSeconds },
+    (_, at) => toneAmplitude * Math.sin((2 * Math.PI * hertz * at) / recordedRate),
+  );
+  let all: number[] = [];
+  let report: (() => void) | undefined;
+  const heard = new Promise<void>((resolve) => (report = resolve));
+  const onVoice = (sound: Sound): void => {
+    if (all.length === 0 && sound.samples.every((sample) => Math.abs(sample) < silence)) return;
+    if (all.length > recordedRate * heardSeconds) return report?.();
+    all = all.concat(...resample(sound, recordedRate));
+  };
+  const media = await voiceOf({ play: { rate: recordedRate, samples }, onVoice });
+  return { media, heard, frequency: () => frequencyOf(all.slice(-recordedRate)) };
+}
+
+/** Counts the rising zero crossings of a second of sound. */
+function frequencyOf(samples: readonly number[]): number | undefined {
+  const rises = samples.flatMap((sample, at) => {
+    const before = samples[at - 1] ?? 0;
+    return before < 0 && sample >= 0 ? [at - sample / (sample - before)] : [];
+  });
+  if (samples.length < recordedRate || rises.length < 2) return undefined;
+  return (recordedRate * (rises.length - 1)) / (rises.at(-1)! - rises[0]!);
+}
+
+/** Throws E-USAGE without the voice package. */
+async function voiceOf(options: NodeVoiceOptions): Promise<MediaAdapter> {
+  const { nodeVoice } = await import('../../calling/node/voice.js');
+  return nodeVoice(options).catch((cause: unknown) => {
     throw new EngagectlError('E-USAGE', 'voice requires the package @roamhq/wrtc', {
       why: (cause as Error).message,
-      fix: 'npm install @roamhq/wrtc, or omit --play and --record',
+      fix: 'npm install @roamhq/wrtc, or call without voice',
       cause,
     });
   });
-  return { media, close: async () => recording?.close() };
 }
 
 async function soundOf(file: string, cwd: string): Promise<Sound> {

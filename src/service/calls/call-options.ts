@@ -26,6 +26,23 @@ export interface CallLimits {
 
 export const callLimits: CallLimits = { callsPerMinute: 300, framesPerSecond: 200 };
 
+/** Minimum size of a key for HS256 (RFC 7518, section 3.2). */
+export const tokenKeyBytes = 32;
+
+/** An ICE server that the router hands out to clients in a call. */
+export interface IceServerOptions {
+  readonly urls: string | readonly string[];
+  readonly username?: string | undefined;
+  readonly credential?: string | undefined;
+  /**
+   * Secret that is shared with a TURN server (`static-auth-secret` of coturn): each client gets credentials of its own,
+   * which expire (draft-uberti-behave-turn-rest). Replaces `username` and `credential`.
+   */
+  readonly secret?: string | undefined;
+  /** Lifetime of these credentials; default: a day. */
+  readonly ttlSeconds?: number | undefined;
+}
+
 /** Options of the call router of the local service. */
 export interface CallingOptions {
   readonly accountId: string;
@@ -39,6 +56,13 @@ export interface CallingOptions {
   /** Overrides of single limits. */
   readonly limits?: Partial<CallLimits>;
   readonly onPush?: ((offer: PushOffer) => void) | undefined;
+  /**
+   * Key of at least 32 bytes that signs the tokens of clients. With it, each client must have a token for its cuid,
+   * and calls and devices are listed with the account's passcode only.
+   */
+  readonly tokenKey?: string | undefined;
+  /** Default: none, so that voice stays within the local network. */
+  readonly iceServers?: readonly IceServerOptions[] | undefined;
 }
 
 /** Options with all defaults applied. */
@@ -51,6 +75,8 @@ export const withDefaults = (options: CallingOptions): CallingRules => ({
   dropRate: 0,
   isOff: false,
   onPush: undefined,
+  tokenKey: undefined,
+  iceServers: undefined,
   ...options,
   timers: { ...callTimers, ...options.timers },
   limits: { ...callLimits, ...options.limits },

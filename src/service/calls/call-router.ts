@@ -112,6 +112,8 @@ export class CallRouter {
         return user.inbox.acknowledge(frame.seq);
       case 'probe':
         return reply.ok();
+      case 'ice':
+        return this.#registration.sendIceServers(user, reply);
       case 'bye':
         return this.#registration.deregister(user, reply);
       default:

@@ -27,7 +27,10 @@ export const callRoutes: readonly Route[] = [
   callRoute('POST', `${missedPath}*`, clickAction),
 ];
 
-/** Builds a route that requires the credentials of the calling account. */
+/**
+ * Builds a route that requires the credentials of the calling account or, where clients need tokens, those of the
+ * account itself: every app contains the API key.
+ */
 function callRoute(
   method: 'GET' | 'POST',
   path: string,
@@ -39,8 +42,9 @@ function callRoute(
     answer: async (exchange, service) => {
       const { calls, options } = service;
       if (!calls) throw requestError(404, 'Not found');
-      const { accountId, apiKey } = calls.router.rules;
-      authenticate(exchange.request.headers, { ...options, accountId, passcode: apiKey });
+      const { accountId, apiKey, tokenKey } = calls.router.rules;
+      const ofApps = tokenKey === undefined ? { accountId, passcode: apiKey } : {};
+      authenticate(exchange.request.headers, { ...options, ...ofApps });
       await service.mutex.next();
       calls.router.turn.end();
       await sendResponse(exchange.response, answer(exchange, service, calls), service);

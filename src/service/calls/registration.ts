@@ -35,12 +35,15 @@ export class Registration {
 
   /** Authenticates a socket and attaches it to its user. */
   authenticate(session: Session, auth: Auth, reply: Reply): void {
-    const { rules, directory, turn, steering } = this.#context;
+    const { rules, directory, turn, steering, now } = this.#context;
     if (auth.proof === undefined && auth.apiKey === undefined)
       return reply.reject('BAD_REQUEST', 'auth: proof or apiKey is required');
     if (!isSame(auth.accountId, rules.accountId) || !this.#provesKey(session, auth)) {
       return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
     }
+    const { tokenKey } = rules;
+    const wrong = tokenKey === undefined ? undefined : tokenError(auth, tokenKey, now());
+    if (wrong !== undefined) return reply.close('AUTH_FAILURE', wrong, closeCodes.unauthorized);
     const { cuid, deviceId, platform, caps, missedCallActions } = auth;
     if (steering.isAsleep(cuid)) return session.drop();
     const before = directory.find(cuid);
@@ -68,6 +71,24 @@ export class Registration {
 
   #prove(text: string): string {
     return createHmac('sha256', this.#context.rules.apiKey).update(text).digest('hex');
+  }
+
+  /**
+   * Answers with the ICE servers. Credentials made of a shared secret are those that coturn and others verify: the user
+   * name is `<end in epoch seconds>:<cuid>`, the password its HMAC-SHA-1 with the secret, in Base64.
+   */
+  sendIceServers({ cuid }: RegisteredUser, reply: Reply): void {
+    const { rules, now } = this.#context;
+    const iceServers = (rules.iceServers ?? []).map(
+      ({ urls, username, credential, secret, ttlSeconds = day }) => {
+        if (secret === undefined)
+          return { urls, ...(username && { username }), ...(credential && { credential }) };
+        const name = `${Math.floor(now() / 1000) + ttlSeconds}:${cuid}`;
+        const password = createHmac('sha1', secret).update(name).digest('base64');
+        return { urls, username: name, credential: password };
+      },
+    );
+    reply.ok({ iceServers });
   }
 
   /** Handles a closed socket: the user's call continues for a grace period. */
@@ -132,11 +153,42 @@ function detach(user: RegisteredUser): void {
   user.session = undefined;
 }
 
+/**
+ * Returns why a client's token is rejected; undefined if it is valid. A token is a JWT signed by HS256 with the claims
+ * `sub` (the cuid), `exp`, and optionally `device` (the device id) and `nbf`; times are in epoch seconds.
+ */
+function tokenError(
+  { token, cuid, deviceId }: Auth,
+  key: string,
+  nowMs: number,
+): string | undefined {
+  if (token === undefined) return 'a token is required';
+  const [head = '', body = '', signature = '', ...rest] = token.split('.');
+  const expected = createHmac('sha256', key).update(`${head}.${body}`).digest('base64url');
+  if (rest.length > 0 || jsonIn(head)['alg'] !== 'HS256' || !isSame(signature, expected))
+    return 'the token is not a JWT signed by HS256 with the key of the router';
+  const { sub, exp, nbf = 0, device = deviceId } = jsonIn(body);
+  if (typeof exp !== 'number' || exp * 1000 <= nowMs) return 'the token has expired';
+  if (typeof nbf !== 'number' || nbf * 1000 > nowMs) return 'the token is not valid yet';
+  if (sub !== cuid) return 'the token is for another cuid';
+  return device === deviceId ? undefined : 'the token is for another device';
+}
+
+function jsonIn(part: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(Buffer.from(part, 'base64url').toString())) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
 /** Compares in constant time. */
 const isSame = (sent: string, expected: string): boolean =>
   timingSafeEqual(digest(sent), digest(expected));
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+const day = 86_400;
 
 /** Answers one frame of a session. `ok` must precede all frames that result from it. */
 export interface Reply {

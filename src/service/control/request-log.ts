@@ -15,7 +15,7 @@ export interface LoggedRequest {
   readonly url: string;
   /** Values that look like credentials are masked. */
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** Text of the body; undefined if there was none, or if it was dropped for newer ones. */
+  /** Text of the body, or its beginning if it exceeds a limit; undefined if there was none, or it was dropped for newer ones. */
   body: string | undefined;
   bodyBytes: number;
   /** HTTP status; null before the response, and if the connection broke first. */

@@ -10,7 +10,7 @@ import {
 import { defaultHeaderPrefix, endpointNames, type EndpointName } from '../../contract/endpoints.js';
 import { requestError } from '../response.js';
 import { fitsBody } from '../rest/read-request.js';
-import { moveClock, showClock } from './clock.js';
+import { dayOf } from '../../contract/dates.js';
 import {
   listCursors,
   countEventsByDay,
@@ -27,6 +27,7 @@ import {
   saveSnapshot,
 } from './snapshots.js';
 import type { LoggedRequest } from './request-log.js';
+import type { ServiceContext } from '../service.js';
 import type { Route } from '../router.js';
 
 /** Handles `GET /_local/calls?since=`: calls placed since this time (milliseconds since 1970), oldest first. */
@@ -90,7 +91,7 @@ const showOpenApi: ControlHandler = async ({ origin }, { options }) => {
 /** Handles `POST /_local/faults`; returns the rule with its id. */
 const addFault: ControlHandler = async ({ body }, { faults }) => {
   // Loaded on demand: zod takes 50 ms.
-  const { parseFaultRule } = await import('./fault-rule-schema.js');
+  const { parseFaultRule } = await import('./settings-schema.js');
   return JSON.stringify(faults.add(parseFaultRule(body)));
 };
 
@@ -149,6 +150,57 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+const showClock: ControlHandler = (_, service) => clockText(service);
+
+/**
+ * Handles `PUT /_local/clock`. `{"now": …}` stops the clock at an instant (ISO 8601 with an offset, or epoch
+ * seconds) or starts it again (null); `{"advanceSeconds": n}` moves it, stopped or not.
+ */
+const moveClock: ControlHandler = ({ body }, service) => {
+  const { clock } = service;
+  const given = Object.entries(body !== null && typeof body === 'object' ? body : {});
+  const [[name, value] = ['', undefined], ...others] = given as [string, unknown][];
+  if (others.length > 0 || (name !== 'now' && name !== 'advanceSeconds'))
+    throw badRequest('clock', 'send either {"now": …} or {"advanceSeconds": …}');
+  if (name === 'now' && value === null) clock.release();
+  else if (name === 'now') clock.stopAt(parseInstant(value));
+  else clock.advance(secondsOf(value) * 1000);
+  return clockText(service);
+};
+
+const clockText = ({ clock }: ServiceContext): string => {
+  const now = clock.now();
+  return JSON.stringify({
+    now: new Date(now).toISOString(),
+    epochSeconds: Math.floor(now / 1000),
+    isStopped: clock.isStopped,
+  });
+};
+
+const iso = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
+/** Parses an instant to milliseconds since 1970. Rejects times without an offset: they depend on the machine. */
+export function parseInstant(value: unknown): number {
+  const time = typeof value === 'number' ? value * 1000 : timeOf(String(value));
+  if (Number.isFinite(new Date(time).getTime())) return time;
+  throw badRequest(
+    'now',
+    `${JSON.stringify(value)} is neither ISO 8601 with an offset, like 2026-01-31T12:00:00Z, nor epoch seconds`,
+  );
+}
+
+function timeOf(text: string): number {
+  const [, year, month, day] = iso.exec(text) ?? [];
+  const isDay = dayOf(Number(year), Number(month), Number(day)) !== undefined;
+  return isDay ? Date.parse(text) : NaN;
+}
+
+function secondsOf(value: unknown): number {
+  const isPlausible = typeof value === 'number' && Math.abs(value) < 1e11;
+  if (isPlausible) return value;
+  throw badRequest('advanceSeconds', `${JSON.stringify(value)} is not a number of seconds`);
 }
 
 /** Waits for its turn before it reads the store, which a reset or snapshot may keep for seconds. */

@@ -1,10 +1,12 @@
-import { validateHeaderName } from 'node:http';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
 import { timeZone } from '../../time-zone.js';
 import { isCuid } from '../../calling/cuid.js';
 import { errorTable } from '../../calling/errors.js';
 import { CallEvent, callTimers, declineCodes } from '../../calling/protocol.js';
-import { callLimits } from '../calls/call-options.js';
+import { callLimits, tokenKeyBytes, type IceServerOptions } from '../calls/call-options.js';
+import { endpointNames } from '../../contract/endpoints.js';
+import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules.js';
 import { requestError } from '../response.js';
 import { variantValues, type Variants, type SettingsChanges } from '../settings.js';
 
@@ -37,6 +39,30 @@ export function parseSettings(value: unknown): SettingsChanges {
   throw requestError(400, issueTexts(error, 'settings').join('; '));
 }
 
+const iceUrl = z.string().regex(/^(stuns?|turns?):\S+$/, 'is not a stun:, turn: or turns: URL');
+
+const iceServers = z.array(
+  z
+    .strictObject({
+      urls: z.union([iceUrl, z.array(iceUrl).min(1)], {
+        error: 'must be a stun:, turn: or turns: URL, or an array of them',
+      }),
+      username: z.string().min(1).optional(),
+      credential: z.string().min(1).optional(),
+      secret: z.string().min(1).optional(),
+      ttlSeconds: z
+        .int()
+        .min(60)
+        .max(30 * 86_400)
+        .optional(),
+    })
+    .refine(
+      ({ secret, username, credential }) => !(secret && (username || credential)),
+      '"secret" replaces "username" and "credential"',
+    ),
+  { error: 'must be an array' },
+);
+
 const testOptions = z.strictObject({
   ...settings,
   maxConcurrent: z.strictObject({ upload: limit, other: limit }).optional(),
@@ -55,7 +81,7 @@ const testOptions = z.strictObject({
   accountId: z.string().min(1).optional(),
   passcode: z.string().min(1).optional(),
   tls: z.boolean().optional(),
-  timezone: z.string().refine(isTimeZone, 'must be an IANA time zone').optional(),
+  timezone: z.string().refine(isValid(timeZone), 'must be an IANA time zone').optional(),
   lagSeconds: z.number().min(0).max(86_400).optional(),
   calls: callingOptions().optional(),
   onRequest: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
@@ -80,8 +106,21 @@ function callingOptions() {
     limits: overridesOf(Object.keys(callLimits), z.int().min(1)).optional(),
     dropRate: z.number().min(0).max(1).optional(),
     isOff: z.boolean().optional(),
+    iceServers: iceServers.optional(),
+    tokenKey: z.string().refine(isTokenKey, 'must have at least 32 bytes').optional(),
     onPush: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
   });
+}
+
+/** Validates the value of a file of ICE servers; throws an Error that names each wrong member. */
+export function parseIceServers(value: unknown): IceServerOptions[] {
+  const { data, error } = iceServers.safeParse(value);
+  if (data) return data;
+  throw new Error(issueTexts(error, 'ICE servers').join('; '));
+}
+
+function isTokenKey(value: string): boolean {
+  return Buffer.byteLength(value) >= tokenKeyBytes;
 }
 
 const cuid = z.string().refine(isCuid, 'must be a cuid');
@@ -150,21 +189,63 @@ function issueTexts({ issues }: z.ZodError, root: string): string[] {
 }
 
 function headerName(): z.ZodType<string> {
-  return z.string().refine((text) => {
+  return z.string().refine(isValid(validateHeaderName), 'is not a header name');
+}
+
+/** Milliseconds. */
+const longestDelay = 600_000;
+
+const headerValue = z.string().refine(
+  isValid((text) => validateHeaderValue('X', text)),
+  'is not a header value',
+);
+
+const answer = z.strictObject({
+  status: z.int().min(200).max(599).default(200),
+  headers: z.record(headerName(), headerValue).default({}),
+  body: z.json().optional(),
+});
+
+const faultRule: z.ZodType<FaultRule, FaultRuleInput> = z
+  .strictObject({
+    endpoint: z.enum(endpointNames).optional(),
+    match: z.string().min(1).optional(),
+    after: z.int().min(0).default(0),
+    times: z.int().min(1).optional(),
+    answer: answer.optional(),
+    action: z.enum(faultActions).optional(),
+    delayMs: z.int().min(0).max(longestDelay).optional(),
+  })
+  .check(({ value: { endpoint, answer, action, delayMs }, issues }) => {
+    const wrong = (path: string, message: string) =>
+      void issues.push({ code: 'custom', path: [path], message, input: action });
+    if (answer && action) wrong('action', 'cannot be combined with "answer"');
+    if (!answer && !action && delayMs === undefined)
+      wrong('action', 'is missing: set "action", "answer" or "delayMs"');
+    const needsCursor = action === 'expire-cursor' || action === 'pending';
+    if (needsCursor && !['profiles', 'events', undefined].includes(endpoint))
+      wrong('action', `${action} needs a cursor, which "${endpoint}" does not accept`);
+    if (action === 'lie-counts' && !['upload', 'subscribe', undefined].includes(endpoint))
+      wrong('action', `lie-counts needs counts, which "${endpoint}" does not return`);
+  });
+
+/** Validates a fault rule; throws RequestError 400 with the path and cause of each error. */
+export function parseFaultRule(value: unknown): FaultRule {
+  const { data, error } = faultRule.safeParse(value);
+  if (data) return data;
+  const faults = error.issues.map(
+    ({ path, message }) => `${['rule', ...path].join('.')}: ${message}`,
+  );
+  throw requestError(400, faults.join('; '));
+}
+
+function isValid(check: (text: string) => unknown): (text: string) => boolean {
+  return (text) => {
     try {
-      validateHeaderName(text);
+      check(text);
       return true;
     } catch {
       return false;
     }
-  }, 'is not a header name');
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    timeZone(name);
-    return true;
-  } catch {
-    return false;
-  }
+  };
 }

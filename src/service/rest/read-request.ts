@@ -68,7 +68,7 @@ export async function readBody(
     withinMs = 60_000,
   }: { arrived?: (text: string, bytes: number) => void; withinMs?: number | undefined } = {},
 ): Promise<string | undefined> {
-  const { chunks, bytes } = await inTime(chunksOf(request), withinMs);
+  const { chunks, bytes, fits } = await inTime(chunksOf(request), withinMs);
   const body = Buffer.concat(chunks);
   const text = body.toString();
   if (bytes > 0) arrived(text, bytes);
@@ -80,11 +80,11 @@ export async function readBody(
   const { 'content-type': type } = request.headers;
   if (type === undefined) throw malformed('Content-Type is missing: send application/json');
   if (!jsonInUtf8.test(type)) throw malformed(`Content-Type is ${type}: send application/json`);
-  if (!isUtf8(body)) throw malformed('the body is not UTF-8');
-  if (!fitsBody(body))
+  if (!fits)
     throw malformed(
       `the body is nested deeper than ${mostOfBody.depth} levels or has more than ${mostOfBody.values} values`,
     );
+  if (!isUtf8(body)) throw malformed('the body is not UTF-8');
   return wellFormed(text, 'the body');
 }
 
@@ -93,15 +93,21 @@ const mostOfBody = { depth: 256, values: 1_000_000 };
 
 export const fitsBody = (body: Buffer): boolean => new JsonSize().fits(body, mostOfBody);
 
-/** Collects the body. Bytes beyond the limit are counted but not kept. */
-async function chunksOf(request: IncomingMessage): Promise<{ chunks: Buffer[]; bytes: number }> {
+/** Collects the body and checks its size as it arrives. Bytes beyond a limit are counted but not kept. */
+async function chunksOf(
+  request: IncomingMessage,
+): Promise<{ chunks: Buffer[]; bytes: number; fits: boolean }> {
   const chunks: Buffer[] = [];
+  const size = new JsonSize();
   let bytes = 0;
+  let fits = true;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes <= limits.requestBytes) chunks.push(chunk);
+    if (!fits || bytes > limits.requestBytes) continue;
+    chunks.push(chunk);
+    fits = size.fits(chunk, mostOfBody);
   }
-  return { chunks, bytes };
+  return { chunks, bytes, fits };
 }
 
 /** Rejects after a deadline, so a stalled body does not hold its concurrency slot forever. */

@@ -37,10 +37,10 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
     async answer(exchange, service) {
       const { request, response, query, cursor, seen } = exchange;
       authenticate(request.headers, service.options);
-      const isLookUp = path === endpointPaths.profile;
-      if (isLookUp) service.lookUps.arrived();
-      acquireSlot(path, response, service);
-      if (isLookUp) await service.lookUps.wait();
+      const hold =
+        path === endpointPaths.profile ? service.lookUps.arrived(request.socket) : undefined;
+      const isLastSlot = acquireSlot(path, response, service);
+      await hold?.(isLastSlot);
       const body = await readBody(request, {
         arrived: (text, bytes) => {
           if (seen) service.requests.keepBody(seen, text, bytes);
@@ -98,12 +98,15 @@ async function isStillConnected(
   return !gone.aborted;
 }
 
-/** Takes a concurrency slot until the response is sent; throws RequestError 429 if none is free (service-facts, Limits). */
+/**
+ * Takes a concurrency slot until the response is sent; returns whether it was the last one. Throws RequestError 429 if
+ * none is free (service-facts, Limits).
+ */
 function acquireSlot(
   path: string,
   response: ServerResponse,
   { inFlight, settings }: ServiceContext,
-): void {
+): boolean {
   const taken = inFlight.get(path) ?? 0;
   const { upload, other } = settings.values.maxConcurrent;
   const most = path === endpointPaths.upload ? upload : other;
@@ -115,6 +118,7 @@ function acquireSlot(
     );
   inFlight.set(path, taken + 1);
   response.once('close', () => inFlight.set(path, (inFlight.get(path) ?? 1) - 1));
+  return taken + 1 === most;
 }
 
 /** Processes the request, or fails at the configured rate, before or after processing it. */

@@ -25,7 +25,10 @@ const cacheKibibytes = 32_768;
 /** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
 export class Database {
   readonly #database: InstanceType<typeof Sqlite>;
-  /** Separate by method: libsql's `get` does not rebind a statement that `all` or `run` executed last. */
+  /**
+   * All statements, kept until the end: the garbage collection of one waits for a statement that runs on another thread.
+   * Separate by method: libsql's `get` does not rebind a statement that `all` or `run` executed last.
+   */
   readonly #statements = {
     get: new Map<string, Prepared>(),
     all: new Map<string, Prepared>(),
@@ -42,7 +45,7 @@ export class Database {
     this.#useWal();
     // Survives a killed process but not a power cut: test data is not worth waiting for the disk.
     this.#database.exec('PRAGMA synchronous = OFF');
-    this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
+    this.get(`PRAGMA wal_autocheckpoint = ${checkpointPages}`, []);
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
     this.transaction(() => this.#createTables());
     this.cursorSecret = this.bytes(`SELECT value FROM secrets WHERE name = 'cursor'`, []);
@@ -52,7 +55,7 @@ export class Database {
   #useWal(): void {
     for (let waited = 0; ; waited += pauseMilliseconds) {
       try {
-        this.#database.pragma('journal_mode = WAL');
+        this.get('PRAGMA journal_mode = WAL', []);
         return;
       } catch (error) {
         const isBusy = error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY';
@@ -133,7 +136,7 @@ export class Database {
 
   /** Replaces the data with that of a copy, on another thread. On an error (with a `code`) nothing has changed. */
   async replaceBy(file: string): Promise<void> {
-    this.#database.prepare('ATTACH ? AS copy').run([file]);
+    this.run('ATTACH ? AS copy', [file]);
     try {
       const format = this.#format('copy');
       if (format !== schemaVersion) throw wrongFormat(format);

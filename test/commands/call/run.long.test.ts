@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { writeWav } from '../../../src/calling/node/wav.js';
+import { hasWrtc } from '../../support/processes/speaking-phone.js';
 import { callingWorld } from '../../support/processes/call-process.js';
 
 // `call run`: the calls of a script, both ends in one process; each row has one outcome, and an end that was
@@ -122,6 +124,34 @@ it('an external callee is an app of its own, in another process', async () => {
   ]);
   await app.says('Ended');
   await busy.says('Declined');
+});
+
+it.skipIf(!hasWrtc)('a row with voice asserts the tone that each side hears', async () => {
+  const { world, run, listen } = await callingWorld();
+  const samples = Int16Array.from(
+    { length: 48_000 * 20 },
+    (_, at) => 8000 * Math.sin((2 * Math.PI * 523 * at) / 48_000),
+  );
+  writeFileSync(world.path('tone.wav'), writeWav({ rate: 48_000, samples }));
+  await listen('ann_2', '--play', 'tone.wav');
+  const rows = [
+    { caller: 'bob_1', callee: 'ann_1', voice: '440' },
+    { caller: 'bob_2', callee: 'ann_2', voice: '520', callee_does: 'external' },
+    { caller: 'bob_3', callee: 'ann_2', voice: '600', callee_does: 'external' },
+    { caller: 'bob_4', callee: 'ann_4', voice: '440', callee_does: 'decline' },
+    { caller: 'bob_5', callee: 'ann_5', voice: 'loud' },
+  ].map((row) => ({ ...row, context: 'tone' }));
+  writeFileSync(world.path('calls.ndjson'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const running = run(['run', 'calls.ndjson', '--concurrency', '1']);
+  expect(await running.ended(), running.stderr).toBe(3);
+  const byLine = running.lines.toSorted((a, b) => Number(a['line']) - Number(b['line']));
+  expect(byLine.map(({ outcome, error }) => [outcome, error])).toEqual([
+    ['accepted', undefined],
+    ['accepted', undefined],
+    ['rejected', expect.stringMatching(/^the caller heard a tone of 52\d Hz, not 600 Hz$/)],
+    ['rejected', 'column "voice": a call that ends with Declined has no voice'],
+    ['rejected', 'column "voice": "loud" is not a tone of 100 to 3000 Hz'],
+  ]);
 });
 
 it('makes calls of one cuid in turn, while those of others continue', async () => {

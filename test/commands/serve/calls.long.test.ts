@@ -1,10 +1,14 @@
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createHmac } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { authOf, RawClient } from '../../service/calls/raw-client.js';
+import { testClient } from '../../support/calling-client.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
+import type { AckData } from '../../../src/calling/protocol.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
@@ -77,6 +81,117 @@ it('refuses a data directory that everybody can write to', async () => {
   const service = new BinProcess(world, ['serve', '--port', '0', '--data', 'open'], env);
   expect(await service.ended()).toBe(2);
   expect(service.stderr).toContain('E-CONFIG-FILE');
+});
+
+it('--require-tokens: lets in whoever has a token of call token, and phones that have its key', async () => {
+  const world = makeWorld();
+  const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const service = await serve(world, ['--require-tokens'], account);
+  expect(service.stderr()).toContain(path.join('local', 'call-token-key'));
+  const folder = path.join(world.stateDir, 'local');
+  const apiKey = readFileSync(path.join(folder, 'call-api-key'), 'utf8').trim();
+  const properties = {
+    accountId: 'LOCAL-CALLS',
+    apiKey,
+    cuid: 'ann_1',
+    allowPersistSocketConnection: true,
+  };
+
+  const stranger = await testClient({ url: service.url });
+  expect((await stranger.client.initialize(properties)).error?.errorName).toBe('AUTH_FAILURE');
+  const signed = await world.run([
+    'call',
+    'token',
+    '--cuid',
+    'ann_1',
+    '--ttl',
+    '1h',
+    '--device',
+    'd-1',
+  ]);
+  expect(signed).toMatchObject({ code: 0, stderr: '' });
+  const token = () => signed.stdout.trim();
+  const thief = await testClient({ url: service.url, deviceId: 'd-2', token });
+  expect((await thief.client.initialize(properties)).error?.errorName).toBe('AUTH_FAILURE');
+  const ann = await testClient({ url: service.url, deviceId: 'd-1', token });
+  expect(await ann.client.initialize(properties)).toMatchObject({ isSuccessful: true });
+  ann.client.onIncomingCall(({ callId }) => void ann.client.answer(callId));
+
+  const call = ['--cuid', 'bob_1', '--to', 'ann_1', '--context', 'hello', '--hangup-after', '1ms'];
+  const placed = new BinProcess(world, ['call', 'place', ...call, '--region', 'local']);
+  expect(await placed.ended(), placed.stderr).toBe(0);
+  await until(() => ann.events.includes('Incoming Ended'));
+
+  const log = ['call', 'log', '--call-url', service.url];
+  const asApp = { ENGAGECTL_CALL_ACCOUNT_ID: 'LOCAL-CALLS', ENGAGECTL_CALL_API_KEY: apiKey };
+  expect((await world.run(log, { env: asApp })).code).toBe(4);
+  const asOwner = { ENGAGECTL_CALL_ACCOUNT_ID: 'A', ENGAGECTL_CALL_API_KEY: 'p' };
+  expect(await world.run(log, { env: asOwner })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('"callContext":"hello"') as string,
+  });
+});
+
+it('reads the token key from ENGAGECTL_CALL_TOKEN_KEY_FILE, and refuses a short one', async () => {
+  const world = makeWorld();
+  const named = { ENGAGECTL_CALL_TOKEN_KEY_FILE: 'key' };
+  writeFileSync(world.path('key'), `${'k'.repeat(32)}\n`);
+  const { stdout } = await world.run(['call', 'token', '--cuid', 'ann_1', '--json'], {
+    env: named,
+  });
+  const { token, expiresAt } = JSON.parse(stdout) as { token: string; expiresAt: string };
+  const [head, body, signature] = token.split('.');
+  const expected = createHmac('sha256', 'k'.repeat(32))
+    .update(`${head}.${body}`)
+    .digest('base64url');
+  expect(signature).toBe(expected);
+  const claims = JSON.parse(Buffer.from(body!, 'base64url').toString()) as {
+    iat: number;
+    exp: number;
+  };
+  expect(claims).toMatchObject({ sub: 'ann_1', exp: claims.iat + 3600 });
+  expect(Math.floor(Date.parse(expiresAt) / 1000)).toBe(claims.exp);
+  writeFileSync(world.path('key'), 'short');
+  const short = await world.run(['call', 'token', '--cuid', 'ann_1'], { env: named });
+  expect(short).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/too short[^]*openssl rand -hex 32/) as string,
+  });
+});
+
+it('--ice-servers: hands out servers, with credentials of their own for each client', async () => {
+  const world = makeWorld();
+  const servers = [
+    { urls: 'stun:stun.example.com' },
+    { urls: ['turn:turn.example.com:3478'], secret: 'shared', ttlSeconds: 600 },
+    { urls: 'turns:turn.example.com', username: 'u', credential: 'c' },
+  ];
+  writeFileSync(world.path('ice.json'), JSON.stringify(servers));
+  const service = await serve(world, ['--memory', '--ice-servers', 'ice.json']);
+  const ann = await join(service.url, 'ann_1');
+  const { iceServers } = (await ann.ask('ice', {})) as AckData['ice'];
+  const [stun, turn, turns] = iceServers;
+  expect([stun, turns]).toEqual([servers[0], servers[2]]);
+  const [end, cuid] = turn!.username!.split(':');
+  expect(cuid).toBe('ann_1');
+  expect(Math.abs(Number(end) - 600 - Date.now() / 1000)).toBeLessThan(30);
+  const password = createHmac('sha1', 'shared').update(turn!.username!).digest('base64');
+  expect(turn).toEqual({ urls: servers[1]!.urls, username: turn!.username, credential: password });
+});
+
+it.each([
+  ['{', 'it is not JSON'],
+  ['{"urls":"stun:a"}', 'ICE servers: must be an array'],
+  ['[{"urls":"http://a"}]', '0.urls: is not a stun:, turn: or turns: URL'],
+  ['[{"urls":"turn:a","password":"x"}]', 'password'],
+  ['[{"urls":"turn:a","secret":"s","username":"u"}]', '"secret" replaces "username"'],
+])('--ice-servers: refuses %s', async (text, why) => {
+  const world = makeWorld();
+  writeFileSync(world.path('ice.json'), text);
+  const args = ['serve', '--port', '0', '--memory', '--ice-servers', 'ice.json'];
+  const { code, stderr } = await world.run(args);
+  expect(code).toBe(2);
+  expect(stderr).toContain(why);
 });
 
 it('--calls off refuses every call', async () => {

@@ -1,5 +1,8 @@
 import Sqlite from 'libsql';
 import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../../src/service/store/database.js';
 import { eventRecord, makeFolder, run } from '../running.js';
@@ -37,4 +40,29 @@ it('binds the values of each call of one SQL text, whatever ran before', () => {
   const named = 'SELECT name FROM secrets WHERE name = ?';
   expect(store.all(named, ['a'])).toEqual([{ name: 'a' }]);
   expect(store.get(named, ['b'])).toEqual({ name: 'b' });
+});
+
+it('keeps its statements, whose collection would wait for those on another thread', async () => {
+  const { prototype } = Sqlite;
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { prepare } = prototype;
+  onTestFinished(() => void (prototype.prepare = prepare));
+  const statements = new Map<string, WeakRef<object>>();
+  prototype.prepare = function (this: Sqlite.Database, sql: string) {
+    const statement = prepare.call(this, sql);
+    statements.set(sql, new WeakRef(statement));
+    return statement;
+  } as typeof prepare;
+  const dataDir = makeFolder();
+  const store = new Database(dataDir);
+  onTestFinished(() => store.close());
+  const copy = path.join(dataDir, 'copy.db');
+  await store.copyTo(copy);
+  await store.clear();
+  await store.replaceBy(copy);
+  await nextTurn(); // a WeakRef keeps its object until then
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  expect(statements.size).toBeGreaterThan(3);
+  expect([...statements].filter(([, statement]) => !statement.deref())).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// node voice-process.mjs <url> <cuid> <hertz> [to]: says a tone in a call, and prints the tone it hears.
+// node voice-process.mjs <url> <cuid> <hertz> [to] [--relay]: says a tone in a call, and prints the tone it hears.
 // It calls, or waits to be called; one second of sound is enough. Lines of standard input: `mute`, `unmute`; `loudness`
 // and `stats` print what half a second of sound and the SDK say; an empty line hangs up.
 import process from 'node:process';
@@ -6,7 +6,9 @@ import { createInterface } from 'node:readline';
 import { createSignedCall } from '../../../dist/calling/index.js';
 import { nodeEnv, nodeVoice } from '../../../dist/calling/node/index.js';
 
-const [url, cuid, hertz, to] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const isRelayed = words.includes('--relay'); // host candidates are off
+const [url, cuid, hertz, to] = words.filter((word) => word !== '--relay');
 const rate = 48_000;
 const tone = Int16Array.from(
   { length: rate * 20 },
@@ -20,6 +22,7 @@ const enough = new Promise((resolve) => {
   report = resolve;
 });
 const media = await nodeVoice({
+  ...(isRelayed && { iceTransportPolicy: 'relay' }),
   play: { rate, samples: tone },
   onVoice: (sound) => {
     listen(sound);
