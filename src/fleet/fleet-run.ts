@@ -18,7 +18,7 @@ import { EngagectlError, type ExitCode } from '../errors.js';
 import { noFollow, replaceFile } from '../files/atomic-write.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
-import { textStart } from '../jobs/input-files.js';
+import { startsWithEvents } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
 import { ShardFolder, resultName } from './shard-folder.js';
 import { canonicalJson, untrusted, type FleetKey } from './signature.js';
@@ -199,23 +199,25 @@ export class WorkDirectory {
 
   /**
    * Reads `fleet.json` without verifying its signature; anyone may have written it. Throws the errors of
-   * `read`. `older` accepts previous versions, for comparisons only.
+   * `read`. `anyVersion` accepts other versions, for comparisons only.
    */
-  unverified({ older = false } = {}): FleetRun & { readonly signature?: unknown } {
-    const fix = 'the work folder has to be the same for submit, collect and all workers';
+  unverified({ anyVersion = false } = {}): FleetRun & { readonly signature?: unknown } {
+    const fix = 'submit, collect and all workers must use the same work directory';
     this.refuseLink(this.path);
     const found = readOwn(this.#runFile, fix) as { readonly version?: unknown };
-    const run = older ? { workDir: path.dirname(this.path), ...found } : found;
-    const { version } = run;
-    if (version !== fleetVersion && !(older && (version === 1 || version === 2))) {
-      throw new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
-        why: `it is of version ${String(version)}, and this program knows ${fleetVersion}`,
-        fix: 'use the same version of engagectl for submit, collect and all workers',
-        file: this.#runFile,
-      });
-    }
+    if (found.version !== fleetVersion && !anyVersion) throw this.otherVersion(found);
+    const run = anyVersion ? { workDir: path.dirname(this.path), ...found } : found;
     if (isRunHeader(run)) return run;
-    throw this.#notSigned('it has not the members of a run');
+    throw this.#notSigned('it does not have the members of a run');
+  }
+
+  /** Returns the E-RUN-VERSION error for a run of another version. */
+  otherVersion({ version }: { readonly version?: unknown }): EngagectlError {
+    return new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
+      why: `it is of version ${String(version)}, and this program knows ${fleetVersion}`,
+      fix: 'use the same version of engagectl for submit, collect and all workers',
+      file: this.#runFile,
+    });
   }
 
   /**
@@ -292,7 +294,7 @@ export class WorkDirectory {
     try {
       work();
     } catch (cause) {
-      throw new EngagectlError('E-FILE-WRITE', `cannot write to the work folder ${this.path}`, {
+      throw new EngagectlError('E-FILE-WRITE', `cannot write to the work directory ${this.path}`, {
         why: (cause as Error).message,
         fix: 'make it writable, or name another that submit, collect and all workers see',
         file: this.path,
@@ -492,7 +494,7 @@ function readOwn(file: string, fix: string): object {
 
 const linked = (file: string, fix: string): EngagectlError =>
   untrusted(`${file} is a link, or no regular file`, {
-    why: 'nothing of ours is one in a work folder, and it leads to files that are not of the run',
+    why: 'engagectl creates no links in a work directory; this one may lead to files outside of the run',
     fix,
     file,
   });
@@ -517,7 +519,7 @@ export async function inputFile(file: string): Promise<InputFile> {
   let once = false;
   try {
     for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
-      if (bytes === 0) once = ofOnce.test(await textStart(chunk as Buffer));
+      if (bytes === 0) once = await startsWithEvents(chunk as Buffer);
       hash.update(chunk as Buffer);
       bytes += (chunk as Buffer).length;
     }
@@ -531,6 +533,3 @@ export async function inputFile(file: string): Promise<InputFile> {
   }
   return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
 }
-
-/** Matches events, exported events and operators in NDJSON and JSON. */
-const ofOnce = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;

@@ -204,8 +204,8 @@ function slicesByFile(
     const slice = result && result.output !== null && signed.fileOf(result, result.output);
     if (!slice || !existsSync(slice)) {
       throw new EngagectlError('E-FILE-READ', `the slice of shard ${at + 1} is not there`, {
-        why: `${slice || 'it'} is missing in the work folder`,
-        fix: 'submit the run again to another work folder',
+        why: `${slice || 'it'} is missing in the work directory`,
+        fix: 'submit the run again to another work directory',
       });
     }
     files.set(file, [...(files.get(file) ?? []), slice]);

@@ -1,6 +1,6 @@
 import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
 import path from 'node:path';
-import { confirmIrreversible, confirmWrite } from '../../ui/prompt.js';
+import { confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { closeAfter, connectAccount, type AccountConnection } from '../shared/connect.js';
@@ -83,10 +83,13 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   folder.refuseUntrusted(runtime);
   const signed = new fleet.SignedRun(run, { folder, key });
   const doesHarm = within.flags.again !== true && isNotIdempotent(within, run.files);
+  const note = (text: string) => messages.note(text);
   const submitTo = async (store: QueueStore) => {
-    await refuseDuplicateRun(run, { doesHarm }, store);
+    await refuseDuplicateRun(run, { doesHarm, note }, store);
     await confirm(within, connection, call);
     await enqueueRun(signed, store, call);
+    if (doesHarm && within.name === 'upload')
+      note('single events are not compared: those that an earlier file has, too, are sent again');
     if (!flags.wait) return;
     const known = await findRun(store, run.run, {
       workDir,
@@ -142,16 +145,10 @@ async function confirm(
   if (!isWrite(name) || flags.yes) return;
   const { irreversible, does } = writeEndpoints[name];
   if (irreversible) {
-    // The number of identities is unknown: the workers remove duplicates.
-    const about = {
-      ...account,
-      command: name,
-      irreversible,
-      files,
-      count: files.length,
-      firstIdentities: [],
-    };
-    return confirmIrreversible(about, { yes: false, inputIsStdin: true }, runtime);
+    throw new EngagectlError('E-CONFIRM', `fleet submit ${name} requires --yes`, {
+      why: 'the number of distinct identities, which would be typed to confirm, is known only to the workers',
+      fix: `add --yes when you are sure: ${irreversible}`,
+    });
   }
   if (account.production) await confirmWrite({ ...account, command: name, does, files }, runtime);
 }
