@@ -85,7 +85,7 @@ function module(name) {
  * What dependencies load for a use that is not made of them here, at the cost of milliseconds: undici's
  * HTTP/2, which it would have to be told to speak, its bodies that are forms, its parser for processors without
  * SIMD, which our own WebAssembly needs as well, and Node's own HTTP; commander's commands that are programs of
- * their own.
+ * their own; what conf needs for schemas and migrations: zod checks the config file.
  */
 const unused = [
   ['undici/lib/dispatcher/client.js', './client-h2.js'],
@@ -94,6 +94,9 @@ const unused = [
   ['undici/lib/dispatcher/client.js', 'node:http'],
   ['undici/lib/core/util.js', 'node:http'],
   ['commander/lib/command.js', 'node:child_process'],
+  ['conf/dist/source/index.js', 'ajv/dist/2020.js'],
+  ['conf/dist/source/index.js', 'ajv-formats'],
+  ['conf/dist/source/index.js', 'semver'],
 ];
 
 /** The one property read from them: the maximum header size of Node's own client. */

@@ -207,17 +207,17 @@ describe.each(stores)('on $name', ({ name, start }) => {
       await using store = await start();
       const stopped: Takeover[] = [];
       let batch = 0;
-      for (; stopped.length < takeovers; batch += 1) {
-        expect(batch * atOnce, 'workers that were started').toBeLessThan(2 * takeovers);
+      const stoppedAt = (phase: string) => stopped.filter((one) => one.phase === phase).length;
+      const isEnough = () => stopped.length >= takeovers && phases.every(stoppedAt);
+      for (; !isEnough(); batch += 1) {
+        expect(batch * atOnce, 'workers that were started').toBeLessThan(2 * takeovers + atOnce);
         stopped.push(...(await takeOver(store, test, batchOf(batch))));
         await store.wipe();
         await store.start();
       }
-      const counts = phases.map(
-        (phase) => `${phase} ${stopped.filter((one) => one.phase === phase).length}`,
-      );
+      const counts = phases.map((phase) => `${phase} ${stoppedAt(phase)}`).join(', ');
       process.stderr.write(
-        `FLEET: ${name}: ${stopped.length} of ${batch * atOnce} workers were stopped: ${counts.join(', ')}\n`,
+        `FLEET: ${name}: ${stopped.length} of ${batch * atOnce} workers were stopped: ${counts}\n`,
       );
     },
   );
