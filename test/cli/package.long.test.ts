@@ -72,7 +72,22 @@ it.each([
     (match) => match[1],
   );
   if (name !== 'run')
-    expect(['events', 'fs', 'path', 'timers/promises']).toEqual(expect.arrayContaining(builtin));
+    expect(['events', 'fs', 'fs/promises', 'path', 'timers/promises']).toEqual(
+      expect.arrayContaining(builtin),
+    );
+});
+
+it.each([
+  ['--version', ['process', 'main', 'rolldown-runtime']],
+  ['--help', ['process', 'main', 'rolldown-runtime', 'program']],
+])('loads few files for %s', (flag, files) => {
+  const script = `process.argv.splice(1, 0, ${JSON.stringify(bin)}, '${flag}');
+    process.on('exit', () => console.error(Object.keys(require.cache).join('\\n')));
+    require(process.argv[1]);`;
+  const { stderr, stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+  const loaded = [...stderr.matchAll(/dist\/([\w-]+)\.cjs$/gm)].map((match) => match[1]);
+  expect(stdout).not.toBe('');
+  expect(new Set(loaded)).toEqual(new Set(files));
 });
 
 it('does not bundle the locales of zod', () => {
