@@ -27,7 +27,6 @@ import {
   type FleetRun,
   type InputFile,
   type InputText,
-  type SignedRun,
 } from './fleet-run.js';
 import {
   addShards,
@@ -42,6 +41,7 @@ import {
 import { withinDeadline, type QueueStore } from './queue-store.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
+import type { SignedRun } from './signature.js';
 import type { Job, Queue } from 'bullmq';
 import { copyFile, rm } from 'node:fs/promises';
 import { shardName } from '../jobs/shard.js';

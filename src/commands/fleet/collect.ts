@@ -12,7 +12,8 @@ import { isStdout, outputOptions, checkOutputFormat } from '../../jobs/output-op
 import { timeZone } from '../../time-zone.js';
 import { cliAdvice } from '../shared/job-context.js';
 import { quoteForShell } from '../../wording.js';
-import type { FleetCommand, ShardResult, SignedRun } from '../../fleet/fleet-run.js';
+import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
+import type { SignedRun } from '../../fleet/signature.js';
 import type { FoundRun } from '../../fleet/run-status.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';

@@ -13,7 +13,8 @@ import { EngagectlError } from '../../errors.js';
 import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, checkOutputFormat } from '../../jobs/output-options.js';
 import { cliAdvice } from '../shared/job-context.js';
-import type { FleetRun, InputFile, SignedRun } from '../../fleet/fleet-run.js';
+import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
+import type { SignedRun } from '../../fleet/signature.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
@@ -70,7 +71,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closeAfter(connection, planShards(planned));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
-  const [fleet, { FleetKey }, { findRun }, { refuseDuplicateRun }] = await Promise.all([
+  const [fleet, signature, { findRun }, { refuseDuplicateRun }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/signature.js'),
     import('../../fleet/run-status.js'),
@@ -78,10 +79,10 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   ]);
   const { fleetRunId, fleetVersion: version, WorkDirectory } = fleet;
   const run: FleetRun = { version, run: fleetRunId(plan, workDir), ...plan, workDir };
-  const key = new FleetKey({ ...plan, passcode: connection.account.passcode });
+  const key = new signature.FleetKey({ ...plan, passcode: connection.account.passcode });
   const folder = new WorkDirectory(workDir, run.run);
   folder.refuseUntrusted(runtime);
-  const signed = new fleet.SignedRun(run, { folder, key });
+  const signed = new signature.SignedRun(run, { folder, key });
   const doesHarm = within.flags.again !== true && isNotIdempotent(within, run.files);
   const note = (text: string) => messages.note(text);
   const submitTo = async (store: QueueStore) => {
