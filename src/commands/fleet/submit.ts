@@ -90,7 +90,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
     await confirm(within, connection, call);
     await enqueueRun(signed, store, call);
     if (doesHarm && within.name === 'upload')
-      note('single events are not compared: those that an earlier file has, too, are sent again');
+      note('single events are not compared; an event that an earlier file contains is sent again');
     if (!flags.wait) return;
     const known = await findRun(store, run.run, {
       workDir,
