@@ -1,26 +1,6 @@
-// Benchmarks without a peer: programs of this folder that print their own figures, a line each.
+// A benchmark without a peer: a program of this folder that prints its own figures, a line each.
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeProfilesCsv, writeProfilesNdjson } from './data.js';
-
-export const stages = {
-  name: 'stages',
-  question: 'what do the stages of an upload cost by themselves, without a request?',
-  size: 1_000_000,
-  figures({ size, folder }) {
-    const csv = join(folder, 'profiles.csv');
-    const ndjson = join(folder, 'profiles.ndjson');
-    writeProfilesCsv(csv, size);
-    writeProfilesNdjson(ndjson, size);
-    return [
-      ['cutting CSV', 'input.js', csv],
-      ['mapping CSV', 'mapping.js', csv],
-      ['cutting NDJSON', 'input.js', ndjson],
-      ['mapping NDJSON', 'mapping.js', ndjson],
-    ].map(([what, ...program]) => `${what}: ${output(...program)}`);
-  },
-};
 
 export const service = {
   name: 'service',

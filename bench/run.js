@@ -7,9 +7,9 @@ import { cuids } from './cuids.js';
 import { changed } from './changed.js';
 import { concurrency } from './concurrency.js';
 import { eventMemory } from './event-memory.js';
-import { exportCsv, exportFile, exportNdjson } from './export.js';
+import { exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
-import { service, stages } from './figures.js';
+import { service } from './figures.js';
 import { journals } from './journal.js';
 import { guardTable, judged } from './harness/guards.js';
 import { machine, table } from './harness/report.js';
@@ -29,11 +29,8 @@ const benchmarks = [
   ...eventMemory,
   cuids,
   exportNdjson,
-  exportCsv,
-  exportFile,
   exportShapes,
   ...startUp,
-  stages,
   service,
 ];
 

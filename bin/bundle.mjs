@@ -21,45 +21,24 @@ import { bundleDeclarations } from './bundle-declarations.mjs';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const built = join(root, 'build');
 
-/** Small parts of the client that others need as well, and that would be files of their own, 0.3 ms each. */
-const besidesTheClient = [
-  'jobs/connection',
-  'client/failure',
-  'client/request-log',
-  'text/raw-json',
-];
-
-/** The commands that the others can do without, by the modules that declare them. */
-const aroundCommands = new Set(
-  [
-    ...['call', 'config', 'doctor', 'fleet', 'runs', 'serve'].map((noun) => `${noun}/command`),
-    'completion',
-    'cuid',
-  ].map((name) => module(`commands/${name}`)),
-);
-
 /**
  * Modules that are needed together are one file: `main` answers `--version`, `program` is the command tree and
- * answers `--help`, `around` are the commands that it can do without, `run` is the job of an upload, and what that
- * command loads as other commands do; the client is not in it. What `around` and `run` both
- * need is in `program`, so that neither loads the other. A group takes the
- * dependencies of its modules with it; the first group that wants a module has it. What else is loaded
- * by `import()` gets files of its own.
+ * answers `--help`, `run` is the job of an upload, and what that command loads as other commands do. Without `run`,
+ * an upload loads 50 files, which takes 13 ms more. A group takes the dependencies of its modules with it; the first
+ * group that wants a module has it. What else is loaded by `import()` gets files of its own.
  */
 const groups = [
-  group('main', ({ id }) => ['process', 'main', 'runtime'].some((name) => id === module(name))),
-  group(
-    'program',
-    ({ id, dynamicImporters }) =>
-      ['wording', 'ui/messages'].some((name) => id === module(name)) ||
-      ([id, ...dynamicImporters].includes(module('program')) && !isAround(id)),
+  group('main', ({ id }) =>
+    ['process', 'main', 'runtime', 'redact'].some((name) => id === module(name)),
   ),
-  group('around', ({ id }) => isAround(id)),
+  group('program', ({ id, dynamicImporters }) =>
+    [id, ...dynamicImporters].includes(module('program')),
+  ),
   group(
     'run',
     ({ id, dynamicImporters: importers }) =>
-      (importers.includes(module('commands/upload')) && importers.length > 1) ||
-      ['jobs/write/upload', ...besidesTheClient].some((name) => id === module(name)),
+      id === module('jobs/write/upload') ||
+      (importers.includes(module('commands/upload')) && importers.length > 1),
   ),
   group('phone-numbers', ({ id }) => id.includes('/node_modules/libphonenumber-js/')),
 ];
@@ -67,11 +46,6 @@ const groups = [
 function group(name, wants) {
   const nameOf = (id, context) => (wants(context.getModuleInfo(id)) ? name : null);
   return { name: nameOf, debugName: name };
-}
-
-/** Whether a module is a command other than those that read and write users. */
-function isAround(id) {
-  return aroundCommands.has(id);
 }
 
 /** One of build/. Throws where there is none: its group would be empty in silence, and start-up slower. */
@@ -85,7 +59,7 @@ function module(name) {
  * What dependencies load for a use that is not made of them here, at the cost of milliseconds: undici's
  * HTTP/2, which it would have to be told to speak, its bodies that are forms, its parser for processors without
  * SIMD, which our own WebAssembly needs as well, and Node's own HTTP; commander's commands that are programs of
- * their own.
+ * their own; what conf needs for schemas and migrations: zod checks the config file.
  */
 const unused = [
   ['undici/lib/dispatcher/client.js', './client-h2.js'],
@@ -94,6 +68,9 @@ const unused = [
   ['undici/lib/dispatcher/client.js', 'node:http'],
   ['undici/lib/core/util.js', 'node:http'],
   ['commander/lib/command.js', 'node:child_process'],
+  ['conf/dist/source/index.js', 'ajv/dist/2020.js'],
+  ['conf/dist/source/index.js', 'ajv-formats'],
+  ['conf/dist/source/index.js', 'semver'],
 ];
 
 /** The one property read from them: the maximum header size of Node's own client. */

@@ -407,11 +407,11 @@ export const errorExplanations = {
   },
   'E-UNTRUSTED': {
     means:
-      'a job of the queue, or a file of the work folder, is not one that a submitter or a worker of this account made; nothing of it was done',
+      'a job of the queue, or a file of the work directory, is not one that a submitter or a worker of this account made; nothing of it was done',
     causes: [
       'somebody else added it or changed it',
       'the passcode of the account is another one than when the run was submitted',
-      'a link was put into the work folder',
+      'a link was put into the work directory',
       'the run lies in a folder that the worker was not given',
     ],
     next: [

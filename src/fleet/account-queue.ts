@@ -4,13 +4,13 @@ import {
   isShard,
   isWorkDir,
   shardsOf,
+  untrusted,
   type FleetCommand,
   type FleetRun,
   type InputText,
   type ShardJob,
-  type SignedRun,
 } from './fleet-run.js';
-import { untrusted } from './signature.js';
+import type { SignedRun } from './signature.js';
 import { EngagectlError } from '../errors.js';
 import {
   withinDeadline,

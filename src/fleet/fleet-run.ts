@@ -18,10 +18,9 @@ import { EngagectlError, type ExitCode } from '../errors.js';
 import { noFollow, replaceFile } from '../files/atomic-write.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
-import { textStart } from '../jobs/input-files.js';
+import { startsWithEvents } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
-import { ShardFolder, resultName } from './shard-folder.js';
-import { canonicalJson, untrusted, type FleetKey } from './signature.js';
+import { ShardFolder } from './shard-folder.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Shard } from '../jobs/job-options.js';
 
@@ -199,47 +198,25 @@ export class WorkDirectory {
 
   /**
    * Reads `fleet.json` without verifying its signature; anyone may have written it. Throws the errors of
-   * `read`. `older` accepts previous versions, for comparisons only.
+   * `read`. `anyVersion` accepts other versions, for comparisons only.
    */
-  unverified({ older = false } = {}): FleetRun & { readonly signature?: unknown } {
-    const fix = 'the work folder has to be the same for submit, collect and all workers';
+  unverified({ anyVersion = false } = {}): FleetRun & { readonly signature?: unknown } {
+    const fix = 'submit, collect and all workers must use the same work directory';
     this.refuseLink(this.path);
     const found = readOwn(this.#runFile, fix) as { readonly version?: unknown };
-    const run = older ? { workDir: path.dirname(this.path), ...found } : found;
-    const { version } = run;
-    if (version !== fleetVersion && !(older && (version === 1 || version === 2))) {
-      throw new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
-        why: `it is of version ${String(version)}, and this program knows ${fleetVersion}`,
-        fix: 'use the same version of engagectl for submit, collect and all workers',
-        file: this.#runFile,
-      });
-    }
+    if (found.version !== fleetVersion && !anyVersion) throw this.otherVersion(found);
+    const run = anyVersion ? { workDir: path.dirname(this.path), ...found } : found;
     if (isRunHeader(run)) return run;
-    throw this.#notSigned('it has not the members of a run');
+    throw this.notSigned('it does not have the members of a run');
   }
 
-  /**
-   * Reads a run and verifies its signature and location. `keyOf` derives the key of the account that the
-   * file names. Throws E-FILE-READ if this machine does not see the directory; E-RUN-VERSION,
-   * E-UNTRUSTED.
-   */
-  async read(keyOf: (account: RunAccount) => Promise<FleetKey>): Promise<SignedRun> {
-    const { signature, ...run } = this.unverified(); // read once, so that what was verified is what is used
-    const key = await keyOf(run);
-    if (!key.verify('run', run, signature)) {
-      throw this.#notSigned(
-        'somebody else wrote or changed it, or the passcode is another one than at fleet submit',
-      );
-    }
-    const place = path.join(run.workDir, run.run);
-    if (place !== this.path && placeOf(place) !== placeOf(this.path)) {
-      throw untrusted(`the run in ${this.path} was submitted to ${run.workDir}`, {
-        why: 'a copy in another place could send its records once more',
-        fix: 'put it back where it was submitted to',
-        file: this.path,
-      });
-    }
-    return new SignedRun(run, { folder: this, key });
+  /** Returns the E-RUN-VERSION error for a run of another version. */
+  otherVersion({ version }: { readonly version?: unknown }): EngagectlError {
+    return new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
+      why: `it is of version ${String(version)}, and this program knows ${fleetVersion}`,
+      fix: 'use the same version of engagectl for submit, collect and all workers',
+      file: this.#runFile,
+    });
   }
 
   get isCancelled(): boolean {
@@ -292,7 +269,7 @@ export class WorkDirectory {
     try {
       work();
     } catch (cause) {
-      throw new EngagectlError('E-FILE-WRITE', `cannot write to the work folder ${this.path}`, {
+      throw new EngagectlError('E-FILE-WRITE', `cannot write to the work directory ${this.path}`, {
         why: (cause as Error).message,
         fix: 'make it writable, or name another that submit, collect and all workers see',
         file: this.path,
@@ -309,7 +286,8 @@ export class WorkDirectory {
     return path.join(this.path, 'cancelled');
   }
 
-  #notSigned(why: string): EngagectlError {
+  /** Returns the E-UNTRUSTED error for a run without a valid signature. */
+  notSigned(why: string): EngagectlError {
     return untrusted(`${this.#runFile} is not signed by this account's passcode`, {
       why,
       fix: 'submit the same command again, which writes and signs it',
@@ -317,127 +295,6 @@ export class WorkDirectory {
     });
   }
 }
-
-/** A run signed by its account, so its content can be trusted. Signs and verifies its jobs and results. */
-export class SignedRun {
-  readonly run: FleetRun;
-  readonly folder: WorkDirectory;
-  /** Covers the whole run: argv, inputs, account, location. Jobs and results are signed with it. */
-  readonly signature: string;
-  readonly #key: FleetKey;
-
-  /** For a run that was verified, or created by this process. */
-  constructor(run: FleetRun, { folder, key }: { folder: WorkDirectory; key: FleetKey }) {
-    this.run = run;
-    this.folder = folder;
-    this.signature = key.sign('run', run);
-    this.#key = key;
-  }
-
-  /** Whether `fleet.json` contains this run with this signature. */
-  get isInPlace(): boolean {
-    if (!this.folder.exists) return false;
-    try {
-      const { signature, ...run } = this.folder.unverified();
-      return signature === this.signature && canonicalJson(run) === canonicalJson(this.run);
-    } catch (error) {
-      if (isOf(error, 'E-UNTRUSTED') || isOf(error, 'E-FILE-READ')) return false;
-      throw error;
-    }
-  }
-
-  job(shard: Shard): ShardJob {
-    const job = this.#jobOf(shard);
-    return { ...job, signature: this.#key.sign('shard', { ...job, of: this.signature }) };
-  }
-
-  /** Whether a job belongs to this run and was signed by `fleet submit` or `fleet retry`. */
-  isJob({ signature, shard, ...job }: ShardJob): boolean {
-    const { run, workDir } = this.#jobOf(shard);
-    const content = { run, workDir, shard, of: this.signature };
-    const isOurs = job.run === run && job.workDir === workDir && shard.count === this.run.shards;
-    return isOurs && this.#key.verify('shard', content, signature);
-  }
-
-  #jobOf(shard: Shard): Omit<ShardJob, 'signature'> {
-    const { index, count } = shard;
-    return { run: this.run.run, workDir: this.run.workDir, shard: { index, count } };
-  }
-
-  /**
-   * Reads the result of a shard. Throws E-FILE-READ, and E-UNTRUSTED if no worker of this account wrote
-   * it.
-   */
-  result(shard: Shard): ShardResult | undefined {
-    const epoch = this.#currentFolder(shard);
-    if (epoch === undefined) return undefined;
-    const file = path.join(epoch, resultName);
-    if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
-    const fix = 'remove it: fleet retry then finds by the journal what is left to do';
-    const { signature, ...result } = readOwn(file, fix) as ShardResult & { signature?: unknown };
-    if (this.#key.verify('result', { result, of: this.signature, shard }, signature)) return result;
-    throw untrusted(`${file} is not signed by this account's passcode`, {
-      why: 'somebody else wrote or changed it, or the passcode was another one when the shard ended',
-      fix: `engagectl fleet retry ${this.run.run}    (finds by its journal what is left to do)`,
-      file,
-    });
-  }
-
-  /** Returns undefined for an untrusted result, too. Throws E-FILE-READ. */
-  trustedResult(shard: Shard): ShardResult | undefined {
-    try {
-      return this.result(shard);
-    } catch (error) {
-      if (isOf(error, 'E-UNTRUSTED')) return undefined;
-      throw error;
-    }
-  }
-
-  /** Returns the results of finished shards, in order. Throws E-FILE-READ, E-UNTRUSTED. */
-  results(): ShardResult[] {
-    return shardsOf(this.run).flatMap((shard) => this.result(shard) ?? []);
-  }
-
-  /** Writes the result of a shard to the folder of its owner. Keeps the names of files, not their paths. */
-  setResult(shard: Shard, folder: string, outcome: ShardResult): ShardResult {
-    const { rejectsFile, output, ...rest } = outcome;
-    const result = { ...rest, rejectsFile: nameOf(rejectsFile), output: nameOf(output) };
-    const signature = this.#key.sign('result', { result, of: this.signature, shard });
-    this.folder.put(path.join(folder, resultName), { ...result, signature });
-    return result;
-  }
-
-  /**
-   * Returns the path of a file named by a result. Throws E-UNTRUSTED for a link, or a file outside of
-   * the shard's directory.
-   */
-  fileOf({ shard: index }: ShardResult, name: string): string {
-    const shard = { index, count: this.run.shards };
-    const folder = this.#currentFolder(shard) ?? this.folder.shard(shard).path;
-    const file = path.join(folder, name);
-    if (path.dirname(file) === folder && path.basename(file) === name) {
-      this.folder.refuseLink(file);
-      return file;
-    }
-    throw untrusted(`"${name}" is not the name of a file of shard ${index}`, {
-      why: 'the files of a shard lie in its folder',
-      fix: `engagectl fleet retry ${this.run.run}`,
-    });
-  }
-
-  /** Throws E-UNTRUSTED for a link in its path. */
-  #currentFolder(shard: Shard): string | undefined {
-    this.folder.checkPath(shard);
-    const { current } = this.folder.shard(shard);
-    if (current !== undefined) this.folder.refuseLink(current);
-    return current;
-  }
-}
-
-const isOf = (error: unknown, id: EngagectlError['id']): error is EngagectlError =>
-  error instanceof EngagectlError && error.id === id;
-
-const nameOf = (file: string | null): string | null => (file === null ? null : path.basename(file));
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 
@@ -472,7 +329,7 @@ function entriesOf(folder: string): Dirent[] {
 }
 
 /** Reads JSON from a regular file, without following a link. Throws E-FILE-READ, E-UNTRUSTED. */
-function readOwn(file: string, fix: string): object {
+export function readOwn(file: string, fix: string): object {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
@@ -490,9 +347,19 @@ function readOwn(file: string, fix: string): object {
   }
 }
 
+interface Refusal {
+  readonly why: string;
+  readonly fix: string;
+  readonly file?: string;
+}
+
+/** Error for content of the queue or the work directory that must not be acted on. */
+export const untrusted = (message: string, refusal: Refusal): EngagectlError =>
+  new EngagectlError('E-UNTRUSTED', message, refusal);
+
 const linked = (file: string, fix: string): EngagectlError =>
   untrusted(`${file} is a link, or no regular file`, {
-    why: 'nothing of ours is one in a work folder, and it leads to files that are not of the run',
+    why: 'engagectl creates no links in a work directory; this one may lead to files outside of the run',
     fix,
     file,
   });
@@ -517,7 +384,7 @@ export async function inputFile(file: string): Promise<InputFile> {
   let once = false;
   try {
     for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
-      if (bytes === 0) once = ofOnce.test(await textStart(chunk as Buffer));
+      if (bytes === 0) once = await startsWithEvents(chunk as Buffer);
       hash.update(chunk as Buffer);
       bytes += (chunk as Buffer).length;
     }
@@ -531,6 +398,3 @@ export async function inputFile(file: string): Promise<InputFile> {
   }
   return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
 }
-
-/** Matches events, exported events and operators in NDJSON and JSON. */
-const ofOnce = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;

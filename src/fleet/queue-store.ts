@@ -66,7 +66,7 @@ export async function openQueueStore(
     : {
         connectionString: url,
         schema: namespace,
-        max: 3,
+        max: 1, // of each queue and worker: a server with default settings has 100 connections for all
         connectionTimeoutMillis: answerMs,
         migrate,
       };

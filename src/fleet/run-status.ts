@@ -14,11 +14,10 @@ import {
   type FleetRun,
   type RunAccount,
   type ShardResult,
-  type SignedRun,
 } from './fleet-run.js';
 import { budgetOf, RunIndex, endpointKind, queueName, shardJobId } from './account-queue.js';
 import { withinDeadline, type QueueStore } from './queue-store.js';
-import type { FleetKey } from './signature.js';
+import { SignedRun, type FleetKey } from './signature.js';
 import type { TrustRuntime } from '../files/ownership.js';
 import type { Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
@@ -91,7 +90,7 @@ export async function findRun(
   }
   const folder = new WorkDirectory(place, id);
   folder.refuseUntrusted(runtime);
-  const signed = await folder.read(keyOf);
+  const signed = await SignedRun.read(folder, keyOf);
   const { run } = signed;
   const lane = store.queue(queueName({ ...run, kind: endpointKind(run.command) }));
   return { folder, signed, run, lane };

@@ -1,9 +1,15 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { createFile, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
+import {
+  createFile,
+  fsyncFolder,
+  makePrivateFolder,
+  noFollow,
+  writeAll,
+} from '../files/atomic-write.js';
 import type { RequestObserver } from '../jobs/job-context.js';
 
 const { O_CREAT, O_WRONLY } = constants;
@@ -195,7 +201,7 @@ export class ShardTraffic implements RequestObserver {
     try {
       const descriptor = openSync(this.#file, O_WRONLY | O_CREAT | noFollow, 0o600);
       try {
-        writeSync(descriptor, `${text}\n`);
+        writeAll(descriptor, `${text}\n`);
       } finally {
         closeSync(descriptor);
       }

@@ -18,6 +18,7 @@ import { draftPath, fsyncFolder, makePrivateFolder, noFollow } from '../files/at
 import { refuseDuplicatePaths } from '../files/path-checks.js';
 import { fingerprint, listRuns } from '../jobs/run/run-folder.js';
 import {
+  fleetVersion,
   inputFile,
   isRunId,
   shardsOf,
@@ -26,7 +27,6 @@ import {
   type FleetRun,
   type InputFile,
   type InputText,
-  type SignedRun,
 } from './fleet-run.js';
 import {
   addShards,
@@ -41,6 +41,7 @@ import {
 import { withinDeadline, type QueueStore } from './queue-store.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
+import type { SignedRun } from './signature.js';
 import type { Job, Queue } from 'bullmq';
 import { copyFile, rm } from 'node:fs/promises';
 import { shardName } from '../jobs/shard.js';
@@ -192,11 +193,12 @@ const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind
 /**
  * Refuses an input that is named twice, and records that are not idempotent if another run in the store
  * or the work directory sends them, too, with other shards or options. An input is recognized if it differs in
- * compression or line ends only, or if lines were added. Throws E-USAGE, E-ALREADY-SENT.
+ * compression or line ends only, or if lines were added. `note` reports runs that cannot be read and do not
+ * matter. Throws E-USAGE, E-ALREADY-SENT, and the errors of runs that cannot be read and may have sent the records.
  */
 export async function refuseDuplicateRun(
   run: FleetRun,
-  { doesHarm }: { readonly doesHarm: boolean },
+  { doesHarm, note }: { readonly doesHarm: boolean; readonly note: (text: string) => void },
   store: QueueStore,
 ): Promise<void> {
   refuseDuplicatePaths(
@@ -205,7 +207,10 @@ export async function refuseDuplicateRun(
   );
   if (!doesHarm) return;
   const queued = await withinDeadline(store, async () => new RunIndex(store).runs());
-  const others = [...queued, ...runsIn(run.workDir)].filter((other) => other.run !== run.run);
+  const others = [
+    ...queued.filter((other) => other.run !== run.run),
+    ...otherRunsIn(run, { queued, note }),
+  ];
   const content = contentOf(run);
   const same = others.find((other) => other.content === content);
   if (same) throw alreadySent(same, 'has the same content');
@@ -254,17 +259,49 @@ function alreadySent(
 }
 
 /**
- * Runs in the work directory, which the store may have lost. Signatures are not verified: a run signed
- * with an older passcode counts, and a planted run can only cause a refusal.
+ * Returns the other runs in the work directory of a run, which the store may have lost. Signatures are not
+ * verified: a run signed with an older passcode counts, and a planted run can only cause a refusal. Omits
+ * a run that cannot be read if the store describes it, since it is compared with that. Throws E-FILE-READ,
+ * E-RUN-VERSION, E-UNTRUSTED for a run that cannot be read and may have the same account and command.
  */
-function runsIn(workDir: string): RunEntry[] {
+function otherRunsIn(
+  run: FleetRun,
+  { queued, note }: { readonly queued: readonly RunEntry[]; readonly note: (text: string) => void },
+): RunEntry[] {
+  const { workDir } = run;
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
-  const names = isFolder ? readdirSync(workDir) : [];
-  return names.filter(isRunId).flatMap((run) => {
-    const folder = new WorkDirectory(workDir, run);
-    return folder.exists ? { ...entryOf(folder.unverified({ older: true })), run, workDir } : [];
+  const ids = (isFolder ? readdirSync(workDir) : []).filter((name) => isRunId(name));
+  return ids.flatMap((id) => {
+    if (id === run.run) return [];
+    const folder = new WorkDirectory(workDir, id);
+    try {
+      const found = folder.unverified({ anyVersion: true });
+      const entry = { ...entryOf(found), run: id, workDir };
+      const isNewer = !(found.version <= fleetVersion);
+      if (isNewer && entry.lane === laneOf(run)) throw folder.otherVersion(found);
+      return entry;
+    } catch (error) {
+      if (!(error instanceof EngagectlError)) throw error;
+      if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return [];
+      const known = queued.find((entry) => entry.run === id);
+      const isKnown = known && (known.lane !== laneOf(run) || known.content !== undefined);
+      if (!isKnown) throw unreadableRun(id, workDir, error);
+      note(`${error.message}; its records are known from the queue`);
+      return [];
+    }
   });
 }
+
+const unreadableRun = (
+  id: string,
+  workDir: string,
+  { id: errorId, message, details }: EngagectlError,
+): EngagectlError =>
+  new EngagectlError(errorId, message, {
+    ...details,
+    why: `${details.why}; run ${id} may have sent the same records`,
+    fix: `restore ${path.join(workDir, id)}; if it sent other records, move it away or add --again`,
+  });
 
 /** A run, as the store and other submissions describe it. */
 function entryOf(run: FleetRun): RunEntry {

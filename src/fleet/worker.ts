@@ -7,16 +7,16 @@ import { realpathSync } from 'node:fs';
 import { shardName } from '../jobs/shard.js';
 import {
   WorkDirectory,
+  untrusted,
   type FleetRun,
   type RunAccount,
   type ShardJob,
   type ShardResult,
-  type SignedRun,
 } from './fleet-run.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
 import { ShardTraffic, type ShardEpoch } from './shard-folder.js';
-import { untrusted, type FleetKey } from './signature.js';
+import { SignedRun, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 import type { Runtime } from '../runtime.js';
@@ -331,7 +331,7 @@ class RunningShard {
     const folder = new WorkDirectory(job.workDir, job.run);
     folder.refuseUntrusted(runtime);
     let account: ShardAccount | undefined;
-    const signed = await folder.read(async (of) => {
+    const signed = await SignedRun.read(folder, async (of) => {
       account = await accountOf(of).catch((error: unknown) => {
         this.#isOfOtherAccount = true;
         throw error;

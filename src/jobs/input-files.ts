@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { writeDefaults, type ReadOptions } from './job-options.js';
 import { decompress } from '../input/decompress.js';
 import { openInputs } from '../input/inputs.js';
+import { exportedKind } from '../mapping/exported-csv.js';
 import { EngagectlError } from '../errors.js';
 import { readTextFile } from '../files/read-file.js';
 import { fileErrorReason } from '../files/file-errors.js';
@@ -58,11 +59,14 @@ export const noRecovery = (of: 'events' | 'demerges', words: Wording): Engagectl
     fix: 'correct the quote on the line named in the error',
   });
 
-/** Bytes of a file, compressed or not, of which `textStart` makes text. */
+/** Number of bytes of a file, compressed or not, in which `startsWithEvents` looks. */
 const startBytes = 64 * 1024;
 
-/** Returns the decompressed text of the first bytes of a file, each byte as one character. */
-export async function textStart(head: Buffer): Promise<string> {
+/** Events, exported events and operators in NDJSON and JSON. */
+const notIdempotent = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;
+
+/** Whether the first bytes of a file have records that are not idempotent, or the header of exported events. */
+export async function startsWithEvents(head: Buffer): Promise<boolean> {
   const parts: Buffer[] = [];
   try {
     const chunks = Readable.from([head.subarray(0, startBytes)]);
@@ -70,7 +74,9 @@ export async function textStart(head: Buffer): Promise<string> {
   } catch {
     // The first bytes of compressed data end in the middle of it.
   }
-  return Buffer.concat(parts).toString('latin1');
+  const text = Buffer.concat(parts).toString('latin1');
+  const header = /^(?:\u00ef\u00bb\u00bf)?(.*)/.exec(text)![1]!.replaceAll('"', '');
+  return notIdempotent.test(text) || exportedKind(header.split(/[,;\t|]/)) === 'event';
 }
 
 /**

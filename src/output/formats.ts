@@ -21,7 +21,11 @@ export const outputFormats: Readonly<Record<OutputFormat, Format>> = {
     load: () => import('./ndjson-format.js'),
   },
   csv: { extensions: ['.csv'], isTable: true, load: () => import('./csv-format.js') },
-  json: { extensions: ['.json'], isTable: false, load: () => import('./json-format.js') },
+  json: {
+    extensions: ['.json'],
+    isTable: false,
+    load: async () => ({ encoder: (await import('./ndjson-format.js')).arrayEncoder }),
+  },
 };
 
 /** Whether an `--output` means stdout. */

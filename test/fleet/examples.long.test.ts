@@ -81,7 +81,7 @@ it.skipIf(!redis).each(['/proc/nowhere', '/dev/null/work'])(
     const submit = ['submit', 'upload', 'users.csv', '--shards', '2', '--work-dir', workDir];
     const { code, stderr } = await fleet.run(...submit);
     expect(code).toBe(9);
-    expect(stderr).toContain(`E-FILE-WRITE: cannot write to the work folder ${workDir}`);
+    expect(stderr).toContain(`E-FILE-WRITE: cannot write to the work directory ${workDir}`);
     expect(stderr).toContain('fix: make it writable, or name another');
   },
 );

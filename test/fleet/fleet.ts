@@ -72,14 +72,16 @@ export async function makeFleet(
     leasesLost: () => workers.flatMap(({ stderr }) => stderr.match(/lease expired/g) ?? []).length,
     until: async (run, done) => {
       let status: Status | undefined;
+      let error = '';
       const hasComeSoFar = async () => {
         const dead = workers.find(({ child }) => (child.exitCode ?? 0) > 0);
         if (dead) throw new Error(`a worker ended by itself: ${dead.stderr}`);
-        const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
+        const { stdout, stderr } = await fleet.run('status', run, '--work-dir', workDir, '--json');
+        error = stderr;
         status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
         return status !== undefined && done(status);
       };
-      const message = () => `the status of run ${run}, which is ${JSON.stringify(status)}`;
+      const message = () => `the status of run ${run}, which is ${JSON.stringify(status)} ${error}`;
       await until(hasComeSoFar, { message, deadline });
       return status!;
     },

@@ -77,7 +77,7 @@ it.each([[''], [':'], ['::']])(
     });
     const { code, stderr } = await world.run(['fleet', 'work', '--drain']);
     expect(code).toBe(2);
-    expect(stderr).toContain('E-USAGE: no work folder is named');
+    expect(stderr).toContain('E-USAGE: no work directory is named');
     expect(stderr).toContain('fix: engagectl fleet work --work-dir /shared/fleet');
   },
 );

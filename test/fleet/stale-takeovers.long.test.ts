@@ -18,7 +18,7 @@ import { isOver, makeFleet, type Fleet, type Status } from './fleet.js';
 
 // Workers that are stopped at a chosen call (see stop-at.cjs) while they have a shard, for longer than their lease, and woken
 // while another worker takes the shard over, works on it, or has finished it. ENGAGECTL_TAKEOVERS is the number of
-// takeovers on each store; ENGAGECTL_SEED the first seed.
+// workers that are stopped on each store; ENGAGECTL_SEED the first seed.
 
 const takeovers = Number(process.env['ENGAGECTL_TAKEOVERS'] ?? 20);
 const atOnce = 10;
@@ -62,15 +62,13 @@ interface Batch {
   readonly takeovers: readonly Takeover[];
 }
 
-function batches(): Batch[] {
-  const all = seeds(takeovers);
-  return Array.from({ length: Math.ceil(takeovers / atOnce) }, (_, batch) => {
-    const isEvents = batch % 3 !== 2;
-    const possible = phases.filter((phase) => isEvents || !ofEvents.has(phase));
-    const own = all.slice(batch * atOnce, (batch + 1) * atOnce);
-    const phaseAt = (at: number) => possible[(batch * atOnce + at) % possible.length]!;
-    return { isEvents, takeovers: own.map((seed, at) => takeoverOf(seed, phaseAt(at))) };
-  });
+function batchOf(batch: number): Batch {
+  const isEvents = batch % 3 !== 2;
+  const possible = phases.filter((phase) => isEvents || !ofEvents.has(phase));
+  const numbers = Array.from({ length: atOnce }, (_, at) => batch * atOnce + at);
+  const first = seeds(1)[0]!;
+  const takeoverAt = (n: number) => takeoverOf(first + n, possible[n % possible.length]!);
+  return { isEvents, takeovers: numbers.map(takeoverAt) };
 }
 
 /** A run with the worker that was stopped while it had its shard. */
@@ -107,8 +105,8 @@ function lastEpoch(fleet: Fleet, run: string): number {
 }
 
 const isDone = (fleet: Fleet, run: string): boolean => {
-  const folder = new ShardFolder(shardFolder(fleet, run)).current!;
-  return existsSync(path.join(folder, 'result.json'));
+  const folder = new ShardFolder(shardFolder(fleet, run)).current;
+  return folder !== undefined && existsSync(path.join(folder, 'result.json'));
 };
 
 /** The name of the worker whose folder is complete; undefined before the first takeover. */
@@ -161,18 +159,21 @@ function expectExact(executed: readonly number[], isEvents: boolean, status: Sta
   }
 }
 
-async function takeOver(store: TestStore, test: TestContext, batch: Batch): Promise<number> {
+/** Returns the takeovers whose worker was stopped. */
+async function takeOver(store: TestStore, test: TestContext, batch: Batch): Promise<Takeover[]> {
   const { isEvents } = batch;
   await using server = await startFaultServer([after(5, accept())]);
   const fleet = await makeFleet(store, server.url, test);
   const ids: string[] = [];
   for (const { name } of batch.takeovers) ids.push(await submit(fleet, name, isEvents));
   const workers = batch.takeovers.map((each) => ({ ...each, worker: startWorker(fleet, each) }));
-  // On a busy machine, a worker may get a shard that another one has nearly finished, and is not stopped then.
+  // A worker is not stopped if its shard has fewer of the calls, or if another worker had nearly finished the shard.
   const end = performance.now() + 20_000;
-  const areStopped = () => workers.every(({ worker }) => isStopped(worker));
-  await until(() => areStopped() || performance.now() > end, { deadline });
-  const stopped = workers.filter(({ worker }) => isStopped(worker)).length;
+  const stoppedWorkers = () => workers.filter(({ worker }) => isStopped(worker));
+  const isReady = () =>
+    stoppedWorkers().length + ids.filter((run) => isDone(fleet, run)).length >= workers.length;
+  await until(() => isReady() || performance.now() > end, { deadline });
+  const stopped = stoppedWorkers();
   const runs = paired(fleet, ids, workers, isEvents);
   const claimed = new Map(ids.map((run) => [run, lastEpoch(fleet, run)]));
   const rescuer = fleet.worker('--slots', String(atOnce));
@@ -204,14 +205,20 @@ describe.each(stores)('on $name', ({ name, start }) => {
     { timeout: 3_600_000 },
     async (test) => {
       await using store = await start();
-      let stopped = 0;
-      for (const batch of batches()) {
-        stopped += await takeOver(store, test, batch);
+      const stopped: Takeover[] = [];
+      let batch = 0;
+      const stoppedAt = (phase: string) => stopped.filter((one) => one.phase === phase).length;
+      const isEnough = () => stopped.length >= takeovers && phases.every(stoppedAt);
+      for (; !isEnough(); batch += 1) {
+        expect(batch * atOnce, 'workers that were started').toBeLessThan(2 * takeovers + atOnce);
+        stopped.push(...(await takeOver(store, test, batchOf(batch))));
         await store.wipe();
         await store.start();
       }
-      process.stderr.write(`FLEET: ${name}: ${stopped} of ${takeovers} workers were stopped\n`);
-      expect(stopped).toBeGreaterThan(takeovers / 2);
+      const counts = phases.map((phase) => `${phase} ${stoppedAt(phase)}`).join(', ');
+      process.stderr.write(
+        `FLEET: ${name}: ${stopped.length} of ${batch * atOnce} workers were stopped: ${counts}\n`,
+      );
     },
   );
 });

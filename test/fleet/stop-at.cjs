@@ -30,8 +30,12 @@ function aim(object, name, isAimed) {
   };
 }
 
-const appends = (word) => (_file, bytes, _at, _length, position) =>
-  Buffer.isBuffer(bytes) && position === null && bytes.includes(`"${word}"`);
+/** Bytes of a journal before its lines: the two slots of the synced mark. */
+const linesStart = 1024;
+const writesLine = (word) => (_file, bytes, _at, _length, position) =>
+  Buffer.isBuffer(bytes) && position >= linesStart && bytes.includes(`"${word}"`);
+const writesMark = (_file, bytes, _at, _length, position) =>
+  Buffer.isBuffer(bytes) && position !== null && position < linesStart;
 const textOf = (data) => (Array.isArray(data) ? data.map(({ chunk }) => chunk) : [data]).join('');
 
 const phases = {
@@ -42,11 +46,11 @@ const phases = {
     aim(promises, 'copyFile', (_from, to) => /epoch-\d+\.draft/.test(to));
     aim(promises, 'rename', (_from, to) => /epoch-\d+$/.test(to));
   },
-  intend: () => aim(fs, 'writeSync', appends('intent')),
+  intend: () => aim(fs, 'writeSync', writesLine('intent')),
   send: () =>
     aim(net.Socket.prototype, '_writeGeneric', (_many, data) => textOf(data).includes('POST /1/')),
-  commit: () => aim(fs, 'writeSync', appends('settlement')),
-  mark: () => aim(fs, 'writeSync', (_file, _bytes, _at, _length, at) => typeof at === 'number'),
+  commit: () => aim(fs, 'writeSync', writesLine('settlement')),
+  mark: () => aim(fs, 'writeSync', writesMark),
 };
 
 phases[phase]();

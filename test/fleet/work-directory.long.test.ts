@@ -11,7 +11,7 @@ import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
 
-// What can befall the work folder of a fleet, and who may not use its queue. Workers run in this process.
+// What can befall the work directory of a fleet, and who may not use its queue. Workers run in this process.
 
 const eventLine = (n: number): string =>
   `${JSON.stringify({ type: 'event', identity: `user-${n}`, ts: 1_700_000_000, evtName: 'E' })}\n`;
@@ -153,6 +153,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     ['NDJSON', 'events.ndjson', (text: string) => text, []],
     ['packed NDJSON', 'events.ndjson.gz', gzipSync, []],
     ['CSV', 'events.csv', () => 'identity,ts,evtName\nA,1700000000,E\n', ['--type', 'event']],
+    ['exported CSV', 'charged.csv', () => 'identity,ts,event_props.n\nA,20260101000000,1\n', []],
   ] as const)(
     'events of %s are accepted in one work directory only',
     async (_, name, made, flags) => {
@@ -219,7 +220,54 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     await refused('one'); // its work directory does
     expect((await submit(name, 'one', '--again')).code).toBe(0);
     writeFileSync(world.path('new.ndjson'), eventLine(5001) + text);
-    expect((await submit('new.ndjson', 'one')).code).toBe(0);
+    const shared = await submit('new.ndjson', 'one');
+    expect([shared.code, shared.stderr]).toEqual([
+      0,
+      expect.stringContaining('single events are not compared'),
+    ]);
+  });
+
+  it('a run that cannot be read stops a submission of events only if it may have sent them', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const submit = async (n: number, ...more: string[]) => {
+      const name = `${n}.ndjson`;
+      writeFileSync(fleet.world.path(name), eventLine(n));
+      const argv = ['submit', 'upload', name, '--shards', '1', '--work-dir', fleet.workDir];
+      return fleet.run(...argv, ...more);
+    };
+    const run = (await submit(1)).stdout.trim();
+    const header = path.join(fleet.workDir, run, 'fleet.json');
+    const text = readFileSync(header, 'utf8');
+    writeFileSync(header, '{"run":');
+    const noted = await submit(2);
+    expect(noted.code, noted.stderr).toBe(0); // the queue knows its account, and what it sent
+    expect(noted.stderr).toContain(`cannot read ${header}; its records are known from the queue`);
+    await store.wipe();
+    await store.start();
+    const refused = await submit(3);
+    expect([refused.code, refused.stderr]).toEqual([
+      9,
+      expect.stringContaining(`run ${run} may have sent the same records`),
+    ]);
+    expect((await submit(1)).stdout.trim()).toBe(run); // writes it again
+    expect((await submit(3)).code).toBe(0);
+    const other = JSON.parse(text) as object;
+    const newer = async (change: object) => {
+      writeFileSync(header, JSON.stringify({ ...other, version: 4, ...change }));
+      await store.wipe();
+      await store.start();
+      return submit(4);
+    };
+    expect(await newer({})).toMatchObject({ code: 8 });
+    expect(await newer({ accountId: 'ACCOUNT-2' })).toMatchObject({ code: 0 });
+    writeFileSync(header, '');
+    await store.wipe();
+    await store.start();
+    expect((await submit(5)).code).toBe(9);
+    expect((await submit(5, '--again')).code).toBe(0);
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
+    await fleet.submit('upload', 'users.csv', '--shards', '1'); // profiles may be sent twice
   });
 
   it('a header that many files share is not recognized as events that were sent', async () => {
@@ -319,11 +367,19 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     }
   });
 
-  it('a demerge submitted before needs no second confirmation', async () => {
+  it('a demerge requires --yes, unless it was submitted before', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');
     writeFileSync(fleet.world.path('ids.txt'), 'A\n');
     const argv = ['submit', 'demerge', 'ids.txt', '--shards', '1', '--work-dir'];
+    const unconfirmed = await fleet.world.run(['fleet', ...argv, 'one'], {
+      tty: { stdin: true, stdout: true, stderr: true },
+    });
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([
+      2,
+      expect.stringContaining('E-CONFIRM: fleet submit demerge requires --yes'),
+    ]);
+    expect(unconfirmed.stderr).toContain('known only to the workers');
     expect((await fleet.run(...argv, 'one', '--yes')).code).toBe(0);
     const { code, stderr } = await fleet.run(...argv, 'other');
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);

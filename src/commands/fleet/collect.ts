@@ -12,7 +12,8 @@ import { isStdout, outputOptions, checkOutputFormat } from '../../jobs/output-op
 import { timeZone } from '../../time-zone.js';
 import { cliAdvice } from '../shared/job-context.js';
 import { quoteForShell } from '../../wording.js';
-import type { FleetCommand, ShardResult, SignedRun } from '../../fleet/fleet-run.js';
+import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
+import type { SignedRun } from '../../fleet/signature.js';
 import type { FoundRun } from '../../fleet/run-status.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
@@ -204,8 +205,8 @@ function slicesByFile(
     const slice = result && result.output !== null && signed.fileOf(result, result.output);
     if (!slice || !existsSync(slice)) {
       throw new EngagectlError('E-FILE-READ', `the slice of shard ${at + 1} is not there`, {
-        why: `${slice || 'it'} is missing in the work folder`,
-        fix: 'submit the run again to another work folder',
+        why: `${slice || 'it'} is missing in the work directory`,
+        fix: 'submit the run again to another work directory',
       });
     }
     files.set(file, [...(files.get(file) ?? []), slice]);

@@ -1,6 +1,6 @@
 import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
 import path from 'node:path';
-import { confirmIrreversible, confirmWrite } from '../../ui/prompt.js';
+import { confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { closeAfter, connectAccount, type AccountConnection } from '../shared/connect.js';
@@ -13,7 +13,8 @@ import { EngagectlError } from '../../errors.js';
 import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, checkOutputFormat } from '../../jobs/output-options.js';
 import { cliAdvice } from '../shared/job-context.js';
-import type { FleetRun, InputFile, SignedRun } from '../../fleet/fleet-run.js';
+import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
+import type { SignedRun } from '../../fleet/signature.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
@@ -70,7 +71,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closeAfter(connection, planShards(planned));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
-  const [fleet, { FleetKey }, { findRun }, { refuseDuplicateRun }] = await Promise.all([
+  const [fleet, signature, { findRun }, { refuseDuplicateRun }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/signature.js'),
     import('../../fleet/run-status.js'),
@@ -78,15 +79,18 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   ]);
   const { fleetRunId, fleetVersion: version, WorkDirectory } = fleet;
   const run: FleetRun = { version, run: fleetRunId(plan, workDir), ...plan, workDir };
-  const key = new FleetKey({ ...plan, passcode: connection.account.passcode });
+  const key = new signature.FleetKey({ ...plan, passcode: connection.account.passcode });
   const folder = new WorkDirectory(workDir, run.run);
   folder.refuseUntrusted(runtime);
-  const signed = new fleet.SignedRun(run, { folder, key });
+  const signed = new signature.SignedRun(run, { folder, key });
   const doesHarm = within.flags.again !== true && isNotIdempotent(within, run.files);
+  const note = (text: string) => messages.note(text);
   const submitTo = async (store: QueueStore) => {
-    await refuseDuplicateRun(run, { doesHarm }, store);
+    await refuseDuplicateRun(run, { doesHarm, note }, store);
     await confirm(within, connection, call);
     await enqueueRun(signed, store, call);
+    if (doesHarm && within.name === 'upload')
+      note('single events are not compared; an event that an earlier file contains is sent again');
     if (!flags.wait) return;
     const known = await findRun(store, run.run, {
       workDir,
@@ -142,16 +146,10 @@ async function confirm(
   if (!isWrite(name) || flags.yes) return;
   const { irreversible, does } = writeEndpoints[name];
   if (irreversible) {
-    // The number of identities is unknown: the workers remove duplicates.
-    const about = {
-      ...account,
-      command: name,
-      irreversible,
-      files,
-      count: files.length,
-      firstIdentities: [],
-    };
-    return confirmIrreversible(about, { yes: false, inputIsStdin: true }, runtime);
+    throw new EngagectlError('E-CONFIRM', `fleet submit ${name} requires --yes`, {
+      why: 'the number of distinct identities, which would be typed to confirm, is known only to the workers',
+      fix: `add --yes when you are sure: ${irreversible}`,
+    });
   }
   if (account.production) await confirmWrite({ ...account, command: name, does, files }, runtime);
 }

@@ -74,7 +74,7 @@ async function takeShards(call: Invocation<WorkFlags>): Promise<void> {
       const { runWorker: takeJobs, WorkDirs } = await import('../../fleet/worker.js');
       const workDirs = new WorkDirs(folders, runtime);
       for (const folder of workDirs.missing())
-        messages.note(`the work folder ${folder} is not there yet`);
+        messages.note(`the work directory ${folder} is not there yet`);
       messages.note(
         `worker ${worker} takes up to ${slots} shards at once from ${store.displayUrl}`,
       );
@@ -90,7 +90,7 @@ function workDirsOf({ flags, runtime: { cwd, env } }: Invocation<WorkFlags>): re
   const named = flags.workDir ?? (env['ENGAGECTL_WORK_DIRS'] ?? '').split(path.delimiter);
   const folders = named.filter((folder) => folder !== '');
   if (folders.length > 0) return folders.map((folder) => path.resolve(cwd, folder));
-  throw new EngagectlError('E-USAGE', 'no work folder is named', {
+  throw new EngagectlError('E-USAGE', 'no work directory is named', {
     why: 'a worker reads and writes only in folders that it was given, whatever the queue says',
     fix: 'engagectl fleet work --work-dir /shared/fleet, or set ENGAGECTL_WORK_DIRS',
   });
