@@ -97,7 +97,8 @@ export function resumePipe(open: OpenInput, start: Position | undefined): OpenIn
   open.text?.release();
   if (!start) return open;
   const { state } = start;
-  return { ...open, start, ...(state !== undefined && { cutter: new JsonArraySplitter(state) }) };
+  if (state === undefined || !(open.cutter instanceof JsonArraySplitter)) return { ...open, start };
+  return { ...open, start, cutter: open.cutter.resumedAt(state) };
 }
 
 /** A text with which an input starts. */

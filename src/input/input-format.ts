@@ -72,6 +72,10 @@ export async function skipToArray(window: TextBuffer, path: string, name: string
   });
 }
 
+/** Splits `a.b` into names; a dot after a backslash is part of a name. */
+export const namesOfPath = (path: string): readonly string[] =>
+  path.split(/(?<!\\)\./).map((name) => name.replaceAll(String.raw`\.`, '.'));
+
 /** Maximum number of names that an error lists. */
 const maxNames = 10;
 
@@ -91,8 +95,7 @@ class ArrayFinder {
   #isNext = true;
 
   constructor(path: string) {
-    const names = path.split(/(?<!\\)\./);
-    this.#path = names.map((name) => name.replaceAll(String.raw`\.`, '.'));
+    this.#path = namesOfPath(path);
   }
 
   /** Whether the array starts at this byte, which follows the last one. */

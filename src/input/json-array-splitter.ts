@@ -12,8 +12,11 @@ import type { RowParseError } from './row-block.js';
 /** Records per cut. */
 const mostRecords = 4096;
 
-/** Expected next token; after `broken` the rest of the input is ignored. */
-const states = ['array', 'first', 'value', 'comma', 'nothing', 'broken'] as const;
+/**
+ * Expected next token; `nothing`: after the array, `ended`: after the object around it. After `broken` the rest of the
+ * input is ignored.
+ */
+const states = ['array', 'first', 'value', 'comma', 'nothing', 'ended', 'broken'] as const;
 type State = (typeof states)[number];
 
 const expectations: Readonly<Record<State, string>> = {
@@ -22,6 +25,7 @@ const expectations: Readonly<Record<State, string>> = {
   value: 'expected a record',
   comma: 'expected a comma or ]',
   nothing: 'text after the end of the array',
+  ended: 'text after the end of the object',
   broken: 'broken array',
 };
 
@@ -32,7 +36,19 @@ const punctuation: Readonly<Record<State, Readonly<Record<number, State>>>> = {
   value: {},
   comma: { 44: 'value', 93: 'nothing' },
   nothing: {},
+  ended: {},
   broken: {},
+};
+
+/** Whether the array is not closed yet. */
+const isOpen: Readonly<Record<State, boolean>> = {
+  array: true,
+  first: true,
+  value: true,
+  comma: true,
+  nothing: false,
+  ended: false,
+  broken: false,
 };
 
 /** First bytes of JSON values, and the closing brackets of arrays and objects. */
@@ -60,19 +76,22 @@ export class JsonArraySplitter implements RecordSplitter {
   /** Bytes of the current line before the current text. */
   #columnsBefore = 0;
 
-  readonly #isInObject: boolean;
+  /** Names of the members that lead to the array, if it is inside an object. */
+  readonly #path: readonly string[];
 
-  /**
-   * `state` is that of the splitter at the position from which this one continues. `isInObject`: the array is a member of
-   * an object, whose rest is ignored.
-   */
-  constructor(state = 'array', { isInObject = false } = {}) {
-    this.#isInObject = isInObject;
+  /** `state` is that of the splitter at the position from which this one continues. */
+  constructor(state = 'array', path: readonly string[] = []) {
+    this.#path = path;
     this.#state = states.find((known) => known === state) ?? 'array';
   }
 
   get state(): State {
     return this.#state;
+  }
+
+  /** Returns a splitter of the same array that continues in a state. */
+  resumedAt(state: string): JsonArraySplitter {
+    return new JsonArraySplitter(state, this.#path);
   }
 
   cut(text: Buffer, firstLine: number, isLast: boolean, holdBack?: HoldBack): SplitRecords {
@@ -91,13 +110,20 @@ export class JsonArraySplitter implements RecordSplitter {
       if (next === BEYOND) break;
       p = afterSpace(text, next);
     }
-    if (last && p === text.length && this.#state !== 'nothing' && this.#state !== 'broken') {
-      this.#break(found, p, { at: p, error: 'the array is not closed' });
+    const rest = this.#isInRest && isLast ? restOfObject(this.#path, text.subarray(p)) : undefined;
+    let open = isOpen[this.#state] ? 'the array' : undefined;
+    if (rest?.isIncomplete) open = 'the object';
+    if (open !== undefined && last && (p === text.length || rest)) {
+      this.#break(found, p, { at: p, error: `${open} is not closed` });
+    } else if (rest?.error !== undefined) {
+      p = this.#break(found, p, { at: p, error: rest.error });
+    } else if (rest && !rest.isIncomplete) {
+      this.#state = 'ended';
+      p = text.length;
     }
     this.#noteColumn(text, p);
-    const isOpen = this.#state !== 'nothing' && this.#state !== 'broken';
     return {
-      incomplete: holdBack && isOpen ? 'the array is not closed' : undefined,
+      incomplete: holdBack && open !== undefined ? `${open} is not closed` : undefined,
       used: p,
       line: found.lineAt(p),
       count: found.lines.length,
@@ -120,8 +146,8 @@ export class JsonArraySplitter implements RecordSplitter {
 
   /** Consumes a record, a comma or a bracket; returns the position after it, or BEYOND. */
   #step(found: Found, p: number, last: boolean): number {
-    const isBehind = this.#state === 'nothing' && this.#isInObject;
-    if (isBehind || this.#state === 'broken') return found.text.length;
+    if (this.#isInRest) return BEYOND; // it is read as a whole
+    if (this.#state === 'broken') return found.text.length;
     const byte = found.text[p]!;
     const awaitsValue = this.#state === 'first' || this.#state === 'value';
     if (awaitsValue && valueStarts.has(byte)) return this.#record(found, p, last);
@@ -131,6 +157,11 @@ export class JsonArraySplitter implements RecordSplitter {
     }
     this.#state = state;
     return p + 1;
+  }
+
+  /** Whether the array is over, and the objects around it follow. */
+  get #isInRest(): boolean {
+    return this.#state === 'nothing' && this.#path.length > 0;
   }
 
   #record(found: Found, from: number, last: boolean): number {
@@ -174,6 +205,30 @@ export class JsonArraySplitter implements RecordSplitter {
   #noteColumn(text: Buffer, used: number): void {
     this.#columnsBefore = this.#column(text, used) - 1;
   }
+}
+
+/** Checks the text that follows an array inside an object, up to the end of the outermost object. */
+function restOfObject(
+  path: readonly string[],
+  rest: Buffer,
+): { readonly isIncomplete?: boolean; readonly error?: string } {
+  const text = `${path.map((name) => `{${JSON.stringify(name)}:`).join('')}[]${rest.toString()}`;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const { message } = error as Error;
+    const position = /at position (\d+)/.exec(message)?.[1];
+    const isAtEnd = Number(position) === text.trimEnd().length;
+    if (isAtEnd || /end of JSON|Unterminated/.test(message)) return { isIncomplete: true };
+    const isAfter = message.includes('after JSON');
+    return {
+      error: isAfter ? 'text after the end of the object' : 'broken text after the records',
+    };
+  }
+  for (const name of path) value = (value as Record<string, unknown> | undefined)?.[name];
+  const isSame = Array.isArray(value) && value.length === 0;
+  return isSame ? {} : { error: `"${path.join('.')}" occurs a second time` };
 }
 
 /** Returns a function from positions, which must not decrease, to physical lines. */

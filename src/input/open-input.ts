@@ -10,6 +10,7 @@ import {
   expectLines,
   readSeparatorLine,
   skipLines,
+  namesOfPath,
   skipToArray,
   detectFormat,
   type InputOptions,
@@ -183,7 +184,7 @@ async function splitterFor(
   }
   if (format === 'json' && options.records !== undefined) {
     const line = await skipToArray(input.window, options.records, input.name);
-    const cutter = new JsonArraySplitter(state, { isInObject: true });
+    const cutter = new JsonArraySplitter(state, namesOfPath(options.records));
     return { cutter, line, headerLine: null };
   }
   if (format === 'json') {

@@ -250,10 +250,10 @@ class FlatJsonRow implements FlatRow {
     return this.#sameKeyFault();
   }
 
-  /** Returns why two members have one key, which only --map and --set can cause. */
+  /** Returns why two members have one key, which only --map, --set and paths can cause. */
   #sameKeyFault(): string | undefined {
     const { map, constants } = this.#options;
-    if (map.size === 0 && constants.size === 0) return undefined;
+    if (map.size === 0 && constants.size === 0 && !this.#hasPaths) return undefined;
     const columns = this.#columns.slice(0, this.#json.count);
     const [, second] = columnsWithSameKey(columns) ?? [];
     if (second) return columnError(second.name, `another column is also sent as "${second.key}"`);

@@ -158,7 +158,11 @@ it('stops a CSV export at a page with a million columns within 200 MB', async ()
   });
   await using server = await startPageServer(() => [recordsPage(...records)]);
   const { stderr, peak } = await runAgainst(server.env['ENGAGECTL_BASE_URL'] ?? '', makeWorld(), [
-    ...['export-events', '--event=Seen', '--from=2024-01-01', '--to=2024-01-01', '-o=out.csv'],
+    'export-events',
+    '--event=Seen',
+    '--from=2024-01-01',
+    '--to=2024-01-01',
+    '-o=out.csv',
   ]);
   expect(stderr).toContain('E-COLUMNS');
   expect(peak).toBeLessThan(200_000_000);

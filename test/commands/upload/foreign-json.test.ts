@@ -128,6 +128,31 @@ it('names a member with a dot as it is, or with a backslash', async () => {
     ]);
 });
 
+it.each([
+  [['--only', 'a,c'], { a: { x: 1 }, c: { x: 2 } }, 'x'],
+  [['--identity', 'user.id'], { user: { id: 'v' }, a: { b: 1 }, 'a.b': 2 }, 'a.b'],
+])('rejects a record whose paths lead to one key twice: %j', async (flags, members, key) => {
+  const record = { ...(flags[0] === '--only' && { identity: 'u' }), ...members };
+  const files = { 'r.ndjson': linesOf(record) };
+  const { code, stderr } = await run(['r.ndjson', ...flags, '--check'], files);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining(`another column is also sent as "${key}"`),
+  ]);
+});
+
+it('rejects an event whose name is replaced by one in an object that is opened', async () => {
+  const line = {
+    identity: 'u',
+    evtName: 'DK',
+    ts: 1_790_000_000,
+    meta: { ts: 1, evtName: 'Other' },
+  };
+  const flags = ['--type', 'event', '--only', 'meta', '--check'];
+  const { code } = await run(['r.ndjson', ...flags], { 'r.ndjson': linesOf(line) });
+  expect(code).toBe(3);
+});
+
 it('sends a record of the service unchanged beside foreign ones', async () => {
   const own = { type: 'event', identity: 'u1', evtName: 'A', ts: 1_700_000_000, evtData: { a: 1 } };
   const foreign = { type: 'track', identity: 'u1', evtName: 'A', ts: 1_700_000_000 };
@@ -190,6 +215,24 @@ describe('--records', () => {
     expect(stderr).toContain('why: the object has "meta", "data"');
     const list = await run(['r.json', '--records', 'users'], { 'r.json': '[{"identity":"u"}]' });
     expect([list.code, list.stderr]).toEqual([8, expect.stringContaining('not a JSON object')]);
+  });
+
+  it.each([
+    ['the text ends', '', 9, 'the object is not closed'],
+    ['a value is cut', ',"next":tru', 9, 'the object is not closed'],
+    ['a value is unquoted', ',"next":yes}}', 3, 'broken text after the records'],
+    ['a second object follows', '}}\n{"data":{"users":[]}}', 3, 'text after the end of the object'],
+    ['a bracket is missing', '}', 9, 'the object is not closed'],
+    ['there are other records', ',"users":[{"identity":"b"}]}}', 3, 'occurs a second time'],
+    ['an outer member is repeated', '},"data":7}', 3, 'occurs a second time'],
+    ['there is nothing else', ',"next":{"page":[2,{"a":"]}"}]},"n":1},"total":1}\n', 0, ''],
+  ])('reads the object to its end: %s', async (_, rest, code, message) => {
+    const text = `{"data":{"users":[{"identity":"a","City":"Oslo"}]${rest}`;
+    const argv = ['r.json', '--records', 'data.users', '--check', '--json'];
+    const checked = await run(argv, { 'r.json': text });
+    expect([checked.code, checked.stderr]).toEqual([code, expect.stringContaining(message)]);
+    const final = await run([...argv, '--final'], { 'r.json': text });
+    expect(final.code).toBe(code === 0 ? 0 : 3);
   });
 
   it('reads a large array after a large member, and rejects what is broken in it', async () => {
