@@ -159,6 +159,19 @@ it('masks the passcode in bodies and URLs', async () => {
   for (const secret of [passcode, 'secret', 'hidden']) expect(text).not.toContain(secret);
 });
 
+it('masks in time that grows with the text, whatever the text is', async () => {
+  const service = await run();
+  const marks = '?'.repeat(6000);
+  await service.call(
+    'GET',
+    `/1/upload?${marks}${'passcode'.repeat(700)}${marks}&my_password=hidden`,
+  );
+  const note = 'Forgot password?&'.repeat(20_000);
+  await service.upload(profileRecord('a', { note, password: 'hidden' }));
+  const { text } = await service.call('GET', '/_local/requests');
+  expect(text).not.toContain('hidden');
+});
+
 describe('deviations from the specification', () => {
   const deviations: [string, string, unknown, string][] = [
     [

@@ -188,11 +188,20 @@ function maskedHeaders(
   );
 }
 
+const passcodeName = /passcode|password/i;
+
 /** Masks the passcode, and members and URL parameters that look like one, in a body or URL. */
 function maskSecrets(text: string, passcode: string): string {
   const masked = passcode.length >= shortestPasscode ? text.replaceAll(passcode, () => mask) : text;
-  if (!/passcode|password/i.test(masked)) return masked;
+  if (!passcodeName.test(masked)) return masked;
+  // The names are tested in code: a pattern that searches within them takes cubic time for some texts.
   return masked
-    .replaceAll(/("[^"\\]*(?:passcode|password)[^"\\]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi, `$1"${mask}"`)
-    .replaceAll(/([?&][^=&#]*(?:passcode|password)[^=&#]*=)[^&#\s"]*/gi, `$1${mask}`);
+    .replaceAll(
+      /"((?:[^"\\]|\\.)*)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g,
+      (member, name: string, colon: string) =>
+        passcodeName.test(name) ? `"${name}"${colon}"${mask}"` : member,
+    )
+    .replaceAll(/([?&])([^=&#?\s"]*)=[^&#\s"]*/g, (parameter, before: string, name: string) =>
+      passcodeName.test(name) ? `${before}${name}=${mask}` : parameter,
+    );
 }
