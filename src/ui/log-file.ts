@@ -14,7 +14,7 @@ import type { LogEntry, Runtime } from '../runtime.js';
 const shared = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
 /** Links below /dev lead to standard streams, and only root can plant others. */
-const ofDevices = /^\/dev\//;
+const ofDevices = /^\/dev\/(?!shm\/)/;
 
 /**
  * Adds the log file of `--log-file` to a runtime: it receives all messages, even with `--quiet`, and a

@@ -32,6 +32,7 @@ const lines: Readonly<Record<string, string>> = {
   'call place': '--cuid bob_1 --to ann_1 --context x --region local',
   'call missed list': '--region local',
   'call log': '--region local -o log.ndjson',
+  'call token': '--cuid ann_1',
   'cuid check': 'cuids.csv',
   'cuid derive': 'users.csv --from City --key-file cuid.key -o cuids-out.csv',
   'config set':
