@@ -23,6 +23,7 @@ const sweeps = [
   'test/security/passcode-never-printed.test.ts',
   'test/service/calls/bad-input.test.ts',
   'test/service/rest/export.test.ts',
+  'test/service/rest/subscriptions.test.ts',
   'test/service/store/users.test.ts',
   'test/text/event-fingerprints.test.ts',
   'test/text/json-parser.test.ts',
@@ -54,7 +55,7 @@ export default defineConfig(({ mode }) => {
       hookTimeout: 60_000,
       // Machines of CI are busy: no test waits less than it may.
       expect: { poll: { timeout: 30_000 } },
-      maxWorkers: 2,
+      maxWorkers: 3,
       // Each file in a process of its own costs a sixth of the suite's time.
       isolate: false,
       // With `npm run test:coverage`. Processes that a test starts run the bundle, and are not counted.

@@ -38,9 +38,9 @@ it.runIf(process.platform === 'linux').each([
   { what: 'blank lines as CSV', file: 'in.csv.gz', unit: '\n', code: 8, id: 'E-HEADER' },
   { what: 'spaces of no named format', file: 'in.gz', unit: ' ', code: 0, id: '0 records' },
   { what: 'blank lines as NDJSON', file: 'in.ndjson.gz', unit: ' \n', code: 0, id: '0 records' },
-])('reads 48 MiB of $what in flat memory', async ({ file, unit, code, id }) => {
+])('reads 24 MiB of $what in flat memory', async ({ file, unit, code, id }) => {
   const world = makeWorld();
-  writeFileSync(world.path(file), repeated(unit, 48));
+  writeFileSync(world.path(file), repeated(unit, 24));
   const outcome = await run(world, ['upload', '--check', file]);
   expect(outcome).toMatchObject({ code, stderr: expect.stringContaining(id) as unknown });
   expect(outcome.peak).toBeLessThan(mostBytes);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { seeds } from '../random.js';
+import { mutations } from './simulated-fleet.js';
 import { firstFailure } from './run-schedules.js';
 
 // 200,000 schedules take longer than the long suite allows: ENGAGECTL_SIMULATIONS=200000 runs them.
@@ -9,4 +10,8 @@ const count = Number(process.env['ENGAGECTL_SIMULATIONS'] ?? 15_000);
 
 it(`keeps its invariants in ${count} schedules`, { timeout: 3_600_000 }, async () => {
   expect(await firstFailure(seeds(count))).toBeUndefined();
+});
+
+it.each(mutations)('finds the planted defect %s within 2,000 schedules', async (mutation) => {
+  expect(await firstFailure(seeds(2000), [mutation])).toMatch(/^seed \d+: /);
 });

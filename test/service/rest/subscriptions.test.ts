@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { eventRecord, profileRecord, run, type Running } from '../running.js';
+import { runs } from '../../support/property-runs.js';
 
 const phone = '+4712345678';
 const email = 'shared@example.test';
@@ -183,6 +184,6 @@ it('matches a simple model of both levels, whatever the order of triggers', asyn
       }
       await service.close();
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
