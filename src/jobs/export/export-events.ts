@@ -29,7 +29,7 @@ export async function exportEvents(
     {
       name: 'export-events',
       reads: 'events',
-      meaning: { '--event': event, '--no-split': !split, '--with-event-name': withEventName },
+      fingerprinted: { '--event': event, '--no-split': !split, '--with-event-name': withEventName },
       concurrency,
       slicing: slicingOf(request),
       plan: (ranges, output) => planEvents(ranges, event, output),

@@ -41,7 +41,7 @@ export interface ExportKind {
   readonly name: 'export-profiles' | 'export-events';
   readonly reads: ReadKind;
   /** Options of this kind that decide what is written; fingerprinted. */
-  readonly meaning: Readonly<Record<string, unknown>>;
+  readonly fingerprinted: Readonly<Record<string, unknown>>;
   /** Maximum requests in flight. */
   readonly concurrency: number;
   /** How the range is sliced: not at all, by days, or in as many parts as may be in flight. */
@@ -132,7 +132,7 @@ function fenced(
 
 /** Returns the options that must not change on resume, under their names in the journal. */
 export function exportFingerprint({
-  kind: { meaning },
+  kind: { fingerprinted },
   request,
   connection: { zone },
 }: ExportContext) {
@@ -156,7 +156,7 @@ export function exportFingerprint({
     '--missing': request.missing === true,
     gzip,
     ...(request.limit !== undefined && { '--limit': request.limit }),
-    ...meaning,
+    ...fingerprinted,
   };
 }
 

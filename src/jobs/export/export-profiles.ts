@@ -14,7 +14,7 @@ export const exportProfiles = (
     {
       name: 'export-profiles',
       reads: 'profiles',
-      meaning: { '--event': request.event },
+      fingerprinted: { '--event': request.event },
       concurrency: 2, // one cursor, one page ahead
       slicing: 'whole',
       plan: (ranges, output) =>

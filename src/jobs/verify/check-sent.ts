@@ -140,7 +140,7 @@ async function exportDays(
   const kind = {
     name: 'export-events' as const,
     reads: 'events' as const,
-    meaning: {},
+    fingerprinted: {},
     concurrency,
     slicing: 'days' as const,
     plan: () => slices,

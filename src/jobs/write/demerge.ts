@@ -21,12 +21,12 @@ export async function demerge(
     {
       name: 'demerge',
       listColumn: identity,
-      meaning: { ...inputFingerprint(request), identity },
+      fingerprinted: { ...inputFingerprint(request), identity },
       frame: ['{"identities":[', ']}'],
       mapper: () => demergeMapper({ identity, retryUnknown }),
       keys: [identity],
       seen,
-      survey: (inputs, mapper) =>
+      countIdentities: (inputs, mapper) =>
         countIdentities(limitRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),
     },
     request,

@@ -82,12 +82,14 @@ export function openDuplicateProtection(
   const runs = runsFolder(context);
   if (runs === undefined) return undefined;
   const { accountId, host } = connection;
-  const meaning = fingerprint(kind.meaning);
+  const meaning = fingerprint(kind.fingerprinted);
   const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
   const what = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  const options = JSON.parse(JSON.stringify(kind.meaning)) as Readonly<Record<string, unknown>>;
+  const options = JSON.parse(JSON.stringify(kind.fingerprinted)) as Readonly<
+    Record<string, unknown>
+  >;
   return new DuplicateProtection(what, {
     options,
     runs,
@@ -474,7 +476,7 @@ function otherOptions(
   );
 }
 
-/** Options whose name differs from their member of a write's meaning. */
+/** Options whose name differs from their member among the fingerprinted options. */
 const optionNames: Readonly<Record<string, string>> = {
   kind: 'type',
   tsNow: 'ts',

@@ -194,26 +194,26 @@ async function readPreview(
   for await (const block of blocks) sample.add(mapper.map(block));
   const unseen = mapper.unseenColumns?.() ?? [];
   if (beginning.isAll && unseen.length > 0) throw unseenColumnsError(unseen, inputs.first);
-  const { survey, first, rejects } = sample;
+  const { statistics, first, rejects } = sample;
   const headers = inputs.headers
     .map(({ header }) => header)
     .filter((header) => exportedKind(header, mapping) === undefined);
   return {
     source: inputs.first,
-    records: survey.records + survey.rejected,
-    rejected: survey.rejected,
+    records: statistics.records + statistics.rejected,
+    rejected: statistics.rejected,
     complete: beginning.isAll,
     bytesRead: beginning.bytes,
     estimate: estimateOf(sample, beginning, request),
     first,
     rejects,
-    rejectReasons: [...survey.reasons].map(([reason, { count, source, line }]) => {
+    rejectReasons: [...statistics.reasons].map(([reason, { count, source, line }]) => {
       return { reason, count, source, line };
     }),
-    ...previewFindings(survey, headers, mapping),
+    ...previewFindings(statistics, headers, mapping),
     drafted: null,
     evidence: [],
-    exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
+    exitCode: statistics.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
 }
 
@@ -225,7 +225,7 @@ function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: Prev
 
 /** Estimates the whole input. Null for a pipe that was not read to its end. */
 function estimateOf(
-  { survey, requests }: PreviewSample,
+  { statistics, requests }: PreviewSample,
   { isAll, inputs }: Beginning,
   { concurrency = 'auto' }: PreviewRequest,
 ): Estimate | null {
@@ -234,7 +234,7 @@ function estimateOf(
   const factor = isAll ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
   const all = Math.ceil(requests.requests * factor);
   return {
-    records: Math.round(survey.records * factor),
+    records: Math.round(statistics.records * factor),
     requests: all,
     bytes: Math.round(requests.bytes * factor),
     seconds: Math.ceil(all / inFlight) * secondsPerRequest,
@@ -260,7 +260,7 @@ type PreviewReject = Place & Omit<RejectedRow, 'row'>;
 
 /** Collects the first records of an input and statistics of all. */
 class PreviewSample {
-  readonly survey = new FieldStatistics();
+  readonly statistics = new FieldStatistics();
   readonly requests: RequestEstimate;
   readonly first: PreviewRecord[] = [];
   readonly rejects: PreviewReject[] = [];
@@ -274,7 +274,7 @@ class PreviewSample {
   add(block: RecordBlock): void {
     const { rows, count, row, json, bounds } = block;
     const { source, lines } = rows;
-    this.survey.add(block);
+    this.statistics.add(block);
     this.requests.add(block);
     const previewed = Math.min(count, this.#previewed - this.first.length);
     for (let index = 0; index < previewed; index++) {

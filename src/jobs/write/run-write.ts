@@ -334,7 +334,7 @@ async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const options = readingOf(kind, request, context);
   const identities = piped
     ? undefined
-    : await kind.survey?.(await openInputs(options, context.runtime), mapper);
+    : await kind.countIdentities?.(await openInputs(options, context.runtime), mapper);
   await hooks.confirm?.({ piped, identities });
 }
 
@@ -365,7 +365,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     files: isPiped
       ? [pipeName(request)]
       : request.files.map((file) => path.resolve(context.runtime.cwd, file)),
-    options: fingerprint(kind.meaning),
+    options: fingerprint(kind.fingerprinted),
     ...(request.shard && { shard: formatShard(request.shard) }),
     resume: request.resume,
     fresh: request.fresh,

@@ -29,7 +29,7 @@ export async function subscribe(
     {
       name: 'subscribe',
       listColumn: type && status && 'value',
-      meaning: { ...inputFingerprint(request), type, status, ...meaningOf(mapping) },
+      fingerprinted: { ...inputFingerprint(request), type, status, ...mappingFingerprint(mapping) },
       frame: ['{"d":[', ']}'],
       mapper: () => subscribeMapper(mapping),
       keys: [mapping.columns.get('value') ?? 'value'],
@@ -97,7 +97,7 @@ function columnsByPart(map: ReadonlyMap<string, string>): ReadonlyMap<string, st
 }
 
 /** Returns the mapping for the fingerprint of a run; empty if it has none. */
-const meaningOf = ({ columns, types, lowercase }: SubscribeMapping) => ({
+const mappingFingerprint = ({ columns, types, lowercase }: SubscribeMapping) => ({
   ...(columns.size > 0 && { columns: [...columns] }),
   ...(types.size > 0 && { types: [...types] }),
   ...(lowercase.size > 0 && { lowercase: [...lowercase] }),

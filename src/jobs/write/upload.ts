@@ -40,7 +40,7 @@ export async function upload(
   return runWrite(
     {
       name: 'upload',
-      meaning: { ...inputFingerprint(request), ...meaningOf(mapping) },
+      fingerprinted: { ...inputFingerprint(request), ...mappingFingerprint(mapping) },
       frame: uploadFrame,
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
       keys: [mapping.identity, mapping.objectId ?? 'objectId'],
@@ -111,7 +111,7 @@ function refuseKeyParts(
  * Returns the mapping for the fingerprint of a run: without the current time, which differs on
  * resume, and without `retryUnknown` and `again`, which may be added on resume.
  */
-const meaningOf = ({
+const mappingFingerprint = ({
   map,
   types,
   drop,
@@ -146,7 +146,7 @@ const meaningOf = ({
  * applies the rules of the service to every record, and samples the first, second, fourth, eighth … block for the rest.
  */
 function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
-  const survey = new FieldStatistics();
+  const statistics = new FieldStatistics();
   const rules = isCheck ? new FieldStatistics({ onlyRules: true }) : undefined;
   const samples: CountedRecords[] = [];
   const reported = new Set<string>();
@@ -161,7 +161,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       const columns = rules && cells && ruledColumns(cells.header);
       if (columns && cells) rules.addCells(block, cells, columns);
       else rules?.add(block);
-      if (isCheck && isPowerOfTwo(blocks)) survey.add(sampleOf(block, blocks === 1));
+      if (isCheck && isPowerOfTwo(blocks)) statistics.add(sampleOf(block, blocks === 1));
       if (!isCheck) samples.push(copyRecords(block, left));
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
@@ -173,13 +173,13 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       });
     },
     found: () => {
-      for (const sample of samples) survey.add(sample);
+      for (const sample of samples) statistics.add(sample);
       const predicted = rules ? previewFindings(rules, [], mapping).mistakes : [];
       const names = new Set(predicted.map(nameOf));
-      const { mistakes } = previewFindings(survey, [], mapping);
+      const { mistakes } = previewFindings(statistics, [], mapping);
       const likely = mistakes.filter((found) => !names.has(nameOf(found)));
       return [...predicted, ...likely].map((found) => {
-        const isInHeader = ofNames.has(found.id) && !survey.hasJson;
+        const isInHeader = ofNames.has(found.id) && !statistics.hasJson;
         const isReported = isInHeader || reported.has(nameOf(found));
         return { ...found, isReported };
       });
@@ -238,8 +238,8 @@ function suspiciousValues(block: RecordBlock, mapping: UploadMapping): QualityIs
   const { cells, bytes } = block.rows;
   // The header check covers names. Field statistics cost 3 ms to start.
   if (cells && !/\d[eE][+-]?\d/.test(bytes.toString('latin1'))) return [];
-  const survey = new FieldStatistics();
-  survey.add(block);
-  const { mistakes } = previewFindings(survey, [], mapping);
+  const statistics = new FieldStatistics();
+  statistics.add(block);
+  const { mistakes } = previewFindings(statistics, [], mapping);
   return mistakes.filter(({ id }) => id === ofValues || (!cells && ofNames.has(id)));
 }

@@ -14,8 +14,8 @@ export interface WriteKind {
   readonly name: WriteEndpoint;
   /** Column name of a bare list, if lists are accepted. */
   readonly listColumn?: string | undefined;
-  /** Options that decide what is sent; fingerprinted to verify a resumed run. */
-  readonly meaning: unknown;
+  /** Options that decide what is sent, whose fingerprint identifies a run. */
+  readonly fingerprinted: unknown;
   /** Text before and after the records of a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: TimeZone): Mapper;
@@ -28,7 +28,7 @@ export interface WriteKind {
   /** Identities seen so far, to send each only once. */
   readonly seen?: IdentitySet;
   /** Counts the identities of the input, for the confirmation. Reads the input once more. */
-  survey?(inputs: Inputs, mapper: Mapper): Promise<IdentityCount>;
+  countIdentities?(inputs: Inputs, mapper: Mapper): Promise<IdentityCount>;
 }
 
 /** A warning about an input. */
