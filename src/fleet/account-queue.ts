@@ -79,6 +79,14 @@ export class RunIndex {
     await this.#lanes.add('lane', {}, { jobId: listed.lane });
   }
 
+  /** Claims a content for a run; returns the run that claimed it first. */
+  async claim(content: string, run: string): Promise<string> {
+    const jobId = `content-${content}`;
+    await this.#runs.add('content', { run }, { jobId }); // does nothing if there is such a job
+    const first: unknown = (await this.#runs.getJob(jobId))?.data?.run;
+    return typeof first === 'string' ? first : run;
+  }
+
   async run(run: string): Promise<RunEntry | undefined> {
     const data: unknown = (await this.#runs.getJob(listedId(run)))?.data;
     return isListedRun(data) && data.run === run ? data : undefined;

@@ -218,6 +218,18 @@ export async function refuseDuplicateRun(
   for (const input of run.files) await refuseSentText(input, ofAccount);
 }
 
+/**
+ * Claims the content of a run whose records are not idempotent, so that of two submissions at the same moment
+ * one is refused. Throws E-ALREADY-SENT.
+ */
+export async function claimContent(run: FleetRun, store: QueueStore): Promise<void> {
+  const first = await withinDeadline(store, async () =>
+    new RunIndex(store).claim(contentOf(run), run.run),
+  );
+  if (first === run.run) return;
+  throw alreadySent({ run: first, workDir: run.workDir }, 'has the same content');
+}
+
 /** Refuses an input whose text equals, or starts with, that of an input of another run. */
 async function refuseSentText(
   { file, text, once = false }: InputFile,

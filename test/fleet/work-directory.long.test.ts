@@ -174,6 +174,19 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     },
   );
 
+  it('events are accepted from one of two submissions at the same moment', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    for (let round = 0; round < 5; round += 1) {
+      const name = `${round}.ndjson`;
+      writeFileSync(fleet.world.path(name), eventLine(round).repeat(10));
+      const submit = async (shards: string) =>
+        fleet.run('submit', 'upload', name, '--shards', shards, '--work-dir', 'one');
+      const both = await Promise.all([submit('2'), submit('3')]);
+      expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
+    }
+  });
+
   it.each<[what: string, name: string, change: (text: string) => string | Buffer, message: RegExp]>(
     [
       ['compressed', 'again.ndjson.gz', gzipSync, /contains again\.ndjson\.gz/],

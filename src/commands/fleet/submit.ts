@@ -71,7 +71,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closeAfter(connection, planShards(planned));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
-  const [fleet, signature, { findRun }, { refuseDuplicateRun }] = await Promise.all([
+  const [fleet, signature, { findRun }, { refuseDuplicateRun, claimContent }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/signature.js'),
     import('../../fleet/run-status.js'),
@@ -88,6 +88,7 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const submitTo = async (store: QueueStore) => {
     await refuseDuplicateRun(run, { doesHarm, note }, store);
     await confirm(within, connection, call);
+    if (doesHarm) await claimContent(run, store);
     await enqueueRun(signed, store, call);
     if (doesHarm && within.name === 'upload')
       note('single events are not compared; an event that an earlier file contains is sent again');
