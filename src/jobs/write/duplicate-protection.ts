@@ -280,15 +280,20 @@ export class DuplicateProtection {
     return same.every((name) => line[name] === this.#run[name]);
   }
 
+  /** Whether a shard has records of this run's shard: the same one, or one of another division. */
+  #overlaps({ shard }: LedgerEntry | LedgerStart): boolean {
+    const own = this.#run.shard;
+    return shard === own || shardCount(shard) !== shardCount(own);
+  }
+
   /** Runs that may be sending the same records, or were killed. */
   #rivals(): readonly LedgerStart[] {
-    const { shard } = this.#run;
     return this.#ledger.open.unfinished.filter(
       (start) =>
         start.run !== this.#place.run &&
         this.#isSame(start) &&
-        (start.kind === 'other' || !this.#place.remembersEvents) &&
-        (start.shard === shard || shardCount(start.shard) !== shardCount(shard)),
+        this.#overlaps(start) &&
+        (start.kind === 'other' || !this.#place.remembersEvents),
     );
   }
 
@@ -365,10 +370,7 @@ export class DuplicateProtection {
       if (error) throw error;
       return;
     }
-    const { shard } = this.#run;
-    const isOurs = (line: LedgerEntry) =>
-      this.#doesHarm(line) &&
-      (line.shard === shard || shardCount(line.shard) !== shardCount(shard));
+    const isOurs = (line: LedgerEntry) => this.#doesHarm(line) && this.#overlaps(line);
     const sent = await findSentInput(inputs, lines.filter(isOurs));
     if (sent) throw alreadySent(sent, context.words);
   }
