@@ -139,7 +139,7 @@ export interface AckData {
 
 /** A STUN or TURN server, as WebRTC expects it. */
 export interface IceServer {
-  readonly urls: string | readonly string[];
+  readonly urls: string | string[];
   readonly username?: string;
   readonly credential?: string;
 }
