@@ -142,11 +142,17 @@ describe.each(writes)('%s', (kind) => {
           const outcome = await world.run([...whole, '--resume']);
           if (outcome.code === 8) {
             expect(truth.server.received).toHaveLength(before);
-            const isMemory = checkRefusal(outcome.stderr);
+            const startAnew = async ({ stderr }: { readonly stderr: string }) => {
+              const isMemory = checkRefusal(stderr);
+              if (isMemory) rmSync(path.join(world.stateDir, 'events'), { recursive: true });
+              return world.run([...whole, '--fresh']);
+            };
             expect((await world.run(['runs', 'list'])).code).toBe(0);
-            if (isMemory) rmSync(path.join(world.stateDir, 'events'), { recursive: true });
-            const fresh = await world.run([...whole, '--fresh']);
-            const anew = fresh.code === 8 ? await world.run([...whole, '--resume']) : fresh;
+            const fresh = await startAnew(outcome);
+            // A swap damages two files, and events that were sent are held back.
+            const isLedger = fresh.stderr.includes('"E-LEDGER"');
+            const second = isLedger ? await startAnew(fresh) : fresh;
+            const anew = second.code === 8 ? await world.run([...whole, '--resume']) : second;
             expect([0, 3, 6], anew.stderr).toContain(anew.code);
             return { what, ending: 'refused' };
           }

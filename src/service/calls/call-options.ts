@@ -31,7 +31,7 @@ export const tokenKeyBytes = 32;
 
 /** An ICE server that the router hands out to clients in a call. */
 export interface IceServerOptions {
-  readonly urls: string | readonly string[];
+  readonly urls: string | string[];
   readonly username?: string | undefined;
   readonly credential?: string | undefined;
   /**
