@@ -15,7 +15,7 @@ import {
 import { runsFolder, type OpenRun } from '../run/open-run.js';
 import { remembersEvents } from './open-event-memory.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
-import { fingerprint, makeStateFolder } from '../run/run-folder.js';
+import { fingerprint, listRuns, makeStateFolder } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import {
   alreadySent,
@@ -52,6 +52,8 @@ interface LedgerPlace {
   readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
+  /** Start from scratch, whatever a run that cannot be read has sent. */
+  readonly fresh: boolean;
   /** The event memory knows each event that was sent. */
   readonly remembersEvents: boolean;
   /** Name of standard input in the ledger, if the run has a name. */
@@ -96,6 +98,7 @@ export function openDuplicateProtection(
     run: run.id,
     isNew: run.kept?.resumed !== true,
     again,
+    fresh: request.fresh === true,
     context,
     remembersEvents: remembersEvents(writing),
     pipe: request.runName === undefined ? undefined : pipeName(request),
@@ -136,7 +139,8 @@ export class DuplicateProtection {
     if (damage === undefined) return;
     const error = unreadable(ledgerPath(runs), damage, context);
     context.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
-    if (!again) this.refused = error;
+    // A run that is resumed was compared when it started, and its journal knows what it sent.
+    if (!again && isNew) this.refused = error;
   }
 
   /**
@@ -301,13 +305,17 @@ export class DuplicateProtection {
   async #refuseRivals(inputs: Inputs): Promise<void> {
     const found = await findStartedInput(inputs, this.#rivals());
     if (!found) return;
-    const { again, runs, context } = this.#place;
+    const { again, fresh, runs, context } = this.#place;
     const { run, started } = found.start;
-    const hasFolder = existsSync(path.join(runs, run));
-    if (again && !hasFolder) this.#discard(run);
+    const isReadable = listRuns(runs, context.runtime).some(({ header }) => header.run === run);
+    const isDamaged = !isReadable && existsSync(path.join(runs, run));
+    if ((again && !isReadable) || (fresh && isDamaged)) {
+      this.#discard(run);
+      return this.#refuseRivals(inputs);
+    }
     if (again) return;
     const { option, resumeRun } = context.words;
-    const finish = hasFolder ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
+    const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
     const what = `${found.name} begins like the input of run ${run}, which has not sent all of it`;
     throw new EngagectlError('E-ALREADY-SENT', what, {
       why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
@@ -383,6 +391,7 @@ export class DuplicateProtection {
   #discard(run: string): void {
     const discarded = new Date(this.#place.context.runtime.now()).toISOString();
     const line = { run, discarded, sentEvents: false, sources: [] };
+    this.#ledger.open.add({ schemaVersion: 1, ...line });
     try {
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
