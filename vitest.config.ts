@@ -55,7 +55,7 @@ export default defineConfig(({ mode }) => {
       hookTimeout: 60_000,
       // Machines of CI are busy: no test waits less than it may.
       expect: { poll: { timeout: 30_000 } },
-      maxWorkers: 3,
+      maxWorkers: isLong ? 2 : 3,
       // Each file in a process of its own costs a sixth of the suite's time.
       isolate: false,
       // With `npm run test:coverage`. Processes that a test starts run the bundle, and are not counted.
