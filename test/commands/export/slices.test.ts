@@ -128,9 +128,9 @@ describe('a resumed export', () => {
       runs += 1
     )
       expect(runs).toBeLessThan(4); // one broken answer may stop the run before the others arrive
-    expect(server.openings.map(({ to }) => to).toSorted((a, b) => a - b)).toEqual([
-      20240130, 20240229, 20240330,
-    ]);
+    // A slice of which no page was committed is opened again.
+    const ends = new Set(server.openings.map(({ to }) => to));
+    expect([...ends].toSorted((a, b) => a - b)).toEqual([20240130, 20240229, 20240330]);
     expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(
       ['{"from":20240101}', '{"to":20240130}', '{"from":20240131}', '{"to":20240229}'].join('\n') +
         '\n{"from":20240301}\n{"to":20240330}\n',
