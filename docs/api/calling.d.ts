@@ -13,7 +13,7 @@ interface CallDetails {
 type MissedCallActions = Readonly<Record<string, string>>;
 /** A STUN or TURN server, as WebRTC expects it. */
 interface IceServer {
-  readonly urls: string | readonly string[];
+  readonly urls: string | string[];
   readonly username?: string;
   readonly credential?: string;
 }

@@ -522,7 +522,7 @@ interface CallLimits {
 }
 /** An ICE server that the router hands out to clients in a call. */
 interface IceServerOptions {
-  readonly urls: string | readonly string[];
+  readonly urls: string | string[];
   readonly username?: string | undefined;
   readonly credential?: string | undefined;
   /**
