@@ -6,6 +6,7 @@ import {
   withoutNewline,
   type Credentials,
 } from './credentials.js';
+import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { FileDraft } from '../files/atomic-write.js';
 import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
@@ -46,8 +47,6 @@ export async function localCredentials(
 
 /** Variable that names the file of the key that signs the tokens of callers. */
 const tokenKeyVariable = 'ENGAGECTL_CALL_TOKEN_KEY_FILE';
-/** Minimum size of a key for HS256 (RFC 7518, section 3.2). */
-const tokenKeyBytes = 32;
 
 type TokenKeyRuntime = LocalRuntime & Pick<Runtime, 'cwd'>;
 
@@ -89,9 +88,9 @@ async function namedTokenKey({ env, cwd }: TokenKeyRuntime): Promise<string | un
 
 function checkedTokenKey(key: string, file: string): string {
   const bytes = Buffer.byteLength(key);
-  if (bytes >= tokenKeyBytes) return key;
+  if (bytes >= limits.callTokenKeyBytes) return key;
   throw new EngagectlError('E-CONFIG', `the token key in ${file} is too short`, {
-    why: `it has ${bytes} bytes, and HS256 needs ${tokenKeyBytes}`,
+    why: `it has ${bytes} bytes, and HS256 needs ${limits.callTokenKeyBytes}`,
     fix: 'create a key with: openssl rand -hex 32',
     file,
   });

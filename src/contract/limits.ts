@@ -23,6 +23,8 @@ export const limits = {
   objectIdLength: 64,
   /** Maximum bytes of a request body in the local service (413). */
   requestBytes: 10 * 1024 * 1024,
+  /** Minimum bytes of the key that signs call tokens by HS256 (RFC 7518, section 3.2). */
+  callTokenKeyBytes: 32,
 } as const;
 
 /** Alphabet and length of an objectId (service-facts, Limits). */

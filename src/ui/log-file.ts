@@ -13,7 +13,7 @@ import type { LogEntry, Runtime } from '../runtime.js';
 /** O_NONBLOCK: opening a FIFO without a reader fails immediately instead of waiting. */
 const shared = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
-/** Links below /dev lead to standard streams, and only root can plant others. */
+/** Links below /dev lead to standard streams, and only root can plant others, except in /dev/shm. */
 const ofDevices = /^\/dev\/(?!shm\/)/;
 
 /**

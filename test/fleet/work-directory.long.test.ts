@@ -11,7 +11,7 @@ import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
 import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
 
-// What can befall the work directory of a fleet, and who may not use its queue. Workers run in this process.
+// Damage to the work directory of a fleet, and submissions that are refused. Workers run in this process.
 
 const eventLine = (n: number): string =>
   `${JSON.stringify({ type: 'event', identity: `user-${n}`, ts: 1_700_000_000, evtName: 'E' })}\n`;

@@ -89,8 +89,8 @@ export class EventStore {
 }
 
 /**
- * Removes the events of runs that started longer ago than the last run wanted to remember. Returns how many; undefined if another
- * process uses the memory. Throws like `EventStore.open`.
+ * Removes the events of runs that started longer ago than the last run wanted to remember. Returns how many;
+ * undefined if another process uses the memory. Throws like `EventStore.open`.
  */
 export async function pruneStore(
   options: Omit<StoreOptions, 'rememberMs'>,

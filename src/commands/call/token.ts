@@ -1,6 +1,6 @@
 import { checkCuid, signCallToken } from '../../jobs/calling/phone.js';
 import { callTokenKey, localDataDirectory } from '../../config/local-account.js';
-import { versioned } from '../../ui/sanitize.js';
+import { printAnswer } from '../../ui/messages.js';
 import { duration, nonEmpty } from '../flags/value-parsers.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
@@ -44,8 +44,6 @@ async function printToken({ flags, settings, runtime }: Invocation<TokenFlags>):
   const now = runtime.now();
   const signed = signCallToken({ cuid, deviceId, key, now, ttlMs });
   const expiresAt = new Date(now + ttlMs).toISOString();
-  const line = settings().json
-    ? JSON.stringify(versioned({ command: 'call token', token: signed, cuid, expiresAt }))
-    : signed;
-  runtime.stdout.write(`${line}\n`);
+  const answer = { command: 'call token', token: signed, cuid, expiresAt };
+  printAnswer(settings(), runtime, answer, { text: `${signed}\n` });
 }

@@ -2,7 +2,6 @@ import { EngagectlError, withWhy } from '../../errors.js';
 import { quoteForShell } from '../../wording.js';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions, PushOffer } from '../../service/start.js';
@@ -123,10 +122,15 @@ async function optionsOf(
 }
 
 /** Reads a file of ICE servers. Throws E-FILE-READ, E-USAGE. */
-async function iceServersIn(file: string, { cwd }: Runtime): Promise<CallOptions['iceServers']> {
+async function iceServersIn(
+  file: string,
+  { cwd, signal }: Runtime,
+): Promise<CallOptions['iceServers']> {
   const { parseIceServers } = await import('../../service/control/settings-schema.js');
   const { fileErrorReason } = await import('../../files/file-errors.js');
-  const text = await readFile(path.resolve(cwd, file), 'utf8').catch((cause: unknown) => {
+  const { readTextFile } = await import('../../files/read-file.js');
+  const text = await readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
+    if (signal.aborted) throw cause;
     throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
       why: fileErrorReason(cause),
       fix: 'name a readable file with --ice-servers',

@@ -19,7 +19,7 @@ interface PlaceOptions extends PhoneOptions {
   readonly cancelAfter?: number;
   /** Duration of a call before hanging up, in milliseconds. */
   readonly hangupAfter?: number;
-  /** Delays hanging up until it has settled, for at most 10 s. */
+  /** Delays hanging up until this promise settles, for at most 10 s. */
   readonly hangupWhen?: Promise<unknown>;
 }
 

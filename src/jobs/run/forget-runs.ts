@@ -1,6 +1,6 @@
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
-import { appendLedger, readLedger } from './sent-files-ledger.js';
+import { appendDiscarded, readLedger } from './sent-files-ledger.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
@@ -70,9 +70,8 @@ export async function forgetRuns(
 export function recordDiscarded(root: string, run: RunPlace, now: number): void {
   const { open, damage } = readLedger(root, { matches: () => false });
   if (!open.unfinished.some((start) => start.run === run.header.run)) return;
-  const discarded = new Date(now).toISOString();
-  const line = { run: run.header.run, discarded, sentEvents: mayHaveSentEvents(run), sources: [] };
-  appendLedger(root, line, { isDamaged: damage !== undefined });
+  const discarded = { run: run.header.run, sentEvents: mayHaveSentEvents(run), now };
+  appendDiscarded(root, discarded, { isDamaged: damage !== undefined });
 }
 
 function mayHaveSentEvents(run: RunPlace): boolean {

@@ -176,6 +176,11 @@ class OpenRuns {
     return [...this.#starts.values()].flat();
   }
 
+  /** Forgets a run whose records may be sent again. */
+  discard(run: string): void {
+    this.#starts.delete(run);
+  }
+
   add(line: LedgerLine): void {
     const starts = this.#starts.get(line.run) ?? [];
     if ('started' in line) {
@@ -294,6 +299,16 @@ export function appendLedger(
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Appends the line of a run that will not be resumed. Throws errors of the file system. */
+export function appendDiscarded(
+  runs: string,
+  { now, ...discarded }: Pick<DiscardedRun, 'run' | 'sentEvents'> & { readonly now: number },
+  ledger: { readonly isDamaged: boolean },
+): void {
+  const line = { ...discarded, discarded: new Date(now).toISOString(), sources: [] };
+  appendLedger(runs, line, ledger);
 }
 
 /** Writes in one call, so lines of other processes cannot interleave; retries a short write. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { EngagectlError, countOf } from '../../errors.js';
 import { waitForLock, type FileLock } from '../../files/file-lock.js';
 import {
+  appendDiscarded,
   appendLedger,
   ledgerPath,
   readLedger,
@@ -126,9 +127,8 @@ export class DuplicateProtection {
     this.#run = run;
     this.#place = place;
     const { runs, isNew, again, context } = place;
-    const isWanted = (line: LedgerEntry) => this.#doesHarm(line) || this.#isOtherwiseSent(line);
     const made = isNew ? place.run : undefined;
-    const found = readLedger(runs, { matches: isWanted, made });
+    const found = readLedger(runs, { matches: this.#isWanted, made });
     const { damage } = found;
     const lines = found.lines.filter((line) => this.#doesHarm(line));
     this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
@@ -274,6 +274,10 @@ export class DuplicateProtection {
     return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
   }
 
+  /** Whether a finished run matters to this one. */
+  readonly #isWanted = (line: LedgerEntry): boolean =>
+    this.#doesHarm(line) || this.#isOtherwiseSent(line);
+
   /** Whether resending the same content with the same command is not safe. */
   #doesHarm(line: LedgerEntry): boolean {
     return this.#isSame(line) && line.once.length > 0 && line.accepted + line.unknown > 0;
@@ -365,10 +369,9 @@ export class DuplicateProtection {
   /** Throws E-ALREADY-SENT if a run that started after this one was opened sends the same records, or has sent them. */
   async #refuseSentMeanwhile(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
     const { runs, again, context, remembersEvents } = this.#place;
-    const isWanted = (line: LedgerEntry) => this.#doesHarm(line) || this.#isOtherwiseSent(line);
     const { open, from } = this.#ledger;
     const known = new Set([...open.unfinished, ...open.discarded].map((start) => start.run));
-    const { lines } = readLedger(runs, { matches: isWanted, open, from });
+    const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
     if (inputs.totalBytes === undefined) return;
     await this.#refuseRivals(inputs);
     if (again) return;
@@ -389,11 +392,11 @@ export class DuplicateProtection {
   }
 
   #discard(run: string): void {
-    const discarded = new Date(this.#place.context.runtime.now()).toISOString();
-    const line = { run, discarded, sentEvents: false, sources: [] };
-    this.#ledger.open.add({ schemaVersion: 1, ...line });
+    const { runs, context } = this.#place;
+    this.#ledger.open.discard(run);
     try {
-      appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
+      const discarded = { run, sentEvents: false, now: context.runtime.now() };
+      appendDiscarded(runs, discarded, { isDamaged: this.#isDamaged });
     } catch (error) {
       this.#notNoted({ error: error as Error, mustStay: false });
     }

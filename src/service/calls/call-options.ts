@@ -26,9 +26,6 @@ export interface CallLimits {
 
 export const callLimits: CallLimits = { callsPerMinute: 300, framesPerSecond: 200 };
 
-/** Minimum size of a key for HS256 (RFC 7518, section 3.2). */
-export const tokenKeyBytes = 32;
-
 /** An ICE server that the router hands out to clients in a call. */
 export interface IceServerOptions {
   readonly urls: string | string[];

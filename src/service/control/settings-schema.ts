@@ -4,7 +4,8 @@ import { timeZone } from '../../time-zone.js';
 import { isCuid } from '../../calling/cuid.js';
 import { errorTable } from '../../calling/errors.js';
 import { CallEvent, callTimers, declineCodes } from '../../calling/protocol.js';
-import { callLimits, tokenKeyBytes, type IceServerOptions } from '../calls/call-options.js';
+import { limits } from '../../contract/limits.js';
+import { callLimits, type IceServerOptions } from '../calls/call-options.js';
 import { endpointNames } from '../../contract/endpoints.js';
 import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules.js';
 import { requestError } from '../response.js';
@@ -120,7 +121,7 @@ export function parseIceServers(value: unknown): IceServerOptions[] {
 }
 
 function isTokenKey(value: string): boolean {
-  return Buffer.byteLength(value) >= tokenKeyBytes;
+  return Buffer.byteLength(value) >= limits.callTokenKeyBytes;
 }
 
 const cuid = z.string().refine(isCuid, 'must be a cuid');
