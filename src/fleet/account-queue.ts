@@ -87,6 +87,10 @@ export class RunIndex {
     return typeof first === 'string' ? first : run;
   }
 
+  async giveUp(content: string): Promise<void> {
+    await this.#runs.remove(`content-${content}`);
+  }
+
   async run(run: string): Promise<RunEntry | undefined> {
     const data: unknown = (await this.#runs.getJob(listedId(run)))?.data;
     return isListedRun(data) && data.run === run ? data : undefined;

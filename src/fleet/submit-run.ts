@@ -219,15 +219,26 @@ export async function refuseDuplicateRun(
 }
 
 /**
- * Claims the content of a run whose records are not idempotent, so that of two submissions at the same moment
- * one is refused. Throws E-ALREADY-SENT.
+ * Submits a run whose records are not idempotent after claiming its content, so that of two submissions at the
+ * same moment one is refused. If the run could not be written, it gives the claim up: no worker sees the run, and
+ * it may be submitted to another work directory. Throws E-ALREADY-SENT, and what `submit` throws.
  */
-export async function claimContent(run: FleetRun, store: QueueStore): Promise<void> {
-  const first = await withinDeadline(store, async () =>
-    new RunIndex(store).claim(contentOf(run), run.run),
-  );
-  if (first === run.run) return;
-  throw alreadySent({ run: first, workDir: run.workDir }, 'has the same content');
+export async function withContentClaimed(
+  { run, folder }: SignedRun,
+  store: QueueStore,
+  submit: () => Promise<void>,
+): Promise<void> {
+  const [index, content] = [new RunIndex(store), contentOf(run)];
+  const first = await withinDeadline(store, () => index.claim(content, run.run));
+  if (first !== run.run) {
+    throw alreadySent({ run: first, workDir: run.workDir }, 'has the same content');
+  }
+  try {
+    await submit();
+  } catch (error) {
+    if (!folder.exists) await withinDeadline(store, () => index.giveUp(content));
+    throw error;
+  }
 }
 
 /** Refuses an input whose text equals, or starts with, that of an input of another run. */

@@ -71,12 +71,13 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closeAfter(connection, planShards(planned));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
-  const [fleet, signature, { findRun }, { refuseDuplicateRun, claimContent }] = await Promise.all([
-    import('../../fleet/fleet-run.js'),
-    import('../../fleet/signature.js'),
-    import('../../fleet/run-status.js'),
-    import('../../fleet/submit-run.js'),
-  ]);
+  const [fleet, signature, { findRun }, { refuseDuplicateRun, withContentClaimed }] =
+    await Promise.all([
+      import('../../fleet/fleet-run.js'),
+      import('../../fleet/signature.js'),
+      import('../../fleet/run-status.js'),
+      import('../../fleet/submit-run.js'),
+    ]);
   const { fleetRunId, fleetVersion: version, WorkDirectory } = fleet;
   const run: FleetRun = { version, run: fleetRunId(plan, workDir), ...plan, workDir };
   const key = new signature.FleetKey({ ...plan, passcode: connection.account.passcode });
@@ -88,8 +89,8 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const submitTo = async (store: QueueStore) => {
     await refuseDuplicateRun(run, { doesHarm, note }, store);
     await confirm(within, connection, call);
-    if (doesHarm) await claimContent(run, store);
-    await enqueueRun(signed, store, call);
+    const enqueue = () => enqueueRun(signed, store, call);
+    await (doesHarm ? withContentClaimed(signed, store, enqueue) : enqueue());
     if (doesHarm && within.name === 'upload')
       note('single events are not compared; an event that an earlier file contains is sent again');
     if (!flags.wait) return;
