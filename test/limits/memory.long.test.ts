@@ -105,7 +105,6 @@ it.each([
     head: `identity,${columns.map((n) => `column_${n}`).join(',')}\n`,
     line: (n: number) => `user-${n},${columns.map((at) => (at % 7 ? '' : `v${at}`)).join(',')}\n`,
     count: 1000,
-    most: 1.1 * mostBytes,
   },
   {
     what: 'upload of records of nearly 1 MiB, of which the service takes its time',
@@ -118,13 +117,12 @@ it.each([
   },
 ])(
   'keeps $what within 150 MB',
-  async ({ argv, head, line, count, pieces, latency, most = mostBytes }) => {
+  async ({ argv, head, line, count, pieces, latency }) => {
     const world = makeWorld();
     await write(world.path(argv[1] ?? ''), count, line, { head, pieces });
     const { summary, peak } = await run(world, argv, latency);
     expect(summary).toMatchObject({ read: count, accepted: count });
-    // When garbage is collected is V8's choice: what is close to the limit is over it at times, on a busy machine.
-    expect(peak).toBeLessThan(most);
+    expect(peak).toBeLessThan(mostBytes);
   },
 );
 

@@ -4,9 +4,8 @@ import { parts, subscribeMapper, type SubscribeMapping } from '../../mapping/sub
 import { inputFingerprint } from '../input-files.js';
 import { checkField } from '../../mapping/preview/findings.js';
 import {
-  copyRecords,
+  RecordSample,
   FieldProfile,
-  sampleLimits,
   type CountedRecords,
 } from '../../mapping/preview/field-statistics.js';
 import { JsonParser } from '../../text/json-parser.js';
@@ -121,16 +120,15 @@ function addressRemarks({ columns, types }: SubscribeMapping, isCheck: boolean):
       field.addScalar('string', value.toString(), value.end - value.start, place);
     }
   };
-  const samples: CountedRecords[] = [];
-  const left = { ...sampleLimits };
+  const sample = new RecordSample();
   return {
     look: (block) => {
       if (isCheck) add(block);
-      else samples.push(copyRecords(block, left));
+      else sample.add(block);
       return [];
     },
     found: () => {
-      for (const sample of samples) add(sample);
+      for (const block of sample.blocks) add(block);
       const statistics = { has: () => true, hasJson: false };
       const found = Object.values(fields).flatMap((field) =>
         checkField(field, column, statistics, { types, map: new Map() }),

@@ -10,9 +10,8 @@ import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
 import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
 import {
-  copyRecords,
+  RecordSample,
   FieldStatistics,
-  sampleLimits,
   type CountedRecords,
   type RuledColumn,
 } from '../../mapping/preview/field-statistics.js';
@@ -148,9 +147,8 @@ const mappingFingerprint = ({
 function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
   const statistics = new FieldStatistics();
   const rules = isCheck ? new FieldStatistics({ onlyRules: true }) : undefined;
-  const samples: CountedRecords[] = [];
+  const sample = new RecordSample();
   const reported = new Set<string>();
-  const left = { ...sampleLimits };
   const ruledColumns = ruledColumnsOf(mapping);
   let blocks = 0;
   let isFirst = true;
@@ -162,7 +160,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       if (columns && cells) rules.addCells(block, cells, columns);
       else rules?.add(block);
       if (isCheck && isPowerOfTwo(blocks)) statistics.add(sampleOf(block, blocks === 1));
-      if (!isCheck) samples.push(copyRecords(block, left));
+      if (!isCheck) sample.add(block);
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
       const suspicious = suspiciousValues(block, mapping);
@@ -173,7 +171,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       });
     },
     found: () => {
-      for (const sample of samples) statistics.add(sample);
+      for (const block of sample.blocks) statistics.add(block);
       const predicted = rules ? previewFindings(rules, [], mapping).mistakes : [];
       const names = new Set(predicted.map(nameOf));
       const { mistakes } = previewFindings(statistics, [], mapping);

@@ -24,7 +24,7 @@ const typeOf: Readonly<Record<number, JsonType>> = {
 export type CountedRecords = Pick<
   RecordBlock,
   'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'faults'
-> & { readonly rows: Pick<RowBlock, 'source' | 'lines' | 'bounds' | 'cells' | 'bytes'> };
+> & { readonly rows: Pick<RowBlock, 'source' | 'lines'> & { readonly cells: object | undefined } };
 
 /** A column whose cells are values of one key. */
 export interface RuledColumn {
@@ -33,33 +33,36 @@ export interface RuledColumn {
   readonly key: string;
 }
 
-/** Maximum records and bytes that a run copies, to search them for likely mistakes at its end. */
-export const sampleLimits = { records: 1000, bytes: 1024 * 1024 };
+/** Copies of the first records of a run, which it searches for likely mistakes at its end, when their blocks are reused. */
+export class RecordSample {
+  readonly blocks: CountedRecords[] = [];
+  #records = 1000;
+  #bytes = 1024 * 1024;
 
-/** Copies the first records of a block, as far as the limits allow, and lowers these. */
-export function copyRecords(
-  { rows, count, row, json, bounds }: RecordBlock,
-  left: { records: number; bytes: number },
-): CountedRecords {
-  const texts: Buffer[] = [];
-  const copied: number[] = [];
-  let end = 0;
-  for (let at = 0; at < count && left.records > 0 && left.bytes > 0; at++) {
-    const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
-    texts.push(text);
-    copied.push(end, (end += text.length));
-    left.records -= 1;
-    left.bytes -= text.length;
+  /** Copies the first records of a block, while there is room. */
+  add({ rows, count, row, json, bounds }: RecordBlock): void {
+    const texts: Buffer[] = [];
+    const copied: number[] = [];
+    let end = 0;
+    for (let at = 0; at < count && this.#records > 0 && this.#bytes > 0; at++) {
+      const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
+      texts.push(text);
+      copied.push(end, (end += text.length));
+      this.#records -= 1;
+      this.#bytes -= text.length;
+    }
+    if (texts.length === 0) return;
+    const { source, cells } = rows;
+    this.blocks.push({
+      rows: { source, lines: rows.lines.slice(), cells: cells && {} },
+      count: texts.length,
+      row: row.slice(0, texts.length),
+      json: Buffer.concat(texts),
+      bounds: Int32Array.from(copied),
+      rejects: [],
+      faults: [],
+    });
   }
-  return {
-    rows,
-    count: texts.length,
-    row: row.slice(0, texts.length),
-    json: Buffer.concat(texts),
-    bounds: Int32Array.from(copied),
-    rejects: [],
-    faults: [],
-  };
 }
 
 /** Statistics of the records of many blocks, in the form in which they would be sent. */
@@ -106,11 +109,7 @@ export class FieldStatistics {
   }
 
   /** Counts what the service rejects in these cells of profiles, sent as they are, without parsing the records. */
-  addCells(
-    { rows, count, row }: CountedRecords,
-    cells: Cells,
-    columns: readonly RuledColumn[],
-  ): void {
+  addCells({ rows, count, row }: RecordBlock, cells: Cells, columns: readonly RuledColumn[]): void {
     const { source, lines, bytes } = rows;
     const { header, bounds } = cells;
     const fields = columns.map(({ index, part, key }) => ({

@@ -44,6 +44,14 @@ it('lists them in the JSON summary, without values of the input', async () => {
   expect(stderr).toContain('{"type":"warning","message":"column \\"Born\\"');
 });
 
+it('names the line of the first one, though the memory of its block was used for others', async () => {
+  const note = 'x'.repeat(400);
+  const rows = Array.from({ length: 40_000 }, (_, n) => `u${n},${n === 7 ? 'nan' : note}`);
+  const text = ['identity,City', ...rows, ''].join('\n');
+  const { stdout } = await run(['upload', 'u.csv', '--json'], { 'u.csv': text });
+  expect(hintsOf(stdout)).toMatchObject([{ id: 'placeholder', column: 'City', count: 1, line: 9 }]);
+});
+
 it('prints at most five, and how many more there are', async () => {
   const names = Array.from({ length: 8 }, (_, n) => `n${n}`);
   const text = `identity,${names.join(',')}\nu1${',5'.repeat(8)}\n`;
