@@ -127,9 +127,6 @@ function pooled(count: number): Int32Array {
   return pool.subarray(poolUsed - count, poolUsed);
 }
 
-/** Numbers of cells that are not kept with the text: of wide rows, they take several times as much. */
-const manyNumbers = 65_536;
-
 /** Maximum number of buffers kept for reuse. */
 const maxFree = 64;
 
@@ -171,23 +168,22 @@ export class BufferPool {
     if (this.#holders === 0 && this.#free.length < maxFree) this.#free.push(this);
   }
 
-  /** Copies the numbers into memory that lives as long as the text; many cells may be collected before. */
+  /** Copies the numbers into memory that lives as long as the text. */
   keep({ bounds, lines, cells }: Numbers): Numbers {
-    const behind = bounds.length + lines.length;
-    const areMany = cells !== undefined && cells.length > manyNumbers;
-    const kept = this.#room(behind + (areMany ? 0 : (cells?.length ?? 0)));
+    const kept = this.#room(bounds.length + lines.length + (cells?.length ?? 0));
     kept.set(bounds);
+    const behind = bounds.length + lines.length;
     const keptLines = new Uint32Array(
       kept.buffer,
       kept.byteOffset + bounds.byteLength,
       lines.length,
     );
     keptLines.set(lines);
-    if (cells && !areMany) kept.set(cells, behind);
+    if (cells) kept.set(cells, behind);
     return {
       bounds: kept.subarray(0, bounds.length),
       lines: keptLines,
-      cells: areMany ? cells.slice() : cells && kept.subarray(behind),
+      cells: cells && kept.subarray(behind),
     };
   }
 

@@ -55,7 +55,6 @@ export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
 }
 
 const stoppedBefore = 'not sent: the run stopped';
-const noCells = new Int32Array(0);
 
 async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise<void> {
   const { job, stop, builder } = parts;
@@ -127,13 +126,10 @@ class Head {
 }
 
 /** Processes one block: rejects go to the tally, records to the builder. */
-async function feed(read: RowBlock, { job, stop, builder }: Parts): Promise<void> {
+async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void> {
   const { tally, identities } = job;
-  const mapped = job.map(read);
-  // Where a record has its outcome, the cells are no longer needed: those of wide rows take more memory than their text.
-  const rows = { ...read, cells: read.cells && { ...read.cells, bounds: noCells } };
   tally.log.opened(rows);
-  const block = withSkips({ ...mapped, rows }, job);
+  const block = withSkips(job.map(rows), job);
   if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
   // A disk error stops the run, and the records of the block end as not sent.
   const commit = async () => stop.guard(async () => tally.log.commit());
