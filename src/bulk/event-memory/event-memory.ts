@@ -86,10 +86,14 @@ export class EventMemory {
     const { archives } = this.#store;
     const isNone = this.#options.again || (this.#recent.isEmpty && archives.length === 0);
     const skip = isNone ? undefined : new Uint8Array(count);
+    const archived = new Uint8Array(isNone ? 0 : count);
+    for (const archive of archives) archive.filter(fingerprints, archived);
     for (let index = first; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
       const [low, high] = [fingerprints[2 * index]!, fingerprints[2 * index + 1]!];
-      if (skip && this.#mayHave(low, high)) skip[index] = this.#take(low, high);
+      if (skip && (archived[index] === 1 || this.#recent.has(low, high))) {
+        skip[index] = this.#take(low, high);
+      }
       this.counts[skip?.[index] ? 'known' : 'new'] += 1;
     }
     return { skip, fingerprints };
@@ -176,12 +180,6 @@ export class EventMemory {
     const { runs, number } = this.#store;
     runs.add({ number, run, started, file, otherFiles: others.length, rememberMs });
     this.#isRegistered = true;
-  }
-
-  #mayHave(low: number, high: number): boolean {
-    if (this.#recent.has(low, high)) return true;
-    for (const archive of this.#store.archives) if (archive.mayHave(low, high)) return true;
-    return false;
   }
 
   /** Matches an event of the input with a copy that another run sent, if one is left. */
