@@ -78,7 +78,7 @@ export class FileDraft {
   constructor(target: string, { mode = 0o600, append = false }: DraftOptions = {}) {
     this.#target = target;
     this.#path = draftPath(target);
-    const flags = O_WRONLY | O_CREAT | O_EXCL | noFollow | (append ? O_APPEND : 0);
+    const flags = O_RDWR | O_CREAT | O_EXCL | noFollow | (append ? O_APPEND : 0);
     this.descriptor = openSync(this.#path, flags, mode);
   }
 

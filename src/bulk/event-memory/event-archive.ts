@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { Breaks } from '../../event-loop.js';
 import { FileDraft } from '../../files/atomic-write.js';
 import { bytesOf, readWords } from '../change-tracking/baseline-file.js';
 
@@ -28,9 +29,14 @@ const version = 1;
 const bucketEntries = 128;
 /** 256 bits, of which an event sets four: a look-up touches one cache line. */
 const filterWords = 8;
-/** Events per part of the filter: 7 bits each, with which 3 to 4 % of new events pass it. */
-const filterEvents = 36;
+/** Events per part of the filter: 16 bits each, with which 1 of 400 new events passes it, … */
+const filterEvents = 16;
+/** … unless there are more than 21,000,000: 40 MiB in all, which 1 of 25 passes at 50,000,000 events. */
+const maximumParts = (40 * 1024 * 1024) / (4 * filterWords);
 const maximumByte = 255;
+
+/** Bytes that are read at once only to be checked. */
+const checkedBytes = 256 * 1024;
 
 /** An archive that cannot be trusted; the message gives the reason. */
 export class CorruptArchive extends Error {}
@@ -54,8 +60,8 @@ export class EventArchive {
   /** The same for entries with more copies than a byte can count. */
   readonly #usedOften = new Map<number, number>();
 
-  /** Throws CorruptArchive or an error of the file system. */
-  constructor(path: string) {
+  /** Without `isFiltered`, it is only read from begin to end. Throws CorruptArchive or an error of the file system. */
+  constructor(path: string, { isFiltered = true } = {}) {
     this.#file = openSync(path, 'r');
     try {
       const head = this.#words(0, headWords);
@@ -71,11 +77,14 @@ export class EventArchive {
       const indexWords = 2 * buckets + 1 + filterWords * parts;
       const size = headBytes + entryBytes * count + 4 * indexWords;
       if (fstatSync(this.#file).size !== size) throw truncated();
-      const index = this.#words(headBytes + entryBytes * count, indexWords);
-      if (crc32(bytesOf(index)) !== sum) throw new CorruptArchive('its checksum does not match');
       this.count = count;
       this.#bits = bits;
       this.#parts = parts;
+      const indexAt = headBytes + entryBytes * count;
+      const index = this.#words(indexAt, isFiltered ? indexWords : 2 * buckets + 1);
+      const filterAt = indexAt + 4 * index.length;
+      const actual = isFiltered ? crc32(bytesOf(index)) : this.#checksum(filterAt, size, index);
+      if (actual !== sum) throw new CorruptArchive('its checksum does not match');
       this.#starts = index.subarray(0, buckets + 1);
       this.#sums = index.subarray(buckets + 1, 2 * buckets + 1);
       this.#filter = index.subarray(2 * buckets + 1);
@@ -146,6 +155,18 @@ export class EventArchive {
     return words;
   }
 
+  /** Continues the checksum of `start` with a part of the file. */
+  #checksum(from: number, to: number, start: Uint32Array): number {
+    let sum = crc32(bytesOf(start));
+    const room = new Uint32Array(checkedBytes / 4);
+    for (let at = from; at < to; at += checkedBytes) {
+      const words = room.subarray(0, (to - at) / 4);
+      if (!readWords(this.#file, words, at)) throw truncated();
+      sum = crc32(bytesOf(words), sum);
+    }
+    return sum;
+  }
+
   #words(position: number, count: number): Uint32Array {
     const words = new Uint32Array(count);
     if (!readWords(this.#file, words, position)) throw truncated();
@@ -178,6 +199,14 @@ const passes = (filter: Uint32Array, part: number, low: number): number =>
   (filter[part + (low >>> 29)]! >>> ((low >>> 24) & 31)) &
   1;
 
+/** Sets the bits of an event in its part of the filter. */
+function setBits(filter: Uint32Array, part: number, low: number): void {
+  for (let byte = 0; byte < 32; byte += 8) {
+    const bit = (low >>> byte) & 255;
+    filter[part + (bit >>> 5)]! |= 1 << (bit & 31);
+  }
+}
+
 const bufferedEntries = 65_536;
 
 /** Writes an archive of at most `most` entries, which get their name when all are written. */
@@ -186,8 +215,6 @@ export class ArchiveWriter {
   readonly #bits: number;
   readonly #starts: Uint32Array;
   readonly #sums: Uint32Array;
-  readonly #filter: Uint32Array;
-  readonly #parts: number;
   #buffer = new Int32Array(archiveWords * bufferedEntries);
   #filled = 0;
   /** Where the entries of the current bucket begin in the buffer. */
@@ -199,8 +226,6 @@ export class ArchiveWriter {
     this.#bits = Math.max(0, Math.ceil(Math.log2(most / bucketEntries)));
     this.#starts = new Uint32Array(2 ** this.#bits + 1);
     this.#sums = new Uint32Array(2 ** this.#bits);
-    this.#parts = Math.ceil(most / filterEvents) || 1;
-    this.#filter = new Uint32Array(filterWords * this.#parts);
     this.#draft = new FileDraft(path);
     this.#draft.write(Buffer.alloc(headBytes));
   }
@@ -214,27 +239,55 @@ export class ArchiveWriter {
     }
     this.#filled += archiveWords;
     this.#count += 1;
-    this.#addToFilter(words[at]!, words[at + 1]!);
   }
 
   /** Syncs the file and renames it into place. Discards it if nothing was added; returns whether it exists. */
-  finish(): boolean {
+  async finish(): Promise<boolean> {
     if (this.#count === 0) {
       this.#draft.discard();
       return false;
     }
     this.#toBucket(this.#sums.length);
     this.#draft.write(bytesOf(this.#buffer.subarray(0, this.#filled)));
-    let sum = 0;
-    for (const part of [this.#starts, this.#sums, this.#filter]) {
-      this.#draft.write(bytesOf(part));
-      sum = crc32(bytesOf(part), sum);
-    }
-    const head = Uint32Array.of(magic, version, this.#count, this.#bits, this.#parts, sum, 0);
+    for (const part of [this.#starts, this.#sums]) this.#draft.write(bytesOf(part));
+    const parts = Math.min(Math.ceil(this.#count / filterEvents), maximumParts);
+    const sum = await this.#writeFilter(
+      parts,
+      crc32(bytesOf(this.#sums), crc32(bytesOf(this.#starts))),
+    );
+    const head = Uint32Array.of(magic, version, this.#count, this.#bits, parts, sum, 0);
     head[headWords - 1] = crc32(bytesOf(head).subarray(0, headBytes - 4));
     this.#draft.write(bytesOf(head), 0);
     this.#draft.commit();
     return true;
+  }
+
+  /** Reads the entries once more, because the filter of many events takes much memory. Returns `sum`, continued. */
+  async #writeFilter(parts: number, sum: number): Promise<number> {
+    const filter = new Uint32Array(bufferedEntries);
+    const end = filterWords * parts;
+    let start = 0;
+    const write = (words: number) => {
+      const written = bytesOf(filter.subarray(0, words));
+      this.#draft.write(written);
+      sum = crc32(written, sum);
+      filter.fill(0);
+    };
+    const breaks = new Breaks();
+    for (let first = 0; first < this.#count; first += bufferedEntries) {
+      const count = Math.min(bufferedEntries, this.#count - first);
+      const words = this.#buffer.subarray(0, archiveWords * count);
+      if (!readWords(this.#draft.descriptor, words, headBytes + entryBytes * first))
+        throw truncated();
+      for (let at = 0; at < words.length; at += archiveWords) {
+        const part = partOf(words[at + 1]!, parts);
+        for (; part >= start + filter.length; start += filter.length) write(filter.length);
+        setBits(filter, part - start, words[at]!);
+      }
+      if (breaks.areDue(entryBytes * count)) await breaks.take();
+    }
+    for (; start < end; start += filter.length) write(Math.min(filter.length, end - start));
+    return sum;
   }
 
   discard(): void {
@@ -248,14 +301,6 @@ export class ArchiveWriter {
     this.#bucketAt = this.#filled;
     this.#starts.fill(this.#count, this.#bucket + 1, bucket + 1);
     this.#bucket = bucket;
-  }
-
-  #addToFilter(low: number, high: number): void {
-    const part = partOf(high, this.#parts);
-    for (let byte = 0; byte < 32; byte += 8) {
-      const bit = (low >>> byte) & 255;
-      this.#filter[part + (bit >>> 5)]! |= 1 << (bit & 31);
-    }
   }
 
   /** Writes what is complete, and keeps the current bucket for its checksum. */

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { readdirSync, rmSync, statSync } from 'node:fs';
+import { Breaks } from '../../event-loop.js';
 import { fsyncFolder } from '../../files/atomic-write.js';
 import { fingerprintWords } from '../../text/record-hash.js';
 import {
@@ -69,6 +70,8 @@ export function currentFiles(folder: string) {
   return { archives: ofKind('archive'), logs: ofKind('log'), replaced: files.filter(isReplaced) };
 }
 
+/** Bytes of an archived event. */
+const entryBytes = 4 * archiveWords;
 const archiveName = (from: number, to: number): string => `sent-${from}-${to}.archive`;
 export const logName = (number: number): string => `sent-${number}.log`;
 
@@ -85,12 +88,16 @@ export interface CompactionOptions {
  * large as the next. Returns how many events of expired runs it dropped. No other process may use the
  * files.
  */
-export function compact(folder: string, runs: Runs, options: CompactionOptions): number {
+export async function compact(
+  folder: string,
+  runs: Runs,
+  options: CompactionOptions,
+): Promise<number> {
   const { isPruning = false } = options;
   removeReplaced(folder);
   const log = currentFiles(folder).logs.at(-1);
   const bytes = log ? statSync(path.join(folder, log.name)).size : 0;
-  if (log && bytes > (isPruning ? 0 : logMaximum)) archiveLog(folder, log, runs);
+  if (log && bytes > (isPruning ? 0 : logMaximum)) await archiveLog(folder, log, runs);
   const expired = expiredRuns(runs, options);
   const merged = (files: readonly EventFile[]) => mergeArchives(folder, files, { runs, expired });
   if (isPruning) return merged(currentFiles(folder).archives);
@@ -99,7 +106,7 @@ export function compact(folder: string, runs: Runs, options: CompactionOptions):
     const last = currentFiles(folder).archives.slice(-2);
     const [first = 0, second = 0] = last.map(({ name }) => statSync(path.join(folder, name)).size);
     if (last.length < 2 || first > 2 * second) return removed;
-    removed += merged(last);
+    removed += await merged(last);
   }
 }
 
@@ -129,20 +136,27 @@ export function expiredRuns(
 }
 
 /** Replaces a log by an archive. It is read once for each range of fingerprints that is sorted in memory. */
-function archiveLog(folder: string, { name, from, to }: EventFile, runs: Runs): void {
+async function archiveLog(
+  folder: string,
+  { name, from, to }: EventFile,
+  runs: Runs,
+): Promise<void> {
   const log = path.join(folder, name);
   const { intended, entries } = countLog(log);
   const writer = new ArchiveWriter(path.join(folder, archiveName(from, to)), intended);
   try {
     const parts = Math.ceil(entries / sortedMaximum) || 1;
     const sorted = new SortedEvents(entries / parts);
+    const breaks = new Breaks();
     for (let part = 0; part < parts; part += 1) {
       sorted.clear();
-      for (const block of blocksOf(log))
+      for (const block of blocksOf(log)) {
         sorted.add(block, startOf(part, parts), startOf(part + 1, parts));
+        if (breaks.areDue(4 * block.fingerprints.length)) await breaks.take();
+      }
       sorted.writeTo(writer, runs);
     }
-    writer.finish();
+    await writer.finish();
   } finally {
     writer.discard();
   }
@@ -320,23 +334,27 @@ function writeCopies(
 }
 
 /** Merges archives of neighboring ranges to one, without expired runs. Returns how many events it dropped. */
-function mergeArchives(
+async function mergeArchives(
   folder: string,
   files: readonly EventFile[],
   { runs, expired }: { readonly runs: Runs; readonly expired: ReadonlySet<number> },
-): number {
+): Promise<number> {
   if (files.length === 0) return 0;
-  const archives = files.map(({ name }) => new EventArchive(path.join(folder, name)));
+  const archives = files.map(
+    ({ name }) => new EventArchive(path.join(folder, name), { isFiltered: false }),
+  );
   const name = archiveName(files[0]!.from, files.at(-1)!.to);
   const total = archives.reduce((sum, { count }) => sum + count, 0);
   const writer = new ArchiveWriter(path.join(folder, name), total);
   let dropped = 0;
   const { first: firstRun } = runs;
+  const breaks = new Breaks();
   try {
     const cursors = archives.map((archive) => new ArchiveCursor(archive));
     for (;;) {
       const first = cursors.reduce((a, b) => (order(b, a) < 0 ? b : a));
       if (first.isAtEnd) break;
+      if (breaks.areDue(entryBytes)) await breaks.take();
       const key = [first.words[first.at]!, first.words[first.at + 1]!, first.run] as const;
       const copies: [number, number, number, number] = [0, 0, 0, 0];
       for (const cursor of cursors) {
@@ -346,7 +364,7 @@ function mergeArchives(
         dropped += copies[archivedState.sent] + copies[archivedState.unknown];
       else writeCopies(writer, key, withKnownOutcomes(copies, runs.hasEnded(key[2])));
     }
-    if (!writer.finish()) rmSync(path.join(folder, name), { force: true });
+    if (!(await writer.finish())) rmSync(path.join(folder, name), { force: true });
   } finally {
     writer.discard();
     for (const archive of archives) archive.close();

@@ -66,7 +66,7 @@ export class EventStore {
       const live = await liveRuns(folder);
       const runs = RunTable.open(folder, options.random);
       const number = runs.numberOf(run) ?? Math.max(runs.last, ...live) + 1;
-      if (live.size === 0) compactIfPossible(folder, runs, options);
+      if (live.size === 0) await compactIfPossible(folder, runs, options);
       const lock = await lockRun(path.join(folder, `${liveName}${number}.lock`));
       try {
         const { archives, log } = openFiles(folder);
@@ -101,7 +101,7 @@ export async function pruneStore(
     if ((await liveRuns(folder)).size > 0) return undefined;
     const runs = RunTable.open(folder, options.random);
     const pruning = { ...options, rememberMs: runs.rememberMs, isPruning: true };
-    const removed = compact(folder, runs, pruning);
+    const removed = await compact(folder, runs, pruning);
     runs.forget(expiredRuns(runs, pruning));
     return removed;
   } finally {
@@ -113,9 +113,13 @@ export async function pruneStore(
 const expiredMaximum = 1000;
 
 /** Compacts the files and the table of runs. Without room on the disk they stay as they are. */
-function compactIfPossible(folder: string, runs: RunTable, options: StoreOptions): void {
+async function compactIfPossible(
+  folder: string,
+  runs: RunTable,
+  options: StoreOptions,
+): Promise<void> {
   try {
-    compact(folder, runs, options);
+    await compact(folder, runs, options);
     const expired = expiredRuns(runs, options);
     if (expired.size > expiredMaximum) runs.forget(expired);
   } catch (error) {
