@@ -29,10 +29,18 @@ const version = 1;
 const bucketEntries = 128;
 /** 256 bits, of which an event sets four: a look-up touches one cache line. */
 const filterWords = 8;
-/** Events per part of the filter: 16 bits each, with which 1 of 400 new events passes it, … */
-const filterEvents = 16;
-/** … unless there are more than 21,000,000: 40 MiB in all, which 1 of 25 passes at 50,000,000 events. */
-const maximumParts = (40 * 1024 * 1024) / (4 * filterWords);
+const partBytes = 4 * filterWords;
+
+/**
+ * Returns the number of parts of the filter: 12 bits for each event up to 9 MiB, with which 1 of 150 new events passes it;
+ * then 6.7 bits, which 1 of 25 passes; and at most 40 MiB (50,000,000 events), so that memory stays flat.
+ */
+const partsFor = (events: number): number =>
+  Math.min(
+    Math.max(Math.ceil(events / 38), Math.min(Math.ceil(events / 21), (9 << 20) / partBytes)),
+    (40 << 20) / partBytes,
+  );
+
 const maximumByte = 255;
 
 /** Bytes that are read at once only to be checked. */
@@ -250,7 +258,7 @@ export class ArchiveWriter {
     this.#toBucket(this.#sums.length);
     this.#draft.write(bytesOf(this.#buffer.subarray(0, this.#filled)));
     for (const part of [this.#starts, this.#sums]) this.#draft.write(bytesOf(part));
-    const parts = Math.min(Math.ceil(this.#count / filterEvents), maximumParts);
+    const parts = partsFor(this.#count);
     const sum = await this.#writeFilter(
       parts,
       crc32(bytesOf(this.#sums), crc32(bytesOf(this.#starts))),
