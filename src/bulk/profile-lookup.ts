@@ -26,7 +26,7 @@ export interface LookupAnswer<T> extends LookupItem<T> {
 export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
   readonly client: Pick<Client, 'profile'>;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random' | 'signal'>;
-  readonly budget: ConcurrencyLimiter;
+  readonly limiter: ConcurrencyLimiter;
 }
 
 /**
@@ -43,7 +43,7 @@ export async function* lookUpProfiles<T>(
   const { signal } = context.runtime;
   const find = finder(context, AbortSignal.any([stop.signal, signal]));
   const input = new PeekableIterator(items);
-  const most = aheadPerRequest * context.budget.most;
+  const most = aheadPerRequest * context.limiter.most;
   const open: { readonly one: LookupItem<T>; readonly record: Promise<Buffer | undefined> }[] = [];
   let hasInput = true;
   let failure: unknown;
@@ -97,22 +97,22 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 
 /** Creates the lookup. A request keeps its slot between attempts, so that an outage causes no stampede. */
 function finder(
-  { client, policy, runtime, budget, waits, counts }: LookUpContext,
+  { client, policy, runtime, limiter, waits, counts }: LookUpContext,
   signal: AbortSignal,
 ) {
   const retry = { policy, runtime, signal, waits, counts, what: `GET ${endpointPaths.profile}` };
   return async ({ identifier: { by, value }, place }: LookupItem<unknown>) => {
-    const ticket = await budget.acquire();
+    const ticket = await limiter.acquire();
     try {
       signal.throwIfAborted();
       return await withRetry(async () => {
         const attempt = await client.profile(by, value, signal, place);
-        if (attempt.ok) budget.succeeded();
-        else if (isThrottled(attempt.failure)) budget.throttled(ticket);
+        if (attempt.ok) limiter.succeeded();
+        else if (isThrottled(attempt.failure)) limiter.throttled(ticket);
         return attempt;
       }, retry);
     } finally {
-      budget.release();
+      limiter.release();
     }
   };
 }

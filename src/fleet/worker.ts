@@ -421,7 +421,7 @@ class RunningShard {
   #ports(shard: Shard): EnginePorts {
     const slot = new LeasedConcurrency(this.lease);
     return {
-      budget: () => slot,
+      limiter: () => slot,
       outcomes: (journal) => leasedOutcomes(journal, this.lease),
       fence: this.lease.assertHeld,
       leasedRun: `shard-${shardName(shard)}`,

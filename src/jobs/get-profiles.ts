@@ -168,7 +168,7 @@ async function lookUpAll(looking: LookingUp, sink: ProfileSink, client: Client):
     client,
     policy: connection.policy,
     runtime: context.runtime,
-    budget: new AimdLimiter(request.concurrency ?? limits.othersInFlight),
+    limiter: new AimdLimiter(request.concurrency ?? limits.othersInFlight),
     waits: looking.waits,
     counts: traffic,
   });

@@ -84,13 +84,13 @@ export const libraryWording: Wording = {
   stateFolder: 'stateFolder',
 };
 
-export type { ConcurrencyLimiter as Budget, OutcomeLog, RequestObserver };
+export type { ConcurrencyLimiter, OutcomeLog, RequestObserver };
 /** The limiter of one process, on which a replacement can build. */
 
 /** Replacements for parts of the engine, for a job that is part of a larger one. */
 export interface EnginePorts {
   /** Limits the requests in flight. */
-  readonly budget?: () => ConcurrencyLimiter;
+  readonly limiter?: () => ConcurrencyLimiter;
   /** Commits outcomes; receives the journal of the run. */
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
   /** Called before a page of an export is written. Throws if this process has lost its lease. */

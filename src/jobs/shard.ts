@@ -34,10 +34,10 @@ export function shardPath(file: string, shard: Shard | undefined): string {
  */
 export function shardConcurrency(
   shard: Shard | undefined,
-  budget: number,
+  mostInFlight: number,
   { option }: Wording,
 ): number {
-  if (!shard) return budget;
+  if (!shard) return mostInFlight;
   const { index, count } = shard;
   if (!(Number.isInteger(index) && Number.isInteger(count) && index >= 1 && index <= count)) {
     throw new EngagectlError(
@@ -48,10 +48,10 @@ export function shardConcurrency(
       },
     );
   }
-  if (count <= budget) return Math.floor(budget / count);
-  throw new EngagectlError('E-USAGE', `${count} shards share ${budget} requests in flight`, {
+  if (count <= mostInFlight) return Math.floor(mostInFlight / count);
+  throw new EngagectlError('E-USAGE', `${count} shards share ${mostInFlight} requests in flight`, {
     why: 'each shard needs at least one request of the concurrency limit',
-    fix: `use at most ${budget} shards`,
+    fix: `use at most ${mostInFlight} shards`,
   });
 }
 
@@ -64,7 +64,7 @@ export function writeLimiter(
   { concurrency = 'auto', shard }: Pick<WriteOptions, 'concurrency' | 'shard'>,
   { ports, words }: Pick<JobContext, 'ports' | 'words'>,
 ): ConcurrencyLimiter {
-  if (ports?.budget) return ports.budget();
+  if (ports?.limiter) return ports.limiter();
   const { inFlight, mostInFlight } = writeEndpoints[name];
   const isFixed = concurrency !== 'auto';
   const most = shardConcurrency(shard, isFixed ? concurrency : mostInFlight, words);

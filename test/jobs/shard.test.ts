@@ -8,15 +8,15 @@ import { shardPath, shardConcurrency, writeLimiter } from '../../src/jobs/shard.
 const words = { option: unnamedOption } as Parameters<typeof shardConcurrency>[2];
 
 it('divides the concurrency limit among the shards, rounded down', () => {
-  for (let budget = 1; budget <= 15; budget += 1) {
-    for (let count = 1; count <= budget; count += 1) {
+  for (let inFlight = 1; inFlight <= 15; inFlight += 1) {
+    for (let count = 1; count <= inFlight; count += 1) {
       const slots = Array.from({ length: count }, (_, n) =>
-        shardConcurrency({ index: n + 1, count }, budget, words),
+        shardConcurrency({ index: n + 1, count }, inFlight, words),
       );
       const total = slots.reduce((sum, each) => sum + each, 0);
-      expect(new Set(slots).size, `${count} shards of ${budget}`).toBe(1);
-      expect(total).toBeLessThanOrEqual(budget);
-      expect(budget - total).toBeLessThan(count);
+      expect(new Set(slots).size, `${count} shards of ${inFlight}`).toBe(1);
+      expect(total).toBeLessThanOrEqual(inFlight);
+      expect(inFlight - total).toBeLessThan(count);
     }
   }
 });
@@ -37,7 +37,7 @@ it.each([
 );
 
 it('gives a shard of a fleet one request in flight, however many shards there are', () => {
-  const ports = { budget: () => new AimdLimiter(1) };
+  const ports = { limiter: () => new AimdLimiter(1) };
   const shard = { index: 1, count: 40 };
   expect(writeLimiter('upload', { shard, concurrency: 15 }, { ports, words }).most).toBe(1);
 });

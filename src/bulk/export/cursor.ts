@@ -56,7 +56,7 @@ export async function* followCursor(
 ): AsyncGenerator<ExportedPage> {
   const left = new AbortController();
   const asking = { ...job, signal: AbortSignal.any([job.signal, left.signal]) };
-  const { scanners, budget, option } = job;
+  const { scanners, limiter, option } = job;
   const seen = new Set([...earlier].map(digestOf));
   const watch = new CursorLoopGuard(option);
   const askFor = (cursor: string): PageRequest => {
@@ -73,7 +73,7 @@ export async function* followCursor(
       const early = await request.nextCursor;
       const isNew = early !== undefined && !seen.has(digestOf(early));
       // Only if no other slice needs the slot.
-      const ahead = isNew && budget.inFlight < budget.limit ? askFor(early) : undefined;
+      const ahead = isNew && limiter.inFlight < limiter.limit ? askFor(early) : undefined;
       const { page, next } = await request.answer;
       watch.pass(page);
       yield { page: page.members.records === 'array' ? page : undefined, next };
@@ -139,20 +139,20 @@ function ask(cursor: string, { kind, of, scanner, job }: Asking): PageRequest {
  * occupy no slot.
  */
 async function request<T>(
-  { policy, runtime, signal, waits, state, budget }: ExportJob,
+  { policy, runtime, signal, waits, state, limiter }: ExportJob,
   what: string,
   attempt: (signal: AbortSignal) => Promise<Attempt<T>>,
 ): Promise<T> {
   const inSlot = async () => {
-    const ticket = await budget.acquire();
+    const ticket = await limiter.acquire();
     try {
       const made = await toAttempt(() => attempt(signal));
       const outcome = made.ok ? made.answer : made;
-      if (outcome.ok) budget.succeeded();
-      else if (isThrottled(outcome.failure)) budget.throttled(ticket);
+      if (outcome.ok) limiter.succeeded();
+      else if (isThrottled(outcome.failure)) limiter.throttled(ticket);
       return outcome;
     } finally {
-      budget.release();
+      limiter.release();
     }
   };
   return withRetry(inSlot, { policy, runtime, signal, waits, counts: state, what });

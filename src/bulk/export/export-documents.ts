@@ -23,7 +23,7 @@ export async function exportDocuments(job: ExportJob): Promise<void> {
   const ahead = new ReadAhead({
     slices: documents.flatMap(({ slices }) => slices).filter(isOpen(log)),
     // A slow reader of stdout must not fill the disk with spilled pages.
-    window: log.resumable ? Number.POSITIVE_INFINITY : job.budget.most,
+    window: log.resumable ? Number.POSITIVE_INFINITY : job.limiter.most,
     job,
   });
   state.slices = documents.reduce((sum, document) => sum + document.slices.length, 0);
@@ -207,7 +207,7 @@ class ReadAhead implements SliceSlots {
   }
 
   get #free(): number {
-    const { limit } = this.#options.job.budget;
+    const { limit } = this.#options.job.limiter;
     return limit - this.#reading - (this.#isDirect ? 1 : 0);
   }
 

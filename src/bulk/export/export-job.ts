@@ -82,7 +82,7 @@ export interface ExportJob {
   readonly verbose: (line: string) => void;
   readonly warn: (text: string) => void;
   readonly state: ExportCounters;
-  readonly budget: ConcurrencyLimiter;
+  readonly limiter: ConcurrencyLimiter;
   /** Pool of unused scanners: they are large, and slices are many. */
   readonly scanners: PageScanner[];
   readonly option: OptionName;

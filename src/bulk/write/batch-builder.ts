@@ -7,7 +7,7 @@ import type { WriteJob } from './write-job.js';
 /** Record kinds of RecordBlock.kinds, which never share a request. */
 const kinds = { profile: 0, event: 1 } as const;
 
-type BuilderJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'option' | 'warn'>;
+type BuilderJob = Pick<WriteJob, 'request' | 'order' | 'limiter' | 'option' | 'warn'>;
 /** Receives full batches. */
 type BatchSink = Pick<
   SendQueue,
@@ -96,7 +96,7 @@ export class BatchBuilder {
     while (!moreInput.aborted && !this.#sender.isStopped) {
       this.#putReady();
       const [first] = this.#filling;
-      const isFree = this.#sender.open < this.#job.budget.most;
+      const isFree = this.#sender.open < this.#job.limiter.most;
       if (isFree && first) this.#seal(...first);
       if (this.#full.length > 0) await this.#submitFull();
       else if (this.#sender.open > 0) await Promise.race([this.#sender.nextCompleted(), more]);

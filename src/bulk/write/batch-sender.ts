@@ -26,8 +26,8 @@ export class BatchSender {
   constructor(job: WriteJob, stop: RunStop) {
     this.#job = job;
     this.#stop = stop;
-    const { tally, budget } = job;
-    this.#slots = new CommitBackpressure({ log: () => tally.log, budget, stop });
+    const { tally, limiter } = job;
+    this.#slots = new CommitBackpressure({ log: () => tally.log, limiter, stop });
   }
 
   async complete(batch: Batch): Promise<BatchState> {
@@ -63,9 +63,9 @@ export class BatchSender {
     state: BatchState,
   ): Promise<Attempt<Retryable | Mismatch> | undefined> {
     state.synced = undefined;
-    const { budget, send } = this.#job;
+    const { limiter, send } = this.#job;
     const body = batch.body();
-    const ticket = await budget.acquire();
+    const ticket = await limiter.acquire();
     try {
       if (!this.#stop.error && !state.intended) {
         state.intended = true;
@@ -83,14 +83,14 @@ export class BatchSender {
       if (attempt.ok) this.#job.waits.answered();
       if (attempt.ok)
         return { ok: true, answer: this.#recordOutcomes(batch, attempt.answer, state) };
-      if (isThrottled(attempt.failure)) budget.throttled(ticket);
+      if (isThrottled(attempt.failure)) limiter.throttled(ticket);
       return attempt;
     } catch (error) {
       if (!this.#stop.abortSignal.aborted) throw error;
       this.traffic.bytesSent += body.length;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
-      if (!state.synced) budget.release(); // otherwise CommitBackpressure releases it
+      if (!state.synced) limiter.release(); // otherwise CommitBackpressure releases it
     }
   }
 
@@ -134,7 +134,7 @@ export class BatchSender {
     answer: WriteResponse | undefined,
     state: BatchState,
   ): Retryable | Mismatch {
-    this.#job.budget.succeeded();
+    this.#job.limiter.succeeded();
     const rejections = answer === undefined ? noRejections : matchResponse(answer, batch);
     if ('why' in rejections) return rejections;
     const retryable = rejections.size > 0 ? this.#recordEach(batch, rejections, state) : [];
@@ -320,7 +320,7 @@ const nonIdempotentOrdinals = (batch: Batch): number[] =>
 interface BackpressureOptions {
   /** Returns the log that commits the outcomes. */
   readonly log: () => Pick<OutcomeLog, 'write' | 'commit'>;
-  readonly budget: Pick<ConcurrencyLimiter, 'most' | 'release'>;
+  readonly limiter: Pick<ConcurrencyLimiter, 'most' | 'release'>;
   readonly stop: Pick<RunStop, 'attempt' | 'guard'>;
 }
 
@@ -349,15 +349,15 @@ export class CommitBackpressure {
    * they cannot be written, the run stops before the slot is free.
    */
   async release({ mayReleaseEarly }: { readonly mayReleaseEarly: boolean }): Promise<void> {
-    const { log, budget, stop } = this.#options;
+    const { log, limiter, stop } = this.#options;
     const isWritten = stop.attempt(() => log().write());
-    const isEarly = isWritten && mayReleaseEarly && this.#unsynced < 2 * budget.most;
+    const isEarly = isWritten && mayReleaseEarly && this.#unsynced < 2 * limiter.most;
     if (isEarly) {
       this.#unsynced += 1;
-      budget.release();
+      limiter.release();
     }
     await stop.guard(async () => log().commit());
     if (isEarly) this.#unsynced -= 1;
-    else budget.release();
+    else limiter.release();
   }
 }

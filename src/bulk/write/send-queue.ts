@@ -17,7 +17,7 @@ const largeBytesMaximum = 16 * 1024 * 1024;
 
 type QueueJob = Pick<
   WriteJob,
-  'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
+  'limiter' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
 >;
 type QueueStop = Pick<RunStop, 'error' | 'guard' | 'stopAt'>;
 /** Sends a batch until each record has its outcome. */
@@ -76,7 +76,7 @@ export class SendQueue {
   }
 
   get #isFull(): boolean {
-    return this.#unanswered >= this.#job.budget.limit + readyBatches;
+    return this.#unanswered >= this.#job.limiter.limit + readyBatches;
   }
 
   #isTooMuch(batch: Batch): boolean {

@@ -48,7 +48,7 @@ export interface WriteJob {
   readonly maxRejects?: RejectLimit | undefined;
   readonly rehearsal?: DryRunMode | undefined;
   readonly tally: Tally;
-  readonly budget: ConcurrencyLimiter;
+  readonly limiter: ConcurrencyLimiter;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
   /** Change tracking, which skips unchanged records. */

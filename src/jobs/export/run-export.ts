@@ -62,7 +62,7 @@ export async function runExport(
   hooks: ExportHooks = {},
 ): Promise<ExportResult> {
   checkOutputFormat(request.output, request, context.words);
-  const isAlone = context.ports?.budget !== undefined || request.limit !== undefined;
+  const isAlone = context.ports?.limiter !== undefined || request.limit !== undefined;
   const slots = isAlone ? 1 : shardConcurrency(request.shard, kind.concurrency, context.words);
   const connection = await context.connect();
   try {
@@ -189,7 +189,7 @@ async function perform(
     verbose: (line) => messages.verbose(line),
     warn: (text) => messages.warn(text),
     state,
-    budget: context.ports?.budget?.() ?? new AimdLimiter(slots),
+    limiter: context.ports?.limiter?.() ?? new AimdLimiter(slots),
     scanners: [],
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,

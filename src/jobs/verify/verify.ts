@@ -152,7 +152,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     }
   };
   const { policy } = connection;
-  const asking = { client, policy, runtime, waits, counts, budget: new AimdLimiter(concurrency) };
+  const asking = { client, policy, runtime, waits, counts, limiter: new AimdLimiter(concurrency) };
   const how = { within, pendingTimeout, concurrency };
   const checking = { sent, context, connection, readAgain, ...asking, ...how };
   const work = async () => {

@@ -196,7 +196,7 @@ function planOf({ plan }: ChangeTracker, events: RememberedEvents | undefined): 
 function progressOf(
   { inputs, rehearsal }: WriteContext,
   { counts }: Tally,
-  { budget, waits }: WriteJob,
+  { limiter, waits }: WriteJob,
 ): JobProgress {
   const { read, rejected, notSent, otherShards = 0 } = counts;
   const records = finishedCount(counts) - (rehearsal === 'check' ? 0 : notSent);
@@ -204,7 +204,7 @@ function progressOf(
     read === 0 ? 0 : Math.round((inputs.bytesRead(read + otherShards) * records) / read);
   const { totalBytes } = inputs;
   const waiting = waits.text;
-  return { read, records, rejected, bytes, totalBytes, inFlight: budget.inFlight, waiting };
+  return { read, records, rejected, bytes, totalBytes, inFlight: limiter.inFlight, waiting };
 }
 
 /** Builds the error for an input that ends in the middle of a record; undefined if it does not. */
@@ -344,7 +344,7 @@ function jobOf(
     maxRejects,
     rehearsal,
     tally,
-    budget: limiter,
+    limiter,
     policy: connection?.policy ?? noRetries,
     runtime: context.runtime,
     earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,

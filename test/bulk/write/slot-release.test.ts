@@ -9,7 +9,7 @@ import { deferred } from '../../support/builders/record-blocks.js';
 function stage({ canWrite = true, most = 2 } = {}) {
   const events: string[] = [];
   const commits: ReturnType<typeof deferred<void>>[] = [];
-  const budget = {
+  const limiter = {
     most,
     release: () => void events.push('free'),
   };
@@ -26,7 +26,7 @@ function stage({ canWrite = true, most = 2 } = {}) {
     },
   };
   const stop = new RunStop({ signal: new AbortController().signal, sleep: async () => undefined });
-  const slots = new CommitBackpressure({ log: () => log, budget, stop });
+  const slots = new CommitBackpressure({ log: () => log, limiter, stop });
   return { slots, events, commits, stop };
 }
 const idempotent = { mayReleaseEarly: true };

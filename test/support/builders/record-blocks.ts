@@ -60,7 +60,7 @@ export function jobOf({
   });
   return {
     request: { frame: { open: Buffer.from('['), close: Buffer.from(']') }, records, bytes: 1000 },
-    budget: new AimdLimiter(most),
+    limiter: new AimdLimiter(most),
     order: 'key' as const,
     tally,
     endpoint: 'POST /test',
