@@ -196,7 +196,7 @@ interface Found {
   readonly some: string;
   readonly example: string;
   readonly value: string;
-  /** Returns a command-line flag as a fix, with a restriction if it applies only to flat rows. */
+  /** Marks a fix as a command-line flag, which applies only to flat rows. */
   readonly flag: (text: string) => string;
 }
 
@@ -402,8 +402,11 @@ export function checkField(
   statistics: Pick<FieldStatistics, 'has' | 'hasJson'>,
   options: MeantColumns,
 ): QualityIssue[] {
-  const flag = (text: string): string =>
-    statistics.hasJson ? `${text} if rows are flat, otherwise change the records` : text;
+  let namesFlag = false;
+  const flag = (text: string): string => {
+    namesFlag = true;
+    return text;
+  };
   return Object.entries(fieldRules).flatMap(([id, rule]) => {
     const seen = firstMatch(rule, field);
     const isFound = seen !== undefined || (!rule.any && !rule.mostly);
@@ -414,7 +417,10 @@ export function checkField(
     const some = countOf(seen?.count ?? count, count);
     const found = { field, key, column, some, example, value: JSON.stringify(example), flag };
     const textOf = (text: Text): string => (typeof text === 'string' ? text : text(found));
-    const [what, fix, code] = [textOf(rule.what), textOf(rule.fix), rule.code?.(key) ?? null];
+    namesFlag = false;
+    const [what, advice, code] = [textOf(rule.what), textOf(rule.fix), rule.code?.(key) ?? null];
+    const isPartial = namesFlag && statistics.hasJson;
+    const fix = isPartial ? `${advice} (for flat rows; otherwise change the records)` : advice;
     return [issue({ id, column, what, fix, code }, seen, count)];
   });
 }
