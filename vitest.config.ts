@@ -4,13 +4,17 @@ import { defineConfig } from 'vitest/config';
 // `vitest run` is the quick suite. `vitest run --mode long` runs the tests named *.long.test.ts, and the random ones
 // again with more points and a seed of their own.
 const sweeps = [
+  'test/bulk/journal.test.ts',
   'test/chaos/corrupted-state.test.ts',
   'test/chaos/event-memory.test.ts',
   'test/chaos/kill-sweep.test.ts',
   'test/chaos/malformed-http-random.test.ts',
   'test/chaos/random-fault-schedules.test.ts',
+  'test/commands/cuid/derive.test.ts',
   'test/commands/export/kill-sweep.test.ts',
+  'test/commands/upload/exported-csv.test.ts',
   'test/commands/upload/random-notations.test.ts',
+  'test/commands/upload/sharding.test.ts',
   'test/docs/documented-commands.test.ts',
   'test/input/csv-dialect.test.ts',
   'test/input/csv-scanner.test.ts',
@@ -18,8 +22,10 @@ const sweeps = [
   'test/input/differential.test.ts',
   'test/input/json-array.test.ts',
   'test/input/source-list.test.ts',
+  'test/jobs/verify-proof.test.ts',
   'test/output/csv-differential.test.ts',
   'test/output/csv.test.ts',
+  'test/output/ndjson.test.ts',
   'test/security/passcode-never-printed.test.ts',
   'test/service/calls/bad-input.test.ts',
   'test/service/rest/export.test.ts',

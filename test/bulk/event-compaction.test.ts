@@ -39,7 +39,7 @@ it('finds every event of merged archives, and asks the file for few that are new
   const world = makeWorld();
   const folder = world.cwd;
   const { random } = world.runtime();
-  const count = 200_000;
+  const count = 100_000;
   const word = () => Math.floor(random() * 2 ** 32) | 0;
   const sorted = () =>
     Array.from({ length: count }, () => [word(), word()] as const).toSorted(

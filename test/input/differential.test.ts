@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
+import { runs } from '../support/property-runs.js';
 import { EngagectlError } from '../../src/errors.js';
 import { JsonParser } from '../../src/text/json-parser.js';
 import { randomOf, seeds } from '../chaos/random.js';
@@ -17,7 +18,7 @@ import { arrival, wildCsv, wildNdjson } from '../support/oracles/random-csv.js';
 // seed of its own, which a failure names:
 //     ENGAGECTL_SEED=20261121 ENGAGECTL_DOCUMENTS=1000000 npx vitest run test/input/differential.test.ts
 
-const sample = 1000;
+const sample = runs(1000);
 const documents = Number(process.env['ENGAGECTL_DOCUMENTS'] ?? sample);
 const patience = 30_000 + documents * 20;
 

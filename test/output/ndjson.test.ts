@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runs } from '../support/property-runs.js';
 import { PageScanner } from '../../src/text/page-scanner.js';
 import { ndjsonLines } from '../../src/output/ndjson-format.js';
 
@@ -25,7 +26,7 @@ describe('ndjsonLines', () => {
         const expected = valid.map((text) => `${text.replaceAll(/[\r\n]/g, '')}\n`).join('');
         expect(linesOf(body)).toBe(expected);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { runs } from '../../support/property-runs.js';
 import { validateCuid } from '../../../src/calling/cuid.js';
 import { cuidsBy } from '../../support/cuids-by.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
@@ -173,7 +174,7 @@ it('derives no cuid that check would report', () => {
       expect(validateCuid(hashed(value, device))).toEqual([]);
       expect(slug(value, device)).toBe(slug(value, device));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runs } from '../../support/property-runs.js';
 import { serve, written } from '../../support/serve.js';
 import type { World } from '../../support/test-environment.js';
 
@@ -118,7 +119,7 @@ describe('a CSV that export-profiles wrote', () => {
         const { csv, csvAfter } = await move(all, '--csv-formulas', 'escape');
         expect(csvAfter).toBe(csv);
       }),
-      { numRuns: 5 },
+      { numRuns: runs(5) },
     );
   });
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runs } from '../../support/property-runs.js';
 import { serve, written } from '../../support/serve.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { isValidIdentity } from '../../support/builders/upload-mapping.js';
@@ -84,7 +85,7 @@ describe('--shard', () => {
           expect(order(one)).toEqual(keys.flatMap((other, n) => (other === one ? [n] : [])));
         }
       }),
-      { numRuns: 24 },
+      { numRuns: runs(24) },
     );
   });
 
