@@ -7,8 +7,8 @@ import type { Database } from '../store/database.js';
 
 interface CallSystemContext {
   readonly store: Database;
-  /** Delay of each frame of the router in milliseconds. */
-  readonly latencyMs: number;
+  /** Returns the delay of each frame of the router in milliseconds. */
+  readonly latencyMs: () => number;
   /** In [0, 1). */
   readonly random: () => number;
   readonly clock: Clock;
