@@ -45,7 +45,7 @@ export class Phone {
       const { value, done } = await this.#lines.next();
       if (done) throw new Error(`"${wanted}" was not heard, but ${this.events.join(', ')}`);
       this.#note(value);
-      if (value.split(' ', 1)[0] === wanted) return;
+      if (value === wanted || value.startsWith(`${wanted} `)) return;
     }
   }
 
