@@ -15,6 +15,7 @@ const send = (service: Running, path: string, init: RequestInit) =>
 describe('the reason of a rejected request', () => {
   it.each<[string, string, unknown, string]>([
     ['POST', '/1/upload', '{"d":[1,}', 'the body is not JSON: syntax error at byte 8'],
+    ['POST', '/1/upload', '\ufeff{"d":[]}', 'the body is not JSON: syntax error at byte 0'],
     ['POST', '/1/upload', ' {"ø":[tru]}', 'the body is not JSON: syntax error at byte 8'],
     ['POST', '/1/upload', '{"d":"x', 'the body is not JSON: syntax error at byte 5'],
     ['POST', '/1/upload', [], 'the body is not an object'],

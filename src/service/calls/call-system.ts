@@ -1,3 +1,4 @@
+import { isCuid } from '../../calling/cuid.js';
 import { Timers, type Clock } from '../clock.js';
 import { CallSteering, type CallEventFilter, type ObservedCallEvent } from './steering.js';
 import { withDefaults, type CallingOptions } from './call-options.js';
@@ -44,6 +45,7 @@ export class CallingSystem {
 
   /** Drops the socket of a cuid, and refuses new ones until a call has been pushed to it. */
   requirePush(cuid: string): void {
+    if (!isCuid(cuid)) throw new TypeError(`${JSON.stringify(cuid)} is not a cuid`);
     this.steering.requirePush(cuid);
     this.router.drop(cuid);
   }

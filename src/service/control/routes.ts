@@ -131,8 +131,7 @@ const deleteFault: ControlHandler = ({ rest }, { faults }) => {
 /** `GET /_local/requests?endpoint=&since=&limit=&bodies=no`: those after the id `since`. */
 const listRequests: ControlHandler = ({ query }, { requests }) => {
   const endpoint = query.get('endpoint') as EndpointName | null;
-  if (endpoint !== null && !endpointNames.includes(endpoint))
-    throw badRequest('endpoint', `"${endpoint}" is none of ${endpointNames.join(', ')}`);
+  checkEndpoint(endpoint ?? undefined);
   const since = integerParameter(query, 'since', { fallback: 0 });
   const limit = integerParameter(query, 'limit', { fallback: 1000, most: 1000 });
   const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
@@ -142,6 +141,12 @@ const listRequests: ControlHandler = ({ query }, { requests }) => {
     .map((seen) => (isBare ? { ...seen, body: undefined, answer: undefined } : seen));
   return `{"requests":[${page.map(seenText).join(',')}]}`;
 };
+
+/** Throws RequestError 400 for a name that no endpoint has. */
+export function checkEndpoint(name: EndpointName | undefined): void {
+  if (name !== undefined && !endpointNames.includes(name))
+    throw badRequest('endpoint', `"${name}" is none of ${endpointNames.join(', ')}`);
+}
 
 const clearRequests: ControlHandler = (_, { requests }) => {
   requests.clear();
