@@ -85,6 +85,19 @@ it('refuses a data directory that everybody can write to', async () => {
   expect(service.stderr).toContain('E-CONFIG-FILE');
 });
 
+it('names a disk on which it cannot write its keys, not a defect', async () => {
+  const world = makeWorld();
+  // Writing fails as on a full disk: no file may have a byte.
+  const tracer = ['bash', '-c', 'ulimit -f 0; trap "" XFSZ; exec "$@"', '-'];
+  const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const args = ['serve', '--port', '0', '--data', 'store'];
+  const service = new BinProcess(world, args, account, { tracer });
+  expect(await service.ended()).toBe(9);
+  expect(service.stderr).toContain('calls are not served: cannot write');
+  expect(service.stderr).toContain('E-FILE-WRITE');
+  expect(service.stderr).not.toContain('defect');
+});
+
 it('--require-tokens: lets in whoever has a token of call token, and phones that have its key', async () => {
   const world = makeWorld();
   const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
