@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { defaultHeaderPrefix, type EndpointName } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
-import { parseInstant } from './service/control/routes.js';
+import { checkEndpoint, parseInstant, secondsOf } from './service/control/routes.js';
 import { resetService, validSnapshotName, restoreSnapshot } from './service/control/snapshots.js';
 import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
@@ -133,7 +133,7 @@ export interface TestService {
    * _HEADER_PREFIX; NODE_EXTRA_CA_CERTS with TLS; the calling account and key with `calls`.
    */
   readonly env: Readonly<Record<string, string>>;
-  /** Returns the latest 1000 API requests, oldest first, after the id `since`. */
+  /** Returns the latest 1000 API requests, oldest first, after the id `since`. Throws for an unknown endpoint. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
   /** Resets data, calls, faults, settings, the request log and the clock to the start. Keeps snapshots. */
   reset(): Promise<void>;
@@ -188,7 +188,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         ...(made ? { NODE_EXTRA_CA_CERTS: made.file } : {}),
         ...(options.calls ? callingAccount(options.calls) : {}),
       },
-      requests: (filter) => service.requests.list(filter).map(withBody),
+      requests: (filter) => {
+        checkEndpoint(filter?.endpoint);
+        return service.requests.list(filter).map(withBody);
+      },
       reset: async () => void (await resetService(service)),
       snapshot: async (name) => {
         const checked = validSnapshotName(name);
@@ -222,7 +225,7 @@ const testClock = (clock: Clock): TestClock => ({
   now: () => new Date(clock.now()),
   set: (instant) =>
     clock.stopAt(parseInstant(instant instanceof Date ? instant.toISOString() : instant)),
-  advance: (seconds) => clock.advance(seconds * 1000),
+  advance: (seconds) => clock.advance(secondsOf(seconds) * 1000),
   release: () => clock.release(),
 });
 

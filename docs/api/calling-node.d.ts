@@ -198,8 +198,8 @@ declare const ErrorName: { readonly [Name in ErrorName]: Name };
 
 /**
  * Permissions and state of the device. All members are functions, because the answers change while the app runs, and
- * all may be asynchronous, as native bridges are. A function that throws or rejects is logged, and the SDK continues
- * with a safe default (docs/calling.md, Device).
+ * all may be asynchronous, as native bridges are. A function that throws or rejects, or a state that is not known within
+ * the answer timeout, is logged, and the SDK continues with a safe default (docs/calling.md, Device).
  */
 interface DeviceCapabilities {
   /** Returns the major version of the platform: 13 on Android 13. */
@@ -230,8 +230,8 @@ interface MissedCall {
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 interface SignedCallEnv {
   /**
-   * Address of the router: wss or https; ws and http for loopback only. `initialize` rejects with a TypeError for
-   * any other, and for one with a user name or password.
+   * Address of the router: wss or https; ws and http for loopback only, and on Android for 10.0.2.2, the host of the
+   * emulator. For any other, and for one with a user name or password, `initialize` resolves with INIT_CONFIG.
    */
   readonly url: string;
   /** The "active instance of the core SDK" of the specification: any object with an account id. */
@@ -259,7 +259,8 @@ interface SignedCallEnv {
   readonly times?: Partial<ClientTimes>;
   /**
    * Returns a token of your backend for the cuid, where the router requires one. Called for each socket, so that the
-   * token is fresh; if it throws, the client tries again as without a network.
+   * token is fresh; if it throws, or does not settle within the answer timeout, the client tries again as without a
+   * network.
    */
   readonly token?: () => string | Promise<string>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */

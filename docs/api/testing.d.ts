@@ -751,7 +751,7 @@ interface TestService {
    * _HEADER_PREFIX; NODE_EXTRA_CA_CERTS with TLS; the calling account and key with `calls`.
    */
   readonly env: Readonly<Record<string, string>>;
-  /** Returns the latest 1000 API requests, oldest first, after the id `since`. */
+  /** Returns the latest 1000 API requests, oldest first, after the id `since`. Throws for an unknown endpoint. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
   /** Resets data, calls, faults, settings, the request log and the clock to the start. Keeps snapshots. */
   reset(): Promise<void>;

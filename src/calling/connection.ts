@@ -2,7 +2,7 @@ import { closeCodes, type AckData, type ClientFrames, type RouterFrame } from '.
 import { challengeRouter, clientProof } from './key-proof.js';
 import { faultOfAnswer, FrameSocket, type FrameAnswer } from './socket.js';
 import type { Environment } from './environment.js';
-import type { ConnectionResult } from './listeners.js';
+import { callSafely, type ConnectionResult } from './listeners.js';
 import type { CallFault } from './errors.js';
 
 /** Receives what arrives over all sockets of a connection. */
@@ -57,7 +57,7 @@ export class RouterConnection {
     this.#apiKey = apiKey;
     this.#receiver = receiver;
     this.#lastSeq = lastSeq;
-    this.#stopOnline = env.onOnline(() => this.#online());
+    this.#stopOnline = this.#watchNetwork();
   }
 
   /** Highest `seq` received; undefined at the start of a session. */
@@ -141,7 +141,7 @@ export class RouterConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stopTimer();
-    this.#stopOnline();
+    callSafely(this.#stopOnline, 'onOnline', this.#env.log);
     const link = this.#link;
     this.#link = undefined;
     // `close` may be called inside a listener, before that frame was acknowledged.
@@ -159,6 +159,10 @@ export class RouterConnection {
   }
 
   async #connect(reached: 'connected' | 'reconnected'): Promise<CallFault | undefined> {
+    // Asked before the socket is opened: the router closes one that does not authenticate within 5 s.
+    const token = await this.#token();
+    if ('name' in token) return token;
+    const identity = await this.#identity();
     const link = await FrameSocket.open(this.#env);
     if (!(link instanceof FrameSocket)) return link;
     if (this.#isClosed) {
@@ -170,12 +174,6 @@ export class RouterConnection {
       link.drop();
       return challenge;
     }
-    const token = await this.#token();
-    if ('name' in token) {
-      link.drop();
-      return token;
-    }
-    const identity = await this.#identity();
     const proof = clientProof(this.#apiKey, identity, challenge);
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
     const answer = await link.request('auth', { ...identity, proof, ...token, ...lastSeq });
@@ -190,10 +188,10 @@ export class RouterConnection {
 
   /** Returns the token of the app's backend as a member of `auth`. */
   async #token(): Promise<{ readonly token?: string } | CallFault> {
-    const { token, log } = this.#env;
+    const { token, inTime, log } = this.#env;
     if (token === undefined) return {};
     try {
-      return { token: await token() };
+      return { token: await inTime(token()) };
     } catch (error) {
       log.info(`the function token failed: ${String(error)}`);
       return { name: 'NO_NETWORK', detail: `The function token failed: ${String(error)}` };
@@ -254,6 +252,14 @@ export class RouterConnection {
     this.#isWaiting = true;
     this.#stopTimer = clock.after(delay, () => void this.#reconnect());
     this.#receiver.changed({ state: 'reconnecting', nextAttemptAt: clock.now() + delay });
+  }
+
+  /** Returns the function of the app that ends its news about the network. */
+  #watchNetwork(): () => void {
+    const { onOnline, log } = this.#env;
+    let stop: (() => void) | undefined;
+    callSafely(() => (stop = onOnline(() => this.#online())), 'onOnline', log);
+    return () => stop?.();
   }
 
   /** Tries at once what would happen later: the network is back, or has changed. */

@@ -4,8 +4,8 @@ import type { CallDetails, MissedCallActions, Platform } from './protocol.js';
 
 /**
  * Permissions and state of the device. All members are functions, because the answers change while the app runs, and
- * all may be asynchronous, as native bridges are. A function that throws or rejects is logged, and the SDK continues
- * with a safe default (docs/calling.md, Device).
+ * all may be asynchronous, as native bridges are. A function that throws or rejects, or a state that is not known within
+ * the answer timeout, is logged, and the SDK continues with a safe default (docs/calling.md, Device).
  */
 export interface DeviceCapabilities {
   /** Returns the major version of the platform: 13 on Android 13. */
@@ -28,6 +28,9 @@ export interface DeviceCapabilities {
 export type Permission = 'granted' | 'denied' | 'prompt';
 
 type Answer<Value> = Value | Promise<Value>;
+
+/** Passes on an answer, and rejects if it takes too long. */
+export type TimeLimit = <Value>(answer: Answer<Value>) => Promise<Value>;
 
 /** Notification of a missed call, with at most three buttons. */
 export interface MissedCall {
@@ -76,26 +79,28 @@ const safeAnswers = {
   osVersion: 0,
   // The request decides.
   microphone: 'prompt',
-  requestMicrophone: false,
   notificationsEnabled: true,
-  requestNotificationPermission: false,
   phoneState: 'denied',
-  requestPhoneState: false,
   pstnBusy: false,
 } as const satisfies { readonly [Name in keyof DeviceCapabilities]?: unknown };
+
+/** Functions that wait for the user. */
+type Prompt = 'requestMicrophone' | 'requestNotificationPermission' | 'requestPhoneState';
 
 /** Queries the app's device. Its methods never reject. */
 export class Device {
   readonly #device: DeviceCapabilities;
   readonly #platform: Platform;
   readonly #log: Logger;
+  readonly #inTime: TimeLimit;
   /** Result of the request for Read Phone State, which is made only once. */
   #phoneState: boolean | undefined;
 
-  constructor(device: DeviceCapabilities, platform: Platform, log: Logger) {
+  constructor(device: DeviceCapabilities, platform: Platform, log: Logger, inTime: TimeLimit) {
     this.#device = device;
     this.#platform = platform;
     this.#log = log;
+    this.#inTime = inTime;
   }
 
   /** Returns whether the microphone may be used, after prompting for it if necessary. */
@@ -103,7 +108,7 @@ export class Device {
     const permission = await this.#ask('microphone');
     return (
       permission === 'granted' ||
-      (permission === 'prompt' && (await this.#ask('requestMicrophone')) === true)
+      (permission === 'prompt' && (await this.#prompt('requestMicrophone')))
     );
   }
 
@@ -111,7 +116,7 @@ export class Device {
   async checkNotifications(): Promise<CallFault | undefined> {
     if (this.#platform !== 'android' || Number(await this.#ask('osVersion')) < 13) return undefined;
     if (await this.canNotify()) return undefined;
-    const isGranted = (await this.#ask('requestNotificationPermission')) === true;
+    const isGranted = await this.#prompt('requestNotificationPermission');
     return isGranted ? undefined : { name: 'NOTIFICATION_PERMISSION' };
   }
 
@@ -134,7 +139,7 @@ export class Device {
     if (this.#platform !== 'android' || this.#phoneState !== undefined) return;
     this.#phoneState = false;
     if ((await this.#ask('phoneState')) === 'prompt')
-      this.#phoneState = (await this.#ask('requestPhoneState')) === true;
+      this.#phoneState = await this.#prompt('requestPhoneState');
   }
 
   /** Shows the notification of a missed call. */
@@ -152,7 +157,13 @@ export class Device {
   }
 
   #ask(name: keyof typeof safeAnswers): Promise<unknown> {
-    return this.#guard<unknown>(name, () => this.#device[name](), safeAnswers[name]);
+    const answer = () => this.#inTime<unknown>(this.#device[name]());
+    return this.#guard(name, answer, safeAnswers[name]);
+  }
+
+  /** Waits as long as the user does. */
+  async #prompt(name: Prompt): Promise<boolean> {
+    return (await this.#guard<unknown>(name, () => this.#device[name](), false)) === true;
   }
 
   async #guard<Value>(name: string, run: () => Answer<Value>, safe: Value): Promise<Value> {

@@ -1,4 +1,4 @@
-import { Device, devicePresets, type DeviceCapabilities } from './device.js';
+import { Device, devicePresets, type DeviceCapabilities, type TimeLimit } from './device.js';
 import { Logger } from './logger.js';
 import type { ErrorName } from './errors.js';
 import type { IceServer, Platform } from './protocol.js';
@@ -6,8 +6,8 @@ import type { IceServer, Platform } from './protocol.js';
 /** Environment of a client: the router's address, and what the SDK needs from the platform. */
 export interface SignedCallEnv {
   /**
-   * Address of the router: wss or https; ws and http for loopback only. `initialize` rejects with a TypeError for
-   * any other, and for one with a user name or password.
+   * Address of the router: wss or https; ws and http for loopback only, and on Android for 10.0.2.2, the host of the
+   * emulator. For any other, and for one with a user name or password, `initialize` resolves with INIT_CONFIG.
    */
   readonly url: string;
   /** The "active instance of the core SDK" of the specification: any object with an account id. */
@@ -30,7 +30,8 @@ export interface SignedCallEnv {
   readonly times?: Partial<ClientTimes>;
   /**
    * Returns a token of your backend for the cuid, where the router requires one. Called for each socket, so that the
-   * token is fresh; if it throws, the client tries again as without a network.
+   * token is fresh; if it throws, or does not settle within the answer timeout, the client tries again as without a
+   * network.
    */
   readonly token?: () => string | Promise<string>;
   /** Called when the router rejects a reconnect; the client stays disconnected until `initialize`. */
@@ -77,6 +78,8 @@ export interface Environment extends Required<
   readonly log: Logger;
   readonly device: Device;
   readonly times: ClientTimes;
+  /** Rejects if the app does not answer within the answer timeout, so that it cannot hold up the client. */
+  readonly inTime: TimeLimit;
   /** Returns a random hexadecimal string that is used only once. */
   readonly nonce: () => string;
 }
@@ -85,24 +88,37 @@ export function withDefaults(env: SignedCallEnv): Environment {
   const { platform = 'android', random = Math.random } = env;
   // oxlint-disable-next-line no-console -- app developers look for log lines there
   const log = new Logger(env.log ?? console.info, platform);
+  const clock = env.clock ?? systemClock;
+  const times = { ...defaultTimes, ...env.times };
+  const inTime = timeLimit(clock, times.answer);
   return {
     url: env.url,
     core: env.core ?? undefined,
     WebSocket: env.WebSocket ?? (globalThis as { WebSocket?: SocketClass }).WebSocket,
     media: env.media ?? noMedia,
-    device: new Device(env.device ?? devicePresets.allowAll, platform, log),
+    device: new Device(env.device ?? devicePresets.allowAll, platform, log, inTime),
     platform,
     deviceId: env.deviceId ?? randomId(random),
-    clock: env.clock ?? systemClock,
+    clock,
     random,
     log,
-    times: { ...defaultTimes, ...env.times },
+    times,
+    inTime,
     token: env.token,
     onRefused: env.onRefused ?? (() => undefined),
     onOnline: env.onOnline ?? browserOnline,
     nonce: () => nonceOf(random),
   };
 }
+
+const timeLimit =
+  (clock: Clock, milliseconds: number): TimeLimit =>
+  (answer) =>
+    new Promise((resolve, reject) => {
+      const late = () => reject(new Error(`no answer in ${milliseconds} ms`));
+      const stop = clock.after(milliseconds, late);
+      void Promise.resolve(answer).then(resolve, reject).finally(stop);
+    });
 
 function browserOnline(reconnect: () => void): () => void {
   const { addEventListener, removeEventListener } = globalThis as Partial<{

@@ -111,8 +111,8 @@ export class Listeners {
   }
 }
 
-/** Calls a handler of the app; logs what it throws or rejects with. */
-function callSafely(run: () => unknown, name: string, log: Logger): void {
+/** Calls a function of the app; logs what it throws or rejects with. */
+export function callSafely(run: () => unknown, name: string, log: Logger): void {
   const report = (error: unknown) => log.info(`the handler of ${name} threw: ${String(error)}`);
   try {
     Promise.resolve(run()).catch(report);

@@ -8,10 +8,10 @@ export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel];
 export class Logger {
   level: LogLevel = LogLevel.info;
 
-  readonly #print: (line: string) => void;
+  readonly #print: (line: string) => unknown;
   readonly #tag: string;
 
-  constructor(print: (line: string) => void, platform: Platform) {
+  constructor(print: (line: string) => unknown, platform: Platform) {
     this.#print = print;
     this.#tag = platform === 'ios' ? 'Signed Call' : 'SignedCall';
   }
@@ -29,7 +29,12 @@ export class Logger {
   }
 
   #write(level: LogLevel, text: string): void {
-    if (level <= this.level) this.#print(`${this.#tag}: ${text}`);
+    if (level > this.level) return;
+    try {
+      Promise.resolve(this.#print(`${this.#tag}: ${text}`)).catch(() => undefined);
+    } catch {
+      // There is nowhere to report that the app's log fails.
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import { faultOfAnswer } from './socket.js';
 import type { Environment } from './environment.js';
 import { declineCodes, type MissedCallActions } from './protocol.js';
 import type { InitProperties } from './init-properties.js';
-import type { Listeners } from './listeners.js';
+import { callSafely, type Listeners } from './listeners.js';
 import type { CallFault } from './errors.js';
 
 /** Session of one user on this device, from `initialize` to `logout`. */
@@ -204,7 +204,7 @@ export class CallingSession {
   #rejected(fault: CallFault): void {
     this.#rejection = fault;
     this.activeCall.connectionLost();
-    this.#env.onRefused(fault.name);
+    callSafely(() => this.#env.onRefused(fault.name), 'onRefused', this.#env.log);
   }
 }
 

@@ -5,6 +5,7 @@ import {
   type AckData,
   type ClientFrames,
   type FrameRefusal,
+  type Platform,
   type RouterFrame,
 } from './protocol.js';
 import { parseRouterFrame } from './parse-frame.js';
@@ -51,12 +52,12 @@ export class FrameSocket {
 
   /** Opens a socket; returns a fault if that fails or takes longer than the answer timeout. */
   static open(env: Environment): Promise<FrameSocket | CallFault> {
-    const { WebSocket, url, clock, times } = env;
+    const { WebSocket, url, platform, clock, times } = env;
     if (WebSocket === undefined)
       throw new TypeError(
         'WebSocket is missing: this platform has none, so pass a WebSocket class',
       );
-    const address = signalUrl(url);
+    const address = signalUrl(url, platform);
     let socket: Socket;
     try {
       socket = new WebSocket(address, [subprotocol]);
@@ -177,29 +178,33 @@ const answerOf = (ack: Ack): FrameAnswer =>
  * Returns the address of the socket: http becomes ws, a path is kept. Throws TypeError for an unencrypted connection to
  * another machine. Uses no URL class, because that of React Native is incomplete.
  */
-function signalUrl(url: string): string {
+function signalUrl(url: string, platform: Platform): string {
   if (!url)
     throw new TypeError('url is missing: pass the wss:// or https:// address of the router');
   const [, scheme = '', host = '', path = ''] =
     /^(https?|wss?):\/\/([^/?#]+)(.*)$/is.exec(url) ?? [];
   const isPlain = /^(?:http|ws)$/i.test(scheme);
-  const problem = problemOf(host, isPlain);
+  const isLocal = loopback.test(host) || (platform === 'android' && emulatorHost.test(host));
+  const problem = problemOf(host, isPlain && !isLocal);
   // The message does not repeat the address, which may contain a password.
   if (problem !== undefined) throw new TypeError(`url ${problem}`);
   const socketUrl = `${isPlain ? 'ws' : 'wss'}://${host}${path.replace(/\/+$/, '')}`;
   return path.length > 1 && path.startsWith('/') ? socketUrl : socketUrl + signalPath;
 }
 
-function problemOf(host: string, isPlain: boolean): string | undefined {
+function problemOf(host: string, isUnsafe: boolean): string | undefined {
   if (host === '') return 'must start with wss:// or https:// and a host';
   if (host.includes('@')) return 'must not contain a user name or password';
   if (/[\\\s\p{Cc}]/u.test(host)) return 'contains a space, a backslash or a control character';
-  if (!isPlain || loopback.test(host)) return undefined;
-  return 'must start with wss:// or https://; unencrypted ws and http are allowed for localhost only';
+  if (!isUnsafe) return undefined;
+  return 'must start with wss:// or https://; unencrypted ws and http are allowed for localhost only, and for 10.0.2.2 of the Android emulator';
 }
 
 /** Loopback hosts, with or without a port. */
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
+
+/** Loopback interface of the machine that runs the Android emulator, as apps in the emulator reach it. */
+const emulatorHost = /^10\.0\.2\.2(?::\d+)?$/;
 
 /** Converts an answer to a fault; returns undefined for success. */
 export function faultOfAnswer(answer: FrameAnswer): CallFault | undefined {

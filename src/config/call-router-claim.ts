@@ -33,14 +33,17 @@ export async function claimRouter(
       }
     );
   } catch (error) {
-    throw new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
-      why: fileErrorReason(error),
-      fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
-      file: folder,
-      cause: error,
-    });
+    throw claimFailed(folder, error);
   }
 }
+
+const claimFailed = (folder: string, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
+    why: fileErrorReason(cause),
+    fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
+    file: folder,
+    cause,
+  });
 
 /** Returns the address of the directory's last router, which may have ended. */
 export async function announcedRouter(folder: string): Promise<string | undefined> {
@@ -55,8 +58,12 @@ export async function announcedRouter(folder: string): Promise<string | undefine
 
 async function announce(folder: string, url: string, { token }: ClaimRuntime): Promise<void> {
   const draft = `${fileOf(folder)}.${token()}`;
-  await writeFile(draft, `${JSON.stringify({ url })}\n`, { mode: 0o600, flag: 'wx' });
-  await rename(draft, fileOf(folder));
+  try {
+    await writeFile(draft, `${JSON.stringify({ url })}\n`, { mode: 0o600, flag: 'wx' });
+    await rename(draft, fileOf(folder));
+  } catch (error) {
+    throw claimFailed(folder, error);
+  }
 }
 
 const fileOf = (folder: string): string => path.join(folder, 'call-router.json');

@@ -9,6 +9,7 @@ import {
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { FileDraft } from '../files/atomic-write.js';
+import { fileErrorReason } from '../files/file-errors.js';
 import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
 import { stateDirectory, type DirectoryRuntime } from './directories.js';
 import { readPrivateFile, makePrivateDirectory } from './config-file.js';
@@ -117,6 +118,11 @@ async function makeSecret(file: string, runtime: LocalRuntime): Promise<string> 
   } catch (error) {
     const others = await readSecret(file, runtime);
     if (others !== undefined) return others;
-    throw error;
+    throw new EngagectlError('E-FILE-WRITE', `cannot write ${file}`, {
+      why: fileErrorReason(error),
+      fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
+      file,
+      cause: error,
+    });
   }
 }

@@ -71,17 +71,18 @@ async function buildService(
   options: ServiceOptions,
   closing: AbortSignal,
 ): Promise<ServiceContext> {
-  const { passcode, keptBodyText, onRequest, now, dataDir, calls, random, latencyMs, onDefect } =
-    options;
+  const { passcode, keptBodyText, onRequest, now, dataDir, calls, random, onDefect } = options;
   const zone = timeZone(options.timezone);
   // Loaded on demand: most services do not route calls.
   const Calls = calls && (await import('./calls/call-system.js')).CallingSystem;
   const clock = new Clock(now);
   const store = new Database(dataDir);
+  const settings = new Settings(options);
+  const latencyMs = () => settings.values.latencyMs;
   const context = { store, clock, random, latencyMs, onDefect };
   const service = {
     options,
-    settings: new Settings(options),
+    settings,
     zone,
     clock,
     lag: new WriteLag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),

@@ -70,6 +70,23 @@ it.each(['throws', 'rejects'] as const)(
   },
 );
 
+it('a bridge that never answers holds up neither initialize nor calls', async () => {
+  const { url } = await runRouter();
+  const never = () => new Promise<never>(() => {});
+  const states = ['osVersion', 'notificationsEnabled', 'phoneState', 'pstnBusy'] as const;
+  const mute = Object.fromEntries(states.map((name) => [name, never]));
+  const device = { ...devicePresets.allowAll, ...mute };
+  const ann = await testClient({ url });
+  await ann.client.initialize(annProperties);
+  const bob = await testClient({ url, device, times: { answer: 100 } });
+  expect(await bob.client.initialize(bobProperties)).toMatchObject({ isSuccessful: true });
+  await ann.client.call('bob_1', 'lunch');
+  await until(() => bob.rang.length === 1);
+  const log = bob.lines.join('\n');
+  for (const name of ['osVersion', 'notificationsEnabled', 'phoneState'])
+    expect(log).toContain(`the device function ${name} failed: Error: no answer in 100 ms`);
+});
+
 it('reports MIC_DENIED when the microphone request of the caller fails', async () => {
   const { url } = await runRouter();
   const device = {

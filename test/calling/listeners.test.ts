@@ -79,6 +79,33 @@ it.each([
   ]);
 });
 
+it('survives every function of the environment that fails', async () => {
+  const router = await scriptedRouter();
+  const fails = (): never => {
+    throw new Error('boom');
+  };
+  const rejects = () => Promise.reject(new Error('boom')) as never;
+  for (const fail of [fails, rejects]) {
+    const refused: string[] = [];
+    const { client, events } = await testClient({
+      url: router.url,
+      log: fail,
+      onOnline: fail,
+      onRefused: (name) => {
+        refused.push(name);
+        return fail();
+      },
+    });
+    client.setDebugLevel(LogLevel.verbose);
+    expect(await client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+    tell(router, 'Missed');
+    await until(() => events.length === 1);
+    router.drop(4401);
+    await until(() => refused.length === 1);
+    expect((await client.call('bob_1', 'lunch')).error?.errorName).toBe('AUTH_FAILURE');
+  }
+});
+
 it('throws a TypeError for programming errors', () => {
   const client = createSignedCall({ url: 'ws://127.0.0.1:9', core: { accountId: 'C' } });
   const wrong = [

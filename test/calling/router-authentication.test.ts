@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { createSignedCall } from '../../src/calling/index.js';
@@ -113,7 +114,8 @@ const unsafe = 'must start with wss:// or https://; unencrypted ws and http';
 it.each([
   ['ws://calls.example.com', unsafe],
   ['http://calls.example.com', unsafe],
-  ['HTTP://10.0.2.2:8700', unsafe],
+  ['ws://10.0.2.20:8700', unsafe],
+  ['ws://10.0.2.2.example.com', unsafe],
   ['ws://127.0.0.1.example.com', unsafe],
   ['ws://localhost.example.com', unsafe],
   ['ws://[::2]:80', unsafe],
@@ -147,12 +149,20 @@ it.each([
   ['http://LOCALHOST', 'ws://LOCALHOST/call/v1/signal'],
   ['http://127.5.0.1:1/', 'ws://127.5.0.1:1/call/v1/signal'],
   ['ws://[::1]:8700', 'ws://[::1]:8700/call/v1/signal'],
+  ['HTTP://10.0.2.2:8700', 'ws://10.0.2.2:8700/call/v1/signal'],
 ])('gives %s the socket %s', async (url, expected) => {
   const urls: string[] = [];
   const WebSocket = socketThat((address) => urls.push(address));
   const client = createSignedCall({ url, core, WebSocket, times: { answer: 1 }, log: () => {} });
   expect((await client.initialize(annProperties)).error?.errorName).toBe('NO_NETWORK');
   expect(urls).toEqual([expected]);
+});
+
+it('takes 10.0.2.2 for this machine in the Android emulator only', async () => {
+  const WebSocket = socketThat(() => undefined);
+  const env = { url: 'ws://10.0.2.2:8700', core, WebSocket, platform: 'ios' } as const;
+  const { error } = await createSignedCall(env).initialize(annProperties);
+  expect(error?.errorDescription).toContain(unsafe);
 });
 
 /** A JWT, built as RFC 7515 says. */
@@ -215,6 +225,49 @@ it('registers a client with a token of its cuid, and asks for a new one for each
   await bob.client.initialize({ ...annProperties, cuid: 'bob_1' });
   await bob.client.call('ann_1', 'hello');
   await until(() => ann.rang.length === 1);
+});
+
+it('gives a token more time than the router gives a socket, and tries again if there is none', async () => {
+  const { url } = await runRouter({ tokenKey, timers: { auth: 50 } });
+  const slow = async () => {
+    await sleep(200);
+    return jwt(own);
+  };
+  const ann = await testClient({ url, token: slow });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+
+  const never = () => new Promise<string>(() => {});
+  const bob = await testClient({ url, token: never, times: { answer: 100 } });
+  const { error } = await bob.client.initialize({ ...annProperties, cuid: 'bob_1' });
+  expect(error).toMatchObject({
+    errorName: 'NO_NETWORK',
+    errorDescription: 'The function token failed: Error: no answer in 100 ms',
+  });
+});
+
+it('signs tokens for whoever has the passcode, and none where the router requires none', async () => {
+  const service = await runRouter({ tokenKey });
+  const ask = async (of: typeof service, body: object) =>
+    of.call('POST', '/_local/calls/token', body);
+  const { text } = await ask(service, { cuid: 'ann_1' });
+  const { token } = JSON.parse(text) as { token: string };
+  const ann = await testClient({ url: service.url, token: () => token });
+  const eve = await testClient({ url: service.url, token: () => token });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  const asEve = await eve.client.initialize({ ...annProperties, cuid: 'eve_1' });
+  expect(asEve.error?.errorDescription).toContain('is for another cuid');
+  await service.call('PUT', '/_local/clock', { advanceSeconds: 3601 });
+  const late = await testClient({ url: service.url, token: () => token });
+  const expired = await late.client.initialize(annProperties);
+  expect(expired.error?.errorDescription).toContain('has expired');
+  expect(await ask(service, { cuid: 'a b' })).toMatchObject({
+    http: 400,
+    error: expect.stringContaining('cuid: must be a cuid') as string,
+  });
+  const headers = { 'Content-Type': 'application/json' };
+  const stranger = { method: 'POST', headers, body: '{"cuid":"ann_1"}' };
+  expect((await fetch(`${service.url}/_local/calls/token`, stranger)).status).toBe(401);
+  expect((await ask(await runRouter(), { cuid: 'ann_1' })).text).toBe('{"token":null}');
 });
 
 it('lists calls and devices with the passcode only, where clients need tokens', async () => {

@@ -15,6 +15,7 @@ const send = (service: Running, path: string, init: RequestInit) =>
 describe('the reason of a rejected request', () => {
   it.each<[string, string, unknown, string]>([
     ['POST', '/1/upload', '{"d":[1,}', 'the body is not JSON: syntax error at byte 8'],
+    ['POST', '/1/upload', '\ufeff{"d":[]}', 'the body is not JSON: syntax error at byte 0'],
     ['POST', '/1/upload', ' {"ø":[tru]}', 'the body is not JSON: syntax error at byte 8'],
     ['POST', '/1/upload', '{"d":"x', 'the body is not JSON: syntax error at byte 5'],
     ['POST', '/1/upload', [], 'the body is not an object'],
@@ -159,6 +160,50 @@ it('masks the passcode in bodies and URLs', async () => {
   for (const secret of [passcode, 'secret', 'hidden']) expect(text).not.toContain(secret);
 });
 
+it('masks passcodes in any spelling', async () => {
+  const service = await run({ passcode: 'p "1"/ß?', accountId: headers['X-Service-Account-Id'] });
+  const credentials = { ...headers, 'X-Service-Passcode': 'p "1"/ß?' };
+  const ask = (path: string, body: string) =>
+    fetch(service.url + path, { method: 'POST', headers: credentials, body });
+  await ask('/1/upload', String.raw`{"d":[],"acme-pass\u0063ode":"hidden-1","Pa\u0073sword":4711}`);
+  await ask('/1/upload', '{"d":[],"passcodes":["hidden-2", "hidden-3"],"note":"p \\"1\\"/ß?"}');
+  await ask('/1/upload', 'passcode=hidden-4&other=1');
+  await ask('/1/upload?my%50asscode=hidden-5&q=p%20%221%22%2F%C3%9F%3F', '{}');
+  const answer = await fetch(`${service.url}/_local/requests`, { headers: credentials });
+  const { requests } = (await answer.json()) as { requests: { url: string; body: unknown }[] };
+  expect(requests.map(({ url, body }) => [url, body])).toEqual([
+    ['/1/upload', { d: [], 'acme-passcode': '***', Password: '***' }],
+    ['/1/upload', { d: [], passcodes: '***', note: '***' }],
+    ['/1/upload', 'passcode=***&other=1'],
+    ['/1/upload?my%50asscode=***&q=***', {}],
+  ]);
+});
+
+it('reads the result of a response, not of its records, wherever `status` stands', async () => {
+  for (const status of ['first', 'last'] as const) {
+    const service = await run({ variants: { status } });
+    const results = async () => {
+      const { text } = await service.call('GET', '/_local/requests');
+      const { requests } = JSON.parse(text) as { requests: { result: string }[] };
+      return requests.map(({ result }) => result);
+    };
+    const broken = { type: 'event', evtName: 'Buy', evtData: { status: 'fail' } };
+    const note = 'x'.repeat(500);
+    const events = Array.from({ length: 300 }, (_, n) =>
+      eventRecord('a', 'Buy', 1_700_000_000, { status: 'partial', note, n }),
+    );
+    await service.upload(profileRecord('a'), broken);
+    await service.upload(...events);
+    const cursor = await service.open('events', 'Buy', 20231101, 20231130);
+    expect((await service.page('events', cursor)).text.length).toBeGreaterThan(64 * 1024);
+    await service.call('POST', '/_local/faults', {
+      answer: { body: { error: 'x', status: 'fail', code: 3 } },
+    });
+    await service.upload(profileRecord('a'));
+    expect(await results()).toEqual(['partial', 'success', 'success', 'success', 'fail']);
+  }
+});
+
 it('masks in time that grows with the text, whatever the text is', async () => {
   const service = await run();
   const marks = '?'.repeat(5000);
@@ -185,6 +230,18 @@ describe('deviations from the specification', () => {
       '/1/upload',
       { d: [profileRecord('a', { 'MSG-dndEmail': true })] },
       'MSG-dndEmail cannot be set by an upload',
+    ],
+    [
+      'POST',
+      '/1/upload',
+      { d: [profileRecord('a', { 'MSG-SMS': 'false' })] },
+      'MSG-SMS is neither true nor false',
+    ],
+    [
+      'POST',
+      '/1/upload',
+      { d: [profileRecord('a', { 'msg-dndphone': true })] },
+      'msg-dndphone cannot be set by an upload',
     ],
     [
       'POST',

@@ -182,7 +182,8 @@ describe('options of startService', () => {
     [{ pendingPolls: -1 }, 'pendingPolls: '],
     [{ latencyMs: 'x' }, 'latencyMs: '],
     [{ seed: 'users.ndjson' }, 'seed: must be an array of records and paths of files'],
-    [{ seed: [1] }, 'seed.0: '],
+    [{ seed: [1] }, 'seed.0: must be a record or the path of a file'],
+    [{ calls: { accountId: '', apiKey: 'k' } }, 'calls.accountId: '],
     [{ headerPrefix: 'a b' }, 'headerPrefix: '],
     [{ timezone: 'Mars' }, 'timezone: must be an IANA time zone'],
     [{ onRequest: 1 }, 'onRequest: must be a function'],
@@ -190,6 +191,13 @@ describe('options of startService', () => {
     const starting = startService(options);
     await expect(starting).rejects.toThrow(`startService: ${message}`);
   });
+});
+
+it('names wrong arguments of other functions', async () => {
+  const { service } = await started({ calls: { accountId: 'C', apiKey: 'k' } });
+  expect(() => service.requests({ endpoint: 'uplaod' as never })).toThrow('"uplaod" is none of');
+  expect(() => service.clock.advance('x' as never)).toThrow('advanceSeconds: "x" is not a number');
+  expect(() => service.calls.pushOnly('no cuid')).toThrow('"no cuid" is not a cuid');
 });
 
 it('changes settings while it runs', async () => {

@@ -40,14 +40,13 @@ export async function withCallingSystem<Result>(
     import('../../config/profiles.js'),
   ]);
   const account = await resolveAccount({ ...set, callUrl }, runtime, { kind: callingAccount });
-  const { existingCallTokenKey, localDataDirectory } =
-    await import('../../config/local-account.js');
+  const { localDataDirectory } = await import('../../config/local-account.js');
   const folder = account.region === localRegion ? localDataDirectory(runtime) : undefined;
   const how = {
     headerPrefix: account.headerPrefix,
     timeoutMs: set.timeoutMs,
     policy: set,
-    tokenKey: await existingCallTokenKey(folder, runtime),
+    signToken: await tokenSigner(folder, runtime),
   };
   if (account.region !== localRegion) {
     refuseUnverifiedTls(account, runtime);
@@ -61,6 +60,21 @@ export async function withCallingSystem<Result>(
   } finally {
     await router.close();
   }
+}
+
+/** A phone signs a new token for each socket. */
+const phoneTokenMs = 60_000;
+
+/** Returns a function that signs the tokens of phones; undefined without a key. */
+async function tokenSigner(
+  folder: string | undefined,
+  runtime: Runtime,
+): Promise<((cuid: string) => string) | undefined> {
+  const { existingCallTokenKey } = await import('../../config/local-account.js');
+  const key = await existingCallTokenKey(folder, runtime);
+  if (key === undefined) return undefined;
+  const { signCallToken } = await import('../../service/calls/registration.js');
+  return (cuid) => signCallToken({ cuid, key, now: runtime.now(), ttlMs: phoneTokenMs });
 }
 
 /** Throws E-CONFIG if NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of certificates. */

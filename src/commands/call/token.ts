@@ -1,4 +1,4 @@
-import { checkCuid, signCallToken } from '../../jobs/calling/phone.js';
+import { checkCuid } from '../../jobs/calling/phone.js';
 import { callTokenKey, localDataDirectory } from '../../config/local-account.js';
 import { printAnswer } from '../../ui/messages.js';
 import { duration, nonEmpty } from '../flags/value-parsers.js';
@@ -42,6 +42,7 @@ async function printToken({ flags, settings, runtime }: Invocation<TokenFlags>):
   const folder = localDataDirectory(runtime, flags.data);
   const { key } = await callTokenKey(folder, runtime);
   const now = runtime.now();
+  const { signCallToken } = await import('../../service/calls/registration.js');
   const signed = signCallToken({ cuid, deviceId, key, now, ttlMs });
   const expiresAt = new Date(now + ttlMs).toISOString();
   const answer = { command: 'call token', token: signed, cuid, expiresAt };

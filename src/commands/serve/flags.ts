@@ -28,8 +28,8 @@ const reachOptions = [
   ],
   [
     '--allow-host <name...>',
-    'accept these host names besides localhost',
-    { parse: hostName, repeatable: true },
+    'accept these host names besides localhost; "emulator": the Android emulator (10.0.2.2)',
+    { parse: allowedHost, repeatable: true },
   ],
   ['--tls', 'use TLS, with a certificate generated for this run', { common: true }],
   ['--tls-cert <file>', 'your own certificate (PEM)', nonEmpty],
@@ -145,6 +145,11 @@ export const serveOptions = [
   ...variantOptions,
 ] as const satisfies OptionTable;
 export type ServeFlags = FlagsOf<typeof serveOptions>;
+
+/** Parses a host name. The Android emulator reaches the loopback interface of its host as 10.0.2.2. */
+function allowedHost(text: string): string {
+  return text === 'emulator' ? '10.0.2.2' : hostName(text);
+}
 
 /** Parses a share, and a seed that selects the requests that fail. */
 function failRate(text: string): { readonly failRate: number; readonly failSeed?: number } {

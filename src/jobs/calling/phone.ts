@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { createSignedCall, type SignedCall } from '../../calling/index.js';
 import { devicePresets, type DeviceCapabilities, type MissedCall } from '../../calling/device.js';
 import { withDefaults, type MediaAdapter, type SocketClass } from '../../calling/environment.js';
@@ -24,8 +23,8 @@ export interface CallingAccount {
   readonly accountId: string;
   /** API key. */
   readonly passcode: string;
-  /** Key of the router's tokens, with which phones sign their own. */
-  readonly tokenKey?: string | undefined;
+  /** Signs a token for a cuid, where the router requires one. */
+  readonly signToken?: ((cuid: string) => string) | undefined;
 }
 
 /** A virtual device in this process. */
@@ -68,7 +67,7 @@ export async function openPhone(
   hooks: PhoneHooks,
 ): Promise<SignedCall> {
   const { cuid, platform = 'android', missedCallActions, deviceIdFile, media } = options;
-  const { url, accountId, passcode: apiKey, tokenKey } = account;
+  const { url, accountId, passcode: apiKey, signToken } = account;
   const leaving = new AbortController();
   const env = await nodeEnv({
     url,
@@ -80,9 +79,7 @@ export async function openPhone(
     onRefused: (errorName) => hooks.refused?.(errorName),
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),
-    ...(tokenKey !== undefined && {
-      token: () => signCallToken({ cuid, key: tokenKey, now: runtime.now(), ttlMs: phoneTokenMs }),
-    }),
+    ...(signToken && { token: () => signToken(cuid) }),
   });
   const phone = createSignedCall({
     ...env,
@@ -105,34 +102,6 @@ export async function openPhone(
   if (error === null || runtime.signal.aborted) throw interruptionError(runtime.signal.reason);
   throw new CallError(error, `${cuid} could not connect`);
 }
-
-/** A phone signs a new token for each socket. */
-const phoneTokenMs = 60_000;
-
-interface TokenOptions {
-  readonly cuid: string;
-  /** Device to which the token is bound; undefined: any. */
-  readonly deviceId?: string | undefined;
-  /** Key of HS256, at least 32 bytes. */
-  readonly key: string;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-  readonly ttlMs: number;
-}
-
-/** Returns a JWT (HS256) that lets a client register as a cuid. */
-export function signCallToken({ cuid, deviceId, key, now, ttlMs }: TokenOptions): string {
-  const times = { iat: Math.floor(now / 1000), exp: Math.floor((now + ttlMs) / 1000) };
-  const device = deviceId === undefined ? {} : { device: deviceId };
-  const parts = [
-    { alg: 'HS256', typ: 'JWT' },
-    { sub: cuid, ...device, ...times },
-  ];
-  const text = parts.map((part) => base64url(JSON.stringify(part))).join('.');
-  return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
-}
-
-const base64url = (text: string): string => Buffer.from(text).toString('base64url');
 
 /** Whether the router proves that it has the account's key within `answer` milliseconds. */
 export async function isKeyHolder(

@@ -1,3 +1,4 @@
+import { isCuid } from '../../calling/cuid.js';
 import { Timers, type Clock } from '../clock.js';
 import { CallSteering, type CallEventFilter, type ObservedCallEvent } from './steering.js';
 import { withDefaults, type CallingOptions } from './call-options.js';
@@ -7,8 +8,8 @@ import type { Database } from '../store/database.js';
 
 interface CallSystemContext {
   readonly store: Database;
-  /** Delay of each frame of the router in milliseconds. */
-  readonly latencyMs: number;
+  /** Returns the delay of each frame of the router in milliseconds. */
+  readonly latencyMs: () => number;
   /** In [0, 1). */
   readonly random: () => number;
   readonly clock: Clock;
@@ -44,6 +45,7 @@ export class CallingSystem {
 
   /** Drops the socket of a cuid, and refuses new ones until a call has been pushed to it. */
   requirePush(cuid: string): void {
+    if (!isCuid(cuid)) throw new TypeError(`${JSON.stringify(cuid)} is not a cuid`);
     this.steering.requirePush(cuid);
     this.router.drop(cuid);
   }

@@ -153,10 +153,35 @@ function detach(user: RegisteredUser): void {
   user.session = undefined;
 }
 
+interface TokenOptions {
+  readonly cuid: string;
+  /** Device to which the token is bound; undefined: any. */
+  readonly deviceId?: string | undefined;
+  /** Key of HS256, at least 32 bytes. */
+  readonly key: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly ttlMs: number;
+}
+
 /**
- * Returns why a client's token is rejected; undefined if it is valid. A token is a JWT signed by HS256 with the claims
- * `sub` (the cuid), `exp`, and optionally `device` (the device id) and `nbf`; times are in epoch seconds.
+ * Returns a token with which a client registers as a cuid: a JWT signed by HS256 with the claims `sub` (the cuid),
+ * `exp`, and optionally `device` (the device id) and `nbf`; times are in epoch seconds.
  */
+export function signCallToken({ cuid, deviceId, key, now, ttlMs }: TokenOptions): string {
+  const times = { iat: Math.floor(now / 1000), exp: Math.floor((now + ttlMs) / 1000) };
+  const device = deviceId === undefined ? {} : { device: deviceId };
+  const parts = [
+    { alg: 'HS256', typ: 'JWT' },
+    { sub: cuid, ...device, ...times },
+  ];
+  const text = parts.map((part) => base64url(JSON.stringify(part))).join('.');
+  return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
+}
+
+const base64url = (text: string): string => Buffer.from(text).toString('base64url');
+
+/** Returns why a client's token is rejected; undefined if it is valid. */
 function tokenError(
   { token, cuid, deviceId }: Auth,
   key: string,

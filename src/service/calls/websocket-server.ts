@@ -84,8 +84,8 @@ const maxBuffered = 1024 * 1024;
 
 /** Simulated faults of the network, applied to frames of the router. */
 interface NetworkFaults {
-  /** Delay of each frame of the router. */
-  readonly latencyMs: number;
+  /** Returns the delay of each frame of the router. */
+  readonly latencyMs: () => number;
   /** Returns whether to break the connection instead of sending a frame. */
   readonly breaks: () => boolean;
   /** Conditions of single cuids. */
@@ -151,7 +151,7 @@ class ClientSocket implements Session {
   /** Calls `send` after the latency. The order is preserved when a test shortens it. */
   #delay(send: () => void): void {
     const { faults, timers } = this.#parts;
-    const delayMs = faults.latencyMs + (this.#network?.delayMs ?? 0);
+    const delayMs = faults.latencyMs() + (this.#network?.delayMs ?? 0);
     if (delayMs === 0 && this.#delayed.length === 0) return send();
     this.#delayed.push(send);
     timers.after(delayMs, () => this.#delayed.shift()?.());

@@ -109,11 +109,10 @@ export class RequestLog {
     this.#addText(seen.body.length);
   }
 
-  #keepAnswer(seen: LoggedRequest, answer: string): void {
-    const result = /"status"\s*:\s*"(success|partial|fail)"/.exec(answer)?.[1];
-    seen.result = (result as LoggedRequest['result'] | undefined) ?? null;
+  #keepAnswer(seen: LoggedRequest, { head, tail }: CapturedBody): void {
+    seen.result = resultOf(head, tail);
     if (!this.#seen.includes(seen)) return;
-    seen.answer = maskSecrets(answer, this.#options.passcode);
+    seen.answer = maskSecrets(head, this.#options.passcode);
     this.#addText(seen.answer.length);
   }
 
@@ -146,12 +145,25 @@ export class RequestLog {
   }
 }
 
-/** Records what is written to a response. Returns a function that returns the first bytes as text. */
-function captureBody(response: ServerResponse, most: number): () => string {
+/** The first and the last bytes of a response, as text. */
+interface CapturedBody {
+  readonly head: string;
+  readonly tail: string;
+}
+
+/** Maximum bytes of the end of a response, which may contain its `status`. */
+const mostTail = 64;
+
+/** Records what is written to a response. Returns a function that returns its beginning and its end. */
+function captureBody(response: ServerResponse, most: number): () => CapturedBody {
   const chunks: Buffer[] = [];
   let length = 0;
+  let tail: Buffer = Buffer.alloc(0);
   const capture = (chunk: unknown): void => {
-    if (length >= most || (typeof chunk !== 'string' && !Buffer.isBuffer(chunk))) return;
+    if (typeof chunk !== 'string' && !Buffer.isBuffer(chunk)) return;
+    const end = typeof chunk === 'string' ? chunk.slice(-mostTail) : chunk.subarray(-mostTail);
+    tail = Buffer.concat([tail, Buffer.from(end as string)]).subarray(-mostTail);
+    if (length >= most) return;
     const bytes = Buffer.from(chunk as string).subarray(0, most - length);
     chunks.push(bytes);
     length += bytes.length;
@@ -163,7 +175,27 @@ function captureBody(response: ServerResponse, most: number): () => string {
       return send(...args);
     };
   }
-  return () => Buffer.concat(chunks).toString();
+  return () => ({ head: Buffer.concat(chunks).toString(), tail: tail.toString() });
+}
+
+/**
+ * Returns the `status` of a response, whose records may have members of this name: it is the first member or, by a
+ * variant, the last one; elsewhere in responses of fault rules only, which are short.
+ */
+function resultOf(head: string, tail: string): LoggedRequest['result'] {
+  const [, result = statusIn(head)] =
+    /^\{\s*"status"\s*:\s*"(\w+)"/.exec(head) ?? /"status"\s*:\s*"(\w+)"\s*\}\s*$/.exec(tail) ?? [];
+  return results.find((one) => one === result) ?? null;
+}
+
+const results = ['success', 'partial', 'fail'] as const;
+
+function statusIn(text: string): unknown {
+  try {
+    return (Object(JSON.parse(text)) as { readonly status?: unknown }).status;
+  } catch {
+    return undefined;
+  }
 }
 
 const mask = '***';
@@ -189,19 +221,38 @@ function maskedHeaders(
 }
 
 const passcodeName = /passcode|password/i;
+/** An escaped letter in JSON or in a URL, which may belong to such a name. */
+const escapedLetter = /\\u00[4-7]|%[4-7]/i;
 
 /** Masks the passcode, and members and URL parameters that look like one, in a body or URL. */
 function maskSecrets(text: string, passcode: string): string {
-  const masked = passcode.length >= shortestPasscode ? text.replaceAll(passcode, () => mask) : text;
-  if (!passcodeName.test(masked)) return masked;
+  let masked = text;
+  for (const spelling of spellingsOf(passcode)) masked = masked.replaceAll(spelling, () => mask);
+  if (!passcodeName.test(masked) && !escapedLetter.test(masked)) return masked;
   // The names are tested in code: a pattern that searches within them takes cubic time for some texts.
+  const maskMember = (member: string, name: string, colon: string) =>
+    passcodeName.test(decoded(name, (inside) => String(JSON.parse(`"${inside}"`))))
+      ? `"${name}"${colon}"${mask}"`
+      : member;
   return masked
-    .replaceAll(
-      /"((?:[^"\\]|\\.)*)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g,
-      (member, name: string, colon: string) =>
-        passcodeName.test(name) ? `"${name}"${colon}"${mask}"` : member,
-    )
-    .replaceAll(/([?&])([^=&#?\s"]*)=[^&#\s"]*/g, (parameter, before: string, name: string) =>
-      passcodeName.test(name) ? `${before}${name}=${mask}` : parameter,
+    .replaceAll(/"((?:[^"\\]|\\.)*)"(\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)/g, maskMember)
+    .replaceAll(/"((?:[^"\\]|\\.)*)"(\s*:\s*)\[[^[\]]*\]/g, maskMember)
+    .replaceAll(/(^|[?&])([^=&#?\s"]*)=[^&#\s"]*/g, (parameter, before: string, name: string) =>
+      passcodeName.test(decoded(name, decodeURIComponent)) ? `${before}${name}=${mask}` : parameter,
     );
+}
+
+/** Spellings of the passcode as it is, in JSON and in a URL. */
+function spellingsOf(passcode: string): Set<string> {
+  if (passcode.length < shortestPasscode) return new Set();
+  return new Set([passcode, JSON.stringify(passcode).slice(1, -1), encodeURIComponent(passcode)]);
+}
+
+/** Decodes a name; returns a malformed one unchanged. */
+function decoded(name: string, decode: (text: string) => string): string {
+  try {
+    return decode(name);
+  } catch {
+    return name;
+  }
 }

@@ -26,6 +26,7 @@ import {
   listSnapshots,
   saveSnapshot,
 } from './snapshots.js';
+import type { CallingRules } from '../calls/call-options.js';
 import type { LoggedRequest } from './request-log.js';
 import type { ServiceContext } from '../service.js';
 import type { Route } from '../router.js';
@@ -44,7 +45,7 @@ const showCallingAccount: ControlHandler = (_, { calls }) => {
 };
 
 /** Handles `POST /_local/calls/…`, which steers calls as `service.calls` of engagectl/testing does. */
-const steerCalls: ControlHandler = async ({ rest, body }, { calls }) => {
+const steerCalls: ControlHandler = async ({ rest, body }, { calls, clock }) => {
   if (!calls) throw requestError(404, 'this service routes no calls');
   const { steering, router } = calls;
   // Loaded on demand: zod takes 50 ms.
@@ -64,6 +65,8 @@ const steerCalls: ControlHandler = async ({ rest, body }, { calls }) => {
       if (!router.drop(cuid)) throw requestError(404, `${cuid} is not connected`);
       return done;
     }
+    case 'token':
+      return tokenFor(parseSteering('device', body).cuid, router.rules, clock.now());
     case 'wait': {
       const { timeoutMs, ...filter } = parseSteering('wait', body);
       const observed = calls.waitFor(filter, timeoutMs).catch((error: unknown) => {
@@ -72,9 +75,18 @@ const steerCalls: ControlHandler = async ({ rest, body }, { calls }) => {
       return JSON.stringify(await observed);
     }
     default:
-      throw requestError(404, `Not found: POST …/scripts, network, push-only, drop or wait`);
+      throw requestError(404, `Not found: POST …/scripts, network, push-only, drop, token or wait`);
   }
 };
+
+const tokenMs = 3_600_000;
+
+/** Signs a token with which a client registers as the cuid; null if the router requires none. */
+async function tokenFor(cuid: string, { tokenKey: key }: CallingRules, now: number) {
+  if (key === undefined) return '{"token":null}';
+  const { signCallToken } = await import('../calls/registration.js');
+  return JSON.stringify({ token: signCallToken({ cuid, key, now, ttlMs: tokenMs }) });
+}
 
 const clearSteering: ControlHandler = (_, { calls }) => {
   calls?.steering.clear();
@@ -119,8 +131,7 @@ const deleteFault: ControlHandler = ({ rest }, { faults }) => {
 /** `GET /_local/requests?endpoint=&since=&limit=&bodies=no`: those after the id `since`. */
 const listRequests: ControlHandler = ({ query }, { requests }) => {
   const endpoint = query.get('endpoint') as EndpointName | null;
-  if (endpoint !== null && !endpointNames.includes(endpoint))
-    throw badRequest('endpoint', `"${endpoint}" is none of ${endpointNames.join(', ')}`);
+  checkEndpoint(endpoint ?? undefined);
   const since = integerParameter(query, 'since', { fallback: 0 });
   const limit = integerParameter(query, 'limit', { fallback: 1000, most: 1000 });
   const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
@@ -130,6 +141,12 @@ const listRequests: ControlHandler = ({ query }, { requests }) => {
     .map((seen) => (isBare ? { ...seen, body: undefined, answer: undefined } : seen));
   return `{"requests":[${page.map(seenText).join(',')}]}`;
 };
+
+/** Throws RequestError 400 for a name that no endpoint has. */
+export function checkEndpoint(name: EndpointName | undefined): void {
+  if (name !== undefined && !endpointNames.includes(name))
+    throw badRequest('endpoint', `"${name}" is none of ${endpointNames.join(', ')}`);
+}
 
 const clearRequests: ControlHandler = (_, { requests }) => {
   requests.clear();
@@ -197,7 +214,8 @@ function timeOf(text: string): number {
   return isDay ? Date.parse(text) : NaN;
 }
 
-function secondsOf(value: unknown): number {
+/** Checks a number of seconds; throws RequestError 400. */
+export function secondsOf(value: unknown): number {
   const isPlausible = typeof value === 'number' && Math.abs(value) < 1e11;
   if (isPlausible) return value;
   throw badRequest('advanceSeconds', `${JSON.stringify(value)} is not a number of seconds`);

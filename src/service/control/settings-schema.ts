@@ -68,9 +68,12 @@ const testOptions = z.strictObject({
   ...settings,
   maxConcurrent: z.strictObject({ upload: limit, other: limit }).optional(),
   seed: z
-    .array(z.union([z.string(), z.record(z.string(), z.unknown())]), {
-      error: 'must be an array of records and paths of files',
-    })
+    .array(
+      z.union([z.string(), z.record(z.string(), z.unknown())], {
+        error: 'must be a record or the path of a file',
+      }),
+      { error: 'must be an array of records and paths of files' },
+    )
     .optional(),
   memory: z.boolean().optional(),
   port: z.int().min(0).max(65_535).optional(),
@@ -101,8 +104,8 @@ function overridesOf(names: readonly string[], value: z.ZodType) {
 function callingOptions() {
   const milliseconds = z.number().min(0);
   return z.strictObject({
-    accountId: z.string(),
-    apiKey: z.string(),
+    accountId: z.string().min(1),
+    apiKey: z.string().min(1),
     timers: overridesOf(Object.keys(callTimers), milliseconds).optional(),
     limits: overridesOf(Object.keys(callLimits), z.int().min(1)).optional(),
     dropRate: z.number().min(0).max(1).optional(),

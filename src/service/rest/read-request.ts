@@ -129,15 +129,13 @@ const jsonInUtf8 = /^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i;
 
 /** Returns the text without surrounding blanks; throws RequestError 400 if it is not JSON. `what` names the text. */
 export function wellFormed(text: string, what: string): string {
-  const trimmed = text.trim();
   try {
-    JSON.parse(trimmed);
+    JSON.parse(text);
   } catch {
-    const before = text.slice(0, text.length - text.trimStart().length);
-    const at = before + trimmed.slice(0, jsonErrorPosition(trimmed));
+    const at = text.slice(0, jsonErrorPosition(text));
     throw malformed(`${what} is not JSON: syntax error at byte ${Buffer.byteLength(at)}`);
   }
-  return trimmed;
+  return text.trim();
 }
 
 const parts = ['batch_size', 'app', 'events', 'profile'];

@@ -130,11 +130,11 @@ export const uploadMembers: Readonly<Record<UploadRecord['type'], readonly strin
   event: ['type', 'ts', ...keyMembers, 'evtName', 'evtData'],
 };
 
-/** Reports flags that `setFlag` ignores. */
+/** Reports flags that `setFlag` ignores, also in a wrong spelling, by which they would become custom fields. */
 function checkFlags(data: Members, deviations: Deviations): void {
   for (const [key, value] of data) {
-    if (addressFlags.has(key)) deviations.ofRecord(`${key} cannot be set by an upload`);
-    else if (userFlags.has(key) && value !== 'true' && value !== 'false')
+    if (/^MSG-dnd/i.test(key)) deviations.ofRecord(`${key} cannot be set by an upload`);
+    else if (/^MSG-/i.test(key) && value !== 'true' && value !== 'false')
       deviations.ofRecord(`${key} is neither true nor false`);
   }
 }

@@ -41,14 +41,16 @@ function deviceId() {
 
 find('phone-in').addEventListener('submit', (event) => {
   event.preventDefault();
-  const { cuid, voice } = event.target.elements;
+  const { cuid: { value: cuid }, voice } = event.target.elements;
   tried(async () => {
     const { account } = await ask('GET', 'calls/account');
     if (!account) throw new Error('This service routes no calls');
     const { createSignedCall, noMedia, webrtc } = await import(sdk);
     const media = voice.checked ? webrtc() : noMedia;
     const log = (line) => note(line.replace(/^SignedCall: | call [0-9a-f-]{36}/g, ''));
-    const client = createSignedCall({ url: location.origin, core: account, media, log, deviceId: deviceId() });
+    // Whoever has the passcode may register as any cuid; undefined where the router requires no tokens.
+    const token = async () => (await ask('POST', 'calls/token', { cuid })).token ?? undefined;
+    const client = createSignedCall({ url: location.origin, core: account, media, log, deviceId: deviceId(), token });
     client.addListener(client.SignedCallOnCallStatusChanged, ({ direction, callEvent, callDetails }) => {
       if (callEvent === 'CallIsPlaced') other = callDetails.calleeCuid + ' about ' + callDetails.callContext;
       drawPhone();
@@ -59,9 +61,9 @@ find('phone-in').addEventListener('submit', (event) => {
       note('rings: ' + other);
       drawPhone();
     });
-    const properties = { ...account, cuid: cuid.value, allowPersistSocketConnection: true };
+    const properties = { ...account, cuid, allowPersistSocketConnection: true };
     if (!(await report(client.initialize(properties)))) return client.close();
-    [phone, phoneUser] = [client, cuid.value];
+    [phone, phoneUser] = [client, cuid];
     note(phoneUser + ' is registered');
     drawPhone();
   });

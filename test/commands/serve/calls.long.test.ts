@@ -5,6 +5,8 @@ import path from 'node:path';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
+import type { SocketClass } from '../../../src/calling/environment.js';
 import { authOf, RawClient } from '../../service/calls/raw-client.js';
 import { testClient } from '../../support/calling-client.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
@@ -81,6 +83,19 @@ it('refuses a data directory that everybody can write to', async () => {
   const service = new BinProcess(world, ['serve', '--port', '0', '--data', 'open'], env);
   expect(await service.ended()).toBe(2);
   expect(service.stderr).toContain('E-CONFIG-FILE');
+});
+
+it('names a disk on which it cannot write its keys, not a defect', async () => {
+  const world = makeWorld();
+  // Writing fails as on a full disk: no file may have a byte.
+  const tracer = ['bash', '-c', 'ulimit -f 0; trap "" XFSZ; exec "$@"', '-'];
+  const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const args = ['serve', '--port', '0', '--data', 'store'];
+  const service = new BinProcess(world, args, account, { tracer });
+  expect(await service.ended()).toBe(9);
+  expect(service.stderr).toContain('calls are not served: cannot write');
+  expect(service.stderr).toContain('E-FILE-WRITE');
+  expect(service.stderr).not.toContain('defect');
 });
 
 it('--require-tokens: lets in whoever has a token of call token, and phones that have its key', async () => {
@@ -192,6 +207,33 @@ it.each([
   const { code, stderr } = await world.run(args);
   expect(code).toBe(2);
   expect(stderr).toContain(why);
+});
+
+it('--allow-host emulator: serves an app in the Android emulator, which calls this machine 10.0.2.2', async () => {
+  // The emulator forwards 10.0.2.2 to the loopback interface of its host; the headers are those of React Native.
+  const emulated = (port: string) =>
+    class extends WebSocket {
+      constructor(address: string, protocols: string[]) {
+        const host = `10.0.2.2:${port}`;
+        const headers = { Host: host, Origin: `http://${host}` };
+        super(address.replace('10.0.2.2', '127.0.0.1'), protocols, { headers });
+      }
+    } as unknown as SocketClass;
+  const world = makeWorld();
+  const { ENGAGECTL_CALL_ACCOUNT_ID: accountId, ENGAGECTL_CALL_API_KEY: apiKey } = env;
+  const properties = { accountId, apiKey, cuid: 'ann_1', allowPersistSocketConnection: true };
+  for (const [args, isReachable] of [
+    [['--memory', '--allow-host', 'emulator'], true],
+    [['--memory'], false],
+  ] as const) {
+    const service = await serve(world, args);
+    const { port } = new URL(service.url);
+    const url = `ws://10.0.2.2:${port}`;
+    const ann = await testClient({ url, WebSocket: emulated(port) });
+    expect((await ann.client.initialize(properties)).isSuccessful).toBe(isReachable);
+    expect(service.stderr().includes('accepted host names: 10.0.2.2')).toBe(isReachable);
+    await service.stop();
+  }
 });
 
 it('--calls off refuses every call', async () => {

@@ -244,6 +244,15 @@ it('refuses calls unless calling is enabled', async () => {
   expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
 });
 
+it('delays frames by the latency of the settings, also if it changes', async () => {
+  const service = await runRouter();
+  const ann = await join(service.url, 'ann_1');
+  await service.call('PUT', '/_local/settings', { latencyMs: 200 });
+  const started = performance.now();
+  expect(await ann.ask('probe', {})).toBe('ok');
+  expect(performance.now() - started).toBeGreaterThan(190);
+});
+
 it('delivers everything in order, but later, over a slow network', async () => {
   const service = await runRouter({}, { latencyMs: 20 });
   const { ann, bob, callId } = await inProgress(service);

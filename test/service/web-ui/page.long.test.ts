@@ -342,6 +342,23 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect([ann.strange, bob.strange]).toEqual([[], []]);
   });
 
+  it('has a softphone that gets its tokens from the service where the router requires them', async () => {
+    const service = await runRouter({ tokenKey: 'a key of thirty-two bytes or more' });
+    const [ann, bob] = [await open(service), await open(service)];
+    for (const [cuid, { page }] of Object.entries({ ann_1: ann, bob_1: bob })) {
+      await page.getByRole('button', { name: 'Calls' }).click();
+      await page.getByLabel('Your cuid').fill(cuid);
+      await page.keyboard.press('Enter');
+      await page.getByText(`${cuid}: no call`).waitFor();
+    }
+    await ann.page.keyboard.type('bob_1');
+    await ann.page.keyboard.press('Tab');
+    await ann.page.keyboard.type('Order 25');
+    await ann.page.keyboard.press('Enter');
+    await bob.page.getByText('bob_1: is called by ann_1 about Order 25').waitFor();
+    expect([ann.strange, bob.strange]).toEqual([[], []]);
+  });
+
   it('fits 360 px in dark mode, and works by keyboard', async () => {
     const service = await filled();
     const { page, strange } = await open(service, { width: 360, colorScheme: 'dark' });

@@ -1,27 +1,43 @@
-// node phone-process.mjs <url> <cuid> [device] [never-connects]: a phone that does what lines of stdin say (call <cuid>, answer,
-// decline, hangup, logout, leave), and writes a line for each event, and `incoming` when it rings.
+// node phone-process.mjs <url> <cuid> [device] [options]: a phone that does what lines of stdin say (call <cuid>, answer,
+// decline, hangup, logout, initialize <JSON of changed properties>, over, leave), and writes a line for each event, and
+// `incoming` when it rings. The device is a preset, or `throws` or `rejects`: each of its functions fails. Options, joined
+// by commas: never-connects (no voice), with-ids (each event with its id), with-connection (states of the connection).
 import { createInterface } from 'node:readline';
 import process from 'node:process';
 import { createSignedCall, devicePresets } from '../../../dist/calling/index.js';
 import { nodeEnv } from '../../../dist/calling/node/index.js';
 
-const [url, cuid, device = 'allowAll', mediaName] = process.argv.slice(2);
+const [url, cuid, device = 'allowAll', list = ''] = process.argv.slice(2);
+const options = list.split(',');
+const failures = {
+  throws: () => {
+    throw new Error('bridge down');
+  },
+  rejects: () => Promise.reject(new Error('bridge down')),
+};
+const failing = (run) =>
+  Object.fromEntries(Object.keys(devicePresets.allowAll).map((name) => [name, run]));
 const say = (line) => process.stdout.write(`${line}\n`);
 const never = { connected: new Promise(() => undefined), close: () => undefined };
 const client = createSignedCall(
   await nodeEnv({
     url,
     core: { accountId: 'C' },
-    device: devicePresets[device],
+    device: failures[device] ? failing(failures[device]) : devicePresets[device],
     deviceId: `phone-of-${cuid}`,
     times: { reconnectScale: 0.01 },
     log: () => undefined,
-    ...(mediaName === 'never-connects' && { media: { open: () => Promise.resolve(never) } }),
+    ...(options.includes('never-connects') && { media: { open: () => Promise.resolve(never) } }),
   }),
 );
 
 let ringing = '';
-client.addListener(client.SignedCallOnCallStatusChanged, ({ callEvent }) => say(callEvent));
+const hasIds = options.includes('with-ids');
+client.addListener(client.SignedCallOnCallStatusChanged, ({ callEvent, eventId }) =>
+  say(hasIds ? `${callEvent} ${eventId}` : callEvent),
+);
+if (options.includes('with-connection'))
+  client.addListener(client.SignedCallOnConnectionChanged, ({ state }) => say(state));
 client.onIncomingCall(({ callId }) => {
   ringing = callId;
   say('incoming');
@@ -30,18 +46,33 @@ client.onIncomingCall(({ callId }) => {
 const told = ({ isSuccessful, error }) => {
   if (!isSuccessful) say(error.errorName);
 };
-const account = { accountId: 'CALL-ACCOUNT', apiKey: 'call-key' };
+const properties = {
+  accountId: 'CALL-ACCOUNT',
+  apiKey: 'call-key',
+  cuid,
+  allowPersistSocketConnection: true,
+};
 const does = {
   call: async (to) => told(await client.call(to, 'a call')),
   answer: async () => told(await client.answer(ringing)),
   decline: async () => told(await client.decline(ringing)),
   hangup: () => client.hangup(),
   logout: () => client.logout(),
+  initialize: async (changes) => {
+    told(await client.initialize({ ...properties, ...JSON.parse(changes) }));
+    say('initialized');
+  },
+  over: async () => {
+    while (client.getCallState() !== 'NoCall') await new Promise((go) => setTimeout(go, 5));
+  },
 };
-told(await client.initialize({ ...account, cuid, allowPersistSocketConnection: true }));
+let started;
+do started = await client.initialize(properties);
+while (started.error?.errorName === 'NO_NETWORK'); // a router that drops connections
+told(started);
 say('ready');
 for await (const line of createInterface({ input: process.stdin })) {
-  const [word, to] = line.split(' ');
+  const [word, to] = line.split(/ (.*)/);
   if (word === 'leave') break;
   await does[word](to);
   await client.whenIdle();

@@ -39,13 +39,13 @@ export class Phone {
     this.#child.stdin!.write(`${line}\n`);
   }
 
-  /** Reads until the event was received. */
+  /** Reads until the event was received, with or without its id. */
   async hears(wanted: string): Promise<void> {
     for (;;) {
       const { value, done } = await this.#lines.next();
       if (done) throw new Error(`"${wanted}" was not heard, but ${this.events.join(', ')}`);
       this.#note(value);
-      if (value === wanted) return;
+      if (value === wanted || value.startsWith(`${wanted} `)) return;
     }
   }
 
@@ -70,7 +70,7 @@ export class Phone {
   }
 
   #note(line: string): void {
-    if (['ready', 'logged out'].includes(line)) return;
+    if (['ready', 'initialized', 'logged out'].includes(line)) return;
     const wasHeard = line === this.#before;
     this.#before = undefined;
     if (!wasHeard) this.events.push(line);
