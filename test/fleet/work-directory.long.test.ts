@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { startService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
+import { linesStart } from '../../src/bulk/journal/journal-format.js';
 import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
@@ -15,6 +16,17 @@ import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
 
 const eventLine = (n: number): string =>
   `${JSON.stringify({ type: 'event', identity: `user-${n}`, ts: 1_700_000_000, evtName: 'E' })}\n`;
+
+type Damage = (journal: string, header: string) => void;
+
+const zero = (file: string): void => writeFileSync(file, Buffer.alloc(statSync(file).size));
+
+/** Flips a bit of the byte at `at`, from the end if that is negative. */
+function flip(file: string, at: number): void {
+  const content = readFileSync(file);
+  content[at < 0 ? content.length + at : at]! ^= 4;
+  writeFileSync(file, content);
+}
 
 /** A run of two shards that is done. */
 async function done(store: TestStore, url: string) {
@@ -80,9 +92,8 @@ describe.each(stores)('on $name', ({ start }) => {
 });
 
 describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
-  it('a shard whose journal is damaged ends after fleet repair, with unproven events unknown', async () => {
-    await using store = await stores[0]!.start();
-    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+  /** A run of four events in one shard, stopped after the first, whose folder is then damaged. */
+  async function damaged(store: TestStore, service: TestService, damage: Damage) {
     const fleet = await makeFleet(store, service.url);
     const events = ['A', 'B', 'C', 'D'].map(
       (identity) => `{"type":"event","identity":"${identity}","evtName":"E","ts":1700000000}\n`,
@@ -92,20 +103,90 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     await service.fault({ after: 1, times: 1, answer: { status: 401 } });
     await fleet.run('work', '--drain');
     const shard = new ShardFolder(path.join(fleet.workDir, run, 'shards', '1-of-1'));
-    const journal = path.join(shard.current!, 'state/runs/shard-1-of-1/journal.ndjson');
-    writeFileSync(journal, readFileSync(journal).subarray(0, -30));
+    const folder = path.join(shard.current!, 'state/runs/shard-1-of-1');
+    damage(path.join(folder, 'journal.ndjson'), path.join(folder, 'run.json'));
     await fleet.run('retry', run);
     await fleet.run('work', '--drain');
-    const failed = await fleet.run('status', run);
-    expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('E-JOURNAL')]);
+    return { fleet, run, failed: await fleet.run('status', run) };
+  }
 
-    const { code, stderr } = await fleet.run('repair', run);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('repaired 1 of 1 shards; 1 are')]);
+  it.each<[what: string, proved: number, damage: Damage]>([
+    ['is cut', 1, (journal) => writeFileSync(journal, readFileSync(journal).subarray(0, -30))],
+    ['is empty', 0, (journal) => writeFileSync(journal, '')],
+    ['is all zeros', 0, zero],
+    ['has a flipped bit in its first line', 0, (journal) => flip(journal, linesStart + 20)],
+    ['has a flipped bit in a later line', 1, (journal) => flip(journal, -20)],
+    ['is missing', 0, (journal) => rmSync(journal)],
+  ])(
+    'a shard whose journal %s ends after fleet repair, with unproven events unknown',
+    async (_, proved, damage) => {
+      await using store = await stores[0]!.start();
+      await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+      const { fleet, run, failed } = await damaged(store, service, damage);
+      expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('E-JOURNAL')]);
+      expect(failed.stderr).toContain(`fix: engagectl fleet repair ${run}`);
+
+      const { code, stderr } = await fleet.run('repair', run);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('repaired 1 of 1 shards; 1 are')]);
+      await fleet.run('work', '--drain');
+      const { stdout } = await fleet.run('collect', run, '--json');
+      const counts = { read: 4, accepted: proved, unknown: 4 - proved, exitCode: 6 };
+      expect(JSON.parse(stdout)).toMatchObject(counts);
+      expect(written(service).flat()).toHaveLength(1);
+      expect((await fleet.run('repair', run)).stderr).toContain('repaired 0 of 1');
+    },
+  );
+
+  it.each([
+    ['before anything was sent', 0],
+    ['after an event was sent', 1],
+  ])('a shard that --strict stopped %s is continued by fleet retry', async (_, sent) => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const bad = '{"type":"event","evtName":"E","ts":1700000000}\n';
+    const events = [eventLine(1), eventLine(2), eventLine(3)].toSpliced(sent, 0, bad);
+    writeFileSync(fleet.world.path('e.ndjson'), [...events, bad].join(''));
+    const argv = ['upload', 'e.ndjson', '--strict', '--chunk-size', '1', '--shards', '1'];
+    const run = await fleet.submit(...argv);
     await fleet.run('work', '--drain');
-    const { stdout } = await fleet.run('collect', run, '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ read: 4, accepted: 1, unknown: 3, exitCode: 6 });
+    const failed = await fleet.run('status', run);
+    expect([failed.code, failed.stderr]).toEqual([3, expect.stringContaining('E-REJECTED')]);
+    expect(failed.stderr).toContain(`fix: engagectl fleet retry ${run} `);
+    expect((await fleet.run('collect', run)).code).toBe(8);
+    await fleet.run('retry', run);
+    expect((await fleet.run('work', '--drain')).code).toBe(0);
+    const { code, stdout } = await fleet.run('collect', run, '--json');
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toMatchObject({ read: 5, accepted: 3, rejected: 2, unknown: 0 });
+    expect(written(service).flat()).toHaveLength(3);
+  });
+
+  it.each<[what: string, message: RegExp, damage: Damage]>([
+    [
+      'does not name its run',
+      /shard 1-of-1 cannot be repaired/,
+      (...files) => files.forEach((file) => zero(file)),
+    ],
+    [
+      'has lost its run folder',
+      /the run folder .* is gone/,
+      (journal) => rmSync(path.dirname(journal), { recursive: true }),
+    ],
+    [
+      'has lost all of its state',
+      /the run folder .* is gone/,
+      (journal) => rmSync(path.resolve(journal, '../../..'), { recursive: true }),
+    ],
+  ])('a shard that %s sends nothing, and is not repaired', async (_, message, damage) => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, run, failed } = await damaged(store, service, damage);
+    expect(failed.code).toBe(8);
+    const { code, stderr } = await fleet.run('repair', run);
+    expect([code, stderr]).toEqual([8, expect.stringMatching(message)]);
+    expect(stderr).toContain('fix: restore');
     expect(written(service).flat()).toHaveLength(1);
-    expect((await fleet.run('repair', run)).stderr).toContain('repaired 0 of 1');
   });
 
   it('a run missing from the store is restored for the workers, with its budget', async () => {
