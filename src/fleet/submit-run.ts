@@ -399,12 +399,18 @@ export async function repairRun(
     const [found] = listRuns(runs, runtime);
     const [unreadable] = isExport ? [] : listUnreadable(runs, runtime);
     if (unreadable) throw notRepairable(shardName(shard), unreadable);
-    if (isExport) await rm(path.join(epoch.path, 'state'), { recursive: true, force: true });
+    if (isExport) await removeExport(epoch.path);
     const isRepaired = isExport || (found !== undefined && repairJournal(found) !== undefined);
     if (isRepaired) repaired.push(shard.index);
     if (!epoch.isCurrent()) throw workerIsRunning(shardName(shard));
   }
   return repaired;
+}
+
+/** Removes the run of an export and its partial files. Keeps the counts of its requests. */
+async function removeExport(epoch: string): Promise<void> {
+  const names = readdirSync(epoch).filter((name) => name === 'state' || name.startsWith('out.'));
+  for (const name of names) await rm(path.join(epoch, name), { recursive: true, force: true });
 }
 
 const notRepairable = (shard: string, { path: file, why }: UnreadableRun): EngagectlError =>

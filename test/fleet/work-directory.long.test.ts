@@ -162,6 +162,35 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(written(service).flat()).toHaveLength(3);
   });
 
+  it('a slice of an export whose journal is damaged starts again after fleet repair', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const events = Array.from({ length: 100 }, (_, n) => eventLine(n));
+    writeFileSync(fleet.world.path('e.ndjson'), events.join(''));
+    expect((await fleet.world.run(['upload', 'e.ndjson'])).code).toBe(0);
+    const days = ['--from', '2023-11-14', '--to', '2023-11-14', '--batch-size', '23'];
+    const argv = ['export-events', '--event', 'E', ...days, '-o'];
+    const run = await fleet.submit(...argv, 'fleet.ndjson');
+    await service.fault({ endpoint: 'events', after: 3, times: 1, answer: { status: 401 } });
+    await fleet.run('work', '--drain');
+    const shard = new ShardFolder(path.join(fleet.workDir, run, 'shards', '1-of-1'));
+    zero(path.join(shard.current!, 'state/runs/shard-1-of-1/journal.ndjson'));
+    await fleet.run('retry', run);
+    await fleet.run('work', '--drain');
+    const failed = await fleet.run('status', run);
+    expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('fleet repair')]);
+    expect((await fleet.run('repair', run)).stderr).toContain('repaired 1 of 1 shards');
+    await fleet.run('work', '--drain');
+    expect((await fleet.run('collect', run)).code).toBe(0);
+    expect((await fleet.world.run([...argv, 'alone.ndjson'])).code).toBe(0);
+    const [ours, alone] = ['fleet.ndjson', 'alone.ndjson'].map((name) =>
+      readFileSync(fleet.world.path(name), 'utf8'),
+    );
+    expect(ours).toBe(alone);
+    expect(ours!.split('\n')).toHaveLength(101);
+  });
+
   it.each<[what: string, message: RegExp, damage: Damage]>([
     [
       'does not name its run',
