@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +11,7 @@ import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
-import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
+import { changeRun, isOver, makeFleet, passcode, type Fleet } from './fleet.js';
 
 // Damage to the work directory of a fleet, and submissions that are refused. Workers run in this process.
 
@@ -88,6 +89,30 @@ describe.each(stores)('on $name', ({ start }) => {
     const { code, stderr } = await retried(fleet, run);
     expect(code, stderr).toBe(0);
     expect(written(service).flat()).toHaveLength(4);
+  });
+
+  it('a worker whose clock is set back an hour sends no event twice, and the run ends', async () => {
+    await using store = await start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const events = Array.from({ length: 40 }, (_, n) => eventLine(n));
+    writeFileSync(fleet.world.path('e.ndjson'), events.join(''));
+    const run = await fleet.submit('upload', 'e.ndjson', '--chunk-size', '1', '--shards', '2');
+    await service.fault({ delayMs: 200 });
+    const env = { ...fleet.env, ENGAGECTL_CLOCK_JUMP: '-3600000' };
+    const node = ['--require', fileURLToPath(new URL('shift-clock.cjs', import.meta.url))];
+    const argv = ['fleet', 'work', '--lease', '3s', '--drain'];
+    const worker = new BinProcess(fleet.world, argv, env, { node });
+    const { state, figures } = await fleet.until(run, isOver);
+    expect(state).toBe('done');
+    expect(await worker.ended(), worker.stderr).toBe(0);
+    const { accepted = 0, unknown = 0 } = figures;
+    expect(accepted + unknown).toBe(40);
+    const users = written(service)
+      .flat()
+      .map(({ identity }) => identity);
+    expect(new Set(users).size).toBe(users.length);
+    expect(users.length).toBeGreaterThanOrEqual(accepted);
   });
 });
 
