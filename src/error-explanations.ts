@@ -361,7 +361,11 @@ export const errorExplanations = {
       'it is damaged: a failing disk, or it was edited',
       'another version of engagectl wrote it; that version can resume the run',
     ],
-    next: [restartAdvice, 'engagectl runs show <id>'],
+    next: [
+      'engagectl runs repair <id>, then --resume    (keeps what the journal proves; the rest is unknown)',
+      'engagectl fleet repair <run>    (the same for the shards of a fleet)',
+      restartAdvice + '    (sends everything again)',
+    ],
   },
   'E-REJECTS-CHANGED': {
     means: 'the rejects file of the unfinished run was changed, and resuming would append to it',

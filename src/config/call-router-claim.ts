@@ -1,10 +1,9 @@
 import path from 'node:path';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { makePrivateFolder } from '../files/atomic-write.js';
+import { makePrivateFolder, replaceFile } from '../files/atomic-write.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { tryLockRun } from '../files/file-lock.js';
-import type { Runtime } from '../runtime.js';
 
 /**
  * Held by the process that routes the calls of a data directory, until it is released or the process
@@ -12,23 +11,18 @@ import type { Runtime } from '../runtime.js';
  */
 export interface RouterClaim {
   /** Publishes the router's address to other processes. */
-  announce(url: string): Promise<void>;
+  announce(url: string): void;
   release(): void;
 }
 
-type ClaimRuntime = Pick<Runtime, 'platform' | 'token'>;
-
 /** Undefined if another process holds it. */
-export async function claimRouter(
-  folder: string,
-  runtime: ClaimRuntime,
-): Promise<RouterClaim | undefined> {
+export async function claimRouter(folder: string): Promise<RouterClaim | undefined> {
   try {
     makePrivateFolder(folder);
     const lock = await tryLockRun(path.join(folder, 'call-router.lock'));
     return (
       lock && {
-        announce: (url) => announce(folder, url, runtime),
+        announce: (url) => announce(folder, url),
         release: () => lock.release(),
       }
     );
@@ -56,11 +50,9 @@ export async function announcedRouter(folder: string): Promise<string | undefine
   }
 }
 
-async function announce(folder: string, url: string, { token }: ClaimRuntime): Promise<void> {
-  const draft = `${fileOf(folder)}.${token()}`;
+function announce(folder: string, url: string): void {
   try {
-    await writeFile(draft, `${JSON.stringify({ url })}\n`, { mode: 0o600, flag: 'wx' });
-    await rename(draft, fileOf(folder));
+    replaceFile(fileOf(folder), `${JSON.stringify({ url })}\n`);
   } catch (error) {
     throw claimFailed(folder, error);
   }

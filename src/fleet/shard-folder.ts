@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { closeSync, constants, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
 import {
@@ -10,10 +10,16 @@ import {
   noFollow,
   writeAll,
 } from '../files/atomic-write.js';
+import { shardName } from '../jobs/shard.js';
 import type { RequestObserver } from '../jobs/job-context.js';
+import type { Shard } from '../jobs/job-options.js';
 
 const { O_CREAT, O_WRONLY } = constants;
 type Failure = NonNullable<Parameters<ReturnType<RequestObserver['began']>>[0]>;
+
+/** Folder of the runs of a shard's owner, and the name of the only run in it. */
+export const runsIn = (epoch: string): string => path.join(epoch, 'state', 'runs');
+export const runNameOf = (shard: Shard): string => `shard-${shardName(shard)}`;
 
 /** Result of a shard, in the folder of the epoch that finished it. */
 export const resultName = 'result.json';
@@ -165,6 +171,15 @@ export class ShardTraffic implements RequestObserver {
     this.#earlier = this.#read();
   }
 
+  /**
+   * Throws E-JOURNAL if an earlier owner made a request, and the folder of its run is gone: the next owner
+   * would send all records again.
+   */
+  assertJournaled(shard: Shard): void {
+    const folder = path.join(runsIn(path.dirname(this.#file)), runNameOf(shard));
+    if (this.#earlier.requests > 0 && !existsSync(folder)) throw runGone(folder);
+  }
+
   began(content: unknown): (failure?: Failure) => void {
     const bytes = Buffer.isBuffer(content) ? content.length : 0;
     this.#own.requests += 1;
@@ -292,9 +307,15 @@ const takenOver = (file: string): EngagectlError =>
     file,
   });
 
+const runGone = (folder: string): EngagectlError =>
+  lost(folder, `the run folder ${folder} is gone`);
+
 /** The folder existed when the run was submitted. Its records may have been sent. */
 const folderGone = (file: string): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `the folder of shard ${path.basename(file)} is gone`, {
+  lost(file, `the folder of shard ${path.basename(file)} is gone`);
+
+const lost = (file: string, message: string): EngagectlError =>
+  new EngagectlError('E-JOURNAL', message, {
     why: 'it contained the journal, so it is not known which records were sent',
     fix: 'restore it, or submit to another --work-dir, with --again if necessary, which sends all records',
     file,

@@ -16,7 +16,12 @@ import { comparableText } from '../jobs/input-files.js';
 import { countOf, EngagectlError } from '../errors.js';
 import { draftPath, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
-import { fingerprint, listRuns } from '../jobs/run/run-folder.js';
+import {
+  fingerprint,
+  listRuns,
+  listUnreadable,
+  type UnreadableRun,
+} from '../jobs/run/run-folder.js';
 import {
   fleetVersion,
   inputFile,
@@ -39,6 +44,7 @@ import {
   type RunEntry,
 } from './account-queue.js';
 import { withinDeadline, type QueueStore } from './queue-store.js';
+import { runsIn, ShardTraffic } from './shard-folder.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
 import type { SignedRun } from './signature.js';
@@ -370,7 +376,7 @@ export async function inputText(
  * Repairs the shards of a run that have no result and that no worker has. A write keeps the outcomes
  * that its journal proves; all other records of the shard will be reported as unknown. A slice of
  * an export starts again. Returns the numbers of the repaired shards. Throws E-RUN-LOCKED, E-JOURNAL if
- * the folder of a shard is gone.
+ * the folder of a shard or its journal is gone, or nothing names its run.
  */
 export async function repairRun(
   store: QueueStore,
@@ -388,15 +394,31 @@ export async function repairRun(
     // The epoch of the repair fences a worker that is still running.
     const epoch = await folder.shard(shard).takeOver({ repair: shardName(shard) });
     const isExport = run.command === 'export-events';
-    const runs = path.join(epoch.path, 'state', 'runs');
+    const runs = runsIn(epoch.path);
+    if (!isExport) new ShardTraffic(epoch.path).assertJournaled(shard);
     const [found] = listRuns(runs, runtime);
-    if (isExport) await rm(path.join(epoch.path, 'state'), { recursive: true, force: true });
+    const [unreadable] = isExport ? [] : listUnreadable(runs, runtime);
+    if (unreadable) throw notRepairable(shardName(shard), unreadable);
+    if (isExport) await removeExport(epoch.path);
     const isRepaired = isExport || (found !== undefined && repairJournal(found) !== undefined);
     if (isRepaired) repaired.push(shard.index);
     if (!epoch.isCurrent()) throw workerIsRunning(shardName(shard));
   }
   return repaired;
 }
+
+/** Removes the run of an export and its partial files. Keeps the counts of its requests. */
+async function removeExport(epoch: string): Promise<void> {
+  const names = readdirSync(epoch).filter((name) => name === 'state' || name.startsWith('out.'));
+  for (const name of names) await rm(path.join(epoch, name), { recursive: true, force: true });
+}
+
+const notRepairable = (shard: string, { path: file, why }: UnreadableRun): EngagectlError =>
+  new EngagectlError('E-JOURNAL', `shard ${shard} cannot be repaired`, {
+    why: `${why}; the first line of the journal, which repeats it, is damaged, too`,
+    fix: `restore ${file}, or submit to another --work-dir, with --again if necessary, which sends all records`,
+    file,
+  });
 
 const workerIsRunning = (shard: string): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', `a worker has taken over shard ${shard} during the repair`, {

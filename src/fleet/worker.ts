@@ -15,7 +15,7 @@ import {
 } from './fleet-run.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
-import { ShardTraffic, type ShardEpoch } from './shard-folder.js';
+import { runNameOf, ShardTraffic, type ShardEpoch } from './shard-folder.js';
 import { SignedRun, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
@@ -388,6 +388,7 @@ class RunningShard {
     const finished = signed.trustedResult(shard); // by the former owner, meanwhile
     if (finished) return finished;
     const traffic = new ShardTraffic(epoch.path);
+    if (signed.run.command !== 'export-events') traffic.assertJournaled(shard);
     const { done, error } = await account.perform({
       run: signed.run,
       shard,
@@ -424,7 +425,7 @@ class RunningShard {
       limiter: () => slot,
       outcomes: (journal) => leasedOutcomes(journal, this.lease),
       fence: this.lease.assertHeld,
-      leasedRun: `shard-${shardName(shard)}`,
+      leasedRun: runNameOf(shard),
     };
   }
 

@@ -5,16 +5,27 @@ import { format, resolveConfig } from 'prettier';
 const root = new URL('../../', import.meta.url);
 const text = (name: string) => readFileSync(new URL(name, root), 'utf8');
 
-it('shows the figures of the last benchmark run in the README, for near and distant services', async () => {
-  const { readmeTable } = (await import(new URL('bench/harness/results.js', root).href)) as {
-    readmeTable: (results: unknown) => string;
-  };
-  const table = readmeTable(JSON.parse(text('bench/results.json')));
-  const options = await resolveConfig(new URL('README.md', root));
-  const expected = await format(table, { ...options, parser: 'markdown' });
-  const shown = /<!-- benchmarks -->\n([^]*)<!-- end of benchmarks -->/.exec(
-    text('README.md'),
-  )?.[1];
-  expect(shown?.trim()).toBe(expected.trim());
-  expect(expected).toMatch(/after 100 ms/);
+interface Results {
+  readonly readmeTable: (results: unknown) => string;
+  readonly fleetFigures: (results: unknown) => string;
+}
+
+it.each([
+  ['README.md', 'benchmarks', ({ readmeTable }: Results, all: object) => readmeTable(all)],
+  [
+    'docs/scale.md',
+    'figures',
+    ({ fleetFigures }: Results, { fleet }: { fleet?: unknown }) => fleetFigures(fleet),
+  ],
+])('shows the figures of the last benchmark run in %s', async (page, name, figuresOf) => {
+  const results = (await import(new URL('bench/harness/results.js', root).href)) as Results;
+  const figures = figuresOf(results, JSON.parse(text('bench/results.json')) as object);
+  const options = await resolveConfig(new URL(page, root));
+  const expected = await format(figures, { ...options, parser: 'markdown' });
+  const marked = new RegExp(`<!-- ${name} -->\\n([^]*)<!-- end of ${name} -->`);
+  expect(marked.exec(text(page))?.[1]?.trim()).toBe(expected.trim());
+});
+
+it('compares uploads to a near and to a distant service in the README', () => {
+  expect(text('README.md')).toMatch(/^\| engagectl upload .*at once.*\n[^]*after 100 ms/m);
 });

@@ -307,14 +307,15 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       limit,
     );
 
-    it(
-      'gives each event exactly one outcome, unknown rather than sent twice',
-      async (test) => {
+    it.for([{ flags: [] }, { flags: ['--retry-unknown'] }])(
+      'gives each event exactly one outcome, unknown rather than sent twice: $flags',
+      { timeout: limit },
+      async ({ flags }, test) => {
         await using store = await startStore();
         const { server, fleet, records, hold } = await start(store, test, { holdAt: 15 });
         await using _ = server;
         const events = ['--type', 'event', '--event-name', 'E', '--ts', 'now'];
-        const submit = [...upload, ...events, '--shards', '3', '--budget', '3'];
+        const submit = [...upload, ...events, ...flags, '--shards', '3', '--budget', '3'];
         const run = await fleet.submit(...submit);
         const first = fleet.worker();
         await executed(server, 15);
@@ -335,7 +336,6 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect(JSON.parse(stdout)).toMatchObject({ read: records, accepted, unknown });
         expect(rejectedLines(fleet)).toHaveLength(unknown);
       },
-      limit,
     );
 
     it(

@@ -29,6 +29,7 @@ it.each<[command: string, flag: string, fix: string]>([
   [`${upload} --dry-run`, '--dry-run', 'without a fleet'],
   [`${upload} --preview`, '--preview', 'without a fleet'],
   [`${upload} --write-mapping m.json`, '--write-mapping', 'without a fleet'],
+  [`${upload} --fail-on-warnings`, '--fail-on-warnings', '--check --fail-on-warnings'],
   [`${upload} --overwrite`, '--overwrite', 'without a fleet'],
   [`${upload} --changed`, '--changed', 'without a fleet'],
   [`${upload} --stream crm`, '--stream', 'without a fleet'],

@@ -1,20 +1,33 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { startService } from '../../src/testing.js';
+import { startService, type TestService } from '../../src/testing.js';
+import { linesStart } from '../../src/bulk/journal/journal-format.js';
 import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
-import { changeRun, makeFleet, passcode, type Fleet } from './fleet.js';
+import { changeRun, isOver, makeFleet, passcode, type Fleet } from './fleet.js';
 
 // Damage to the work directory of a fleet, and submissions that are refused. Workers run in this process.
 
 const eventLine = (n: number): string =>
   `${JSON.stringify({ type: 'event', identity: `user-${n}`, ts: 1_700_000_000, evtName: 'E' })}\n`;
+
+type Damage = (journal: string, header: string) => void;
+
+const zero = (file: string): void => writeFileSync(file, Buffer.alloc(statSync(file).size));
+
+/** Flips a bit of the byte at `at`, from the end if that is negative. */
+function flip(file: string, at: number): void {
+  const content = readFileSync(file);
+  content[at < 0 ? content.length + at : at]! ^= 4;
+  writeFileSync(file, content);
+}
 
 /** A run of two shards that is done. */
 async function done(store: TestStore, url: string) {
@@ -77,12 +90,35 @@ describe.each(stores)('on $name', ({ start }) => {
     expect(code, stderr).toBe(0);
     expect(written(service).flat()).toHaveLength(4);
   });
+
+  it('a worker whose clock is set back an hour sends no event twice, and the run ends', async () => {
+    await using store = await start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const events = Array.from({ length: 40 }, (_, n) => eventLine(n));
+    writeFileSync(fleet.world.path('e.ndjson'), events.join(''));
+    const run = await fleet.submit('upload', 'e.ndjson', '--chunk-size', '1', '--shards', '2');
+    await service.fault({ delayMs: 200 });
+    const env = { ...fleet.env, ENGAGECTL_CLOCK_JUMP: '-3600000' };
+    const node = ['--require', fileURLToPath(new URL('shift-clock.cjs', import.meta.url))];
+    const argv = ['fleet', 'work', '--lease', '3s', '--drain'];
+    const worker = new BinProcess(fleet.world, argv, env, { node });
+    const { state, figures } = await fleet.until(run, isOver);
+    expect(state).toBe('done');
+    expect(await worker.ended(), worker.stderr).toBe(0);
+    const { accepted = 0, unknown = 0 } = figures;
+    expect(accepted + unknown).toBe(40);
+    const users = written(service)
+      .flat()
+      .map(({ identity }) => identity);
+    expect(new Set(users).size).toBe(users.length);
+    expect(users.length).toBeGreaterThanOrEqual(accepted);
+  });
 });
 
 describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
-  it('a shard whose journal is damaged ends after fleet repair, with unproven events unknown', async () => {
-    await using store = await stores[0]!.start();
-    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+  /** A run of four events in one shard, stopped after the first, whose folder is then damaged. */
+  async function damaged(store: TestStore, service: TestService, damage: Damage) {
     const fleet = await makeFleet(store, service.url);
     const events = ['A', 'B', 'C', 'D'].map(
       (identity) => `{"type":"event","identity":"${identity}","evtName":"E","ts":1700000000}\n`,
@@ -92,20 +128,119 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     await service.fault({ after: 1, times: 1, answer: { status: 401 } });
     await fleet.run('work', '--drain');
     const shard = new ShardFolder(path.join(fleet.workDir, run, 'shards', '1-of-1'));
-    const journal = path.join(shard.current!, 'state/runs/shard-1-of-1/journal.ndjson');
-    writeFileSync(journal, readFileSync(journal).subarray(0, -30));
+    const folder = path.join(shard.current!, 'state/runs/shard-1-of-1');
+    damage(path.join(folder, 'journal.ndjson'), path.join(folder, 'run.json'));
+    await fleet.run('retry', run);
+    await fleet.run('work', '--drain');
+    return { fleet, run, failed: await fleet.run('status', run) };
+  }
+
+  it.each<[what: string, proved: number, damage: Damage]>([
+    ['is cut', 1, (journal) => writeFileSync(journal, readFileSync(journal).subarray(0, -30))],
+    ['is empty', 0, (journal) => writeFileSync(journal, '')],
+    ['is all zeros', 0, zero],
+    ['has a flipped bit in its first line', 0, (journal) => flip(journal, linesStart + 20)],
+    ['has a flipped bit in a later line', 1, (journal) => flip(journal, -20)],
+    ['is missing', 0, (journal) => rmSync(journal)],
+  ])(
+    'a shard whose journal %s ends after fleet repair, with unproven events unknown',
+    async (_, proved, damage) => {
+      await using store = await stores[0]!.start();
+      await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+      const { fleet, run, failed } = await damaged(store, service, damage);
+      expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('E-JOURNAL')]);
+      expect(failed.stderr).toContain(`fix: engagectl fleet repair ${run}`);
+
+      const { code, stderr } = await fleet.run('repair', run);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('repaired 1 of 1 shards; 1 are')]);
+      await fleet.run('work', '--drain');
+      const { stdout } = await fleet.run('collect', run, '--json');
+      const counts = { read: 4, accepted: proved, unknown: 4 - proved, exitCode: 6 };
+      expect(JSON.parse(stdout)).toMatchObject(counts);
+      expect(written(service).flat()).toHaveLength(1);
+      expect((await fleet.run('repair', run)).stderr).toContain('repaired 0 of 1');
+    },
+  );
+
+  it.each([
+    ['before anything was sent', 0],
+    ['after an event was sent', 1],
+  ])('a shard that --strict stopped %s is continued by fleet retry', async (_, sent) => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const bad = '{"type":"event","evtName":"E","ts":1700000000}\n';
+    const events = [eventLine(1), eventLine(2), eventLine(3)].toSpliced(sent, 0, bad);
+    writeFileSync(fleet.world.path('e.ndjson'), [...events, bad].join(''));
+    const argv = ['upload', 'e.ndjson', '--strict', '--chunk-size', '1', '--shards', '1'];
+    const run = await fleet.submit(...argv);
+    await fleet.run('work', '--drain');
+    const failed = await fleet.run('status', run);
+    expect([failed.code, failed.stderr]).toEqual([3, expect.stringContaining('E-REJECTED')]);
+    expect(failed.stderr).toContain(`fix: engagectl fleet retry ${run} `);
+    expect((await fleet.run('collect', run)).code).toBe(8);
+    await fleet.run('retry', run);
+    expect((await fleet.run('work', '--drain')).code).toBe(0);
+    const { code, stdout } = await fleet.run('collect', run, '--json');
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toMatchObject({ read: 5, accepted: 3, rejected: 2, unknown: 0 });
+    expect(written(service).flat()).toHaveLength(3);
+  });
+
+  it('a slice of an export whose journal is damaged starts again after fleet repair', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    const events = Array.from({ length: 100 }, (_, n) => eventLine(n));
+    writeFileSync(fleet.world.path('e.ndjson'), events.join(''));
+    expect((await fleet.world.run(['upload', 'e.ndjson'])).code).toBe(0);
+    const days = ['--from', '2023-11-14', '--to', '2023-11-14', '--batch-size', '23'];
+    const argv = ['export-events', '--event', 'E', ...days, '-o'];
+    const run = await fleet.submit(...argv, 'fleet.ndjson');
+    await service.fault({ endpoint: 'events', after: 3, times: 1, answer: { status: 401 } });
+    await fleet.run('work', '--drain');
+    const shard = new ShardFolder(path.join(fleet.workDir, run, 'shards', '1-of-1'));
+    zero(path.join(shard.current!, 'state/runs/shard-1-of-1/journal.ndjson'));
     await fleet.run('retry', run);
     await fleet.run('work', '--drain');
     const failed = await fleet.run('status', run);
-    expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('E-JOURNAL')]);
-
-    const { code, stderr } = await fleet.run('repair', run);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('repaired 1 of 1 shards; 1 are')]);
+    expect([failed.code, failed.stderr]).toEqual([8, expect.stringContaining('fleet repair')]);
+    expect((await fleet.run('repair', run)).stderr).toContain('repaired 1 of 1 shards');
     await fleet.run('work', '--drain');
-    const { stdout } = await fleet.run('collect', run, '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ read: 4, accepted: 1, unknown: 3, exitCode: 6 });
+    expect((await fleet.run('collect', run)).code).toBe(0);
+    expect((await fleet.world.run([...argv, 'alone.ndjson'])).code).toBe(0);
+    const [ours, alone] = ['fleet.ndjson', 'alone.ndjson'].map((name) =>
+      readFileSync(fleet.world.path(name), 'utf8'),
+    );
+    expect(ours).toBe(alone);
+    expect(ours!.split('\n')).toHaveLength(101);
+  });
+
+  it.each<[what: string, message: RegExp, damage: Damage]>([
+    [
+      'does not name its run',
+      /shard 1-of-1 cannot be repaired/,
+      (...files) => files.forEach((file) => zero(file)),
+    ],
+    [
+      'has lost its run folder',
+      /the run folder .* is gone/,
+      (journal) => rmSync(path.dirname(journal), { recursive: true }),
+    ],
+    [
+      'has lost all of its state',
+      /the run folder .* is gone/,
+      (journal) => rmSync(path.resolve(journal, '../../..'), { recursive: true }),
+    ],
+  ])('a shard that %s sends nothing, and is not repaired', async (_, message, damage) => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, run, failed } = await damaged(store, service, damage);
+    expect(failed.code).toBe(8);
+    const { code, stderr } = await fleet.run('repair', run);
+    expect([code, stderr]).toEqual([8, expect.stringMatching(message)]);
+    expect(stderr).toContain('fix: restore');
     expect(written(service).flat()).toHaveLength(1);
-    expect((await fleet.run('repair', run)).stderr).toContain('repaired 0 of 1');
   });
 
   it('a run missing from the store is restored for the workers, with its budget', async () => {

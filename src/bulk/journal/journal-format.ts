@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
 
@@ -188,9 +189,10 @@ export const corruptJournalError = (
   option: OptionName,
 ): EngagectlError => {
   const what = line === undefined ? 'is damaged or missing' : `is damaged in line ${line}`;
+  const run = basename(dirname(file));
   return new EngagectlError('E-JOURNAL', `the journal ${file} ${what}`, {
     why: 'entries that were on disk are missing, so the progress of the run is not known',
-    fix: `restore the file; or commit what it proves and report the rest as unknown with "engagectl runs repair"; or restart with ${option('fresh')}, which resends everything, events and demerges included`,
+    fix: `restore the file; or commit what it proves and report the rest as unknown with "engagectl runs repair ${run}"; or restart with ${option('fresh')}, which resends everything, events and demerges included`,
     file,
     ...(line !== undefined && { line }),
   });

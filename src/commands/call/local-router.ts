@@ -73,7 +73,7 @@ async function joinOrRun(
   /** Address of a program that answers but is not the router. */
   let impostor: string | undefined;
   while (runtime.monotonic() < deadline) {
-    const claim = await claimRouter(folder, runtime);
+    const claim = await claimRouter(folder);
     if (claim) {
       const own = await run(claim, 0, context);
       messages.note(`this command routes calls at ${own.url}; other commands join it`);
@@ -104,7 +104,7 @@ async function takeOverWhenGone(
   for (;;) {
     await runtime.sleep(pollMs, signal).catch(() => undefined);
     if (signal.aborted) return undefined;
-    const claim = await claimRouter(localDataDirectory(runtime), runtime);
+    const claim = await claimRouter(localDataDirectory(runtime));
     if (!claim) continue;
     try {
       const own = await run(claim, portOf(url), context);
@@ -123,7 +123,7 @@ async function run(claim: RouterClaim, port: number, context: RouterContext): Pr
   try {
     const calls = callOptions(context);
     const service = await startLocalService(context.account, { ...context, port, calls });
-    await claim.announce(service.url);
+    claim.announce(service.url);
     return {
       url: service.url,
       close: async () => {

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, type ErrorId } from '../../errors.js';
 import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { jsonAnswer, sanitize } from '../../ui/sanitize.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
@@ -118,8 +118,17 @@ function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus
   }
   throw new EngagectlError(errorId, `run ${run}: ${counts[state]} of ${shards} shards ${state}`, {
     why: parts.find(({ error }) => error?.startsWith(errorId))?.error ?? undefined,
-    fix: `engagectl fleet retry ${quoteForShell(run)}`,
+    fix: wayOn(errorId, quoteForShell(run)),
   });
+}
+
+/** Returns the command that continues the failed shards of a run. */
+function wayOn(errorId: ErrorId, run: string): string {
+  if (errorId === 'E-JOURNAL') return `engagectl fleet repair ${run}`;
+  const retry = `engagectl fleet retry ${run}`;
+  return errorId === 'E-REJECTED'
+    ? `${retry}    (sends the rest, however many are rejected)`
+    : retry;
 }
 
 /** The members of a status that a table shows. */

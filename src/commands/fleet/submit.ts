@@ -244,6 +244,10 @@ const refusedFlags: Readonly<Record<string, Refusal>> = {
   '--dry-run': sendsNothing,
   '--preview': sendsNothing,
   '--write-mapping': sendsNothing,
+  '--fail-on-warnings': [
+    'each worker sees a part of the input, and sends it',
+    'check the input first, without a fleet: engagectl upload <file> --check --fail-on-warnings',
+  ],
   '--changed': ofOneMachine,
   '--stream': ofOneMachine,
   '--full': ofOneMachine,

@@ -15,7 +15,7 @@ interface ServedCalls {
   /** Address of that process. */
   readonly otherRouter?: string | undefined;
   /** Publishes the address to the user and to other processes. */
-  announce(url: string): Promise<void>;
+  announce(url: string): void;
   release(): void;
 }
 
@@ -27,7 +27,7 @@ export async function callingForServe(
   messages: Messages,
 ): Promise<ServedCalls> {
   const { announcedRouter, claimRouter } = await import('../../config/call-router-claim.js');
-  const claim = memory ? undefined : await claimRouter(folder, runtime);
+  const claim = memory ? undefined : await claimRouter(folder);
   if (!memory && !claim) {
     const otherRouter = await announcedRouter(folder);
     const at = otherRouter ? `, at ${otherRouter}` : '';
@@ -43,8 +43,8 @@ export async function callingForServe(
   const tokenKey = flags.requireTokens ? await tokenKeyOf(folder, runtime, messages) : undefined;
   return {
     options: { ...(await optionsOf(flags, credentials, runtime, messages)), tokenKey },
-    announce: async (url) => {
-      await claim?.announce(url);
+    announce: (url) => {
+      claim?.announce(url);
       messages.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.accountId} ${how}`);
     },
     release: () => claim?.release(),
@@ -60,7 +60,7 @@ async function tokenKeyOf(folder: string, runtime: Runtime, messages: Messages):
 
 const noCalls: ServedCalls = {
   options: undefined,
-  announce: () => Promise.resolve(),
+  announce: () => undefined,
   release: () => undefined,
 };
 

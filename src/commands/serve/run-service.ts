@@ -59,7 +59,7 @@ export async function serve(
       // The sign-in link contains the passcode: it is printed on terminals only, never to a file or log.
       if (stderr.isTTY) terminalOnly.note(`web page: ${linkTo(service, place.credentials)}`);
       else messages.note(`web page: ${url}`);
-      await calls.announce(url);
+      calls.announce(url);
       await untilStopped(signal, flags.exitWithStdin ? runtime.stdin : undefined);
     } finally {
       await service.close();

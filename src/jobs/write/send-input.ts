@@ -28,7 +28,7 @@ import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords, type Position, type RowBlock } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
-import { retryStatusOf, runEnd, type Wording } from '../job-context.js';
+import { retryStatusOf, runEnd, type JobContext, type Wording } from '../job-context.js';
 import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
@@ -106,7 +106,7 @@ export async function sendInput(
       ...runEnd(error, started, runtime),
       done,
       stopped,
-      unfinished: !done && isResumable(run),
+      unfinished: !done && (context.ports?.leasedRun !== undefined || isResumable(run)),
     },
     rejectSummary: tally,
     history: history(),
@@ -324,6 +324,8 @@ function jobOf(
   const { name } = kind;
   const defaults = writeEndpoints[name];
   const from = startOf(kind, parts);
+  // A shard that its rejects stopped is processed again only after `fleet retry`.
+  const wasContinued = context.ports?.leasedRun !== undefined && earlier?.hitRejectLimit === true;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
   return {
     rows: limit === undefined ? rows : limitRecords(rows, limit - (from?.ordinal ?? 0)),
@@ -341,13 +343,14 @@ function jobOf(
       bytes: request.chunkBytes ?? writeDefaults.chunkBytes,
     },
     order: kind.seen ? 'none' : (request.order ?? 'key'),
-    maxRejects,
+    maxRejects: wasContinued ? anyRejects : maxRejects,
     rehearsal,
     tally,
     limiter,
     policy: connection?.policy ?? noRetries,
     runtime: context.runtime,
-    earlier: earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request) : undefined,
+    earlier:
+      earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request, context) : undefined,
     changes: memory ?? touched,
     events: events?.filter(mapper),
     // A part of the input cannot be compared with others.
@@ -379,9 +382,20 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
   }
 }
 
-/** Clears the intents with `retryUnknown`, so that records of unknown outcome are resent. */
-const resumeStateOf = (earlier: ResumeState, { retryUnknown }: WriteRequest): ResumeState =>
-  retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
+/**
+ * Clears the intents with `retryUnknown`, so that records of unknown outcome are resent. Not in a fleet: a
+ * worker resumes the shard of another without anybody's decision. There the option applies to rejects files.
+ */
+const resumeStateOf = (
+  earlier: ResumeState,
+  { retryUnknown }: WriteRequest,
+  { ports }: JobContext,
+): ResumeState =>
+  retryUnknown === true && ports?.leasedRun === undefined
+    ? { ...earlier, intended: new OrdinalSet() }
+    : earlier;
+
+const anyRejects = { percent: 100 };
 
 const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
 

@@ -230,11 +230,15 @@ export class SimulatedDisk {
         const source = this.#found(from) as SimulatedFile;
         const target = new SimulatedFile();
         this.#link(to, target);
-        // Not at once: the source may be written meanwhile.
+        // Not at once, and in any order: the source may be written meanwhile.
         const half = source.bytes.length >> 1;
-        target.write(0, source.bytes.subarray(0, half));
+        const copyFirst = (): void => target.write(0, source.bytes.subarray(0, half));
+        const copySecond = (): void => target.write(half, source.bytes.subarray(half));
+        const [before, after] =
+          source.changes % 2 === 0 ? [copyFirst, copySecond] : [copySecond, copyFirst];
+        before();
         await this.#hooks.pause();
-        target.write(half, source.bytes.subarray(half));
+        after();
       }),
       open: paused((name: string) => {
         const node = this.#found(name);

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { AimdLimiter } from '../../../src/bulk/adaptive-concurrency.js';
 import { createJournal, Journal, readJournal } from '../../../src/bulk/journal/journal.js';
 import { replayWrite, writeEntries } from '../../../src/bulk/outcomes/journal-entries.js';
 import type { WriteEntry } from '../../../src/bulk/outcomes/journal-entries.js';
@@ -21,7 +22,7 @@ import { simulatedRoot, type DiskFault, type SimulatedDisk } from './simulated-d
 /** Defects of the protocol, planted to prove that the simulation finds them. */
 export const mutations = [
   ...(['no-sync', 'rename-first', 'shared-claims', 'late-claims', 'old-mark'] as const),
-  ...(['renewed-late', 'counted-late', 'no-fence'] as const),
+  ...(['renewed-late', 'counted-late', 'no-fence', 'unchecked-send'] as const),
 ];
 export type Mutation = (typeof mutations)[number];
 
@@ -234,7 +235,8 @@ class Schedule {
     });
     // A real process can be stopped between the check of its lease and the write; here it skips the check.
     const log = this.#planted.has('old-mark') ? journaled : leasedOutcomes(journaled, lease);
-    const slot = new LeasedConcurrency(lease);
+    const isUnchecked = this.#planted.has('unchecked-send');
+    const slot = isUnchecked ? new AimdLimiter(1) : new LeasedConcurrency(lease);
     const rows = jsonRows(this.#arrived.map((_, n) => `{"n":${n}}`));
     log.opened(rows);
     for (let record = 0; record < records; record += 1) {
@@ -285,11 +287,14 @@ class Schedule {
     throw new EngagectlError('E-RUN-LOCKED', 'the lease is lost', {});
   }
 
-  /** A worker that believes in its lease has it, unless its machine was suspended or the queue emptied. */
+  /**
+   * A worker that believes in its lease has it, unless its machine was suspended or the queue emptied. Does not
+   * ask the lease, which would find that it is over.
+   */
   #checkLease(owner: Owner, { lease, token }: { lease: Lease; token: string }): void {
     const isExcused = owner.behind > 0 || this.#wipedAt >= 0;
     const holder = this.#holder;
-    if (isExcused || lease.lost.aborted || !lease.isHeld()) return;
+    if (isExcused || lease.lost.aborted) return;
     if (holder?.token !== token || holder.until < this.#now) {
       throw new Error('a worker sends after the queue has ended its lease');
     }

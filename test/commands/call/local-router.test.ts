@@ -71,9 +71,9 @@ it('agrees on one router among commands that start at the same instant', async (
 it('gives no key to a stranger at the announced address, and waits for the router', async () => {
   const world = makeWorld();
   const folder = path.join(world.stateDir, 'local');
-  const claim = await claimRouter(folder, world.runtime());
+  const claim = await claimRouter(folder);
   const stranger = await scriptedRouter({ apiKey: 'of the stranger' });
-  await claim!.announce(stranger.url.replace('ws', 'http'));
+  claim!.announce(stranger.url.replace('ws', 'http'));
   const joining = joined(world);
   await until(() => stranger.texts.length > 0);
   const { accountId, passcode: apiKey } = await localCredentials(
@@ -82,7 +82,7 @@ it('gives no key to a stranger at the announced address, and waits for the route
     callingAccount,
   );
   const real = await runRouter({ accountId, apiKey });
-  await claim!.announce(real.url);
+  claim!.announce(real.url);
   const { router } = await joining;
   expect(router.url).toBe(real.url);
   expect(stranger.heard).toEqual([]);
@@ -93,8 +93,8 @@ it('gives no key to a stranger at the announced address, and waits for the route
 
 it('does not join a router that serves plain http to other machines', async () => {
   const world = makeWorld();
-  const claim = await claimRouter(path.join(world.stateDir, 'local'), world.runtime());
-  await claim!.announce('http://192.0.2.1:8700');
+  const claim = await claimRouter(path.join(world.stateDir, 'local'));
+  claim!.announce('http://192.0.2.1:8700');
   await expect(joined(world)).rejects.toMatchObject({
     id: 'E-UNAVAILABLE',
     details: { fix: 'restart it with --tls, or without --host' },
