@@ -97,13 +97,20 @@ function refuseWebPage(head: Buffer, name: string): void {
   });
 }
 
-/** Returns the encoding of UTF-16 without a mark: ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side. */
+/**
+ * Returns the encoding of UTF-16 without a mark. ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side,
+ * where letters of other alphabets have small numbers.
+ */
 export function unmarkedUtf16(head: Buffer): string | undefined {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
   if (sample.length < leastBytes) return undefined;
-  const nulAt = (side: number): boolean =>
-    sample.every((byte, i) => (byte === 0) === (i % 2 === side));
-  return nulAt(1) ? 'utf-16le' : nulAt(0) ? 'utf-16be' : undefined;
+  const isHigh = (side: number): boolean => {
+    const high = sample.filter((_, at) => at % 2 === side);
+    const low = sample.filter((_, at) => at % 2 !== side);
+    const nuls = high.filter((byte) => byte === 0).length;
+    return !low.includes(0) && nuls > high.filter((byte) => byte >= 0x20).length;
+  };
+  return isHigh(1) ? 'utf-16le' : isHigh(0) ? 'utf-16be' : undefined;
 }
 
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
