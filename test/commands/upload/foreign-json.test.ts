@@ -180,6 +180,35 @@ it.each([[], ['--check'], ['--preview']])(
   },
 );
 
+it('reads a member with a dot in its name and a path of the same letters as two columns', async () => {
+  const record = { identity: 'u1', 'a.b': 1, a: { b: 2 } };
+  expect(await recordsOf([record], '--map', String.raw`a\.b=X`, '--map', 'a.b=Y')).toEqual([
+    profile('u1', { X: 1, Y: 2 }),
+  ]);
+});
+
+it('accepts a rejects file whose few records lack a column of the input', async () => {
+  const { world } = await serve();
+  const records = [
+    { id: 'u1', n: 'x' },
+    { id: 'u2', t: { email: 'a@example.com' } },
+  ];
+  writeFileSync(world.path('r.ndjson'), linesOf(...records));
+  const flags = ['--identity', 'id', '--map', 't.email=Email', '--types', 'n:integer'];
+  expect((await world.run(['upload', 'r.ndjson', ...flags])).code).toBe(3);
+  const rejects = 'r.ndjson.rejects.ndjson';
+  const line = readFileSync(world.path(rejects), 'utf8');
+  writeFileSync(world.path(rejects), line.replace('"n":"x"', '"n":"5"'));
+  expect((await world.run(['upload', rejects, ...flags])).code).toBe(0);
+});
+
+it('refuses a path that no record has in verify', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('r.ndjson'), linesOf({ user: { id: 'u1' } }));
+  const { code, stderr } = await world.run(['verify', 'r.ndjson', '--identity', 'user.idd']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('no record has the column "user.idd"')]); // prettier-ignore
+});
+
 it('corrects and resends a rejected record with the same flags', async () => {
   const { world } = await serve();
   writeFileSync(world.path('r.ndjson'), linesOf({ id: 'u1', t: { n: 'x' } }));
