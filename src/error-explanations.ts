@@ -388,7 +388,11 @@ export const errorExplanations = {
       'a cron job started before the previous one ended',
       'another process took over the run; this one stops sending and writing',
     ],
-    next: ['wait until it has finished', 'engagectl runs list'],
+    next: [
+      'wait until it has finished',
+      'add --wait-lock 10m to the command',
+      'engagectl runs list',
+    ],
   },
   'E-RUN-UNFINISHED': {
     means: 'an earlier run of this command did not finish',

@@ -25,6 +25,8 @@ export interface Runtime {
   readonly cwd: string;
   /** Like `linux`, `darwin`, `win32`. */
   readonly platform: NodeJS.Platform;
+  /** Process id. */
+  readonly pid: number;
   /** User id of the process. Undefined, as on Windows: ownership is not checked. */
   readonly uid?: number | undefined;
   /** Like `20.18.1`. */
@@ -84,6 +86,7 @@ export function nodeRuntime(
     env: dropEmptyVariables(process.env),
     cwd: process.cwd(),
     platform: process.platform,
+    pid: process.pid,
     uid: process.geteuid?.(),
     nodeVersion: process.versions.node,
     now: Date.now,

@@ -54,10 +54,15 @@ export function connectionFailure(
   return { kind, sent, message: redact(messageOf(error) || code || 'connection lost') };
 }
 
-/** Returns the message; for several addresses, that of the first. */
+/** Returns the message; for several addresses, that of the first; of OpenSSL, the reason without its source lines. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0]);
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = /:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
+  if (reason === undefined) return message;
+  return reason === 'wrong version number' || reason === 'packet length too long'
+    ? 'the server does not speak TLS: the address may need http:// or another port'
+    : `TLS failed: ${reason}`;
 }
 
 /** Outcome of one attempt of a request. */

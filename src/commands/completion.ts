@@ -69,6 +69,7 @@ const names = {
   regions: named('regions'),
   runs: named('runs'),
   columns,
+  types: columns,
 };
 
 const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
@@ -135,6 +136,12 @@ const otherFiles =
 async function inputColumns(line: readonly string[], runtime: Runtime): Promise<string[]> {
   const words = [...line];
   const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
+  const before = current.slice(0, current.lastIndexOf(',') + 1);
+  const column = /^.*:/s.exec(current.slice(before.length))?.[0];
+  if (column !== undefined && isTypes(line)) {
+    const { typeNames } = await import('../help/completion/command-words.js');
+    return typeNames.map((name) => `${before}${column}${name}`);
+  }
   const file = words.find(
     (word, at) => isTableName(word) && !otherFiles.test(flagBefore(words, at)),
   );
@@ -144,12 +151,15 @@ async function inputColumns(line: readonly string[], runtime: Runtime): Promise<
   const encoding = valueOf('--encoding', words);
   const options = { ...(delimiter && { delimiter }), ...(encoding && { encoding }) };
   const columns = await readColumns(file, options, runtime);
-  const before = current.slice(0, current.lastIndexOf(',') + 1);
   const taken = new Set(before.split(','));
   return columns
     .filter((name) => isPlain(name) && !taken.has(name))
     .map((name) => `${before}${name}`);
 }
+
+/** Whether the last word is a value of --types. */
+const isTypes = (words: readonly string[]): boolean =>
+  words.at(-1)!.startsWith('--types=') || flagBefore(words, words.length - 1) === '--types';
 
 /** bash splits `--output=x.csv` into three words. */
 const flagBefore = (words: readonly string[], at: number): string =>

@@ -1,20 +1,27 @@
 import path from 'node:path';
-import { closeSync, lstatSync, openSync, rmSync, readFileSync } from 'node:fs';
-import { EngagectlError } from '../errors.js';
+import { closeSync, lstatSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { EngagectlError, type OptionName } from '../errors.js';
 
 /** Held until `release`, or until the process ends in any way. */
 export interface FileLock {
   release(): void;
 }
 
+/** The process that holds a lock, for messages only: the kernel decides who holds it. */
+interface LockOwner {
+  readonly pid: number;
+  /** Time of the lock, in epoch milliseconds. */
+  readonly since: number;
+}
+
 /**
  * Locks a run exclusively, across processes, containers and parts of a program. SQLite takes the lock,
- * and the kernel keeps it on the file: no pid that could be reused, no stale lock after a crash. Throws
- * E-RUN-LOCKED; E-FILE-WRITE if the name is a symbolic link, which SQLite would follow; or the error
- * that prevents any lock.
+ * and the kernel keeps it on the file: no pid that could be reused, no stale lock after a crash. The
+ * E-RUN-LOCKED of another process names the `owner`, if there is one. Throws E-RUN-LOCKED; E-FILE-WRITE if
+ * the name is a symbolic link, which SQLite would follow; or the error that prevents any lock.
  */
-export async function lockRun(file: string): Promise<FileLock> {
+export async function lockRun(file: string, owner?: LockOwner): Promise<FileLock> {
   const { default: Database } = await import('libsql').catch((cause: unknown) => {
     throw notInstalled(cause);
   });
@@ -27,10 +34,11 @@ export async function lockRun(file: string): Promise<FileLock> {
       database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
     } catch (error) {
       database.close();
-      if (isBusy(error)) throw locked();
+      if (isBusy(error)) throw locked(ownerOf(file));
       throw codeOf(error) === 'SQLITE_NOTADB' ? damaged(file) : error;
     }
     if (before !== undefined && identityNow(file, database) === before) {
+      if (owner) recordOwner(file, owner);
       return { release: () => release(file, database) };
     }
     // The previous owner removed the file meanwhile, so nobody else would find this lock.
@@ -65,6 +73,66 @@ export async function waitForLock(
   return lockRun(file);
 }
 
+interface WaitOptions {
+  readonly owner: LockOwner;
+  /** Maximum time to wait for another process, in milliseconds. */
+  readonly waitMs: number;
+  readonly sleep: (milliseconds: number) => Promise<void>;
+  /** Called with the error of the first attempt, if the lock is held elsewhere. */
+  readonly waiting: (error: EngagectlError) => void;
+  readonly option: OptionName;
+}
+
+/** Pause between attempts to lock a run, which is held for as long as the run takes. */
+const runPauseMs = 500;
+
+/** As `lockRun`, but waits up to `waitMs` until the process that holds the lock has finished. */
+export async function lockRunWithin(
+  file: string,
+  { owner, waitMs, sleep, waiting, option }: WaitOptions,
+): Promise<FileLock> {
+  for (let waited = 0; ;) {
+    try {
+      return await lockRun(file, owner);
+    } catch (error) {
+      if (!(error instanceof EngagectlError) || error.id !== 'E-RUN-LOCKED') throw error;
+      if (waited >= waitMs) throw withWaitAdvice(error, option);
+      if (waited === 0) waiting(error);
+    }
+    const pause = Math.min(runPauseMs, waitMs - waited);
+    await sleep(pause);
+    waited += pause;
+  }
+}
+
+const ownerPath = (file: string): string => `${file}.owner`;
+
+/** Records the owner beside the lock. Without it, the error of another process says less. */
+function recordOwner(file: string, { pid, since }: LockOwner): void {
+  const record = ownerPath(file);
+  try {
+    rmSync(record, { force: true });
+    const text = JSON.stringify({ pid, since: new Date(since).toISOString() });
+    writeFileSync(record, `${text}\n`, { flag: 'wx', mode: 0o600 });
+  } catch {
+    // the disk is full, for example
+  }
+}
+
+/** Describes the process that holds a lock; undefined if it is not recorded. */
+function ownerOf(file: string): string | undefined {
+  try {
+    const { pid, since } = JSON.parse(readFileSync(ownerPath(file), 'utf8')) as Partial<
+      Record<string, unknown>
+    >;
+    const second = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=\.\d{3}Z$)/.exec(String(since))?.[0];
+    if (!Number.isSafeInteger(pid) || second === undefined) return undefined;
+    return `process ${Number(pid)} has been working on it since ${second}Z`;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Never opens an existing file: closing it would release a lock that this process may have on it. */
 function create(file: string): void {
   try {
@@ -94,12 +162,13 @@ function identityNow(file: string, database: { close(): unknown }): string | und
   }
 }
 
-/** Removes the file while it is locked. If it cannot be removed, it is reused. */
+/** Removes the files of the lock while it is held. If they cannot be removed, they are reused. */
 function release(file: string, database: { close(): unknown }): void {
   try {
+    rmSync(ownerPath(file), { force: true });
     rmSync(file, { force: true });
   } catch {
-    // reuse it
+    // reuse them
   } finally {
     database.close();
   }
@@ -125,10 +194,16 @@ const linked = (file: string): EngagectlError =>
     file,
   });
 
-const locked = (): EngagectlError =>
+const locked = (owner: string | undefined): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', 'another process is working on this run', {
-    why: 'the same command was started for the same account and files',
+    why: owner ?? 'its process id is not recorded',
     fix: 'wait until it is done',
+  });
+
+const withWaitAdvice = ({ id, message, details }: EngagectlError, option: OptionName) =>
+  new EngagectlError(id, message, {
+    ...details,
+    fix: `wait until it is done; ${option('waitLock', '10m')} does that`,
   });
 
 /** The native part is a package per platform, which an installation can omit. */

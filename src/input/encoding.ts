@@ -11,8 +11,8 @@ const leastBytes = 4;
 
 /**
  * Converts an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding` to UTF-8. Removes a mark
- * at the very start only. Passes on UTF-8 unchecked.
- * Throws EngagectlError E-FORMAT for a spreadsheet and for a web page.
+ * at the very start only. Passes on UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page,
+ * and for UTF-8 if `encoding` is UTF-16.
  */
 export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
@@ -24,8 +24,28 @@ export async function* decodeText(
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
   const used = new TextDecoder(found).encoding;
   if (used === 'utf-8') yield* withoutMark(all);
-  else if (used.startsWith('utf-16')) yield* fromUtf16(all, used === 'utf-16be');
+  else if (used.startsWith('utf-16'))
+    yield* fromUtf16(await refuseUtf8(all, name, used), used === 'utf-16be');
   else yield* transcode(all, used);
+}
+
+/**
+ * Returns the chunks. Throws E-FORMAT if they start with UTF-8: UTF-16 has a NUL in each ASCII character, such as those
+ * that separate cells and members.
+ */
+async function refuseUtf8(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+  encoding: string,
+): Promise<AsyncIterable<Buffer>> {
+  const { head, all } = await peekBytes(chunks, sampleBytes);
+  const sample = head.subarray(0, sampleBytes).toString(); // U+FFFD for a character that is cut
+  if (sample.length < leastBytes || /[\0\uFFFD](?!$)/.test(sample)) return all;
+  throw new EngagectlError('E-FORMAT', `${name} is not ${encoding}`, {
+    file: name,
+    why: 'it starts with text in UTF-8',
+    fix: 'leave out --encoding, or set another one',
+  });
 }
 
 /** Throws EngagectlError E-USAGE for an encoding that Node.js does not support. */
@@ -77,13 +97,20 @@ function refuseWebPage(head: Buffer, name: string): void {
   });
 }
 
-/** Returns the encoding of UTF-16 without a mark: ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side. */
+/**
+ * Returns the encoding of UTF-16 without a mark. ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side,
+ * where letters of other alphabets have small numbers.
+ */
 export function unmarkedUtf16(head: Buffer): string | undefined {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
   if (sample.length < leastBytes) return undefined;
-  const nulAt = (side: number): boolean =>
-    sample.every((byte, i) => (byte === 0) === (i % 2 === side));
-  return nulAt(1) ? 'utf-16le' : nulAt(0) ? 'utf-16be' : undefined;
+  const isHigh = (side: number): boolean => {
+    const high = sample.filter((_, at) => at % 2 === side);
+    const low = sample.filter((_, at) => at % 2 !== side);
+    const nuls = high.filter((byte) => byte === 0).length;
+    return !low.includes(0) && nuls > high.filter((byte) => byte >= 0x20).length;
+  };
+  return isHigh(1) ? 'utf-16le' : isHigh(0) ? 'utf-16be' : undefined;
 }
 
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -156,6 +156,9 @@ function refuseUnexpected(columns: readonly Column[], source: string): void {
 }
 
 function identityFix(header: readonly string[]): string {
+  const [name = ''] = header;
+  const delimiter = header.length === 1 ? /[,;|:]/.exec(name)?.[0] : undefined;
+  if (delimiter !== undefined) return `set the delimiter: --delimiter ${quoteForShell(delimiter)}`;
   const likely = inferIdentityByName(header);
   return likely === undefined
     ? 'set the identity column with --identity <column>, or the objectId column with --object-id <column>; or add a header line'
@@ -296,8 +299,9 @@ export class NestedColumns {
     for (let index = 0; index < json.count; index++) {
       const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
       const name = spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
-      const isNamed = around === '' && this.#named.has(name);
-      const path = `${around}${isNamed ? name : name.replaceAll('.', String.raw`\.`)}`;
+      const literal = name.replaceAll('.', String.raw`\.`);
+      const isNamed = around === '' && this.#named.has(name) && !this.#named.has(literal);
+      const path = `${around}${isNamed ? name : literal}`;
       const [start, end] = [json.valueStart(index), json.valueEnd(index)];
       const inner = this.#objectAt(json, index, depth);
       if (inner && this.#types.get(path) !== 'json') {

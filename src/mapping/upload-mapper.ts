@@ -123,17 +123,19 @@ class UploadJson {
   }
 
   #write(rows: RowBlock, row: number): RejectReason | undefined {
+    let isReject = false;
     if (rows.cells) this.#readExported(rows, rows.cells, row);
     else {
       const { retryUnknown, again } = this.#options;
       const fault = readInputRecord(this.#json, rows, row, retryUnknown, again === true);
       if (fault) return fault;
       // the record of a rejects line, whose input was a CSV export
-      if (this.#json.start !== rows.bounds[2 * row]) this.#nestColumns();
+      isReject = this.#json.start !== rows.bounds[2 * row];
+      if (isReject) this.#nestColumns();
     }
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
-    const error = this.#writeRecord();
+    const error = this.#writeRecord(isReject);
     return error === undefined ? undefined : validationError(error);
   }
 
@@ -171,7 +173,7 @@ class UploadJson {
   }
 
   /** Writes the record by its shape (contract §2, upload), which its members determine in this order. */
-  #writeRecord(): string | undefined {
+  #writeRecord(isReject: boolean): string | undefined {
     const json = this.#json;
     const records = this.#records;
     const type = json.find('type');
@@ -184,6 +186,8 @@ class UploadJson {
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) return writeExportedProfile(json, records);
+    // The few records of a rejects file may lack columns of their input.
+    if (!isReject) this.#row.searchesColumns = true;
     return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row
   }
 }
@@ -217,7 +221,8 @@ class FlatJsonRow implements FlatRow {
   /** Columns that options name, but that have not occurred yet. */
   readonly #unseen: Set<string>;
   readonly #hasPaths: boolean;
-  #hasRows = false;
+  /** Whether columns that have not occurred are missing. */
+  searchesColumns = false;
   /** How strings are cleaned; undefined if they are not. */
   cleaning: CellCleaning | undefined;
 
@@ -231,7 +236,7 @@ class FlatJsonRow implements FlatRow {
   }
 
   unseenColumns(): readonly string[] {
-    return this.#hasRows ? [...this.#unseen] : [];
+    return this.searchesColumns ? [...this.#unseen] : [];
   }
 
   /** Moves to the object that `json` has parsed; returns why it is not a valid row, or undefined. */
@@ -239,7 +244,6 @@ class FlatJsonRow implements FlatRow {
     const { parts } = this;
     parts.identity = parts.objectId = parts.ts = parts.evtName = -1;
     let spare = -1;
-    this.#hasRows = true;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name } = this.#columnAt(index);
       if (role !== 'data' && role !== 'none') parts[role] = index;

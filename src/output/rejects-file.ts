@@ -1,7 +1,8 @@
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { fsyncFolder, setAside } from '../files/atomic-write.js';
+import { fsyncFolder, replaceFile, setAside } from '../files/atomic-write.js';
 import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
 import { escapeCsvCell } from './formats.js';
 
@@ -12,6 +13,16 @@ interface RejectsOptions {
   /** Called with each rejected record. */
   readonly onReject?: ((reject: Reject) => void) | undefined;
 }
+
+/** Place of a line in the file, without the header of a CSV, in bytes. */
+interface WrittenLine {
+  readonly ordinal: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Maximum bytes of a file that is sorted. */
+const sortedMaximum = 16 * 1024 * 1024;
 
 /**
  * The rejects file, created with mode 0600 at the first reject. An older file is renamed to `….1`.
@@ -29,6 +40,8 @@ export class RejectsFile {
   #hasWay = false;
   #synced = true;
   #failure: EngagectlError | undefined;
+  /** Lines in the order of the file; undefined for a file too long to be sorted, or of an earlier attempt. */
+  #written: WrittenLine[] | undefined = [];
 
   /** Without `file`, nothing is written. */
   constructor(path: string, file: string | undefined, how: RejectsOptions) {
@@ -59,6 +72,7 @@ export class RejectsFile {
       throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#how.option);
     }
     this.#hasWay = true;
+    this.#written = undefined;
   }
 
   /** Whether the file was created. */
@@ -86,8 +100,8 @@ export class RejectsFile {
     return this.#marked?.mark ?? emptyFileCheckpoint;
   }
 
-  /** Queues a line for `write`. */
-  add(reject: Reject): void {
+  /** Queues a line for `write`. `ordinal`: place of the record in the input. */
+  add(reject: Reject, ordinal: number): void {
     const { columns, onReject } = this.#how;
     onReject?.(reject);
     if (this.file === '') return;
@@ -95,6 +109,10 @@ export class RejectsFile {
     const line = this.#failure ? '' : columns ? rejectRow(reject, columns) : lineOf(reject);
     this.#lines.push(line);
     this.#waiting += line.length;
+    const bytes = Buffer.byteLength(line);
+    const start = this.#written?.at(-1)?.end ?? 0;
+    if (start + bytes > sortedMaximum) this.#written = undefined;
+    this.#written?.push({ ordinal, start, end: start + bytes });
   }
 
   /**
@@ -140,6 +158,25 @@ export class RejectsFile {
     if (this.#synced) return;
     await this.#guard(async () => this.#marked?.sync());
     this.#synced = true;
+  }
+
+  /**
+   * Puts the lines of a closed file in the order of the input: outcomes arrive in another one. Call when the run is
+   * over, because its journal refers to the lines as they were written. Leaves the file as it is if that fails.
+   */
+  sort(): void {
+    const written = this.missing > 0 ? [] : (this.#written ?? []);
+    const sorted = written.toSorted((a, b) => a.ordinal - b.ordinal);
+    if (sorted.every((line, at) => line === written[at])) return;
+    try {
+      const text = readFileSync(this.file);
+      const head = text.length - written.at(-1)!.end; // header of a CSV
+      if (text.length !== this.mark.bytes || crc32(text) !== this.mark.crc) return;
+      const lines = sorted.map(({ start, end }) => text.subarray(head + start, head + end));
+      replaceFile(this.file, Buffer.concat([text.subarray(0, head), ...lines]));
+    } catch {
+      // the disk is full, for example
+    }
   }
 
   /** Closes the file without writing: lines that are not journaled must not get into it. */

@@ -26,8 +26,7 @@ export function printError(
     about: { error: described },
   });
   if (json || logJson) {
-    const type = logJson ? { type: 'error' } : {};
-    stderr.write(`${sanitizedJson({ ...type, error: described })}\n`);
+    stderr.write(`${sanitizedJson({ type: 'error', error: described })}\n`);
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);

@@ -33,15 +33,15 @@ export interface SummaryContext {
 }
 
 /**
- * Prints the summary: text on stderr, or one JSON object, and GitHub's step summary. Returns false if
- * stdout did not accept its part.
+ * Prints the summary: text on stderr, or one JSON object, which has a `type` on stderr; and GitHub's step
+ * summary. Returns false if stdout did not accept its part.
  */
 export async function showSummary(summary: Summary, context: SummaryContext): Promise<boolean> {
   const { settings, recordsOnStdout } = context;
   const { stdout, stderr, log } = context.runtime;
   const object = versioned(summary);
   log?.({ type: 'summary', text: asText(summary, context), about: object });
-  const line = sanitizedJson(settings.logJson ? { type: 'summary', ...object } : object);
+  const line = sanitizedJson({ type: 'summary', ...object });
   let isTaken: Promise<boolean> | undefined;
   if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${sanitizedJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);

@@ -188,7 +188,7 @@ export async function checkMemory(
 /** Everything in the folder of unfinished runs, but the locks that killed processes left. */
 export function runsOf({ stateDir }: World): readonly string[] {
   const folder = path.join(stateDir, 'runs');
-  return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith('.lock')) : [];
+  return existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith('.')) : [];
 }
 
 /** The passcode stands in no file. */

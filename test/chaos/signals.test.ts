@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readJournal } from '../../src/bulk/journal/journal.js';
@@ -14,8 +14,10 @@ import {
   hang,
   startFaultServer,
   type Script,
+  type Step,
 } from '../support/servers/fault-server.js';
 import { recordsOf } from '../support/servers/record-outcomes.js';
+import { whenAborted } from '../../src/jobs/job-context.js';
 import { makeWorld } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 import { hasStrace, outcomeOf, startInto, start } from './bin.js';
@@ -116,6 +118,54 @@ it('releases the lock at kill -9, and can be resumed', async () => {
   const sent = run.server.executed.flatMap(({ body }) => recordsOf(body));
   expect(new Set(sent.map(({ identity }) => identity)).size).toBe(60);
   expect(sent).toHaveLength(60);
+});
+
+it('names the process that works on the run, and waits for it with --wait-lock', async () => {
+  const go = new AbortController();
+  const held: Step = async (exchange) => {
+    await whenAborted(go.signal);
+    await accept()(exchange);
+  };
+  await using run = await stage((_received, index) => (index === 1 ? held : accept()));
+  const first = run.start();
+  const ended = outcomeOf(first);
+  await run.arrived(2);
+  const waiting = run.start('--wait-lock', '60s');
+  const [noted, outcome] = [once(waiting.stderr, 'data'), outcomeOf(waiting)];
+  for (const flags of [[], ['--wait-lock', '20ms']]) {
+    const refused = await outcomeOf(run.start(...flags));
+    expect(refused.code, refused.stderr).toBe(8);
+    const { error } = JSON.parse(refused.stderr.trim().split('\n').at(-1)!) as {
+      error: Record<string, string>;
+    };
+    expect(error['why']).toMatch(
+      new RegExp(
+        `^process ${first.pid} has been working on it since 20\\d\\d-[\\d-]{5}T[\\d:]{8}Z$`,
+      ),
+    );
+    expect(error['fix']).toBe('wait until it is done; --wait-lock 10m does that');
+  }
+  await noted;
+  go.abort();
+  expect((await ended).code).toBe(0);
+  const { code, stdout, stderr } = await outcome;
+  expect([code, summaryOf(stdout).accepted]).toEqual([0, 60]);
+  expect(stderr).toContain(`process ${first.pid} has been working on it since`);
+  const left = readdirSync(path.join(run.world.stateDir, 'runs'));
+  expect(left.filter((name) => name.includes('lock'))).toEqual([]);
+});
+
+it('stops waiting for another process on Ctrl-C', async () => {
+  await using run = await stage([hang()]);
+  const first = run.start();
+  await run.arrived(1);
+  const waiting = run.start('--wait-lock', '1h');
+  const ended = outcomeOf(waiting);
+  await once(waiting.stderr, 'data');
+  waiting.kill('SIGINT');
+  expect((await ended).code).toBe(130);
+  first.kill('SIGKILL');
+  await once(first, 'close');
 });
 
 it.runIf(hasStrace)(

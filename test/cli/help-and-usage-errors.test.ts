@@ -198,7 +198,7 @@ it('prints only JSON lines on stderr with --json, help included', async () => {
   const { code, stdout, stderr } = await makeWorld({ tty: true }).run(['upload', '--json']);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   const error: unknown = JSON.parse(stderr);
-  expect(error).toMatchObject({ error: { id: 'E-USAGE', exitCode: 2 } });
+  expect(error).toMatchObject({ type: 'error', error: { id: 'E-USAGE', exitCode: 2 } });
 });
 
 /** Flags that a plain `1` does not fit. */

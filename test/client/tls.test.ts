@@ -128,3 +128,15 @@ it.skipIf(!hasOpenssl())('sends nothing to an unverified certificate on loopback
   expect(stderr).toContain('NODE_TLS_REJECT_UNAUTHORIZED=0 is set');
   expect(requests).toBe(0);
 });
+
+it('reports that a server does not speak TLS', async () => {
+  const port = await listening(createProxy((_, response) => response.end()));
+  const { code, stderr } = await run(['get-profile', 'a'], {
+    ENGAGECTL_BASE_URL: `https://127.0.0.1:${port}`,
+  });
+  expect(code).toBe(5);
+  expect(stderr).toContain(
+    'the server does not speak TLS: the address may need http:// or another port',
+  );
+  expect(stderr).not.toMatch(/SSL routines|openssl/);
+});

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { serve, written } from '../support/serve.js';
 
@@ -53,8 +53,11 @@ it.each([
 it('refuses an input if no JSON record has a column that a flag names', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('l.ndjson'), '{"type":"email","value":"A@x.com","status":"opt-out"}\n');
-  const run = await world.run(['subscribe', 'l.ndjson', '--lowercase', 'Mail']);
-  expect([run.code, run.stderr]).toEqual([8, expect.stringContaining('no record has the column "Mail"')]); // prettier-ignore
+  const stdin = readFileSync(world.path('l.ndjson'));
+  for (const file of ['l.ndjson', '-']) {
+    const run = await world.run(['subscribe', file, '--lowercase', 'Mail'], { stdin });
+    expect([run.code, run.stderr]).toEqual([8, expect.stringContaining('no record has the column "Mail"')]); // prettier-ignore
+  }
   expect(written(service).flat()).toHaveLength(0);
 });
 

@@ -69,7 +69,9 @@ function bash(script: string): Offered {
     _engagectl
     printf '%s\\n' "\${COMPREPLY[@]}"`;
   return (line) => {
-    const words = line.split(/ |(=)/).filter((word) => word !== undefined);
+    const words = line
+      .split(/ |([=:])/)
+      .filter((word, at, all) => word !== undefined && (word !== '' || all[at - 1] !== ':'));
     const argv = ['-c', program, 'bash', script, ...words];
     const where = { env: surroundings(), cwd: world.cwd, encoding: 'utf8' } as const;
     const { stdout, stderr } = spawnSync('bash', argv, where);
@@ -127,6 +129,9 @@ describe.each(['bash', 'fish', 'pwsh'] as const)('%s', (shell) => {
     ['engagectl completion z', ['zsh']],
     ['engagectl help errors E-CUR', ['E-CURSOR']],
     ['engagectl help config se', ['set']],
+    ['engagectl export-events --from last-', ['last-month', 'last-week']],
+    ['engagectl upload --encoding utf-16', ['utf-16be', 'utf-16le']],
+    ['engagectl upload --locale en', ['en-GB', 'en-US']],
     ['engagectl export-events --event ', []],
     ['engagectl upload --limit ', []],
     ['engagectl config use staging ', []],
@@ -144,6 +149,16 @@ it.skipIf(!hasCommand('bash', 'its completion is not tried'))(
     expect(bash(await scriptFor('bash'))('engagectl upload --input-format=n')).toEqual(['ndjson']);
   },
 );
+
+it.skipIf(!hasCommand('bash', 'its completion is not tried')).each([
+  ['--types City:', ['boolean', 'date', 'integer', 'json', 'number', 'string']],
+  ['--types City:d', ['date']],
+  ['--types City:date,Age:i', ['integer']],
+  ['--types=City:d', ['date']],
+  ['--base-url http:', []],
+])('bash: completes a value after a colon: %s', async (words, expected) => {
+  expect(bash(await scriptFor('bash'))(`engagectl upload ${words}`)).toEqual(expected);
+});
 
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   const installed = hasCommand(shell, 'the syntax of its completion is not checked');
@@ -164,6 +179,9 @@ describe('columns of the input', () => {
     ['upload users.csv --only City,', ['City,MSG-email', 'City,Signed Up', 'City,id']],
     ['upload wide.tsv.gz --types s', ['size']],
     ['upload semi.csv --delimiter ; --identity x', ['x']],
+    ['upload semi.csv --identity x', ['x']],
+    ['upload none.csv --types x:date,City:', ['boolean', 'date', 'integer', 'json', 'number', 'string'].map((name) => `x:date,City:${name}`)], // prettier-ignore
+    ['upload users.csv --types City:date,i', ['City:date,id']],
     ['cuid check users.csv --column i', ['id']],
     ['upload none.csv --identity ', []],
     ['upload broken.csv --identity ', []],

@@ -21,7 +21,8 @@ describe.skipIf(process.platform !== 'linux')('D too few resources', () => {
     const { code, stderr, requests } = await uploadWith('-n 24');
     expect([code, requests]).toEqual([2, 0]);
     const message = 'engagectl may open too few files here: ulimit -n 256';
-    expect(JSON.parse(stderr)).toEqual({ error: { id: 'E-USAGE', message, exitCode: 2 } });
+    const error = { id: 'E-USAGE', message, exitCode: 2 };
+    expect(JSON.parse(stderr)).toEqual({ type: 'error', error });
   });
 
   it.each(['-v 8000000', '-v 20000000'])(

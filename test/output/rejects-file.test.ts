@@ -183,3 +183,38 @@ describe('D the rejects file of a resumed run', () => {
     expect(readFileSync(file, 'utf8')).toBe('edited\nmore\n');
   });
 });
+
+describe('the lines of a finished run', () => {
+  const rows = Array.from({ length: 3000 }, (_, n) => {
+    const email = n % 500 === 7 ? 'nobody' : `u${n}@example.test`; // refused by the service
+    return `u${n},${email}${n % 700 === 9 ? ',extra' : ''}\n`; // cannot be read
+  });
+  const lineOf = (text: string): number =>
+    text.startsWith('{')
+      ? (JSON.parse(text) as { line: number }).line
+      : Number(/,(\d+),"?(?:parse|service)/.exec(text)?.[1]);
+
+  it('are in the order of the input, also behind a header', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.csv'), `identity,Email\n${rows.join('')}`);
+    for (const name of ['r.ndjson', 'r.csv']) {
+      expect((await world.run(['upload', 'users.csv', '--rejects', name])).code).toBe(3);
+      const text = readFileSync(world.path(name), 'utf8').trimEnd().split('\n');
+      const lines = text.slice(name.endsWith('.csv') ? 1 : 0).map(lineOf);
+      expect(lines).toHaveLength(11);
+      expect(lines).toEqual(lines.toSorted((a, b) => a - b));
+      expect(text[0]).toContain(name.endsWith('.csv') ? 'engagectl_error' : '"line":9');
+      expect(statSync(world.path(name)).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  it('are in the order of several inputs', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('b.csv'), 'identity,Email\nu1,x\nu2,a,b\n');
+    writeFileSync(world.path('a.csv'), 'identity,Email\nu3,x\nu4,a,b\n');
+    expect((await world.run(['upload', 'b.csv', 'a.csv', '--rejects', 'r.ndjson'])).code).toBe(3);
+    const lines = readFileSync(world.path('r.ndjson'), 'utf8').trimEnd().split('\n');
+    const places = lines.map((line) => JSON.parse(line) as { source: string; line: number });
+    expect(places.map(({ source, line }) => `${source}:${line}`)).toEqual(['b.csv:2', 'b.csv:3', 'a.csv:2', 'a.csv:3']); // prettier-ignore
+  });
+});

@@ -87,6 +87,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
       cwd,
       program: 'engagectl',
       platform: process.platform,
+      pid: process.pid,
       uid: given.uid ?? process.geteuid?.(),
       nodeVersion: process.versions.node,
       token: randomUUID,

@@ -144,7 +144,7 @@ describe('a summary', () => {
 
     const piped = await shown(exported, { json: true, recordsOnStdout: true });
     expect(piped.stdout).toBe('');
-    expect(JSON.parse(piped.stderr)).toEqual({ schemaVersion: 1, ...exported });
+    expect(JSON.parse(piped.stderr)).toEqual({ type: 'summary', schemaVersion: 1, ...exported });
   });
 
   test('is silent with --quiet, but not with --quiet --json', async () => {

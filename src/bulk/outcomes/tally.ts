@@ -78,8 +78,9 @@ export class Tally {
 
   /** Ends a record that could not be parsed. */
   parseError(rows: RowBlock, fault: RowParseError): void {
-    this.#listRaw(rows, fault, 'parse');
-    this.#end(rows, ordinalOfFault(rows, fault), 'rejected');
+    const ordinal = ordinalOfFault(rows, fault);
+    this.#listRaw(rows, fault, { stage: 'parse', ordinal });
+    this.#end(rows, ordinal, 'rejected');
   }
 
   /** Counts the incomplete last record of an input as not sent. It has no outcome in the journal. */
@@ -89,7 +90,8 @@ export class Tally {
     this.counts.read += 1;
     this.counts.notSent += 1;
     this.counts.heldBack = 1;
-    if (this.#options.listHeldBack) this.#listRaw(rows, fault, 'notSent');
+    const ordinal = Number.POSITIVE_INFINITY;
+    if (this.#options.listHeldBack) this.#listRaw(rows, fault, { stage: 'notSent', ordinal });
   }
 
   /** Ends a row that was not accepted. */
@@ -100,13 +102,14 @@ export class Tally {
   ): void {
     const isOutcome = stage === 'notSent' || stage === 'unknown' || stage === 'alreadySent';
     const outcome = isOutcome ? stage : 'rejected';
+    const ordinal = ordinalOfRow(rows, row);
     if (outcome !== 'notSent' || this.#options.listNotSent) {
       const record = this.#options.sourceRecord(rows, row);
       const line = rows.lines[row] ?? 0;
       const located = stage === 'service' ? locateServiceError(error, line, record) : error;
-      this.#list({ source: rows.source, line, stage, code, error: located, record });
+      this.#list({ source: rows.source, line, stage, code, error: located, record }, ordinal);
     }
-    this.#end(rows, ordinalOfRow(rows, row), outcome);
+    this.#end(rows, ordinal, outcome);
   }
 
   /** Skips records of other shards. */
@@ -152,14 +155,19 @@ export class Tally {
     assertBalanced(this.counts);
   }
 
-  #listRaw(rows: RowBlock, { line, column, error, raw }: RowParseError, stage: RejectStage): void {
+  #listRaw(
+    rows: RowBlock,
+    { line, column, error, raw }: RowParseError,
+    { stage, ordinal }: { readonly stage: RejectStage; readonly ordinal: number },
+  ): void {
     const where = column === undefined ? error : `${error} (column ${column})`;
     const { source } = rows;
-    this.#list({ source, line, stage, error: where, ...rawText(raw), ...cellsOf(rows) });
+    const reject = { source, line, stage, error: where, ...rawText(raw), ...cellsOf(rows) };
+    this.#list(reject, ordinal);
   }
 
-  #list(reject: Reject): void {
-    this.rejects.add(reject);
+  #list(reject: Reject, ordinal: number): void {
+    this.rejects.add(reject, ordinal);
     this.samples.add(reject);
   }
 

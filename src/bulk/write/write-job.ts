@@ -53,6 +53,8 @@ export interface WriteJob {
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
   /** Change tracking, which skips unchanged records. */
   readonly changes?: ChangeFilter | undefined;
+  /** Columns that options name, set for a pipe: records are held back until each column occurred. */
+  readonly namedColumns?: NamedColumns | undefined;
   /** The memory of sent events; undefined if events are not remembered. */
   readonly events?: EventFilter | undefined;
   /** Awaited before non-idempotent records are sent. Throws if another run may have sent them. */
@@ -72,6 +74,16 @@ export interface WriteJob {
 
 /** The part of change tracking that the pipeline uses. */
 export type ChangeFilter = Pick<ChangeTracker | TouchedKeys, 'unchanged' | 'intend' | 'accepted'>;
+
+export interface NamedColumns {
+  /** Maps rows that are mapped again to be sent. Returns whether each column has occurred. */
+  readonly look: (rows: RowBlock) => boolean;
+  /**
+   * Returns the error for columns that none of the first `records` records has (undefined: none of the input);
+   * undefined if there are none.
+   */
+  readonly refusal: (records: number | undefined) => EngagectlError | undefined;
+}
 
 /** The part of the event memory that the pipeline uses. */
 export interface EventFilter extends Pick<EventMemory, 'skip' | 'intend' | 'settle'> {

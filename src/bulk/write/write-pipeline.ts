@@ -10,7 +10,7 @@ import { skipReason } from '../outcomes/outcome-counts.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
-import type { EventFilter, RequestTotals, WriteJob } from './write-job.js';
+import type { RequestTotals, WriteJob } from './write-job.js';
 
 export interface PipelineResult extends RequestTotals {
   /** Whether the whole input was processed. */
@@ -58,12 +58,12 @@ const stoppedBefore = 'not sent: the run stopped';
 
 async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise<void> {
   const { job, stop, builder } = parts;
-  const head = job.events?.head && new Head(job.events, parts);
+  const head = job.events?.head || job.namedColumns ? new Head(parts) : undefined;
   const next = async () => {
     const rows = input.take(stop.drainSignal);
     if (!job.piped) return rows;
     return whileIdle(rows, job.runtime, async (moreInput) => {
-      await head?.end();
+      await head?.end('idle');
       await builder.submitAll(moreInput);
     });
   };
@@ -71,54 +71,73 @@ async function sendAll(input: PeekableIterator<RowBlock>, parts: Parts): Promise
     if (head?.isOpen) await head.add(rows);
     else await feed(rows, parts);
     if (!rows.heldBack) continue;
-    await head?.end();
+    await head?.end('ended');
     // The ordinals of later inputs are known when this one is complete.
     job.tally.holdBack(rows, rows.heldBack);
     break;
   }
-  await head?.end();
+  await head?.end('ended');
   await builder.finish();
 }
 
-/** Records that are looked up in the event memory before the first one is sent, and their maximum bytes. */
+/** Maximum records of the head, and their maximum bytes. */
 export const headRecords = 1000;
 const headBytes = 16 * 1024 * 1024;
 
-/** The first records of an input, of which none is sent if another run sent one of their events. */
+/**
+ * The first records of an input, of which none is sent if another run sent one of their events, or if options
+ * name a column that none of them has.
+ */
 class Head {
   isOpen = true;
-  readonly #events: EventFilter;
   readonly #parts: Parts;
   readonly #blocks: RowBlock[] = [];
   #records = 0;
   #bytes = 0;
 
-  constructor(events: EventFilter, parts: Parts) {
-    this.#events = events;
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 
   /** Adds a block, and ends the head if it is complete. */
   async add(rows: RowBlock): Promise<void> {
+    const { namedColumns } = this.#parts.job;
     this.#blocks.push(rows);
-    const block = this.#events.head!.map(rows);
-    const left = headRecords - this.#records;
-    const { fingerprints } = this.#events.skip({ ...block, count: Math.min(block.count, left) });
-    this.#records += Math.min(left, rows.count + rows.faults.length);
+    const hasEvents = this.#lookUp(rows);
+    const hasColumns = namedColumns?.look(rows) ?? true;
+    this.#records += Math.min(headRecords - this.#records, rows.count + rows.faults.length);
     this.#bytes += rows.bytes.length;
-    if (this.#records === headRecords || this.#bytes >= headBytes) await this.end();
-    // Profiles need not wait.
-    else if (!fingerprints && this.#blocks.length === 1)
+    if (this.#records === headRecords || this.#bytes >= headBytes) await this.end('full');
+    else if (hasColumns && !this.#parts.job.events?.head) await this.end('full');
+    // Profiles need not wait for the event memory.
+    else if (hasColumns && !hasEvents && this.#blocks.length === 1)
       await feed(this.#blocks.pop()!, this.#parts);
   }
 
-  /** Sends the records of the head. Throws E-ALREADY-SENT. */
-  async end(): Promise<void> {
+  /** Looks the events of a block up; returns whether it has any. */
+  #lookUp(rows: RowBlock): boolean {
+    const { events } = this.#parts.job;
+    if (!events?.head) return false;
+    const block = events.head.map(rows);
+    const left = headRecords - this.#records;
+    const { fingerprints } = events.skip({ ...block, count: Math.min(block.count, left) });
+    return fingerprints !== undefined;
+  }
+
+  /**
+   * Sends the records of the head, because it is complete, the input has ended or a pipe is idle, which may still
+   * deliver a missing column. Throws E-ALREADY-SENT, E-COLUMN-MISSING.
+   */
+  async end(reason: 'full' | 'ended' | 'idle'): Promise<void> {
     if (!this.isOpen) return;
     this.isOpen = false;
-    const refusal = this.#events.head!.refusal(this.#records);
+    const { events, namedColumns, tally } = this.#parts.job;
+    const records = reason === 'ended' ? undefined : this.#records;
+    const refusal =
+      (reason === 'idle' ? undefined : namedColumns?.refusal(records)) ??
+      events?.head?.refusal(this.#records);
     if (refusal) {
-      for (const rows of this.#blocks) this.#parts.job.tally.notRead(ordinalsIn(rows).length);
+      for (const rows of this.#blocks) tally.notRead(ordinalsIn(rows).length);
       throw refusal;
     }
     for (const rows of this.#blocks.splice(0)) await feed(rows, this.#parts);

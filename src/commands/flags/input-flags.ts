@@ -1,7 +1,7 @@
 import { inputFormatNames } from '../../contract/file-formats.js';
 import { Option, type Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
-import { byteCount, choice, integer, matching } from './value-parsers.js';
+import { byteCount, choice, integer, matching, suggesting } from './value-parsers.js';
 import type { Invocation } from '../shared/command-spec.js';
 import type { OptionTable, OptionRow } from './option-table.js';
 
@@ -38,7 +38,11 @@ export const inputOptions: OptionTable = [
     matching(/^[^\r\n]+$/, 'Use one or more characters of one line.'),
   ],
   ['--recover-quotes', 'after an unclosed CSV quote, resume on the next line (default: stop)'],
-  ['--encoding <name>', 'encoding of the input (default: detected: UTF-8, UTF-16 or windows-1252)'],
+  [
+    '--encoding <name>',
+    'encoding of the input (default: detected: UTF-8, UTF-16 or windows-1252)',
+    suggesting('utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'iso-8859-15', 'shift_jis', 'gbk'),
+  ],
   ['--trim', 'remove whitespace and invisible characters around cells'],
   [
     '--null-values <list>',
@@ -116,7 +120,11 @@ export const mappingOptions: OptionTable = [
     { repeatable: true },
   ],
   ['--lowercase <a,b>', 'send these columns in lower case (repeatable)', { repeatable: true }],
-  ['--locale <tag>', 'format of dates, numbers and booleans without one, such as de-DE'],
+  [
+    '--locale <tag>',
+    'format of dates, numbers and booleans without one, such as de-DE',
+    suggesting('de-DE', 'en-GB', 'en-US', 'es-ES', 'fr-FR', 'it-IT', 'nl-NL', 'pt-BR'),
+  ],
   ['--mapping <file>', 'JSON file with these options and with expectations', { common: true }],
   [
     '--empty <how>',

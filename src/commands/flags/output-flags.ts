@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatNames } from '../../jobs/output-options.js';
-import { choice, nonEmpty, duration, integer } from './value-parsers.js';
+import { choice, nonEmpty, duration, integer, suggesting } from './value-parsers.js';
 import { limits } from '../../contract/limits.js';
 import type { FileOptions, ExportOptions } from '../../jobs/job-options.js';
 import type { FlagsOf, OptionTable, OptionRow } from './option-table.js';
@@ -69,6 +69,16 @@ function columnList(text: string): string[] {
 /** Flags that both exports share. */
 export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 
+const dateWords = suggesting(
+  'today',
+  'yesterday',
+  '7d',
+  '30d',
+  'last-week',
+  'last-month',
+  'this-month',
+);
+
 /** Flag of every command that follows cursors. */
 export const pendingTimeoutOption: OptionRow = [
   '--pending-timeout <duration>',
@@ -85,9 +95,9 @@ export const exportOptions = (
   [
     '--from <date>',
     'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week, last-month, this-month',
-    { required: true },
+    { required: true, parse: dateWords },
   ],
-  ['--to <date>', 'last day, inclusive', { required: true }],
+  ['--to <date>', 'last day, inclusive', { required: true, parse: dateWords }],
   [
     '--limit <n>',
     'stop after n records; one file, one request at a time',
@@ -111,6 +121,11 @@ export const exportOptions = (
     '--resume',
     'continue the unfinished export to --output, or start one',
     { conflicts: 'fresh', common: true },
+  ],
+  [
+    '--wait-lock <duration>',
+    'wait for another process that writes the same file, instead of exit code 8',
+    duration,
   ],
 ];
 

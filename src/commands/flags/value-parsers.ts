@@ -88,6 +88,10 @@ function oneOf<T extends string>(words: readonly T[], folded: (text: string) => 
   return Object.assign(parse, { words });
 }
 
+/** Returns a parser that accepts any text. Completion offers the words. */
+export const suggesting = (...words: readonly string[]) =>
+  Object.assign((text: string): string => text, { words });
+
 /** Returns a parser of text that matches a pattern; `rule` states the pattern in words. */
 export const matching =
   (form: RegExp, rule: string) =>

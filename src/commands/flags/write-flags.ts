@@ -6,7 +6,7 @@ import {
 } from '../../contract/endpoints.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
-import { byteCount, choice, integer, matching } from './value-parsers.js';
+import { byteCount, choice, duration, integer, matching } from './value-parsers.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
 import type { RejectLimit } from '../../jobs/job-options.js';
 import type { WriteRequest } from '../../jobs/write/write-request.js';
@@ -128,6 +128,11 @@ const resumeOptions: OptionTable = [
     '--run-name <name>',
     'name for input from a pipe, so that it can be resumed by running its producer again',
     matching(/^[\w.-]{1,64}$/, 'Use up to 64 letters, digits, and . _ -'),
+  ],
+  [
+    '--wait-lock <duration>',
+    'wait for another process that works on the same run, instead of exit code 8',
+    duration,
   ],
   ['--no-journal', 'do not keep a journal (the run cannot be resumed)', { conflicts: 'resume' }],
 ];

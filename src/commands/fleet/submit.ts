@@ -232,6 +232,7 @@ const refusedFlags: Readonly<Record<string, Refusal>> = {
     'the run continues from the journals in the work directory',
     'leave it out; to start from scratch, submit to another --work-dir',
   ],
+  '--wait-lock': ['the queue gives each shard to one worker', 'leave it out'],
   '--run': ['it is the id of a run without a fleet', 'engagectl fleet retry <run>'],
   '--run-name': ['a fleet reads files', 'leave it out'],
   '--final': ['the input of a fleet is pinned, so its last record is complete', 'leave it out'],

@@ -35,6 +35,7 @@ export const writeOnlyFlags = [
   ['yes', 'chunk-size', 'chunk-bytes', 'concurrency', 'order', 'overwrite', 'no-journal'],
   ['rejects', 'max-rejects', 'strict', 'retry-unknown', 'again', 'shard', 'shards'],
   ['changed', 'stream', 'full', 'gone', 'resume', 'final', 'fresh', 'run', 'run-name'],
+  ['wait-lock'],
 ].flat();
 
 /** Returns the typed command line, quoted for a shell, with these files and without some flags. */

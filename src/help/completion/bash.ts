@@ -1,4 +1,4 @@
-import type { CompletionCommand, CompletionValues } from './command-words.js';
+import { typeNames, type CompletionCommand, type CompletionValues } from './command-words.js';
 
 /**
  * Generates a completion script for bash 3.2 or newer. Without candidates, bash offers file names, which
@@ -22,11 +22,13 @@ ${commands.map(commandCase).join('\n')}
   esac
 }
 
+${afterColon}
 _engagectl() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= kind= flags= given= i word
   COMPREPLY=()
-  # bash takes --flag=value for three words.
+  # bash takes --flag=value and column:type for three words.
   if [[ $cur == = ]]; then cur=
+  elif [[ $cur == : ]]; then cur= prev=:
   elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
 
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -44,7 +46,8 @@ _engagectl() {
   done
 
   kind=
-  if [[ $prev == -* ]]; then _engagectl_value "$path" "$prev"; fi
+  if [[ $prev == : ]]; then _engagectl_after_colon "$cur"
+  elif [[ $prev == -* ]]; then _engagectl_value "$path" "$prev"; fi
   if [[ -z $kind ]]; then
     _engagectl_command "$path"
     if [[ -n $given && $kind != files ]]; then kind=; fi
@@ -56,7 +59,7 @@ _engagectl() {
     words*) COMPREPLY=($(compgen -W "\${kind#words}" -- "$cur")) ;;
     profiles | regions | runs)
       COMPREPLY=($(compgen -W "$(engagectl __complete "$kind" 2>/dev/null)" -- "$cur")) ;;
-    columns)
+    columns | types)
       local IFS=$'\\n' name
       for name in $(engagectl __complete columns -- "\${COMP_WORDS[@]:1}" "$cur" 2>/dev/null); do
         name=\${name// /\\\\ } name=\${name//\\$/\\\\\\$}
@@ -68,6 +71,16 @@ _engagectl() {
 complete -o bashdefault -o default -F _engagectl engagectl
 `;
 }
+
+/** Sets kind for a word after a colon, by the flag before it: `--types City:date,Age:`. */
+const afterColon = `_engagectl_after_colon() {
+  for ((i = COMP_CWORD - 1; i > 1; i--)); do
+    [[ \${COMP_WORDS[i]} == -* ]] && break
+  done
+  _engagectl_value "$path" "\${COMP_WORDS[i]}"
+  [[ $kind == types && $1 != *,* ]] && kind='words ${typeNames.join(' ')}'
+}
+`;
 
 /** Options of the program are valid with every command. */
 const valueCases = ({ path, ownOptions }: CompletionCommand): string[] =>

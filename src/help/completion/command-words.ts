@@ -3,11 +3,14 @@ import { topics } from '../topics.js';
 import type { Command, Option } from 'commander';
 
 /**
- * Candidates of a position: words, names from the configuration, columns of the input, files, or free
- * text.
+ * Candidates of a position: words, names from the configuration, columns of the input, columns followed by a colon
+ * and a type, files, or free text.
  */
 export type CompletionValues =
-  readonly string[] | 'profiles' | 'regions' | 'runs' | 'columns' | 'files' | 'text';
+  readonly string[] | 'profiles' | 'regions' | 'runs' | 'columns' | 'types' | 'files' | 'text';
+
+/** Types of columns that need no quotes in a shell. */
+export const typeNames = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;
 
 export interface CompletionOption {
   /** `-o` and `--output`, or one of them. */
@@ -85,6 +88,7 @@ function optionValues({ flags, long, parseArg }: Option): CompletionValues {
   if (words !== undefined) return words;
   if (long === '--profile') return 'profiles';
   if (long === '--region') return 'regions';
+  if (flags.includes('<column:type')) return 'types';
   if (/<(?:column\b|a,b>)/.test(flags)) return 'columns';
   return /<(?:file|dir)\b/.test(flags) ? 'files' : 'text';
 }

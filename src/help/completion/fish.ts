@@ -73,6 +73,8 @@ function valuesOf(values: CompletionValues): string {
 
 /** Columns are those of the file named on the line. */
 const completeArguments = (values: string): string =>
-  values === 'columns' ? 'columns -- (commandline -o)[2..-1] (commandline -ct)' : values;
+  values === 'columns' || values === 'types'
+    ? 'columns -- (commandline -o)[2..-1] (commandline -ct)'
+    : values;
 
 const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`;

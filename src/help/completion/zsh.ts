@@ -85,7 +85,7 @@ function optionSpecs({ names, description, values }: CompletionOption): string[]
 function action(values: CompletionValues): string {
   if (values === 'files') return '_files';
   if (values === 'text') return ' ';
-  if (values === 'columns') return ' _engagectl_columns';
+  if (values === 'columns' || values === 'types') return ' _engagectl_columns';
   return typeof values === 'string' ? ` _engagectl_names ${values}` : `(${values.join(' ')})`;
 }
 

@@ -147,7 +147,7 @@ function plannedRequests({ documents, log }: ExportWork) {
 async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>> {
   const { kind, request, context, connection } = exporting;
   const { accountId, host } = connection;
-  const { resume, fresh, output = '', into } = request;
+  const { resume, fresh, waitLock, output = '', into } = request;
   if (into) return unjournaledRun(context);
   const { cwd, uid } = context.runtime;
   const target = await resolveTarget(request.output, { cwd, uid, option: context.words.option });
@@ -156,7 +156,7 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
     const options = fingerprint(exportFingerprint(exporting));
     const shard = request.shard && formatShard(request.shard);
     const query = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
-    return openRun({ ...query, exports: true }, exportEntries, context);
+    return openRun({ ...query, waitLock, exports: true }, exportEntries, context);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
   if (resume) context.messages.warn(`output to ${name} cannot be resumed; starting from scratch`);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Journal, readJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
-import { lockRun, type FileLock } from '../../files/file-lock.js';
+import { lockRunWithin, type FileLock } from '../../files/file-lock.js';
 import {
   createRun,
   journalPath,
@@ -170,8 +170,24 @@ const isNoPlace = (error: unknown): error is EngagectlError =>
 async function lockOn(root: string, query: RunQuery, context: JobContext): Promise<FileLock> {
   if (context.ports?.leasedRun !== undefined) return { release: () => undefined };
   const file = lockPath(root, runKey(query));
-  return inPlace({ what: `lock the run with ${file}`, file, context }, () => lockRun(file));
+  return inPlace({ what: `lock the run with ${file}`, file, context }, () =>
+    lockOrWait(file, query, context),
+  );
 }
+
+/** Locks a file of the state directory; waits for another process as long as the options say. Throws E-RUN-LOCKED. */
+export const lockOrWait = async (
+  file: string,
+  { waitLock = 0 }: Pick<RunQuery, 'waitLock'>,
+  { runtime, messages, words }: Pick<JobContext, 'runtime' | 'messages' | 'words'>,
+): Promise<FileLock> =>
+  lockRunWithin(file, {
+    owner: { pid: runtime.pid, since: runtime.now() },
+    waitMs: waitLock,
+    sleep: async (milliseconds) => runtime.sleep(milliseconds, runtime.signal),
+    waiting: ({ message, details }) => messages.note(`${message}: ${details.why}; waiting for it`),
+    option: words.option,
+  });
 
 async function inPlace<T>(
   {

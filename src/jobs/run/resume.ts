@@ -22,6 +22,8 @@ export interface RunQuery extends RunIdentity {
   readonly fresh?: boolean | undefined;
   /** Id of the only run to resume. */
   readonly run?: string | undefined;
+  /** Maximum time to wait for another process that works on the run, in milliseconds. */
+  readonly waitLock?: number | undefined;
   /** An export: identified by its output file, whatever the account. */
   readonly exports?: boolean;
   /** Returns true if the run ended so that the same command may start a new one. */

@@ -2,6 +2,7 @@ import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
 import { rememberMissing } from '../write/open-event-memory.js';
+import { requireColumns } from '../write/required-input.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
@@ -72,6 +73,11 @@ export async function verify(
       ? uploadMapper({ ...mapping, zone })
       : subscribeMapper(await subscriptionsOf(request, context));
     for (const { header, source } of inputs.headers) mapper.check(header, source);
+    const hasNames = mapper.namedColumns !== undefined && mapper.namedColumns.length > 0;
+    if (hasNames && inputs.headers.length === 0 && inputs.totalBytes !== undefined) {
+      const { runtime } = context;
+      await requireColumns(mapper, await openInputs(readingOf(cleaned), runtime), runtime.signal);
+    }
     const seed = request.seed ?? Math.floor(context.runtime.random() * 2 ** 32);
     const reading = {
       mapper,

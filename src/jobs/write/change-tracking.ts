@@ -11,9 +11,9 @@ import {
   refuseInputAsOutput,
   unwritablePathError,
 } from '../../files/path-checks.js';
-import { lockRun, type FileLock } from '../../files/file-lock.js';
+import type { FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
-import { runsFolder } from '../run/open-run.js';
+import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { formatShard } from '../shard.js';
 import { escapeCsvCell } from '../../output/formats.js';
@@ -55,7 +55,7 @@ export async function openChangeTracking(
   const { lock, touched } = await inPlace(folder, context, async () => {
     makeStateFolder(folder);
     for (const each of [root, folder]) refuseUntrusted(each, context.runtime);
-    const lock = await lockStream(path.join(root, `.${owner.name}.lock`), stream);
+    const lock = await lockStream(path.join(root, `.${owner.name}.lock`), stream, writing);
     return { lock, touched: await findTouched(folder, kind, lock) };
   });
   const { messages, runtime } = context;
@@ -166,18 +166,20 @@ function ownerOf(names: readonly [string, string, string, ...string[]]) {
   };
 }
 
-async function lockStream(file: string, stream: string): Promise<FileLock> {
+async function lockStream(
+  file: string,
+  stream: string,
+  { request, context }: WriteContext,
+): Promise<FileLock> {
   try {
-    return await lockRun(file);
+    return await lockOrWait(file, request, context);
   } catch (error) {
-    if (!(error instanceof EngagectlError)) throw error;
+    if (!(error instanceof EngagectlError) || error.id !== 'E-RUN-LOCKED') throw error;
+    const { why, fix } = error.details;
     throw new EngagectlError(
       'E-RUN-LOCKED',
       `another process uses the baseline of stream "${stream}"`,
-      {
-        why: 'it sends changes of the same stream to the same account',
-        fix: 'wait until it is done, or use a separate stream for each source',
-      },
+      { why, fix: `${fix}; or use a separate stream for each source` },
     );
   }
 }

@@ -197,14 +197,15 @@ export async function pruneRememberedEvents(runs: string, runtime: Runtime): Pro
   return removed;
 }
 
-/** Returns the size in bytes of each account's event memory. */
+/** Returns the bytes of the remembered events of each account that has any. */
 export function eventMemorySizes(runs: string): readonly number[] {
-  return eventFolders(path.join(path.dirname(runs), 'events')).map((folder) => {
-    const sizes = readdirSync(folder).map(
-      (file) => lstatSync(path.join(folder, file), { throwIfNoEntry: false })?.size ?? 0,
-    );
-    return sizes.reduce((sum, size) => sum + size, 0);
-  });
+  const sizes = eventFolders(path.join(path.dirname(runs), 'events')).map((folder) =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith('sent-')) // not the table of runs
+      .map((name) => lstatSync(path.join(folder, name), { throwIfNoEntry: false })?.size ?? 0)
+      .reduce((sum, size) => sum + size, 0),
+  );
+  return sizes.filter((size) => size > 0);
 }
 
 /** Lists the folders of the accounts. */

@@ -1,7 +1,10 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError, groupDigits } from '../../errors.js';
+import { timeZone } from '../../time-zone.js';
+import type { NamedColumns } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { Inputs } from '../../input/inputs.js';
+import type { WriteContext } from './write-request.js';
 
 /** Reads files until the minimum of records is reached. Throws E-EXPECTED if there are fewer. */
 export async function requireRecords(
@@ -45,12 +48,68 @@ export async function requireColumns(
   if (missing().length > 0) throw unseenColumnsError(missing(), inputs.first);
 }
 
-/** Builds the error for columns or paths that occur in no record. */
-export function unseenColumnsError(names: readonly string[], source: string): EngagectlError {
+/** The search for the columns that options name in the first records of a pipe. */
+interface ColumnSearch extends NamedColumns {
+  /** Returns the columns that were not found. */
+  readonly unseen: () => readonly string[];
+}
+
+/**
+ * Starts to search the columns that options name in the first records of a pipe. Undefined for files, which were
+ * searched to their end, and for a check, which searches all records.
+ */
+export function searchNamedColumns({
+  kind,
+  inputs,
+  rehearsal,
+  connection,
+  context,
+}: WriteContext): ColumnSearch | undefined {
+  if (inputs.totalBytes !== undefined || rehearsal === 'check') return undefined;
+  // A mapper of its own, because that of a shard maps only a part of the records.
+  const mapper = kind.mapper(connection?.zone ?? timeZone(context.timezone));
+  if (!mapper.namedColumns?.length) return undefined;
+  const unseen = () => mapper.unseenColumns?.() ?? [];
+  return {
+    unseen,
+    look: (rows) => {
+      if (!rows.cells) mapper.map(rows);
+      return unseen().length === 0;
+    },
+    refusal: (records) => {
+      const names = unseen();
+      return names.length > 0 ? unseenColumnsError(names, inputs.first, records) : undefined;
+    },
+  };
+}
+
+/** Returns the columns that options name, but that no record had, of an input that was not searched to its end. */
+export function unseenColumns(
+  inputs: Inputs,
+  mapper: Mapper,
+  search: ColumnSearch | undefined,
+): readonly string[] {
+  if (inputs.totalBytes !== undefined && inputs.headers.length === 0) return [];
+  const unseen = mapper.unseenColumns?.() ?? [];
+  return search ? unseen.filter((name) => search.unseen().includes(name)) : unseen;
+}
+
+/** Builds the error for columns or paths that occur in no record, or in none of the `first` records of a pipe. */
+export function unseenColumnsError(
+  names: readonly string[],
+  source: string,
+  first?: number,
+): EngagectlError {
   const list = names.map((name) => JSON.stringify(name)).join(', ');
-  return new EngagectlError('E-COLUMN-MISSING', `${source}: no record has the column ${list}`, {
+  const records =
+    first === undefined ? 'no record has' : `none of the first ${groupDigits(first)} records has`;
+  const later =
+    first === undefined
+      ? ''
+      : '; if later records have it, save the pipe to a file, which is searched to its end';
+  return new EngagectlError('E-COLUMN-MISSING', `${source}: ${records} the column ${list}`, {
     why: 'an option or the mapping file names it',
-    fix: 'correct the name; --preview without it shows the columns (a value in an object is named by its path, such as traits.email)',
+    fix: `correct the name; --preview without it shows the columns (a value in an object is named by its path, such as traits.email)${later}`,
     file: source,
   });
 }

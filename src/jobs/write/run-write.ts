@@ -207,6 +207,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     const keep = unfinished ?? (!done && isResumable(run));
     if (tally && !done && !keep) ledger?.withdraw(tally.counts);
     run.close({ keep });
+    if (!keep && writing.context.ports?.leasedRun === undefined) tally?.rejects.sort();
   }
 }
 
@@ -370,6 +371,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     resume: request.resume,
     fresh: request.fresh,
     run: request.run,
+    waitLock: request.waitLock,
     mayRestart: (folder: RunFolder) =>
       mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
     discarded: (folder: RunFolder) => {

@@ -21,7 +21,12 @@ import {
 import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects, describeRejects } from '../rejects.js';
-import { tooFewRecordsError, unseenColumnsError } from './required-input.js';
+import {
+  searchNamedColumns,
+  tooFewRecordsError,
+  unseenColumns,
+  unseenColumnsError,
+} from './required-input.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
@@ -73,13 +78,15 @@ export async function sendInput(
     runtime,
   });
   const remarks = printedRemarks(writing);
-  const made = jobOf(writing, parts, client);
+  const isResumed = run.kept?.resumed === true;
+  const namedColumns = isResumed ? undefined : searchNamedColumns(writing);
+  const made = { ...jobOf(writing, parts, client), namedColumns };
   const job = { ...made, map: (rows: RowBlock) => remarks.look(made.map(rows)) };
   const sending = writeRecords(job);
   hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped: stop, ...traffic } = await sending;
   const stopped = stop ?? incompleteError(writing, parts);
-  const unseen = (done && parts.mapper.unseenColumns?.()) || [];
+  const unseen = done && !isResumed ? unseenColumns(inputs, parts.mapper, namedColumns) : [];
   const hints = [...remarks.found(), ...unseen.map(unseenHint)];
   warnOfInput(writing, unseen);
   const short = done ? shortOf(writing, tally, traffic) : undefined;

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { startService } from '../../../src/testing.js';
+import { serve, written } from '../../support/serve.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
 // --quote, --escape, --comment and longer delimiters: the same outcomes as with RFC 4180.
@@ -86,3 +87,32 @@ it('can be read by get-profile', async () => {
     { line: 3, record: { identity: "nobody's", Note: 'x' } },
   ]);
 });
+
+it.each([
+  ['identity,City\nu1,Łódź\n', 'Łódź'],
+  ['identity;Город\nu1;Москва\n', 'Москва'],
+])('recognizes UTF-16 without a byte order mark by its letters: %j', async (text, city) => {
+  for (const isBigEndian of [false, true]) {
+    const { world, service } = await serve();
+    const bytes = Buffer.from(text, 'utf16le');
+    writeFileSync(world.path('u.csv'), isBigEndian ? bytes.swap16() : bytes);
+    const { code, stderr } = await world.run(['upload', 'u.csv']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`encoding utf-16${isBigEndian ? 'be' : 'le'}`)]); // prettier-ignore
+    expect(JSON.stringify(written(service))).toContain(city);
+  }
+});
+
+it.each([
+  ['u.csv', 'identity,City\nu1,Größe\n', ['--encoding', 'utf-16le'], 'why: it starts with text in UTF-8'], // prettier-ignore
+  ['u.ndjson', '{"identity":"u1"}\n', ['--encoding', 'utf-16be'], 'E-FORMAT: u.ndjson is not utf-16be'], // prettier-ignore
+  ['u.tsv', 'identity;City\nu1;Oslo\n', [], "fix: set the delimiter: --delimiter ';'"],
+])(
+  'stops before anything is sent and says what to type: %s %j %j',
+  async (name, text, flags, message) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    const { code, stderr } = await world.run(['upload', name, ...flags]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining(message)]);
+    expect(written(service)).toEqual([]);
+  },
+);

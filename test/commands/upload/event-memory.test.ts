@@ -485,6 +485,9 @@ describe('the memory', () => {
   it('is counted by doctor', async () => {
     const { run, write, world } = await stage();
     expect((await world.run(['doctor'])).stdout).toContain('no sent events are remembered');
+    write('rejected.ndjson', '{"type":"event"}\n');
+    expect((await run(['upload', 'rejected.ndjson'])).code).toBe(3);
+    expect((await world.run(['doctor'])).stdout).toContain('no sent events are remembered');
     write('e.ndjson', lines(1, 2));
     await run(['upload', 'e.ndjson']);
     expect((await world.run(['doctor'])).stdout).toMatch(

@@ -75,3 +75,12 @@ it('fills batches while the input is not idle', async () => {
   expect(await run.code).toBe(0);
   expect(run.sent().map((records) => records.length)).toEqual([2, 2, 1]);
 });
+
+it('sends what a slow pipe delivered although a column that an option names may still follow', async () => {
+  const run = await start('--map', 'mail=Email');
+  run.stdin.write(line('a'));
+  await run.untilSent(1);
+  run.stdin.end('{"identity":"b","mail":"b@example.com"}\n');
+  expect(await run.code).toBe(0);
+  expect(run.sent()).toEqual([['a'], ['b']]);
+});
