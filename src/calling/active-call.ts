@@ -13,7 +13,7 @@ import {
 import type { RouterConnection } from './connection.js';
 import type { CallStats, Environment, MediaSession, MediaOptions } from './environment.js';
 import type { FrameAnswer } from './socket.js';
-import type { Listeners, NetworkQuality } from './listeners.js';
+import { callSafely, type Listeners, type NetworkQuality } from './listeners.js';
 
 /** Dependencies on the session. */
 interface ActiveCallOptions {
@@ -299,8 +299,9 @@ class CallMedia {
   }
 
   receive(payload: unknown): void {
-    if (this.#handler === undefined) this.#early.push(payload);
-    else this.#handler(payload);
+    const handler = this.#handler;
+    if (handler === undefined) this.#early.push(payload);
+    else callSafely(() => handler(payload), 'onSignal', this.#env.log);
   }
 
   get isMuted(): boolean {
@@ -309,7 +310,7 @@ class CallMedia {
 
   setMuted(isMuted: boolean): void {
     this.#isMuted = isMuted;
-    this.#session?.setMuted(isMuted);
+    callSafely(() => this.#session?.setMuted(isMuted), 'media.setMuted', this.#env.log);
   }
 
   /** Returns undefined if the adapter does not count, or its connection fails to. */
@@ -348,18 +349,14 @@ class CallMedia {
 
   /** Closes a session of the app's adapter. An error is logged, so that the call still ends. */
   #closeSession(session: MediaSession): void {
-    try {
-      session.close();
-    } catch (error) {
-      this.#env.log.info(`closing the media failed: ${String(error)}`);
-    }
+    callSafely(() => session.close(), 'media.close', this.#env.log);
   }
 
   #deliverTo(handler: (payload: unknown) => void): void {
     this.#handler = handler;
     const early = this.#early;
     this.#early = [];
-    for (const payload of early) handler(payload);
+    for (const payload of early) callSafely(() => handler(payload), 'onSignal', this.#env.log);
   }
 }
 

@@ -174,15 +174,19 @@ function restoreFields({ store }: Stores, profile: Profile, data: Members): Prof
       (key === 'Name' && value === name);
     if (!isKept && !flagsByName.has(key.toLowerCase())) fields.set(key, value);
   }
+  const addressFor = (type: Flag['type']) =>
+    type && addressOf(type, (type === 'email' ? email : phone) ?? undefined);
+  // An earlier record had no address, as events have no phone number. From now on the flags of the address count.
+  for (const flag of flagsByName.values()) if (addressFor(flag.type)) fields.delete(flag.name);
   for (const [key, value] of data) {
     const flag = flagsByName.get(key.toLowerCase());
-    const address =
-      flag?.type && addressOf(flag.type, (flag.type === 'email' ? email : phone) ?? undefined);
     if (!flag) continue;
-    if (!address) fields.set(flag.name, value);
+    const { type } = flag;
+    const address = addressFor(type);
+    if (!type || !address) fields.set(flag.name, value);
     else if (!isBoolean(value)) throw new RestoreError(`${key}: must be true or false`);
     // Users may share the address: a block of one of them counts.
-    else if (value === 'true') setBlocked(store, { type: flag.type, address, isBlocked: true });
+    else if (value === 'true') setBlocked(store, { type, address, isBlocked: true });
   }
   return { ...profile, email, phone, name, data: joinMembers(fields) };
 }

@@ -183,6 +183,36 @@ it('a call muted before its answer starts muted, and the next one does not', asy
   expect(() => ann.client.setMuted(1 as never)).toThrow(TypeError);
 });
 
+it.each(['throws', 'rejects'] as const)(
+  'a call is placed, muted and ended although the media adapter %s',
+  async (how) => {
+    const fail = failures[how] as () => never;
+    const media: MediaAdapter = {
+      open: async (options) => {
+        options.onSignal(fail);
+        options.sendSignal('hello');
+        return { connected: Promise.resolve(), setMuted: fail, close: fail };
+      },
+    };
+    const { url } = await runRouter();
+    const ann = await testClient({ url, media });
+    const bob = await testClient({ url, media });
+    await ann.client.initialize(annProperties);
+    await bob.client.initialize(bobProperties);
+    bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
+    for (let round = 0; round < 2; round += 1) {
+      await ann.client.call('bob_1', 'lunch');
+      await until(() => ann.events.at(-1) === 'Outgoing CallInProgress');
+      ann.client.setMuted(true);
+      ann.client.hangup();
+      await silent([ann, bob]);
+    }
+    const log = ann.lines.join('\n');
+    for (const name of ['onSignal', 'media.setMuted', 'media.close'])
+      expect(log).toContain(`the handler of ${name} threw: Error: bridge down`);
+  },
+);
+
 it('the quality listener reports how the voice of a call changes', async () => {
   const counts = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, jitterMs: 5 };
   let figures: CallStats = { ...counts, roundTripMs: undefined };

@@ -103,6 +103,19 @@ describe('a seed of reads', () => {
     });
   });
 
+  it('returns each flag once, whether the profile or its event comes first', async () => {
+    // An event has no phone number, so the flags of the number are the user's until the profile brings it.
+    for (const seed of [
+      [launched, ann],
+      [ann, launched],
+    ]) {
+      const service = await run({ seed, timezone: 'Europe/Oslo' });
+      const { text } = await service.call('GET', '/1/profile.json?identity=ann');
+      for (const flag of Object.keys(ann.profileData).filter((name) => name.startsWith('MSG-')))
+        expect([flag, text.split(`"${flag}"`).length - 1]).toEqual([flag, 1]);
+    }
+  });
+
   it('returns the same after export, seed and export', async () => {
     const first = await run({ seed: [launched, ann], timezone: 'Europe/Oslo' });
     await first.upload(

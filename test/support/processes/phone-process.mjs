@@ -1,5 +1,5 @@
 // node phone-process.mjs <url> <cuid> [device] [options]: a phone that does what lines of stdin say (call <cuid>, answer,
-// decline, hangup, logout, initialize <JSON of changed properties>, over, leave), and writes a line for each event, and
+// decline, hangup, logout, initialize <JSON of changed properties>, over, sleep <ms>, leave), and writes a line for each event, and
 // `incoming` when it rings. The device is a preset, or `throws` or `rejects`: each of its functions fails. Options, joined
 // by commas: never-connects (no voice), with-ids (each event with its id), with-connection (states of the connection).
 import { createInterface } from 'node:readline';
@@ -62,6 +62,7 @@ const does = {
     told(await client.initialize({ ...properties, ...JSON.parse(changes) }));
     say('initialized');
   },
+  sleep: (milliseconds) => new Promise((go) => setTimeout(go, Number(milliseconds))),
   over: async () => {
     while (client.getCallState() !== 'NoCall') await new Promise((go) => setTimeout(go, 5));
   },
