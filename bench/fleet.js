@@ -1,5 +1,5 @@
-// node bench/fleet.js: the cost of shards and a fleet compared with one process, and the time until another worker resumes. Needs the build
-// and redis-server; prints the tables of docs/scale.md.
+// node bench/fleet.js [records] [rows of the pass] [--write]: the cost of shards and a fleet compared with one process, and the time until
+// another worker resumes. Needs the build and redis-server; prints the figures of docs/scale.md, and with --write writes them there.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -9,13 +9,21 @@ import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { writeProfilesCsv, writeProfilesNdjson } from './data.js';
+import { machine, median } from './harness/report.js';
+import { fleetFigures, replaceBetween, rounded, saveResults } from './harness/results.js';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { write: { type: 'boolean', default: false } },
+});
 
 const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
 const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-bench-'));
-const records = Number(process.argv[2] ?? 200_000);
+const records = Number(positionals[0] ?? 300_000);
 const inFlight = 8;
-const passRows = Number(process.argv[3] ?? 3_200_000);
+const passRows = Number(positionals[1] ?? 3_200_000);
 
 let latency = 0;
 const received = { records: 0 };
@@ -97,20 +105,6 @@ function cpuSeconds(...argv) {
   return user + system;
 }
 
-/** Text bars of the walls of each latency, so that a page without pictures shows them. */
-function bars(label, walls) {
-  const names = ['one process', '1 worker', '2 workers', '4 workers'];
-  const longest = Math.max(...walls);
-  const lines = walls.map((wall, at) => {
-    const bar = '█'.repeat(Math.max(1, Math.round((wall / longest) * 40)));
-    return `${names[at].padEnd(11)} ${bar} ${shown(wall)} s`;
-  });
-  return `an answer takes ${label}\n${lines.join('\n')}\n`;
-}
-
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
-const shown = (value) => value.toFixed(2);
-
 async function run(...argv) {
   const { exited } = start(...argv);
   const [code] = await exited;
@@ -151,52 +145,39 @@ async function fleetOf(workers, shards = inFlight) {
 await delay(500);
 await run('fleet', 'init');
 
-console.log(`${records} records, ${inFlight} requests in flight\n`);
-
-const passed = { csv: path.join(folder, 'pass.csv'), ndjson: path.join(folder, 'pass.ndjson') };
+const passed = { CSV: path.join(folder, 'pass.csv'), NDJSON: path.join(folder, 'pass.ndjson') };
 const one = path.join(folder, 'one.csv');
-writeProfilesCsv(passed.csv, passRows);
-writeProfilesNdjson(passed.ndjson, passRows / 2);
+writeProfilesCsv(passed.CSV, passRows);
+writeProfilesNdjson(passed.NDJSON, passRows / 2);
 writeProfilesCsv(one, 1);
 const cpuOf = (file, shard) =>
   median([1, 2, 3, 4, 5].map(() => cpuSeconds('upload', file, '--check', ...shard)));
 const startUp = cpuOf(one, ['--shard', '1/8']);
+const passes = Object.entries(passed).map(([format, file]) => ({
+  format,
+  records: format === 'CSV' ? passRows : passRows / 2,
+  megabytes: Math.round(statSync(file).size / 1e6),
+  shards: ['', '1/2', '1/8', '1/15'].map((shard) => ({
+    shard,
+    cpu: rounded(cpuOf(file, shard === '' ? [] : ['--shard', shard]) - startUp),
+  })),
+}));
 
-console.log(
-  `| a pass over the input, nothing sent; start-up of ${shown(startUp)} s is left out | CPU s | MB/s |`,
-);
-console.log('| --- | --: | --: |');
-for (const [format, file] of Object.entries(passed)) {
-  const megabytes = statSync(file).size / 1e6;
-  for (const shard of [[], ['--shard', '1/2'], ['--shard', '1/8'], ['--shard', '1/15']]) {
-    const time = cpuOf(file, shard) - startUp;
-    const rate = Math.round(megabytes / time);
-    const what = `${format}, ${Math.round(megabytes)} MB: --check ${shard.join(' ')}`;
-    console.log(`| ${what} | ${shown(time)} | ${rate} |`);
-  }
-}
-
-console.log(
-  '\n| wall, s | one process | 1 worker | 2 workers | 4 workers |\n| --- | --: | --: | --: | --: |',
-);
-const drawn = [];
+const walls = [];
 for (const ms of [0, 50, 300]) {
   latency = ms;
   const alone = await seconds(() =>
     run('upload', input, '--concurrency', String(inFlight), '--no-journal'),
   );
-  const walls = [];
-  for (const workers of [1, 2, 4]) walls.push(await seconds(() => fleetOf(workers)));
-  console.log(`| ${ms} ms | ${[alone, ...walls].map(shown).join(' | ')} |`);
-  drawn.push(bars(`${ms} ms`, [alone, ...walls]));
+  const fleets = [];
+  for (const workers of [1, 2, 4]) fleets.push(await seconds(() => fleetOf(workers)));
+  walls.push({ latencyMs: ms, seconds: [alone, ...fleets].map(rounded) }); // with 0, 1, 2 and 4 workers
 }
-console.log(`\n${drawn.join('\n')}`);
 
 latency = 0;
 writeFileSync(input, rows(1000));
 const few = await seconds(() => fleetOf(1, 8));
 const many = await seconds(() => fleetOf(1, 208));
-console.log(`\noverhead of a job: ${Math.round(((many - few) / 200) * 1000)} ms`);
 
 latency = 50;
 writeFileSync(input, rows(200_000)); // enough not to be over when a worker is killed
@@ -213,8 +194,22 @@ const before = received.records;
 const recovery = await seconds(async () => {
   while (received.records === before) await delay(20);
 });
-console.log(`another worker resumes ${shown(recovery)} s after a kill (lease of 10 s)`);
 second.child.kill('SIGKILL');
 redis.kill('SIGKILL');
 server.close();
 rmSync(folder, { recursive: true, force: true });
+
+const fleet = {
+  machine: machine(),
+  records,
+  inFlight,
+  passes,
+  walls,
+  jobMs: Math.round(((many - few) / 200) * 1000),
+  recoverySeconds: Number(recovery.toFixed(1)),
+};
+console.log(fleetFigures(fleet));
+if (values.write) {
+  saveResults({ fleet });
+  await replaceBetween('docs/scale.md', 'figures', fleetFigures(fleet));
+}

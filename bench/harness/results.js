@@ -1,4 +1,4 @@
-// The figures of the last run (bench/results.json) and the table of the README that is made of them.
+// The figures of the last run (bench/results.json), and the tables of the README and docs/scale.md that are made of them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { machine, markdownTable, median } from './report.js';
@@ -18,7 +18,7 @@ export const medians = (sides, about) => ({
   })),
 });
 
-const rounded = (seconds) => Number(seconds.toFixed(2));
+export const rounded = (seconds) => Number(seconds.toFixed(2));
 
 /** Adds the benchmarks of this run to the file; returns the figures of all. */
 export function saveResults(results) {
@@ -53,9 +53,34 @@ export function readmeTable(results) {
   );
   const head = ['', 'answers', 'wall', 'CPU', 'peak memory', 'wall ÷ ours'];
   const { records, rounds, machine: where } = results['upload-csv'];
-  const about = `${records.toLocaleString('en-US')} user profiles from a CSV, medians of ${rounds} rounds (${where}).`;
+  const about = `${grouped(records)} user profiles from a CSV, medians of ${rounds} rounds (${where}).`;
   return `${about}\n\n${markdownTable(head, rows)}`;
 }
+
+/** Returns the figures of docs/scale.md: shards and fleets beside one process. */
+export function fleetFigures({ machine: where, records, inFlight, passes, walls, ...measured }) {
+  const passRows = passes.flatMap(({ format, records: count, megabytes, shards }) =>
+    shards.map(({ shard, cpu }) => [
+      `${format}, ${grouped(count)} records, ${megabytes} MB: \`--check${shard && ` --shard ${shard}`}\``,
+      cpu.toFixed(2),
+      Math.round(megabytes / cpu),
+    ]),
+  );
+  const wallRows = walls.map(({ latencyMs, seconds }) => [
+    `${latencyMs} ms`,
+    ...seconds.map((wall) => wall.toFixed(2)),
+  ]);
+  const sides = ['one process', '1 worker', '2 workers', '4 workers'];
+  return [
+    `Measured in one run (${where}).`,
+    markdownTable(['one pass, nothing sent; start-up left out', 'CPU, s', 'MB/s'], passRows),
+    `Wall time in seconds of ${grouped(records)} records with ${inFlight} requests in flight, by the time that an answer takes:`,
+    markdownTable(['an answer takes', ...sides], wallRows),
+    `A job of the queue cost ${measured.jobMs} ms in addition to its records. Another worker resumed a shard ${measured.recoverySeconds} s after its worker was killed, with a lease of 10 s.`,
+  ].join('\n\n');
+}
+
+const grouped = (count) => count.toLocaleString('en-US');
 
 export const writeReadmeTable = (results) =>
   replaceBetween('README.md', 'benchmarks', readmeTable(results));

@@ -57,8 +57,8 @@ export const command: CommandSpec<UploadFlags> = {
     engagectl upload users.csv --check
     # from cron: print errors only; continue an interrupted run
     engagectl upload users.csv --quiet --resume
-    # in CI: JSON summary; fail the job if too many records are rejected
-    gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%
+    # in CI: JSON summary; stop at the first rejected record
+    gunzip -c users.ndjson.gz | engagectl upload - --json --strict
   `,
   options: [
     'Mapping:',

@@ -15,7 +15,7 @@ import {
 } from './fleet-run.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { Lease, leasedOutcomes, LeasedConcurrency } from './lease.js';
-import { runNameOf, ShardTraffic, type ShardEpoch } from './shard-folder.js';
+import { runNameOf, runsIn, ShardTraffic, type ShardEpoch } from './shard-folder.js';
 import { SignedRun, type FleetKey } from './signature.js';
 import type { Job, Queue, Worker } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
@@ -217,6 +217,8 @@ export interface ShardTask {
   readonly shard: Shard;
   /** Directory for everything it keeps and writes. */
   readonly folder: string;
+  /** Directory in it for its run. */
+  readonly runsFolder: string;
   readonly ports: EnginePorts;
   /** Aborted to stop it; its reason is an EngagectlError. */
   readonly signal: AbortSignal;
@@ -393,6 +395,7 @@ class RunningShard {
       run: signed.run,
       shard,
       folder: epoch.path,
+      runsFolder: runsIn(epoch.path),
       ports: { ...this.#ports(shard), requests: traffic },
       signal: AbortSignal.any([runtime.signal, this.#giveBackController.signal, this.lease.lost]),
       started: (progress) => {

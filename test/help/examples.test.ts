@@ -28,7 +28,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
   ),
   'events.ndjson':
     '{"identity":"e1","type":"event","evtName":"Charged","evtData":{},"ts":1790841600}\n',
-  'events.ndjson.rejects.ndjson': `{"source":"events.ndjson","line":1,"stage":"unknown","error":"it was cut","record":{"identity":"${users[0]}","Email":"${emails[0]}"}}\n`,
+  'events.rejects.ndjson': `{"source":"events.ndjson","line":1,"stage":"unknown","error":"it was cut","record":{"identity":"${users[0]}","Email":"${emails[0]}"}}\n`,
   'phones.txt': '+447700900001\n',
   'identities.csv': `identity\n${users.join('\n')}\n`,
   'identities.txt': `${users.join('\n')}\n`,

@@ -13,22 +13,27 @@ const commandLines = (command: Command, path: readonly string[] = []): string[][
       return [words, ...commandLines(child, words)];
     });
 
-it('fits -h of every command into 40 lines of 80 columns', async () => {
-  const world = makeWorld();
-  const commands = commandLines(await buildProgram(world.runtime()));
-  expect(commands.length).toBeGreaterThan(45);
-  for (const words of [[], ...commands]) {
-    const { code, stdout, stderr } = await world.run([...words, '-h']);
-    const name = `engagectl ${words.join(' ')}`;
-    expect({ code, stderr }, name).toEqual({ code: 0, stderr: '' });
-    const lines = stdout.trimEnd().split('\n');
-    expect(
-      lines.filter((line) => stringWidth(line) > 80),
-      name,
-    ).toEqual([]);
-    expect(lines.length, name).toBeLessThanOrEqual(40);
-  }
-});
+it.each(['engagectl', 'npx engagectl', 'node bin/engagectl.js'])(
+  'fits %s … -h of every command into 40 lines of 80 columns',
+  async (program) => {
+    const world = makeWorld();
+    const commands = commandLines(await buildProgram(world.runtime()));
+    expect(commands.length).toBeGreaterThan(45);
+    for (const words of [[], ...commands]) {
+      const runtime = world.runtime();
+      const code = await main([...words, '-h'], { ...runtime, program });
+      const { stdout, stderr } = runtime.output();
+      const name = `${program} ${words.join(' ')}`;
+      expect({ code, stderr }, name).toEqual({ code: 0, stderr: '' });
+      const lines = stdout.trimEnd().split('\n');
+      expect(
+        lines.filter((line) => stringWidth(line) > 80),
+        name,
+      ).toEqual([]);
+      expect(lines.length, name).toBeLessThanOrEqual(40);
+    }
+  },
+);
 
 it('breaks usage and examples of a program that was called by a long path', async () => {
   const world = makeWorld();

@@ -108,10 +108,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       const within = await parseNestedCommand(run.argv, { ...call, runtime }).catch(
         versionMismatch,
       );
-      const [{ signedInputs }, { runsIn }] = await Promise.all([
-        import('../../fleet/fleet-run.js'),
-        import('../../fleet/shard-folder.js'),
-      ]);
+      const { signedInputs } = await import('../../fleet/fleet-run.js');
       refuseOthers(within, run, signedInputs(run));
       const inputPath = await checkInputs(run);
       const messages = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
@@ -119,7 +116,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
         ...jobContext(settings, runtime, { maxInFlight: 1, messages, account }),
         argv: run.argv,
         ports: { ...part.ports, inputPath },
-        runsFolder: () => runsIn(part.folder),
+        runsFolder: () => part.runsFolder,
       };
       const job = within.name === 'export-events' ? exportSlice : writeShard;
       // The queue stores the reason of a failure, and `fleet status` shows it to others.

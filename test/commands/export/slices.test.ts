@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { daysBetween } from '../../../src/contract/dates.js';
@@ -9,6 +9,7 @@ import {
   startPageServer,
   type Opening,
 } from '../../support/servers/page-server.js';
+import { serve } from '../../support/serve.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 
 const argv = ['export-events', '--event=A', '--from=2024-01-01', '--to=2024-03-30'];
@@ -112,6 +113,33 @@ describe('D a large slice', () => {
       expect(server.openings).toHaveLength(3);
     },
   );
+});
+
+describe('a year of a rare event', () => {
+  it('takes two requests per slice and the polls of its cursor, and gives the bytes of one cursor', async () => {
+    const { service, world } = await serve({ pendingPolls: 3 });
+    const start = Date.UTC(2024, 0, 1) / 1000;
+    const events = Array.from({ length: 1000 }, (_, n) => {
+      const ts = start + n * 31_000;
+      return JSON.stringify({ type: 'event', identity: `u${n % 9}`, evtName: 'E', ts });
+    });
+    writeFileSync(world.path('e.ndjson'), `${events.join('\n')}\n`);
+    expect((await world.run(['upload', 'e.ndjson'])).code).toBe(0);
+    const year = ['export-events', '--event=E', '--from=2024-01-01', '--to=2024-12-31'];
+    const made = async (...flags: string[]) => {
+      const since = service.requests().length;
+      const { code, stderr } = await world.run([...year, ...flags, '--poll-interval=1ms']);
+      expect(code, stderr).toBe(0);
+      const all = service.requests().slice(since);
+      const isPoll = ({ answer }: { answer: unknown }) => Object(answer).code === 2;
+      return { requests: all.length, polls: all.filter(isPoll).length };
+    };
+    expect(await made('-o', 'parts.ndjson')).toEqual({ requests: 15, polls: 9 });
+    expect(await made('--no-split', '-o', 'whole.ndjson')).toEqual({ requests: 5, polls: 3 });
+    const bytes = (name: string) => readFileSync(world.path(name), 'utf8');
+    expect(bytes('parts.ndjson')).toBe(bytes('whole.ndjson'));
+    expect(bytes('parts.ndjson').split('\n')).toHaveLength(1001);
+  });
 });
 
 describe('a resumed export', () => {
