@@ -52,7 +52,7 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
 function refuse(message) {
   const asJson = /(?:^| )(?:--json|--log-format[= ]json)(?: |$)/.test(words.join(' '));
   const error = { id: 'E-USAGE', message, exitCode: 2 };
-  process.stderr.write(`${asJson ? JSON.stringify({ type: 'error', error }) : message}\n`);
+  process.stderr.write(`${asJson ? JSON.stringify({ error, type: 'error' }) : message}\n`);
   process.exitCode = 2;
 }
 

@@ -27,7 +27,7 @@ import { TextSlice } from '../text/text-slice.js';
 import { RecordBuilder } from './record-block.js';
 
 /** Writes a text as a type; if it does not fit, returns the reason, which follows the quoted text in a message. */
-type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
+export type Write = (text: TextSlice, records: RecordBuilder, zone: TimeZone) => string | undefined;
 
 const openDate = Buffer.from('"$D_');
 const writeInteger = numberWriter('', '')!;
@@ -196,12 +196,25 @@ export function writeTypedValue(
   records: RecordBuilder,
   zone: TimeZone,
 ): string | undefined {
-  const fault = text.broken
-    ? 'has half of a surrogate pair'
-    : isPhoneType(type)
-      ? writePhone(text, records, type.slice('phone:'.length))
-      : (writers[type as PlainType] ?? formattedWriter(type))(text, records, zone);
+  return writeWith(typeWriter(type), text, records, zone);
+}
+
+/** As `writeTypedValue`, with the writer of a type, which a table keeps for each column. */
+export function writeWith(
+  write: Write,
+  text: TextSlice,
+  records: RecordBuilder,
+  zone: TimeZone,
+): string | undefined {
+  const fault = text.broken ? 'has half of a surrogate pair' : write(text, records, zone);
   return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
+}
+
+/** Returns the writer of a type. Throws EngagectlError E-USAGE for an invalid format. */
+export function typeWriter(type: CellType): Write {
+  if (!isPhoneType(type)) return writers[type as PlainType] ?? formattedWriter(type);
+  const country = type.slice('phone:'.length);
+  return (text, records) => writePhone(text, records, country);
 }
 
 /** Returns the members that every flat record gets, as `"key":value,…` or nothing. Throws EngagectlError E-USAGE. */

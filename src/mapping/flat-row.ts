@@ -1,6 +1,7 @@
 import { columnError, type Column } from './columns.js';
 import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
 import { timeReader } from './cell-types.js';
+import { quoteForShell } from '../wording.js';
 import { jsonToken } from '../text/json-parser.js';
 import type { TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
@@ -91,8 +92,13 @@ function writeKey(
   const text = row.text(index);
   const isNumber = !row.isString(index) && /^[-\d]/.test(text.toString());
   const isSpelled = isNumber && types.get(row.name(index)) === 'string';
+  const advice = isNumber
+    ? ` (--types ${quoteForShell(`${row.name(index)}:string`)} accepts it)`
+    : '';
   const fault =
-    row.isString(index) || isSpelled ? setKey(part, text, records) : notStringFault(text);
+    row.isString(index) || isSpelled
+      ? setKey(part, text, records)
+      : `${notStringFault(text)}${advice}`;
   if (fault !== undefined) return columnError(row.name(index), fault);
   const placeholder = row.placeholderFault?.(text);
   if (placeholder !== undefined)

@@ -14,7 +14,14 @@ import {
 } from './flat-row.js';
 import { lowercaseText, placeholderFault } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
-import { writeString, writeTypedValue, emptyValue, constantMembers } from './cell-types.js';
+import {
+  constantMembers,
+  emptyValue,
+  typeWriter,
+  writeString,
+  writeWith,
+  type Write,
+} from './cell-types.js';
 import { columnError, resolveColumns, type Column } from './columns.js';
 import { limits } from '../contract/limits.js';
 import { addressKeys, keySeeds, strayCharacterError } from './identity.js';
@@ -34,6 +41,8 @@ export class CsvUploadMapper implements FlatRow {
   readonly #text = new TextSlice();
   #header: readonly string[] | undefined;
   #columns: readonly Column[] = [];
+  /** Writers of the types of columns, by column. */
+  readonly #writers: (Write | undefined)[] = [];
   parts: HeadCells = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
   /** Bytes and cell bounds of the block. */
   #bytes: Buffer = Buffer.alloc(0);
@@ -60,6 +69,7 @@ export class CsvUploadMapper implements FlatRow {
     };
     this.#writer.setForm(recordTemplate(columns, this.#options, this.#constants));
     this.#columns = columns;
+    this.#writers.length = 0;
     this.#header = header;
   }
 
@@ -74,15 +84,15 @@ export class CsvUploadMapper implements FlatRow {
     const rejects: RejectedRow[] = [];
     writer.setBlock(rows, cells, picked);
     for (let place = writer.next(); place !== DONE; place = writer.next()) {
-      const { row, count: record } = writer;
+      const { row } = writer;
       this.#first = 2 * row * this.#columns.length;
-      this.#records.idempotent = idempotent[record] === 1;
+      this.#records.idempotent = true;
       const error = this.#write(place);
-      idempotent[record] = this.#records.idempotent ? 1 : 0;
+      if (!this.#records.idempotent) idempotent[writer.count] = 0;
       if (error === undefined) continue;
       rejects.push({ row, ...validationError(this.#allFaults(place, error)) });
       writer.skip();
-      idempotent[record] = isEvent ? 0 : 1; // for the next row
+      idempotent[writer.count] = isEvent ? 0 : 1; // for the next row
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
@@ -135,7 +145,10 @@ export class CsvUploadMapper implements FlatRow {
   /** Writes a cell that is neither plain text nor empty. */
   #writeCell(index: number, { type, key }: Column, records: RecordBuilder): string | undefined {
     const text = this.text(index);
-    if (type !== undefined) return writeTypedValue(text, type, records, this.#options.zone);
+    if (type !== undefined) {
+      const write = (this.#writers[index] ??= typeWriter(type));
+      return writeWith(write, text, records, this.#options.zone);
+    }
     const fault = addressKeys.has(key) ? strayCharacterError(text) : undefined;
     return fault ?? writeString(text, records);
   }

@@ -1,6 +1,6 @@
 import { EngagectlError, groupDigits } from '../errors.js';
 import { JsonFlattener } from '../text/json-flattener.js';
-import { didYouMean } from '../did-you-mean.js';
+import { closestName } from '../did-you-mean.js';
 import type { DocumentOptions, RecordEncoder, RecordPage } from './output.js';
 
 /** Maximum columns. Data with more uses values as names, such as dates or identities. */
@@ -100,7 +100,18 @@ class MissingColumns {
     const where = this.#pages < mostPages ? '' : ` in the first ${mostPages} pages`;
     return [...this.#missing].map(
       (name) =>
-        `column ${JSON.stringify(name)} does not occur${where}${didYouMean(name, this.#seen.columns)}`,
+        `column ${JSON.stringify(name)} does not occur${where}${meantColumn(name, this.#seen.columns)}`,
     );
   }
+}
+
+const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+
+/** Returns `; did you mean "profileData.City"?` for a column with nearly the same last name, or an empty string. */
+function meantColumn(name: string, columns: readonly string[]): string {
+  const last = closestName(lastName(name), columns.map(lastName));
+  const alike = columns.filter((column) => lastName(column) === last);
+  const around = name.slice(0, -lastName(name).length);
+  const meant = alike.find((column) => column.startsWith(around)) ?? alike[0];
+  return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
 }

@@ -26,7 +26,10 @@ export function printError(
     about: { error: described },
   });
   if (json || logJson) {
-    stderr.write(`${sanitizedJson({ type: 'error', error: described })}\n`);
+    const type = { type: 'error' };
+    // With --json, lines start as they did before they had a type.
+    const line = logJson ? { ...type, error: described } : { error: described, ...type };
+    stderr.write(`${sanitizedJson(line)}\n`);
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);

@@ -41,7 +41,8 @@ export async function showSummary(summary: Summary, context: SummaryContext): Pr
   const { stdout, stderr, log } = context.runtime;
   const object = versioned(summary);
   log?.({ type: 'summary', text: asText(summary, context), about: object });
-  const line = sanitizedJson({ type: 'summary', ...object });
+  const type = { type: 'summary' };
+  const line = sanitizedJson(settings.logJson ? { ...type, ...object } : { ...object, ...type });
   let isTaken: Promise<boolean> | undefined;
   if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${sanitizedJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);

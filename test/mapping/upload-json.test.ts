@@ -243,7 +243,9 @@ describe('a flat object', () => {
       'refuses a number as identity',
       '{"identity":12}',
       {},
-      invalid('column "identity": must be a string ("12"), found a number'),
+      invalid(
+        'column "identity": must be a string ("12"), found a number (--types identity:string accepts it)',
+      ),
     ],
     [
       'refuses an object as identity',

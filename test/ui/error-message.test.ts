@@ -61,6 +61,7 @@ describe('an error', () => {
         line: 1,
         exitCode: 8,
       },
+      type: 'error',
     });
   });
 

@@ -101,9 +101,10 @@ const evidenceFor = ({ types = {} }: MappingFile, columns: SampledRows['columns'
       ? column.phoneTypes
       : (column.numericTimes ?? column.formats);
     if (!type?.includes('(') || !found) return missing;
-    const { fits, all, example } = found;
+    const { fits, all, example, rival } = found;
     const values = `${groupDigits(fits)} of ${groupDigits(all)} distinct values fit`;
-    return [`${name}: ${type}: ${values}, such as ${JSON.stringify(example)}`, ...missing];
+    const unread = rival ? `; ${groupDigits(rival.unread)} of them cannot be ${rival.type}` : '';
+    return [`${name}: ${type}: ${values}${unread}, such as ${JSON.stringify(example)}`, ...missing];
   });
 
 /** Asks which of several types the values of a column have; undefined if nobody answers. */

@@ -34,12 +34,17 @@ export interface FittingTypes {
   /** Number of distinct values that fit, and of all. */
   readonly fits: number;
   readonly all: number;
+  /** A value that only these types read, if there is one. */
   readonly example: string;
+  /** The type that reads the most values besides these, and how many it does not read. */
+  readonly rival?: { readonly type: CellType; readonly unread: number } | undefined;
   /** Up to three values that the types read differently, with what each type reads. */
   readonly readings: readonly { readonly text: string; readonly read: readonly unknown[] }[];
 }
 
 const maxReadings = 3;
+
+const isRead = (value: unknown): boolean => value !== undefined;
 
 /** Share of values that a format must fit. */
 const nearlyAll = 0.9;
@@ -51,7 +56,7 @@ function fitting<Type extends string>(
 ): FittingTypes | undefined {
   const read = Array.from(readers, ([type, reader]) => {
     const found = values.map((text) => reader(text));
-    return { type, found, fits: found.filter((value) => value !== undefined).length };
+    return { type, found, fits: found.filter(isRead).length };
   });
   const fits = Math.max(0, ...read.map((each) => each.fits));
   if (values.length === 0 || fits < nearlyAll * values.length) return undefined;
@@ -66,7 +71,18 @@ function fitting<Type extends string>(
     .map((text, at) => ({ text, read: kept.map(({ found }) => found[at]) }))
     .filter(({ read }) => new Set(read).size > 1)
     .slice(0, maxReadings);
-  return { types, fits, all: values.length, example: values[0]!, readings };
+  const [rival] = read
+    .filter((each) => each.fits > 0 && each.fits < fits)
+    .toSorted((a, b) => b.fits - a.fits);
+  const only = values.filter((_, at) => isRead(kept[0]?.found[at]) && !isRead(rival?.found[at]));
+  return {
+    types,
+    fits,
+    all: values.length,
+    example: (rival && only[0]) ?? values[0]!,
+    rival: rival && { type: rival.type as string as CellType, unread: only.length },
+    readings,
+  };
 }
 
 const datePattern =
@@ -218,6 +234,8 @@ export class ColumnSample {
   filled = 0;
   /** Whether every value is text, as in a CSV. */
   isText = true;
+  /** Whether every value is a number of JSON. */
+  isNumeric = true;
   /** Whether a value has whitespace around it. */
   isPadded = false;
   /** Texts that stand for missing values, with their counts. */
@@ -249,6 +267,7 @@ export class ColumnSample {
     }
     this.filled += 1;
     if (typeof value !== 'string') this.isText = false;
+    if (typeof value !== 'number') this.isNumeric = false;
     this.#longest = Math.max(this.#longest, text.length);
     this.#patterns.add(patternOf(text));
     if (this.#isDate) this.#lookAtTime(text);
@@ -383,9 +402,10 @@ export function inferIdentity(
   { identity, identityGiven, objectId, drop, kind, map }: UploadMapping,
 ): string | undefined {
   if (identityGiven) return identity;
-  const candidates = columns.filter(({ name, filled, isDistinct, isText }) => {
+  const candidates = columns.filter(({ name, filled, isDistinct, isText, isNumeric }) => {
     const isTaken = name === objectId || drop.has(name) || map.has(name);
-    const isFit = isText && filled >= 0.9 * rows && (kind === 'event' || isDistinct);
+    const isId = isText || isNumeric;
+    const isFit = isId && filled >= 0.9 * rows && (kind === 'event' || isDistinct);
     return !isTaken && (name === 'identity' || (isFit && Number.isFinite(rankOf(name))));
   });
   return candidates.toSorted((a, b) => rankOf(a.name) - rankOf(b.name))[0]?.name;

@@ -43,7 +43,11 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
     identity,
     objectId: given.objectId,
     map: Object.fromEntries(map),
-    types: { ...typesOf(data, map, { ...sampled, given }), ...constantTypes(given) },
+    types: {
+      ...keyTypes(columns, keys, given),
+      ...typesOf(data, map, { ...sampled, given }),
+      ...constantTypes(given),
+    },
     drop: others.filter(isDropped).map(({ name }) => name),
     set: Object.fromEntries(given.constants),
     lowercase: [...given.lowercase],
@@ -55,6 +59,19 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
   };
   return Object.fromEntries(Object.entries(inferred).filter(([, part]) => isFilled(part)));
 }
+
+/** Returns the types of the columns of identity and objectId: a number of JSON is sent as text. */
+const keyTypes = (
+  columns: readonly ColumnSample[],
+  keys: ReadonlySet<string | undefined>,
+  { types }: UploadMapping,
+): Record<string, CellType> =>
+  Object.fromEntries(
+    columns.flatMap(({ name, filled, isNumeric }) => {
+      const type = types.get(name) ?? (filled > 0 && isNumeric ? 'string' : undefined);
+      return keys.has(name) && type !== undefined ? [[name, type] as const] : [];
+    }),
+  );
 
 /** Whether a member is neither undefined nor an empty list or table. */
 const isFilled = (part: MappingFile[keyof MappingFile]): boolean =>

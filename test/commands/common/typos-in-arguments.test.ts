@@ -100,13 +100,15 @@ describe('columns', () => {
   it('of a CSV export that do not occur are reported at the end, with the nearest name', async () => {
     const event = { identity: 'a', type: 'event', evtName: 'A', ts: Date.parse(range[1]!) / 1000 };
     const { world } = await serve({ seed: [event] });
-    const columns = ['--columns', 'profile.identity,profile.identiy'];
+    const columns = ['--columns', 'profile.identity,profile.identiy,Identity,profile.Nope'];
     const args = ['export-events', '--event', 'A', ...range, '-o', 'a.csv', ...columns];
     const { code, stderr } = await world.run(args);
     expect(code).toBe(0);
     expect(stderr).toContain(
       'column "profile.identiy" does not occur; did you mean "profile.identity"?',
     );
+    expect(stderr).toContain('column "Identity" does not occur; did you mean "profile.identity"?');
+    expect(stderr).toContain('column "profile.Nope" does not occur\n');
     expect(stderr).not.toContain('"profile.identity" does not occur');
   });
 });

@@ -298,6 +298,29 @@ it.each([
   }
 });
 
+it('states how many values decide between day and month, with one of them as the example', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), 'id,seen\nu1,01/02/1990\nu2,25/02/1985\nu3,31/12/1985\n');
+  const { stderr } = await world.run(['upload', 'a.csv', '--preview', '--write-mapping', 'm.json']);
+  expect(stderr).toContain(
+    '"seen": date(DD/MM/YYYY): 3 of 3 distinct values fit; 2 of them cannot be date(MM/DD/YYYY), such as "25/02/1985"\n',
+  );
+});
+
+it.each([[[]], [['--identity', 'id']]])(
+  'drafts numeric ids of JSON as texts (%j)',
+  async (flags) => {
+    const { world } = await serve();
+    writeFileSync(world.path('a.json'), '[{"id":1,"name":"A"},{"id":2,"name":"B"}]');
+    const preview = ['upload', 'a.json', '--preview', '--write-mapping', 'm.json'];
+    expect((await world.run([...preview, ...flags])).code).toBe(0);
+    const checked = await world.run(['upload', 'a.json', '--mapping', 'm.json', '--check']);
+    expect([checked.code, checked.stderr]).toEqual([0, expect.not.stringContaining('warning')]);
+    expect((await world.run(['upload', 'a.json', '--mapping', 'm.json'])).code).toBe(0);
+    expect((await world.run(['get-profile', '2'])).stdout).toContain('"identity":"2"');
+  },
+);
+
 it('states the evidence for each format', async () => {
   const { world } = await serve();
   writeFileSync(world.path('a.csv'), 'id;seen\nu1;31.12.1990\nu2;01.02.1985\n');
