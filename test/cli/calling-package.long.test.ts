@@ -1,14 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { resolve, type ResolutionContext } from 'metro-resolver';
 import { afterAll, expect, it } from 'vitest';
 import { packedProject } from '../support/packed-package.js';
 
-// `engagectl/calling` in the tools of React Native projects, and the package `engagectl-calling`. Metro itself is not
-// installed; its resolver is, and it decides which file an app gets.
+// `engagectl/calling` in the tools of React Native projects, and the package `engagectl-calling`.
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const { folder, installed, remove } = packedProject();
@@ -16,53 +14,36 @@ afterAll(remove);
 
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
 
-/** Resolves a module as Metro does for an app in the folder. */
-function metro(name: string, unstable_enablePackageExports: boolean): string {
-  const isFile = (file: string) => existsSync(file) && statSync(file).isFile();
-  const packageOf = (file: string) => {
-    for (let at = file; at !== path.dirname(at); at = path.dirname(at)) {
-      const rootPath = path.join(at, 'package.json');
-      if (isFile(rootPath))
-        return {
-          packageJson: read(rootPath),
-          rootPath: at,
-          packageRelativePath: path.relative(at, file),
-        };
-    }
-    return null;
-  };
-  const context = {
-    allowHaste: false,
-    assetExts: new Set(['png']),
-    customResolverOptions: {},
-    dev: true,
-    disableHierarchicalLookup: false,
-    doesFileExist: isFile,
-    extraNodeModules: null,
-    fileSystemLookup: (file: string) =>
-      existsSync(file)
-        ? { exists: true, type: isFile(file) ? 'f' : 'd', realPath: file }
-        : { exists: false },
-    getPackage: (file: string) => (isFile(file) ? read(file) : null),
-    getPackageForModule: packageOf,
-    isESMImport: true,
-    mainFields: ['react-native', 'browser', 'main'],
-    nodeModulesPaths: [],
-    originModulePath: path.join(folder, 'App.tsx'),
-    preferNativePlatform: true,
-    resolveAsset: () => null,
-    resolveHasteModule: () => null,
-    resolveHastePackage: () => null,
-    redirectModulePath: (file: string) => file,
-    sourceExts: ['js', 'jsx', 'json', 'ts', 'tsx'],
-    unstable_conditionNames: ['react-native'],
-    unstable_conditionsByPlatform: {},
-    unstable_enablePackageExports,
-    unstable_logWarning: () => undefined,
-  } as unknown as ResolutionContext;
-  const found = resolve(context, name, 'android');
-  if (found.type !== 'sourceFile') throw new Error(`${name} is a ${found.type}`);
-  return found.filePath;
+// Metro finds files by a list of folders, and adds its own runtime to a bundle.
+const bundler = `
+const [projectRoot, root, exports] = process.argv.slice(1);
+const Metro = require(root + 'node_modules/metro');
+const config = {
+  projectRoot,
+  watchFolders: [root + 'node_modules/metro-runtime'],
+  cacheStores: [],
+  maxWorkers: 1,
+  resolver: { unstable_enablePackageExports: exports === 'true', resolverMainFields: ['react-native', 'browser', 'main'], useWatchman: false },
+  transformer: {
+    babelTransformerPath: root + 'node_modules/metro-babel-transformer',
+    asyncRequireModulePath: root + 'node_modules/metro-runtime/src/modules/asyncRequire.js',
+    enableBabelRCLookup: false,
+    getTransformOptions: async () => ({ transform: { experimentalImportSupport: true, inlineRequires: false } }),
+  },
+  reporter: { update() {} },
+};
+Metro.loadConfig({}, config)
+  .then((loaded) => Metro.runBuild(loaded, { entry: 'app.js', platform: 'android', dev: false, minify: false }))
+  .then(({ code }) => process.stdout.write(code, () => process.exit(0)));`;
+
+/** Has Metro bundle an app that imports the module, and runs the bundle. */
+function runInMetro(name: string, hasExports: boolean) {
+  const app = `import SignedCall, { createSignedCall, validateCuid } from '${name}';
+    console.log(typeof SignedCall.initialize, typeof createSignedCall, validateCuid('ann_1').length);`;
+  writeFileSync(path.join(folder, 'app.js'), app);
+  const args = ['-e', bundler, folder, root, String(hasExports)];
+  const bundle = execFileSync(process.execPath, args, { encoding: 'utf8' });
+  return spawnSync(process.execPath, { input: bundle, encoding: 'utf8' });
 }
 
 const file = (...names: string[]) => path.join(installed, ...names);
@@ -70,14 +51,15 @@ const file = (...names: string[]) => path.join(installed, ...names);
 it.each([
   ['with package exports', true],
   ['without package exports', false],
-])('lets Metro bundle one CommonJS file %s, which runs', (_, exports) => {
-  const found = metro('engagectl/calling', exports);
-  expect(found).toBe(file('dist/calling/cjs/index.js'));
-  const script = `const sdk = require(${JSON.stringify(found)});
-    console.log(typeof sdk.default.initialize, typeof sdk.createSignedCall, sdk.validateCuid('ann_1').length);`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+])('is bundled by Metro %s', (_, hasExports) => {
+  const { stdout, stderr } = runInMetro('engagectl/calling', hasExports);
   expect([stdout, stderr]).toEqual(['function function 0\n', '']);
-  expect(readFileSync(found, 'utf8')).not.toMatch(/\brequire\(|\bimport\b[ (]/);
+});
+
+it('is one file that loads no other', () => {
+  expect(readFileSync(file('dist/calling/cjs/index.js'), 'utf8')).not.toMatch(
+    /\brequire\(|\bimport\b[ (]/,
+  );
 });
 
 it('lets require find the module without package exports, as Jest does', () => {
@@ -146,8 +128,8 @@ it('packs engagectl-calling as 40 kB with the same module and types, and nothing
   const target = path.join(folder, 'node_modules/engagectl-calling');
   mkdirSync(target, { recursive: true });
   execFileSync('tar', ['-xf', path.join(folder, packed.filename), '--strip=1', '-C', target]);
-  for (const exports of [true, false])
-    expect(metro('engagectl-calling', exports)).toBe(path.join(target, 'dist/index.js'));
+  for (const hasExports of [true, false])
+    expect(runInMetro('engagectl-calling', hasExports).stdout).toBe('function function 0\n');
   expect(readFileSync(path.join(target, 'dist/index.js'), 'utf8')).toBe(
     readFileSync(file('dist/calling/cjs/index.js'), 'utf8'),
   );
