@@ -12,6 +12,22 @@ const screenshots = process.env['ENGAGECTL_SCREENSHOTS'];
 const day = 1_700_000_000;
 const hostile = `<img src=x onerror="document.title='owned'">`;
 
+/** Logs two softphones in, has the one call the other by keys alone, and waits until it rings. */
+async function callByKeys(ann: Page, bob: Page, prepare?: (page: Page) => Promise<void>) {
+  for (const [cuid, page] of Object.entries({ ann_1: ann, bob_1: bob })) {
+    await page.getByRole('button', { name: 'Calls' }).click();
+    await page.getByLabel('Your cuid').fill(cuid);
+    await prepare?.(page);
+    await page.keyboard.press('Enter');
+    await page.getByText(`${cuid}: no call`).waitFor();
+  }
+  await ann.keyboard.type('bob_1');
+  await ann.keyboard.press('Tab');
+  await ann.keyboard.type('Order 25');
+  await ann.keyboard.press('Enter');
+  await bob.getByText('bob_1: is called by ann_1 about Order 25').waitFor();
+}
+
 async function filled() {
   const service = await run();
   const users = Array.from({ length: 120 }, (_, n) =>
@@ -310,19 +326,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     const ann = await open(service, { width: 360, colorScheme: 'dark' });
     // A browser is one device; the other user has another.
     const bob = await open(service);
-    for (const [cuid, { page }] of Object.entries({ ann_1: ann, bob_1: bob })) {
-      await page.getByRole('button', { name: 'Calls' }).click();
-      await page.getByLabel('Your cuid').fill(cuid);
-      await page.getByLabel('Voice').check();
-      await page.keyboard.press('Enter');
-      await page.getByText(`${cuid}: no call`).waitFor();
-    }
-    // By keys alone.
-    await ann.page.keyboard.type('bob_1');
-    await ann.page.keyboard.press('Tab');
-    await ann.page.keyboard.type('Order 25');
-    await ann.page.keyboard.press('Enter');
-    await bob.page.getByText('bob_1: is called by ann_1 about Order 25').waitFor();
+    await callByKeys(ann.page, bob.page, async (page) => page.getByLabel('Voice').check());
     await bob.page.getByRole('button', { name: 'Calls: it rings' }).waitFor();
     await bob.page.getByRole('button', { name: 'Take' }).click();
     await bob.page.getByText('Incoming: CallInProgress').waitFor();
@@ -345,17 +349,7 @@ describe.skipIf(!hasChromium)('the page', () => {
   it('has a softphone that gets its tokens from the service where the router requires them', async () => {
     const service = await runRouter({ tokenKey: 'a key of thirty-two bytes or more' });
     const [ann, bob] = [await open(service), await open(service)];
-    for (const [cuid, { page }] of Object.entries({ ann_1: ann, bob_1: bob })) {
-      await page.getByRole('button', { name: 'Calls' }).click();
-      await page.getByLabel('Your cuid').fill(cuid);
-      await page.keyboard.press('Enter');
-      await page.getByText(`${cuid}: no call`).waitFor();
-    }
-    await ann.page.keyboard.type('bob_1');
-    await ann.page.keyboard.press('Tab');
-    await ann.page.keyboard.type('Order 25');
-    await ann.page.keyboard.press('Enter');
-    await bob.page.getByText('bob_1: is called by ann_1 about Order 25').waitFor();
+    await callByKeys(ann.page, bob.page);
     expect([ann.strange, bob.strange]).toEqual([[], []]);
   });
 
