@@ -169,6 +169,8 @@ interface WriteOptions extends ReadOptions {
   readonly final?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
+  /** Maximum time to wait for another process that works on the same run, in milliseconds; default 0. */
+  readonly waitLock?: number;
   /** Name of a run whose input is a pipe; another process can resume the run by this name. */
   readonly runName?: string;
   /** Resend records that are not idempotent although another run sent them. */
@@ -307,6 +309,8 @@ interface FileOptions {
   readonly fresh?: boolean;
   /** Resume the unfinished export to this file, if there is one. */
   readonly resume?: boolean;
+  /** Maximum time to wait for another process that writes the same file, in milliseconds; default 0. */
+  readonly waitLock?: number;
 }
 /** How one file per day is written; the name contains `{day}`. */
 interface DayFileOptions extends FileOptions {
@@ -377,6 +381,8 @@ interface Runtime {
   readonly cwd: string;
   /** Like `linux`, `darwin`, `win32`. */
   readonly platform: NodeJS.Platform;
+  /** Process id. */
+  readonly pid: number;
   /** User id of the process. Undefined, as on Windows: ownership is not checked. */
   readonly uid?: number | undefined;
   /** Like `20.18.1`. */

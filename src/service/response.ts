@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { yieldToEventLoop } from './mutex.js';
+import { yieldToEventLoop } from './concurrency.js';
 import { requestCodes, requestErrorTexts } from '../contract/error-codes.js';
 import type { Variants } from './settings.js';
 import type { ServiceContext } from './service.js';

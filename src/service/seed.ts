@@ -1,7 +1,7 @@
 import { compressions, parseFileName } from '../contract/file-formats.js';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
-import { yieldToEventLoop } from './mutex.js';
+import { yieldToEventLoop } from './concurrency.js';
 import { parseElements } from './raw-json.js';
 import { RecordError } from './rest/record-validation.js';
 import { RestoreError, restoreRecord } from './restore-record.js';

@@ -6,7 +6,7 @@ import type { FaultRules } from './control/fault-rules.js';
 import type { RequestLog, LoggedRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
-import type { LookUpHold, RequestMutex } from './mutex.js';
+import type { LookUpHold, RequestMutex } from './concurrency.js';
 import type { Settings, Variants } from './settings.js';
 
 /**

@@ -10,7 +10,7 @@ import { loadSeed } from './seed.js';
 import { Settings } from './settings.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
-import { LookUpHold, RequestMutex } from './mutex.js';
+import { LookUpHold, RequestMutex } from './concurrency.js';
 import type { RunningService, ServiceContext, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';

@@ -70,7 +70,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/response.ts': 'timers',
   'service/rest/inject-fault.ts': 'timers',
   'service/rest/read-request.ts': 'timers',
-  'service/mutex.ts': 'timers',
+  'service/concurrency.ts': 'timers',
   'service/web-ui/script.ts': 'timers', // its text runs in a browser
   'service/web-ui/softphone.ts': 'clock, random', // likewise
   'service/clock.ts': 'timers',

@@ -22,8 +22,11 @@ export interface OpenRun<Entry extends JournalEntry> {
   readonly id: string;
   /** State on disk; undefined if the run keeps none and cannot be resumed. */
   readonly kept: KeptRun<Entry> | undefined;
-  /** Releases the run, and removes its folder unless `keep`. A failure becomes a warning. */
-  close(options: { readonly keep: boolean }): void;
+  /**
+   * Releases the run, and removes its folder unless `keep`. A failure becomes a warning. `removed` is called when the
+   * run cannot be resumed any more, and is still locked.
+   */
+  close(options: { readonly keep: boolean; readonly removed?: () => void }): void;
 }
 
 interface KeptRun<Entry extends JournalEntry> {
@@ -51,7 +54,9 @@ export function runsFolder(context: JobContext): string | undefined {
 export const unjournaledRun = ({ runtime }: Pick<JobContext, 'runtime'>): OpenRun<never> => ({
   id: newRunId(runtime),
   kept: undefined,
-  close: () => undefined,
+  close: ({ keep, removed }) => {
+    if (!keep) removed?.();
+  },
 });
 
 /**
@@ -116,10 +121,12 @@ function openFolder<Entry extends JournalEntry>(
   return {
     id: folder.header.run,
     kept: { folder, journal, entries, resumed, read: () => readJournal(file, kinds) },
-    close: ({ keep }) => {
+    close: ({ keep, removed }) => {
       try {
         journal.close();
-        if (!keep) removeRun(folder, context.words);
+        if (keep) return;
+        removeRun(folder, context.words);
+        removed?.();
       } catch (error) {
         context.messages.warn(notForgotten(folder, error as Error, context));
       } finally {

@@ -206,8 +206,8 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     await touched?.close();
     const keep = unfinished ?? (!done && isResumable(run));
     if (tally && !done && !keep) ledger?.withdraw(tally.counts);
-    run.close({ keep });
-    if (!keep && writing.context.ports?.leasedRun === undefined) tally?.rejects.sort();
+    const isLeased = writing.context.ports?.leasedRun !== undefined;
+    run.close({ keep, removed: () => (isLeased ? undefined : tally?.rejects.sort()) });
   }
 }
 

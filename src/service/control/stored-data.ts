@@ -5,7 +5,7 @@ import { integerParameter, badRequest, type ControlHandler } from './control-rou
 import { requestError } from '../response.js';
 import { profileRecordSql, readRecords } from '../store/record-json.js';
 import { channels } from '../../contract/record-fields.js';
-import { yieldToEventLoop } from '../mutex.js';
+import { yieldToEventLoop } from '../concurrency.js';
 import { expiryOf, type Position, type Export } from '../store/exports.js';
 import { defaultVariants } from '../settings.js';
 import type { ServiceContext } from '../service.js';

@@ -9,7 +9,7 @@ import {
   stringOf,
 } from '../raw-json.js';
 import { malformed, success, type ApiResponse } from '../response.js';
-import { yieldToEventLoop } from '../mutex.js';
+import { yieldToEventLoop } from '../concurrency.js';
 import { RecordError } from './record-validation.js';
 import type { Deviations } from './rest-route.js';
 import type { ServiceContext } from '../service.js';

@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from '../mutex.js';
+import { yieldToEventLoop } from '../concurrency.js';
 import { eventRecordSql, profileRecordSql, readRecords, type ProfileParts } from './record-json.js';
 import type { Database } from './database.js';
 import type { ServiceContext } from '../service.js';
