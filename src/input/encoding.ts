@@ -106,6 +106,7 @@ export function unmarkedUtf16(head: Buffer): string | undefined {
   if (sample.length < leastBytes) return undefined;
   const isHigh = (side: number): boolean => {
     const high = sample.filter((_, at) => at % 2 === side);
+    if ([0x09, 0x0a, 0x0d].some((byte) => high.includes(byte))) return false; // tabs and line ends of UTF-8
     const low = sample.filter((_, at) => at % 2 !== side);
     const nuls = high.filter((byte) => byte === 0).length;
     return !low.includes(0) && nuls > high.filter((byte) => byte >= 0x20).length;
