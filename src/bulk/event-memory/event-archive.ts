@@ -17,7 +17,7 @@ export const archivedState = {
   /** As many copies that are unknown in an older archive were found missing. */
   missing: 3,
 } as const;
-const entryBytes = 4 * archiveWords;
+export const entryBytes = 4 * archiveWords;
 
 /** Header: signature, version, count, bits of a bucket's number, parts of the filter, checksum of the index, of the header. */
 const headWords = 7;
@@ -68,7 +68,7 @@ export class EventArchive {
   /** The same for entries with more copies than a byte can count. */
   readonly #usedOften = new Map<number, number>();
 
-  /** Without `isFiltered`, it is only read from begin to end. Throws CorruptArchive or an error of the file system. */
+  /** Without `isFiltered`, only `all` may be called, which needs no filter in memory. Throws CorruptArchive or an error of the file system. */
   constructor(path: string, { isFiltered = true } = {}) {
     this.#file = openSync(path, 'r');
     try {
@@ -156,7 +156,7 @@ export class EventArchive {
     const length = archiveWords * (this.#starts[bucket + 1]! - first);
     if (length > this.#room.length) this.#room = new Int32Array(2 * length);
     const words = this.#room.subarray(0, length);
-    if (!readWords(this.#file, words, headBytes + entryBytes * first)) throw truncated();
+    this.#read(words, headBytes + entryBytes * first);
     if (length > 0 && crc32(bytesOf(words)) !== this.#sums[bucket]) {
       throw new CorruptArchive('the checksum of a part does not match');
     }
@@ -169,7 +169,7 @@ export class EventArchive {
     const room = new Uint32Array(checkedBytes / 4);
     for (let at = from; at < to; at += checkedBytes) {
       const words = room.subarray(0, (to - at) / 4);
-      if (!readWords(this.#file, words, at)) throw truncated();
+      this.#read(words, at);
       sum = crc32(bytesOf(words), sum);
     }
     return sum;
@@ -177,8 +177,12 @@ export class EventArchive {
 
   #words(position: number, count: number): Uint32Array {
     const words = new Uint32Array(count);
-    if (!readWords(this.#file, words, position)) throw truncated();
+    this.#read(words, position);
     return words;
+  }
+
+  #read(words: Int32Array | Uint32Array, position: number): void {
+    if (!readWords(this.#file, words, position)) throw truncated();
   }
 }
 

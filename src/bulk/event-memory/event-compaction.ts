@@ -8,6 +8,7 @@ import {
   archiveWords,
   ArchiveWriter,
   CorruptArchive,
+  entryBytes,
   EventArchive,
 } from './event-archive.js';
 import { EventLog, eventState, type EventBlock } from './event-log.js';
@@ -70,8 +71,6 @@ export function currentFiles(folder: string) {
   return { archives: ofKind('archive'), logs: ofKind('log'), replaced: files.filter(isReplaced) };
 }
 
-/** Bytes of an archived event. */
-const entryBytes = 4 * archiveWords;
 const archiveName = (from: number, to: number): string => `sent-${from}-${to}.archive`;
 export const logName = (number: number): string => `sent-${number}.log`;
 
