@@ -51,6 +51,7 @@ import type { SignedRun } from './signature.js';
 import type { Job, Queue } from 'bullmq';
 import { copyFile, rm } from 'node:fs/promises';
 import { shardName } from '../jobs/shard.js';
+import type { Shard } from '../jobs/job-options.js';
 import { repairJournal } from '../jobs/run/repair-run.js';
 import type { TrustRuntime } from '../files/ownership.js';
 
@@ -393,24 +394,31 @@ export async function repairRun(
     folder.refuseLinks(shard);
     // The epoch of the repair fences a worker that is still running.
     const epoch = await folder.shard(shard).takeOver({ repair: shardName(shard) });
-    const isExport = run.command === 'export-events';
-    const runs = runsIn(epoch.path);
-    if (!isExport) new ShardTraffic(epoch.path).assertJournaled(shard);
-    const [found] = listRuns(runs, runtime);
-    const [unreadable] = isExport ? [] : listUnreadable(runs, runtime);
-    if (unreadable) throw notRepairable(shardName(shard), unreadable);
-    if (isExport) await removeExport(epoch.path);
-    const isRepaired = isExport || (found !== undefined && repairJournal(found) !== undefined);
+    const isRepaired =
+      run.command === 'export-events'
+        ? await restartExport(epoch.path)
+        : repairWrite(epoch.path, shard, runtime);
     if (isRepaired) repaired.push(shard.index);
     if (!epoch.isCurrent()) throw workerIsRunning(shardName(shard));
   }
   return repaired;
 }
 
-/** Removes the run of an export and its partial files. Keeps the counts of its requests. */
-async function removeExport(epoch: string): Promise<void> {
+/** Removes the run of an export and its partial files, so that it starts again. Keeps the counts of its requests. */
+async function restartExport(epoch: string): Promise<true> {
   const names = readdirSync(epoch).filter((name) => name === 'state' || name.startsWith('out.'));
   for (const name of names) await rm(path.join(epoch, name), { recursive: true, force: true });
+  return true;
+}
+
+/** Repairs the journal of a write; returns whether there was something to repair. Throws E-JOURNAL. */
+function repairWrite(epoch: string, shard: Shard, runtime: TrustRuntime): boolean {
+  new ShardTraffic(epoch).assertJournaled(shard);
+  const runs = runsIn(epoch);
+  const [unreadable] = listUnreadable(runs, runtime);
+  if (unreadable) throw notRepairable(shardName(shard), unreadable);
+  const [found] = listRuns(runs, runtime);
+  return found !== undefined && repairJournal(found) !== undefined;
 }
 
 const notRepairable = (shard: string, { path: file, why }: UnreadableRun): EngagectlError =>
