@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { readFile } from 'node:fs/promises';
+import { otherDataDirectory } from './directories.js';
 import { EngagectlError } from '../errors.js';
 import { makePrivateFolder, replaceFile } from '../files/atomic-write.js';
 import { fileErrorReason } from '../files/file-errors.js';
@@ -34,7 +35,7 @@ export async function claimRouter(folder: string): Promise<RouterClaim | undefin
 const claimFailed = (folder: string, cause: unknown): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
     why: fileErrorReason(cause),
-    fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
+    fix: otherDataDirectory,
     file: folder,
     cause,
   });

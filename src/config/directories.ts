@@ -64,3 +64,7 @@ function accountHome(): string {
     });
   }
 }
+
+/** What to do if the data directory of the local service cannot be written to. */
+export const otherDataDirectory =
+  'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>';

@@ -11,7 +11,7 @@ import { EngagectlError } from '../errors.js';
 import { FileDraft } from '../files/atomic-write.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
-import { stateDirectory, type DirectoryRuntime } from './directories.js';
+import { otherDataDirectory, stateDirectory, type DirectoryRuntime } from './directories.js';
 import { readPrivateFile, makePrivateDirectory } from './config-file.js';
 import type { Runtime } from '../runtime.js';
 
@@ -120,7 +120,7 @@ async function makeSecret(file: string, runtime: LocalRuntime): Promise<string> 
     if (others !== undefined) return others;
     throw new EngagectlError('E-FILE-WRITE', `cannot write ${file}`, {
       why: fileErrorReason(error),
-      fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
+      fix: otherDataDirectory,
       file,
       cause: error,
     });

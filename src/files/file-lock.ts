@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { closeSync, lstatSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { EngagectlError, type OptionName } from '../errors.js';
+import { EngagectlError } from '../errors.js';
 
 /** Held until `release`, or until the process ends in any way. */
 export interface FileLock {
@@ -51,59 +51,48 @@ export async function tryLockRun(file: string): Promise<FileLock | undefined> {
   try {
     return await lockRun(file);
   } catch (error) {
-    if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
+    if (isLocked(error)) return undefined;
     throw error;
   }
 }
 
-/** A lock that is held only for moments: how often to try, and how long to pause. */
-const lockTries = 1200;
-const lockPauseMs = 50;
-
-/** As `lockRun`, but waits up to a minute for a lock that other processes hold only for moments. */
-export async function waitForLock(
-  file: string,
-  sleep: (milliseconds: number) => Promise<void>,
-): Promise<FileLock> {
-  for (let tries = 1; tries < lockTries; tries += 1) {
-    const lock = await tryLockRun(file);
-    if (lock) return lock;
-    await sleep(lockPauseMs);
-  }
-  return lockRun(file);
-}
-
 interface WaitOptions {
-  readonly owner: LockOwner;
-  /** Maximum time to wait for another process, in milliseconds. */
+  readonly owner?: LockOwner;
+  /** Maximum time to wait for another process, and the pause between attempts, in milliseconds. */
   readonly waitMs: number;
+  readonly pauseMs: number;
   readonly sleep: (milliseconds: number) => Promise<void>;
   /** Called with the error of the first attempt, if the lock is held elsewhere. */
-  readonly waiting: (error: EngagectlError) => void;
-  readonly option: OptionName;
+  readonly waiting?: (error: EngagectlError) => void;
 }
 
-/** Pause between attempts to lock a run, which is held for as long as the run takes. */
-const runPauseMs = 500;
-
-/** As `lockRun`, but waits up to `waitMs` until the process that holds the lock has finished. */
+/** As `lockRun`, but waits up to `waitMs` until the process that holds the lock has released it. */
 export async function lockRunWithin(
   file: string,
-  { owner, waitMs, sleep, waiting, option }: WaitOptions,
+  { owner, waitMs, pauseMs, sleep, waiting }: WaitOptions,
 ): Promise<FileLock> {
   for (let waited = 0; ;) {
     try {
       return await lockRun(file, owner);
     } catch (error) {
-      if (!(error instanceof EngagectlError) || error.id !== 'E-RUN-LOCKED') throw error;
-      if (waited >= waitMs) throw withWaitAdvice(error, option);
-      if (waited === 0) waiting(error);
+      if (!isLocked(error) || waited >= waitMs) throw error;
+      if (waited === 0) waiting?.(error);
     }
-    const pause = Math.min(runPauseMs, waitMs - waited);
+    const pause = Math.min(pauseMs, waitMs - waited);
     await sleep(pause);
     waited += pause;
   }
 }
+
+/** As `lockRun`, but waits up to a minute for a lock that other processes hold only for moments. */
+export const waitForLock = async (
+  file: string,
+  sleep: (milliseconds: number) => Promise<void>,
+): Promise<FileLock> => lockRunWithin(file, { waitMs: 60_000, pauseMs: 50, sleep });
+
+/** Whether an error says that another process holds a lock. */
+export const isLocked = (error: unknown): error is EngagectlError =>
+  error instanceof EngagectlError && error.id === 'E-RUN-LOCKED';
 
 const ownerPath = (file: string): string => `${file}.owner`;
 
@@ -198,12 +187,6 @@ const locked = (owner: string | undefined): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', 'another process is working on this run', {
     why: owner ?? 'its process id is not recorded',
     fix: 'wait until it is done',
-  });
-
-const withWaitAdvice = ({ id, message, details }: EngagectlError, option: OptionName) =>
-  new EngagectlError(id, message, {
-    ...details,
-    fix: `wait until it is done; ${option('waitLock', '10m')} does that`,
   });
 
 /** The native part is a package per platform, which an installation can omit. */

@@ -11,7 +11,7 @@ import {
   refuseInputAsOutput,
   unwritablePathError,
 } from '../../files/path-checks.js';
-import type { FileLock } from '../../files/file-lock.js';
+import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
@@ -174,7 +174,7 @@ async function lockStream(
   try {
     return await lockOrWait(file, request, context);
   } catch (error) {
-    if (!(error instanceof EngagectlError) || error.id !== 'E-RUN-LOCKED') throw error;
+    if (!isLocked(error)) throw error;
     const { why, fix } = error.details;
     throw new EngagectlError(
       'E-RUN-LOCKED',
