@@ -84,8 +84,11 @@ export const libraryWording: Wording = {
   stateFolder: 'stateFolder',
 };
 
-export type { ConcurrencyLimiter, OutcomeLog, RequestObserver };
-/** The limiter of one process, on which a replacement can build. */
+export type { OutcomeLog, RequestObserver };
+
+/** Whether a fleet worker runs the job: another worker may resume it at any time, from the same journal. */
+export const isLeased = ({ ports }: { readonly ports?: EnginePorts | undefined }): boolean =>
+  ports?.leasedRun !== undefined;
 
 /** Replacements for parts of the engine, for a job that is part of a larger one. */
 export interface EnginePorts {

@@ -2,7 +2,7 @@ import { withProgramName } from '../wording.js';
 import { errorExplanations } from '../error-explanations.js';
 import { EngagectlError, errorIds, exitCodes, groupDigits } from '../errors.js';
 import type { DisplaySettings } from './display-settings.js';
-import { sanitize, sanitizedJson } from './sanitize.js';
+import { sanitize, typedLine } from './sanitize.js';
 import { maskError } from './mask.js';
 import type { Runtime } from '../runtime.js';
 
@@ -26,10 +26,7 @@ export function printError(
     about: { error: described },
   });
   if (json || logJson) {
-    const type = { type: 'error' };
-    // With --json, lines start as they did before they had a type.
-    const line = logJson ? { ...type, error: described } : { error: described, ...type };
-    stderr.write(`${sanitizedJson(line)}\n`);
+    stderr.write(typedLine('error', { error: described }, { logJson }));
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);

@@ -2,7 +2,7 @@ import { appendFile, constants } from 'node:fs/promises';
 import { noFollow } from '../files/atomic-write.js';
 import { withProgramName } from '../wording.js';
 import { formatBytes, count, grouped, formatMs, formatDuration } from './format.js';
-import { sanitize, sanitizedJson, versioned } from './sanitize.js';
+import { sanitize, sanitizedJson, typedLine, versioned } from './sanitize.js';
 import type {
   DayCounts,
   SettledCounts,
@@ -41,13 +41,12 @@ export async function showSummary(summary: Summary, context: SummaryContext): Pr
   const { stdout, stderr, log } = context.runtime;
   const object = versioned(summary);
   log?.({ type: 'summary', text: asText(summary, context), about: object });
-  const type = { type: 'summary' };
-  const line = sanitizedJson(settings.logJson ? { ...type, ...object } : { ...object, ...type });
+  const line = typedLine('summary', object, settings);
   let isTaken: Promise<boolean> | undefined;
   if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${sanitizedJson(object)}\n`);
-  else if (settings.json) stderr.write(`${line}\n`);
+  else if (settings.json) stderr.write(line);
   else if (!settings.quiet)
-    stderr.write(settings.logJson ? `${line}\n` : sanitize(asText(summary, context)));
+    stderr.write(settings.logJson ? line : sanitize(asText(summary, context)));
   await appendStepSummary(summary, context);
   return (await isTaken) ?? true;
 }

@@ -9,7 +9,7 @@ import { BinProcess } from '../support/processes/bin-process.js';
 import { Phone } from '../support/processes/phone.js';
 import { makeWorld } from '../support/test-environment.js';
 
-// What an app developer hits first, between phones in processes of their own.
+// Failing devices, lost connections and kills, between phones in separate processes.
 
 async function annAndBob(
   { ann = [], bob = [] }: { ann?: readonly string[]; bob?: readonly string[] },

@@ -120,7 +120,7 @@ describe('the sample', () => {
         if (key === keys[42]) chosen += 1;
       }
     }
-    // Of 200 seeds, 2000 are expected of each tenth, with a standard deviation of 42; of the frequent key 2.
+    // With 200 seeds, 2000 keys are expected from each tenth (standard deviation 42), and the frequent key twice.
     const deviation = Math.sqrt(9 * seeds);
     for (const count of tenths) expect(Math.abs(count - 10 * seeds)).toBeLessThan(5 * deviation);
     expect(chosen).toBeLessThan(12);

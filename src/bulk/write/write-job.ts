@@ -76,7 +76,7 @@ export interface WriteJob {
 export type ChangeFilter = Pick<ChangeTracker | TouchedKeys, 'unchanged' | 'intend' | 'accepted'>;
 
 export interface NamedColumns {
-  /** Maps rows that are mapped again to be sent. Returns whether each column has occurred. */
+  /** Looks at rows before they are mapped to be sent. Returns whether each column has occurred. */
   readonly look: (rows: RowBlock) => boolean;
   /**
    * Returns the error for columns that none of the first `records` records has (undefined: none of the input);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Journal, readJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
-import { lockRunWithin, type FileLock } from '../../files/file-lock.js';
+import { isLocked, lockRunWithin, type FileLock } from '../../files/file-lock.js';
 import {
   createRun,
   journalPath,
@@ -13,7 +13,7 @@ import {
   runKey,
   type RunPlace,
 } from './run-folder.js';
-import { newRunId, type JobContext } from '../job-context.js';
+import { isLeased, newRunId, type JobContext } from '../job-context.js';
 import { matchesRun, findUnfinishedRun, type RunQuery } from './resume.js';
 import type { JournalEntry, KnownKinds, ParsedJournal } from '../../bulk/journal/journal-format.js';
 
@@ -175,26 +175,37 @@ const isNoPlace = (error: unknown): error is EngagectlError =>
   error instanceof NoPlace || (error instanceof EngagectlError && error.id === 'E-CONFIG');
 
 async function lockOn(root: string, query: RunQuery, context: JobContext): Promise<FileLock> {
-  if (context.ports?.leasedRun !== undefined) return { release: () => undefined };
+  if (isLeased(context)) return { release: () => undefined };
   const file = lockPath(root, runKey(query));
   return inPlace({ what: `lock the run with ${file}`, file, context }, () =>
     lockOrWait(file, query, context),
   );
 }
 
+/** Pause between attempts to lock a run, which is held for as long as the run takes. */
+const lockPauseMs = 500;
+
 /** Locks a file of the state directory; waits for another process as long as the options say. Throws E-RUN-LOCKED. */
-export const lockOrWait = async (
+export async function lockOrWait(
   file: string,
   { waitLock = 0 }: Pick<RunQuery, 'waitLock'>,
   { runtime, messages, words }: Pick<JobContext, 'runtime' | 'messages' | 'words'>,
-): Promise<FileLock> =>
-  lockRunWithin(file, {
-    owner: { pid: runtime.pid, since: runtime.now() },
-    waitMs: waitLock,
-    sleep: async (milliseconds) => runtime.sleep(milliseconds, runtime.signal),
-    waiting: ({ message, details }) => messages.note(`${message}: ${details.why}; waiting for it`),
-    option: words.option,
-  });
+): Promise<FileLock> {
+  try {
+    return await lockRunWithin(file, {
+      owner: { pid: runtime.pid, since: runtime.now() },
+      waitMs: waitLock,
+      pauseMs: lockPauseMs,
+      sleep: async (milliseconds) => runtime.sleep(milliseconds, runtime.signal),
+      waiting: ({ message, details }) =>
+        messages.note(`${message}: ${details.why}; waiting for it`),
+    });
+  } catch (error) {
+    if (!isLocked(error)) throw error;
+    const fix = `wait until it is done; ${words.option('waitLock', '10m')} does that`;
+    throw new EngagectlError(error.id, error.message, { ...error.details, fix });
+  }
+}
 
 async function inPlace<T>(
   {

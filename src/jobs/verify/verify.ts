@@ -2,7 +2,7 @@ import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
 import { rememberMissing } from '../write/open-event-memory.js';
-import { requireColumns } from '../write/required-input.js';
+import { namesSearchedColumns, requireColumns } from '../write/required-input.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
@@ -73,8 +73,7 @@ export async function verify(
       ? uploadMapper({ ...mapping, zone })
       : subscribeMapper(await subscriptionsOf(request, context));
     for (const { header, source } of inputs.headers) mapper.check(header, source);
-    const hasNames = mapper.namedColumns !== undefined && mapper.namedColumns.length > 0;
-    if (hasNames && inputs.headers.length === 0 && inputs.totalBytes !== undefined) {
+    if (namesSearchedColumns(mapper, inputs)) {
       const { runtime } = context;
       await requireColumns(mapper, await openInputs(readingOf(cleaned), runtime), runtime.signal);
     }

@@ -32,7 +32,7 @@ import type { DigestTable } from '../../input/text-digest.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import type { JobContext } from '../job-context.js';
+import { isLeased, type JobContext } from '../job-context.js';
 import type { WriteContext, WriteRequest } from './write-request.js';
 
 /** Members of a ledger line that identify a write. */
@@ -336,7 +336,7 @@ export class DuplicateProtection {
   async begin(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
     const { remembersEvents, context } = this.#place;
     if (this.refused && (kind === 'other' || !remembersEvents)) throw this.refused;
-    if (context.ports?.leasedRun !== undefined) return;
+    if (isLeased(context)) return;
     let started = this.#started.get(kind);
     if (!started) this.#started.set(kind, (started = this.#begin(kind, inputs)));
     await started;

@@ -10,7 +10,7 @@ import { openInputs } from '../../input/inputs.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
-import { newRunId, type Connection, type JobContext } from '../job-context.js';
+import { isLeased, newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
 import type { WriteContext } from './write-request.js';
@@ -48,7 +48,7 @@ export function remembersEvents(writing: WriteContext): boolean {
   const { kind, request, context, connection, rehearsal } = writing;
   const isDryRun = rehearsal === 'dryRun' || (rehearsal === 'check' && !request.changed);
   if (kind.name !== 'upload' || !connection || isDryRun) return false;
-  if (context.ports?.leasedRun !== undefined) return false;
+  if (isLeased(context)) return false;
   return request.journal && runsFolder(context) !== undefined && mayHaveEvents(writing);
 }
 

@@ -48,6 +48,17 @@ export async function requireColumns(
   if (missing().length > 0) throw unseenColumnsError(missing(), inputs.first);
 }
 
+/**
+ * Whether an input is searched to its end for the columns that options name, before anything is sent. The header of a
+ * table names its columns, and a pipe can be read only once.
+ */
+const isSearched = ({ headers, totalBytes }: Inputs): boolean =>
+  headers.length === 0 && totalBytes !== undefined;
+
+/** Whether `requireColumns` is to be called. */
+export const namesSearchedColumns = (mapper: Mapper, inputs: Inputs): boolean =>
+  isSearched(inputs) && mapper.namedColumns !== undefined && mapper.namedColumns.length > 0;
+
 /** The search for the columns that options name in the first records of a pipe. */
 interface ColumnSearch extends NamedColumns {
   /** Returns the columns that were not found. */
@@ -89,7 +100,7 @@ export function unseenColumns(
   mapper: Mapper,
   search: ColumnSearch | undefined,
 ): readonly string[] {
-  if (inputs.totalBytes !== undefined && inputs.headers.length === 0) return [];
+  if (isSearched(inputs)) return [];
   const unseen = mapper.unseenColumns?.() ?? [];
   return search ? unseen.filter((name) => search.unseen().includes(name)) : unseen;
 }

@@ -16,7 +16,7 @@ import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
-import { requireColumns, requireRecords } from './required-input.js';
+import { namesSearchedColumns, requireColumns, requireRecords } from './required-input.js';
 import { setAside } from '../../files/atomic-write.js';
 import { matchesCheckpoint } from '../../output/checkpoint-file.js';
 import {
@@ -50,7 +50,7 @@ import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import type { Connection, JobContext } from '../job-context.js';
+import { isLeased, type Connection, type JobContext } from '../job-context.js';
 import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
 
 /**
@@ -91,7 +91,7 @@ export async function runWrite(
       }
     }
     const piped = inputs.totalBytes === undefined;
-    if (inputs.headers.length === 0 && mapped.namedColumns?.length && !piped) {
+    if (namesSearchedColumns(mapped, inputs)) {
       const probe = kind.mapper(connection?.zone ?? timeZone(context.timezone));
       const reading = await openInputs(options, context.runtime);
       await requireColumns(probe, reading, context.runtime.signal);
@@ -118,7 +118,7 @@ function readingOf(
   request: WriteRequest,
   { ports }: JobContext,
 ): InputOptions {
-  const isFinal = request.final === true || ports?.leasedRun !== undefined;
+  const isFinal = request.final === true || isLeased({ ports });
   return {
     ...inputOptions(request.files, request, listColumn),
     pathOf: ports?.inputPath,
@@ -206,8 +206,10 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     await touched?.close();
     const keep = unfinished ?? (!done && isResumable(run));
     if (tally && !done && !keep) ledger?.withdraw(tally.counts);
-    const isLeased = writing.context.ports?.leasedRun !== undefined;
-    run.close({ keep, removed: () => (isLeased ? undefined : tally?.rejects.sort()) });
+    const removed = () => {
+      if (!isLeased(writing.context)) tally?.rejects.sort();
+    };
+    run.close({ keep, removed });
   }
 }
 
@@ -320,7 +322,7 @@ function endEvents(
   } catch (error) {
     messages.warn((error as Error).message); // the next run reports its unknown events once more
   }
-  if (events || rehearsal !== undefined || ports?.leasedRun !== undefined) return;
+  if (events || rehearsal !== undefined || isLeased({ ports })) return;
   if (!tally.log.nonIdempotent.has('event')) return;
   messages.warn(
     'the events of this run are not remembered, so sending them a second time cannot be detected',

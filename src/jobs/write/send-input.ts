@@ -33,7 +33,7 @@ import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords, type Position, type RowBlock } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
-import { retryStatusOf, runEnd, type JobContext, type Wording } from '../job-context.js';
+import { isLeased, retryStatusOf, runEnd, type JobContext, type Wording } from '../job-context.js';
 import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
@@ -113,7 +113,7 @@ export async function sendInput(
       ...runEnd(error, started, runtime),
       done,
       stopped,
-      unfinished: !done && (context.ports?.leasedRun !== undefined || isResumable(run)),
+      unfinished: !done && (isLeased(context) || isResumable(run)),
     },
     rejectSummary: tally,
     history: history(),
@@ -304,7 +304,7 @@ export async function openTally(
   });
   if (shard) tally.counts.otherShards = 0;
   if (!kept || !earlier) return tally;
-  const isMoved = context.ports?.leasedRun !== undefined && earlier.rejectsFile !== undefined;
+  const isMoved = isLeased(context) && earlier.rejectsFile !== undefined;
   const file = isMoved ? rejects.file : earlier.rejectsFile; // each owner has a folder of its own
   await rejects.resume({ file, mark: earlier.rejects });
   tally.resume(earlier.counts);
@@ -332,7 +332,7 @@ function jobOf(
   const defaults = writeEndpoints[name];
   const from = startOf(kind, parts);
   // A shard that its rejects stopped is processed again only after `fleet retry`.
-  const wasContinued = context.ports?.leasedRun !== undefined && earlier?.hitRejectLimit === true;
+  const wasContinued = isLeased(context) && earlier?.hitRejectLimit === true;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
   return {
     rows: limit === undefined ? rows : limitRecords(rows, limit - (from?.ordinal ?? 0)),
@@ -396,9 +396,9 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
 const resumeStateOf = (
   earlier: ResumeState,
   { retryUnknown }: WriteRequest,
-  { ports }: JobContext,
+  context: JobContext,
 ): ResumeState =>
-  retryUnknown === true && ports?.leasedRun === undefined
+  retryUnknown === true && !isLeased(context)
     ? { ...earlier, intended: new OrdinalSet() }
     : earlier;
 

@@ -48,7 +48,7 @@ find('phone-in').addEventListener('submit', (event) => {
     const { createSignedCall, noMedia, webrtc } = await import(sdk);
     const media = voice.checked ? webrtc() : noMedia;
     const log = (line) => note(line.replace(/^SignedCall: | call [0-9a-f-]{36}/g, ''));
-    // Whoever has the passcode may register as any cuid; undefined where the router requires no tokens.
+    // Whoever has the passcode may register with any cuid. A router that requires no tokens signs none.
     const token = async () => (await ask('POST', 'calls/token', { cuid })).token ?? undefined;
     const client = createSignedCall({ url: location.origin, core: account, media, log, deviceId: deviceId(), token });
     client.addListener(client.SignedCallOnCallStatusChanged, ({ direction, callEvent, callDetails }) => {
