@@ -63,7 +63,7 @@ export class BatchBuilder {
     const ordered = this.#job.order === 'key' && kind !== kinds.event; // events are not ordered
     const end = ordered ? this.#order.admit(block.keys, from, neighbors) : neighbors;
     if (end > from) batch.addRun(block, from, end, ordered);
-    if (batch.size === this.#job.request.records) this.#seal(kind, batch);
+    this.#sealIfFull(kind, batch);
     return end;
   }
 
@@ -124,6 +124,10 @@ export class BatchBuilder {
     return batch;
   }
 
+  #sealIfFull(kind: number, batch: Batch): void {
+    if (batch.size === this.#job.request.records || batch.hasManyRowBytes) this.#seal(kind, batch);
+  }
+
   #seal(kind: number, batch: Batch): void {
     this.#full.push(batch);
     this.#filling.delete(kind);
@@ -134,7 +138,7 @@ export class BatchBuilder {
     for (const record of this.#order.takeReady()) {
       const batch = this.#batchFor(kinds.profile, record.end - record.start);
       batch.add(record);
-      if (batch.size === this.#job.request.records) this.#seal(kinds.profile, batch);
+      this.#sealIfFull(kinds.profile, batch);
     }
   }
 

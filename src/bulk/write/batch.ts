@@ -44,7 +44,9 @@ export const batchRecord = (block: RecordBlock, index: number): BatchRecord => (
   end: block.bounds[2 * index + 1] ?? 0,
 });
 
-const largeBodyBytes = 1 << 21;
+const largeBytes = 1 << 21;
+/** Maximum bytes of the rows of a batch with several blocks. */
+const rowBytesMaximum = 1 << 22;
 const noBody: Buffer = Buffer.alloc(0);
 
 /**
@@ -73,6 +75,8 @@ export class Batch {
   #size = 0;
   #body: Buffer = noBody;
   #end = 0;
+  /** Bytes of the rows, which stay in memory until their outcomes: their text, and the bounds of their cells. */
+  #rowBytes = 0;
 
   constructor({ frame, bytes }: BodyShape, spare: Buffer[]) {
     this.#frame = frame;
@@ -84,6 +88,7 @@ export class Batch {
   /** Empties the batch. */
   clear(): void {
     this.#size = 0;
+    this.#rowBytes = 0;
     this.holdsEvents = false;
     this.isRemembered = false;
     this.#blocks.length = 0;
@@ -106,9 +111,19 @@ export class Batch {
     return !this.#idempotent.subarray(0, this.#size).includes(0);
   }
 
-  /** Whether the body is too large to keep many like it until their outcomes are on disk. */
+  /** Bytes in memory until the records have their outcomes: the body, and the rows it was made of. */
+  get memoryBytes(): number {
+    return this.#end + this.#rowBytes;
+  }
+
+  /** Whether it takes too much memory to keep many like it until their outcomes are on disk. */
   get isLarge(): boolean {
-    return this.#end > largeBodyBytes;
+    return this.memoryBytes > largeBytes;
+  }
+
+  /** Whether its rows take so much memory that no more should be added: those of a wide table take more than its body. */
+  get hasManyRowBytes(): boolean {
+    return this.#rowBytes > rowBytesMaximum;
   }
 
   /** Returns the body's size if a record of `more` bytes is added. */
@@ -124,6 +139,7 @@ export class Batch {
     this.#idempotent[this.#size] = idempotent ? 1 : 0;
     this.#rows[this.#size] = row;
     this.#blocks.push(rows);
+    this.#rowBytes += bytesOfRows(rows, row, row);
     this.#size += 1;
   }
 
@@ -146,6 +162,7 @@ export class Batch {
     if (ordered) this.keys.set(keys.subarray(from, to), first);
     else this.keys.fill(noKey, first, first + to - from);
     this.#idempotent.set(idempotent.subarray(from, to), first);
+    this.#rowBytes += bytesOfRows(rows, row[from] ?? 0, row[to - 1] ?? 0);
     this.#size += to - from;
   }
 
@@ -274,6 +291,14 @@ export class Batch {
     this.#rows = grown(this.#rows, new Int32Array(larger));
     this.#idempotent = grown(this.#idempotent, new Uint8Array(larger));
   }
+}
+
+/** Returns the bytes of rows `first` to `last`: their text, and the bounds of their cells. */
+function bytesOfRows({ bounds, cells }: RowBlock, first: number, last: number): number {
+  const text = (bounds[2 * last + 1] ?? 0) - (bounds[2 * first] ?? 0);
+  if (!cells) return text;
+  const perRow = 2 * Int32Array.BYTES_PER_ELEMENT * cells.header.length;
+  return text + (last - first + 1) * perRow * (cells.uncleaned ? 2 : 1);
 }
 
 /** Copies the numbers to a larger array. */

@@ -12,8 +12,8 @@ const refusedBatchesMaximum = 2;
 /** Batches prepared in advance, so that the next body is ready when a response arrives. */
 const readyBatches = 2;
 
-/** Maximum bytes of large bodies in flight, because the text of their records stays in memory. */
-const largeBytesMaximum = 16 * 1024 * 1024;
+/** Maximum memory of large batches in flight, in bytes. */
+const largeBytesMaximum = 24 * 1024 * 1024;
 
 type QueueJob = Pick<
   WriteJob,
@@ -31,7 +31,7 @@ export class SendQueue {
   readonly #job: QueueJob;
   readonly #sender: Sender;
   #open = 0;
-  /** Bytes of large bodies submitted and not completed. */
+  /** Memory of large batches submitted and not completed, in bytes. */
   #largeBytes = 0;
   /** Batches with a record that has no outcome yet. */
   #unanswered = 0;
@@ -148,4 +148,4 @@ export class SendQueue {
   }
 }
 
-const largeBytesOf = (batch: Batch): number => (batch.isLarge ? batch.bytesWith(0) : 0);
+const largeBytesOf = (batch: Batch): number => (batch.isLarge ? batch.memoryBytes : 0);

@@ -106,7 +106,7 @@ class Head {
     const hasEvents = this.#lookUp(rows);
     const hasColumns = namedColumns?.look(rows) ?? true;
     this.#records += Math.min(headRecords - this.#records, rows.count + rows.faults.length);
-    this.#bytes += rows.bytes.length;
+    this.#bytes += rows.bytes.length + (rows.cells?.bounds.byteLength ?? 0);
     if (this.#records === headRecords || this.#bytes >= headBytes) await this.end('full');
     else if (hasColumns && !this.#parts.job.events?.head) await this.end('full');
     // Profiles need not wait for the event memory.

@@ -134,16 +134,16 @@ it('never overwrites the body of a failed attempt, which an old socket may still
   expect(sent.map(({ body }) => body.toString())).toEqual(sent.map(({ text }) => text));
 });
 
-it('keeps at most 16 MB of large bodies in flight, and sends a larger one by itself', async () => {
+it('keeps at most 24 MB of large bodies and their rows in flight, and sends a larger one by itself', async () => {
   const { sender, answers } = stage(8);
   const batchOf = (megabytes: number) => {
     const batch = sender.takeBatch();
     batch.addRun(recordBlock([{ text: 'x'.repeat(megabytes * 1024 * 1024) }]), 0, 1, false);
     return batch;
   };
-  for (let n = 0; n < 3; n += 1) await sender.submit(batchOf(5));
+  for (let n = 0; n < 3; n += 1) await sender.submit(batchOf(3.5));
   let isTaken = false;
-  void sender.submit(batchOf(5)).then(() => (isTaken = true));
+  void sender.submit(batchOf(3.5)).then(() => (isTaken = true));
   await turn();
   expect([isTaken, sender.open]).toEqual([false, 3]);
   answers[0]?.resolve({});
@@ -151,8 +151,8 @@ it('keeps at most 16 MB of large bodies in flight, and sends a larger one by its
   expect([isTaken, sender.open]).toEqual([true, 3]);
   for (const { resolve } of answers) resolve({});
   await sender.idle();
-  for (let n = 0; n < 4; n += 1) await sender.submit(batchOf(1));
-  void sender.submit(batchOf(17)).then(() => (isTaken = sender.open === 5));
+  for (let n = 0; n < 4; n += 1) await sender.submit(batchOf(0.5));
+  void sender.submit(batchOf(12.5)).then(() => (isTaken = sender.open === 5));
   await turn();
   expect(isTaken).toBe(true);
   for (const { resolve } of answers) resolve({});
