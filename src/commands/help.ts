@@ -67,7 +67,7 @@ export const versionCommand: CommandSpec = {
       stdout.write(`${version}\n`);
       return;
     }
-    const { libraryVersions } = await import('../jobs/doctor/checks.js');
+    const { libraryVersions } = await import('../jobs/doctor/network-checks.js');
     stdout.write(jsonAnswer({ version, node, platform, ...(await libraryVersions()) }));
   },
 };

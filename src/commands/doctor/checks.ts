@@ -18,7 +18,7 @@ import {
   checkDns,
   checkProxy,
   type DoctorWarning,
-} from '../../jobs/doctor/checks.js';
+} from '../../jobs/doctor/network-checks.js';
 import { version } from '../../version.js';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';

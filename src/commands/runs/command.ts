@@ -12,10 +12,10 @@ export const command: CommandSpec = {
     engagectl runs prune --older-than 30d
   `,
   subcommands: {
-    list: async () => (await import('./unfinished-runs.js')).list,
-    show: async () => (await import('./unfinished-runs.js')).show,
-    resume: async () => (await import('./unfinished-runs.js')).resume,
-    repair: async () => (await import('./unfinished-runs.js')).repair,
-    prune: async () => (await import('./unfinished-runs.js')).prune,
+    list: async () => (await import('./manage-runs.js')).list,
+    show: async () => (await import('./manage-runs.js')).show,
+    resume: async () => (await import('./manage-runs.js')).resume,
+    repair: async () => (await import('./manage-runs.js')).repair,
+    prune: async () => (await import('./manage-runs.js')).prune,
   },
 };

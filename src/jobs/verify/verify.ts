@@ -2,7 +2,7 @@ import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
 import { rememberMissing } from '../write/open-event-memory.js';
-import { namesSearchedColumns, requireColumns } from '../write/required-input.js';
+import { namesSearchedColumns, requireColumns } from '../write/required-columns.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';

@@ -17,7 +17,7 @@ import {
   type ChooseType,
   type MappingFileOptions,
 } from './write-mapping-file.js';
-import { requireRecords, unseenColumnsError } from './required-input.js';
+import { requireRecords, unseenColumnsError } from './required-columns.js';
 import { inputOptions } from '../input-files.js';
 import { uploadFrame, uploadMapping } from './upload.js';
 import { FieldStatistics } from '../../mapping/preview/field-statistics.js';

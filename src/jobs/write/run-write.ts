@@ -16,7 +16,7 @@ import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
-import { namesSearchedColumns, requireColumns, requireRecords } from './required-input.js';
+import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
 import { setAside } from '../../files/atomic-write.js';
 import { matchesCheckpoint } from '../../output/checkpoint-file.js';
 import {

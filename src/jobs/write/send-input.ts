@@ -26,7 +26,7 @@ import {
   tooFewRecordsError,
   unseenColumns,
   unseenColumnsError,
-} from './required-input.js';
+} from './required-columns.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
