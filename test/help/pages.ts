@@ -23,8 +23,18 @@ const namesOf = (command: Command, path: readonly string[] = []): string[][] =>
     return [names, ...namesOf(child, names)];
   });
 
+/** Pages that were printed before: several test files look at each of them. */
+const printed = new Map<string, Promise<string>>();
+
 /** What `engagectl help …` prints on a terminal of so many columns. */
-export async function helpText(names: readonly string[], columns: number): Promise<string> {
+export function helpText(names: readonly string[], columns: number): Promise<string> {
+  const key = [columns, ...names].join(' ');
+  const page = printed.get(key) ?? printHelp(names, columns);
+  printed.set(key, page);
+  return page;
+}
+
+async function printHelp(names: readonly string[], columns: number): Promise<string> {
   const stdout = new PassThrough();
   const shown = text(stdout);
   const runtime = { ...nodeRuntime(new AbortController().signal), stdout, program: 'engagectl' };
