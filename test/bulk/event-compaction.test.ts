@@ -2,7 +2,11 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { ArchiveWriter, EventArchive } from '../../src/bulk/event-memory/event-archive.js';
+import {
+  archivedState,
+  ArchiveWriter,
+  EventArchive,
+} from '../../src/bulk/event-memory/event-archive.js';
 import { makeWorld } from '../support/test-environment.js';
 import { compact } from '../../src/bulk/event-memory/event-compaction.js';
 import { EventLog, eventState } from '../../src/bulk/event-memory/event-log.js';
@@ -34,6 +38,23 @@ it.each([
     expect(count).toBe(kinds);
   },
 );
+
+it('keeps the events of a killed run, and counts them as unknown once the run has ended', async () => {
+  const folder = makeWorld().cwd;
+  const log = new EventLog(path.join(folder, 'sent-1.log'));
+  log.append(eventState.intended, 1, Int32Array.of(7, 8));
+  log.close();
+  const found = async (hasEnded: boolean) => {
+    const runs = { first: 1, values: () => [], hasEnded: () => hasEnded };
+    await compact(folder, runs, { rememberMs: 1, now: () => 0, isPruning: true });
+    const archive = new EventArchive(path.join(folder, 'sent-1-1.archive'));
+    const copies = [...archive.find(7, 8)];
+    archive.close();
+    return copies;
+  };
+  expect(await found(false)).toMatchObject([{ run: 1, state: archivedState.intended, copies: 1 }]);
+  expect(await found(true)).toMatchObject([{ run: 1, state: archivedState.unknown, copies: 1 }]);
+});
 
 it('finds every event of merged archives, and asks the file for few that are new', async () => {
   const world = makeWorld();

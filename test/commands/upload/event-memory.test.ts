@@ -80,6 +80,38 @@ describe('events that were sent', () => {
     expect(stored()).toEqual([0, 0, 1, 2, 2, 3, 3, 4, 4]);
   });
 
+  it('keep every other event of the input from being sent until the user decides', async () => {
+    const { run, stored, write } = await stage();
+    write('old.ndjson', lines(9));
+    await run(['upload', 'old.ndjson']);
+    write('new.ndjson', lines(1, 2, 3, 4, 9));
+    const refused = await run(['upload', 'new.ndjson', '--chunk-size', '1']);
+    expect([refused.code, stored()]).toEqual([8, [9]]);
+  });
+
+  it('are remembered once although the service asked to send them again', async () => {
+    const { service, run, stored, write } = await stage();
+    await service.fault({ endpoint: 'upload', times: 1, answer: { status: 429 } });
+    write('one.ndjson', lines(1));
+    await run(['upload', 'one.ndjson']);
+    write('two.ndjson', lines(1, 1));
+    const { code, summary } = await run(['upload', 'two.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1, unknown: 0 }]);
+    expect(stored()).toEqual([1, 1]);
+  });
+
+  it('are each found in an archive of ten thousand', async () => {
+    const { run, world, stored, write } = await stage();
+    const all = numbers(10_000);
+    write('all.ndjson', lines(...all));
+    await run(['upload', 'all.ndjson']);
+    await world.run(['runs', 'prune', '--yes']);
+    write('more.ndjson', lines(...all.toReversed(), 10_000));
+    const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 10_000 }]);
+    expect(stored()).toEqual([...all, 10_000]);
+  });
+
   it('are held back in the rejects file if they turn up after the first thousand', async () => {
     const { run, stored, write, world } = await stage();
     write('old.ndjson', lines(2000, 2001));
