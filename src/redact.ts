@@ -119,18 +119,25 @@ const entities: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Hexadecimal, and the base64 letters that depend on the passcode alone, for each offset in the encoded
- * text.
+ * Hexadecimal, and base64 for each offset in the encoded text, with the letters that the passcode shares with its
+ * neighbors.
  */
 function encodings(passcode: string): string[] {
   if (passcode.length < shortestEncoded) return [];
   return [Buffer.from(passcode), Buffer.from(passcode, 'latin1')].flatMap((bytes) => [
     bytes.toString('hex'),
     ...[0, 1, 2].map((before) => {
-      const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+      // Any four bits of the byte before the passcode change the letter that they share.
+      const texts = Array.from({ length: 16 }, (_, byte) =>
+        Buffer.concat([Buffer.alloc(before, byte), bytes]).toString('base64'),
+      );
+      const spelled = (letter: string) => base64Letters[letter] ?? letter;
       const first = Math.ceil((8 * before) / 6);
-      const letters = text.slice(first, Math.floor((8 * (before + bytes.length)) / 6));
-      return Array.from(letters, (letter) => base64Letters[letter] ?? letter).join('');
+      const end = Math.floor((8 * (before + bytes.length)) / 6);
+      const starts = before === 0 ? [''] : new Set(texts.map((text) => spelled(text[first - 1]!)));
+      const letters = Array.from(texts[0]!.slice(first, end), spelled).join('');
+      const rest = (before + bytes.length) % 3 === 0 ? '' : sharedLetter;
+      return `(?:${[...starts].join('|')})${letters}${rest}`;
     }),
   ]);
 }
@@ -142,6 +149,9 @@ const base64Letters: Readonly<Record<string, string>> = {
   '+': `(?:-|${letterSpellings('+')})`,
   '/': `(?:_|${letterSpellings('/')})`,
 };
+
+/** The letter behind the passcode, if some of its bits are of the passcode. */
+const sharedLetter = `(?:[A-Za-z0-9]|${base64Letters['+']}|${base64Letters['/']})?`;
 
 const redacted = '[redacted]';
 

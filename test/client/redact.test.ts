@@ -118,8 +118,15 @@ describe('a passcode', () => {
             for (const spelling of spellings) {
               const text = redactor(passcode)(spelling);
               expect(text, spelling).toContain('[passcode]');
-              // At most the letters that it shares with its neighbors are left.
-              expect(text.length, spelling).toBeLessThanOrEqual('[passcode]'.length + 3 * 6 + 4);
+              // Not even a letter is left that it shares with its neighbors.
+              const [plain, mask] = [`${base64}`.replace(/=*$/, ''), '[passcode]'];
+              const ownStart = Math.floor((8 * before) / 6);
+              const ownEnd = Math.ceil((8 * (before + bytes.length)) / 6);
+              if (spelling === base64)
+                expect(text.replace(/=*$/, ''), spelling).toBe(
+                  `${plain.slice(0, ownStart)}${mask}${plain.slice(ownEnd)}`,
+                );
+              expect(text.length, spelling).toBeLessThanOrEqual(mask.length + 3 * 6 + 4);
             }
           }
         }

@@ -59,7 +59,8 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
 function recordFinder(batch: Batch) {
   let positions: Map<string, number | 'several'> | undefined;
   return (error: string, echo: unknown): number | undefined => {
-    const number = /record number\s*:\s*(\d+)/i.exec(error)?.[1];
+    // The last number counts: a message may quote a value of the record before it.
+    const number = [...error.matchAll(/record number\s*:\s*(\d+)/gi)].at(-1)?.[1];
     if (number !== undefined) {
       const position = Number(number) - 1;
       return position >= 0 && position < batch.size ? position : undefined;

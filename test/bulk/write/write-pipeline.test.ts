@@ -525,6 +525,7 @@ describe('rejected records', () => {
     'skipped Record Number:2.',
     'RECORD NUMBER: 2 was skipped',
     'no: record number   :   2',
+    'Email "record number : 1" is not valid. Skipped record number : 2',
   ])('are found by number in an entry without other members: %s', async (error) => {
     const unprocessed = [{ error }];
     await using served = await serve([
