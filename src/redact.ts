@@ -131,7 +131,6 @@ function encodings(passcode: string): string[] {
       const texts = Array.from({ length: 16 }, (_, byte) =>
         Buffer.concat([Buffer.alloc(before, byte), bytes]).toString('base64'),
       );
-      const spelled = (letter: string) => base64Letters[letter] ?? letter;
       const first = Math.ceil((8 * before) / 6);
       const end = Math.floor((8 * (before + bytes.length)) / 6);
       const starts = before === 0 ? [''] : new Set(texts.map((text) => spelled(text[first - 1]!)));
@@ -141,6 +140,8 @@ function encodings(passcode: string): string[] {
     }),
   ]);
 }
+
+const spelled = (letter: string): string => base64Letters[letter] ?? letter;
 
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
 

@@ -4,6 +4,7 @@ import {
   lstatSync,
   openSync,
   readFileSync,
+  readlinkSync,
   closeSync,
   constants,
   statSync,
@@ -84,6 +85,42 @@ export function readTrusted(file: string, runtime: TrustRuntime): Buffer {
     closeSync(descriptor);
   }
 }
+
+/**
+ * Finds a symbolic link of another user on the way to a file, its own name included: the link's owner decides
+ * where the file lies. `file` is absolute.
+ */
+export function foreignLinkTo(
+  file: string,
+  runtime: Pick<Runtime, 'uid'>,
+): { readonly link: string; readonly owner: number } | undefined {
+  const { root } = path.parse(file);
+  let at = root;
+  let rest = partsOf(file.slice(root.length));
+  for (let links = 0; rest.length > 0 && links < mostLinks;) {
+    const [name = '', ...more] = rest;
+    const next = path.join(at, name);
+    const found = statOr(() => lstatSync(next));
+    if (!found) return undefined;
+    rest = more;
+    if (!found.isSymbolicLink()) {
+      at = next;
+      continue;
+    }
+    if (!isOwn(found.uid, runtime)) return { link: next, owner: found.uid };
+    const target = readlinkSync(next);
+    if (path.isAbsolute(target)) at = root;
+    rest = [...partsOf(target), ...more];
+    links += 1;
+  }
+  return undefined;
+}
+
+/** As many links as Linux follows. */
+const mostLinks = 40;
+
+const partsOf = (file: string): readonly string[] =>
+  file.split(path.sep).filter((part) => part !== '');
 
 interface Owned {
   readonly uid: number;

@@ -2,6 +2,8 @@ import path from 'node:path';
 import { accessSync, constants, lstatSync, statSync, realpathSync } from 'node:fs';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { resolve } from 'node:path';
+import { foreignLinkTo } from './ownership.js';
+import type { Runtime } from '../runtime.js';
 
 export interface Place {
   /** File name as given. */
@@ -12,11 +14,33 @@ export interface Place {
   readonly option: string;
 }
 
+/** Refuses a path through a symbolic link of another user, who decides which file is written. Throws E-FILE-WRITE. */
+export function refuseForeignLink(
+  file: string,
+  { name, option }: Place,
+  runtime: Pick<Runtime, 'uid'>,
+): void {
+  const found = foreignLinkTo(file, runtime);
+  if (!found) return;
+  const { link, owner } = found;
+  const what = link === file ? name : link;
+  throw new EngagectlError(
+    'E-FILE-WRITE',
+    `${what} is a symbolic link of another user (uid ${owner})`,
+    {
+      why: `its owner decides which file ${name} is`,
+      fix: `name a path without that link: ${option}`,
+      file: name,
+    },
+  );
+}
+
 /**
  * Refuses a file that could not be created later: its directory is missing or not writable, or its name
- * is too long. Changes nothing. Throws E-FILE-WRITE.
+ * is too long; and a path through a link of another user than `uid`. Changes nothing. Throws E-FILE-WRITE.
  */
-export function checkWritablePath(file: string, place: Place): void {
+export function checkWritablePath(file: string, place: Place, runtime: Pick<Runtime, 'uid'>): void {
+  refuseForeignLink(file, place, runtime);
   const folder = path.dirname(file);
   try {
     statSync(folder);

@@ -46,7 +46,7 @@ interface RejectsPlace {
  */
 export function openRejects(
   { job, named, files, first, headers, onReject, shard }: RejectsPlace,
-  { runtime: { cwd }, words }: Pick<JobContext, 'runtime' | 'words'>,
+  { runtime: { cwd, uid }, words }: Pick<JobContext, 'runtime' | 'words'>,
 ): RejectsFile {
   if (onReject && named === undefined) {
     return new RejectsFile('rejects()', undefined, { option: words.option, onReject });
@@ -60,7 +60,7 @@ export function openRejects(
   const place = { name, what: 'the rejects file', option };
   for (const each of [file, `${file}.1`]) refuseInputAsOutput(each, files, { ...place, cwd });
   // The default path is not checked: a read-only folder does not matter if nothing is rejected.
-  if (named !== undefined) checkWritablePath(file, place);
+  if (named !== undefined) checkWritablePath(file, place, { uid });
   if (isNoFile(file)) {
     throw new EngagectlError('E-USAGE', `${name} is not a regular file`, {
       why: 'an older rejects file is renamed, and a resumed run appends to it',
@@ -145,7 +145,8 @@ export async function mergeRejects(
   sources: readonly string[],
   target: string,
 ): Promise<number> {
-  checkWritablePath(target, { name: target, what: 'the rejects file', option: '--output <file>' });
+  const place = { name: target, what: 'the rejects file', option: '--output <file>' };
+  checkWritablePath(target, place, {});
   const places: Place[] = [];
   for (const [index, file] of files.entries()) {
     for await (const place of placesIn(file, index, sources)) places.push(place);

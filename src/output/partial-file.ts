@@ -1,9 +1,8 @@
 import { lstat, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
-import { checkWritablePath } from '../files/path-checks.js';
+import { checkWritablePath, refuseForeignLink } from '../files/path-checks.js';
 import { fileWriteError } from '../files/file-errors.js';
-import { isOwn } from '../files/ownership.js';
 import { isStdout } from './formats.js';
 import type { Runtime } from '../runtime.js';
 import { fsyncFolder, renameToNew, setAside } from '../files/atomic-write.js';
@@ -33,17 +32,16 @@ export interface FileTarget {
 }
 
 /**
- * Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder, and for a symbolic
- * link of another user than `uid`, who would choose the file that is replaced.
+ * Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder, and for a path through a
+ * symbolic link of another user than `uid`, who would choose the file that is written.
  */
 export async function resolveTarget(
   name: string | undefined,
   { cwd, uid, option }: Pick<Runtime, 'cwd' | 'uid'> & { readonly option: OptionName },
 ): Promise<Target> {
   if (isStdout(name)) return { kind: 'stdout', option };
-  const link = await lstat(resolve(cwd, name)).catch(() => undefined);
-  if (link?.isSymbolicLink() && !isOwn(link.uid, { uid }))
-    throw foreignLink(name, link.uid, option);
+  const place = { name, what: 'the file', option: option('output', '<file>') };
+  refuseForeignLink(resolve(cwd, name), place, { uid });
   const path = await realpath(resolve(cwd, name)).catch(() => resolve(cwd, name));
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() || name.endsWith('/'))
@@ -52,17 +50,10 @@ export async function resolveTarget(
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
 
-const foreignLink = (name: string, owner: number, option: OptionName): EngagectlError =>
-  new EngagectlError('E-FILE-WRITE', `${name} is a symbolic link of another user (uid ${owner})`, {
-    why: 'its owner decides which file is replaced',
-    fix: `name the file itself, or another one: ${option('output', '<file>')}`,
-    file: name,
-  });
-
 /** Throws E-FILE-WRITE if the file cannot be created, E-OUTPUT-EXISTS if it exists without `overwrite`. */
 export async function refuseExisting(target: FileTarget, overwrite: boolean): Promise<void> {
   const { name, path, option } = target;
-  checkWritablePath(path, { name, what: 'the file', option: option('output', '<file>') });
+  checkWritablePath(path, { name, what: 'the file', option: option('output', '<file>') }, {});
   if (overwrite) return;
   if (await exists(target.path)) throw targetExists(target);
 }

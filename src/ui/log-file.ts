@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { noFollow, writeAll } from '../files/atomic-write.js';
 import { refuseOtherOwner, type TrustRuntime } from '../files/ownership.js';
-import { unwritablePathError } from '../files/path-checks.js';
+import { refuseForeignLink, unwritablePathError } from '../files/path-checks.js';
 import { withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
 import { version } from '../version.js';
 import { sanitize, sanitizedJson } from './sanitize.js';
@@ -73,15 +73,13 @@ function append(file: string, lines: string, runtime: TrustRuntime): void {
 }
 
 function refuseUnwritable(name: string, file: string, runtime: TrustRuntime): void {
+  const place = { name, what: 'the log file', option: '--log-file <file>' };
   try {
+    refuseForeignLink(file, place, runtime);
     append(file, '', runtime);
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
-    throw unwritablePathError(
-      file,
-      { name, what: 'the log file', option: '--log-file <file>' },
-      error,
-    );
+    throw unwritablePathError(file, place, error);
   }
 }
 

@@ -119,7 +119,7 @@ describe('a passcode', () => {
               const text = redactor(passcode)(spelling);
               expect(text, spelling).toContain('[passcode]');
               // Not even a letter is left that it shares with its neighbors.
-              const [plain, mask] = [`${base64}`.replace(/=*$/, ''), '[passcode]'];
+              const [plain, mask] = [base64.replace(/=*$/, ''), '[passcode]'];
               const ownStart = Math.floor((8 * before) / 6);
               const ownEnd = Math.ceil((8 * (before + bytes.length)) / 6);
               if (spelling === base64)

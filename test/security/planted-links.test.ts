@@ -85,6 +85,31 @@ it
   links.expectUntouched();
 });
 
+it
+  .runIf(process.getuid?.() === 0)
+  .each([
+    ['export-profiles --event A --from 7d --to today -o out/all.ndjson'],
+    ['get-profile ann -o out/ann.json'],
+    ['cuid derive users.csv --from identity -o out/cuids.csv'],
+    ['upload users.csv --preview --write-mapping out/mapping.json'],
+    ['upload users.csv --rejects out/rejects.ndjson'],
+    ['upload users.csv --report out/report.html'],
+    ['upload users.csv --changed --gone out/gone.csv'],
+    ['upload users.csv --log-file out/upload.log'],
+    ['export-profiles --event A --from 7d --to today -o indirect/all.ndjson'],
+  ])('%s refuses a folder that a link of another user leads to', async (line) => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
+  mkdirSync(world.path('chosen'));
+  symlinkSync('chosen', world.path('out'));
+  symlinkSync(world.path('out'), world.path('indirect'));
+  lchownSync(world.path('out'), 4711, 4711);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toMatch(/E-FILE-WRITE: \S*out is a symbolic link of another user \(uid 4711\)/);
+  expect(code).toBe(9);
+  expect(readdirSync(world.path('chosen'))).toEqual([]);
+});
+
 it('refuses a link with --record, and follows none beside it', async () => {
   const world = makeWorld();
   const links = plant(world, 'beside.wav.partial', 'linked.wav');

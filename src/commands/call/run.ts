@@ -105,7 +105,7 @@ async function openJunitFile(
     ]);
   const file = path.resolve(runtime.cwd, name);
   const place = { name, what: 'the JUnit report', option: '--junit <file>' };
-  checkWritablePath(file, place);
+  checkWritablePath(file, place, runtime);
   return (outcomes) => {
     const inOrder = outcomes.toSorted(
       (a, b) => a.source.localeCompare(b.source) || a.line - b.line,

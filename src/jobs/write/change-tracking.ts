@@ -199,7 +199,7 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 }
 
 /** Opens the file of missing keys, published when complete. Throws E-USAGE for an input, E-FILE-WRITE. */
-function openGone(request: WriteRequest, { runtime: { cwd }, words }: JobContext) {
+function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobContext) {
   const { gone: name } = request;
   if (name === undefined) return undefined;
   const file = path.resolve(cwd, name);
@@ -209,7 +209,7 @@ function openGone(request: WriteRequest, { runtime: { cwd }, words }: JobContext
     what: 'the list of missing users',
     cwd,
   });
-  checkWritablePath(file, place);
+  checkWritablePath(file, place, { uid });
   let draft: FileDraft | undefined;
   return {
     async write(memory: ChangeTracker): Promise<void> {

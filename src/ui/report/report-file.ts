@@ -47,7 +47,7 @@ export async function openReportFile(name: string, runtime: Runtime): Promise<Wr
   const { generatorTag } = await import('./html.js');
   await refuseForeignFile(name, file, generatorTag);
   const place = { name, what: 'the report', option: '--report <file.html>' };
-  checkWritablePath(file, place);
+  checkWritablePath(file, place, runtime);
   return async (page, exitCode, messages) => {
     try {
       replaceFile(file, runtime.redact?.(page) ?? page);
