@@ -49,11 +49,12 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
     flags.push(`--heap-growing-percent=${isExport ? 500 : 50}`);
     for (const flag of flags) setFlagsFromString(flag);
   }
-  // Newer Nodes keep what V8 compiled. It is code: it lies in the user's own folder, and not in /tmp.
+  // Newer Nodes keep what V8 compiled. It is code: it lies in a folder that nobody else can write to.
   const { XDG_CACHE_HOME, HOME, LOCALAPPDATA } = process.env;
   const caches = XDG_CACHE_HOME || (HOME && path.join(HOME, '.cache')) || LOCALAPPDATA;
-  if (major >= 22 && caches && existsSync(caches) && path.isAbsolute(caches)) {
-    require('node:module').enableCompileCache?.(path.join(caches, 'engagectl'));
+  const cache = caches && path.join(caches, 'engagectl');
+  if (major >= 22 && cache && isMine(caches) && (!existsSync(cache) || isMine(cache))) {
+    require('node:module').enableCompileCache?.(cache);
   }
 
   const bundle = path.join(__dirname, '../dist/process.cjs');
@@ -70,6 +71,15 @@ function refuse(message) {
   const error = { id: 'E-USAGE', message, exitCode: 2 };
   process.stderr.write(`${asJson ? JSON.stringify({ error, type: 'error' }) : message}\n`);
   process.exitCode = 2;
+}
+
+/** Whether the path is absolute, and a folder of the user or root that nobody else can write to. */
+function isMine(folder) {
+  const { existsSync, statSync } = require('node:fs');
+  if (!require('node:path').isAbsolute(folder) || !existsSync(folder)) return false;
+  const { uid, mode } = statSync(folder);
+  const own = process.getuid?.();
+  return own === undefined || ([0, own].includes(uid) && (mode & 0o022) === 0);
 }
 
 /** With too few of them anything may fail, the loading of this program and native libraries too. */

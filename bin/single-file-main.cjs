@@ -18,7 +18,7 @@ function programFolder() {
     makeFolder(caches);
     makeFolder(ours);
     const folder = path.join(ours, build);
-    if (!isMine(ours)) return temporaryFolder();
+    if (!isMine(caches) || !isMine(ours)) return temporaryFolder();
     if (isWhole(folder)) return folder;
     const beside = fs.mkdtempSync(`${folder}.`);
     layOut(beside);

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { startService } from '../../src/testing.js';
@@ -18,6 +18,40 @@ it('reports missing build output in one line', () => {
   const { status, stderr } = spawnSync(process.execPath, [bin, '--help'], { encoding: 'utf8' });
   expect([status, stderr]).toEqual([2, expect.stringMatching(/^engagectl is not built: .*\n$/)]);
 });
+
+it.runIf(process.getuid?.() === 0)(
+  'keeps compiled code in no folder that others can write to',
+  () => {
+    const world = makeWorld();
+    mkdirSync(world.path('bin'));
+    const bin = world.path('bin', 'engagectl.cjs');
+    copyFileSync(fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url)), bin);
+    // A Node that keeps it, and prints where.
+    const hook = world.path('node-22.cjs');
+    writeFileSync(
+      hook,
+      `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.20.0' } });
+require('node:module').enableCompileCache = (folder) => process.stdout.write(folder);`,
+    );
+    const caches = world.path('caches');
+    const ours = world.path('caches', 'engagectl');
+    const keptIn = () =>
+      spawnSync(process.execPath, ['--require', hook, bin, '--version'], {
+        encoding: 'utf8',
+        env: { XDG_CACHE_HOME: caches },
+      }).stdout;
+    expect(keptIn()).toBe('');
+    mkdirSync(caches);
+    expect(keptIn()).toBe(ours);
+    mkdirSync(ours);
+    expect(keptIn()).toBe(ours);
+    chmodSync(ours, 0o777);
+    expect(keptIn()).toBe('');
+    chmodSync(ours, 0o700);
+    chownSync(caches, 4711, 4711);
+    expect(keptIn()).toBe('');
+  },
+);
 
 it('causes no warning of Node with 15 requests waiting at once', async () => {
   await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
