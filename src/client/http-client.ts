@@ -77,10 +77,8 @@ export async function createClient(options: ClientOptions): Promise<Client> {
     profile: (by, value, signal, of) =>
       toAttempt(async () => {
         const query = `?${by}=${encodeURIComponent(value)}`;
-        return parseProfileResponse(
-          await ask(read(endpointPaths.profile, query, of), signal),
-          accept,
-        );
+        const answer = await ask(read(endpointPaths.profile, query, of), signal);
+        return parseProfileResponse(answer, { accept, identity: by === 'identity' && value });
       }),
     checkCursor,
     redact,
@@ -170,18 +168,27 @@ const malformed = /malformed request/i;
  */
 async function parseProfileResponse(
   answer: Response,
-  accept: Exchanges['accept'],
+  { accept, identity }: { accept: Exchanges['accept']; identity: string | false },
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) return undefined;
   const { json, body } = await accept(answer);
   // Decoding would silently replace invalid UTF-8; exports refuse it, too.
   if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');
-  if (!isSuccessBody(json))
-    throw invalidResponse(answer, json === undefined ? 'invalid JSON' : unknown);
+  if (!isSuccessBody(json)) throw invalidResponse(answer, answer.fault ?? unknown);
   const { record } = json;
   if (record === undefined || record === null) return undefined;
-  if (typeof record === 'object' && !Array.isArray(record)) return rawMember(body, 'record');
-  throw invalidResponse(answer, unknown);
+  if (typeof record !== 'object' || Array.isArray(record)) throw invalidResponse(answer, unknown);
+  if (identity !== false && isOtherUser(record, identity))
+    throw invalidResponse(answer, 'the profile of another user');
+  return rawMember(body, 'record');
+}
+
+/** Whether a profile lists identities without the requested one, as from a proxy that mixes up responses. */
+function isOtherUser(record: object, identity: string): boolean {
+  const known = 'all_identities' in record ? record.all_identities : undefined;
+  if (!Array.isArray(known) || known.length === 0) return false;
+  const wanted = identity.toLowerCase();
+  return !known.some((name) => String(name).toLowerCase() === wanted);
 }
 
 const unknown = 'JSON of unknown shape';

@@ -2,6 +2,7 @@ import type * as answers from '../contract/response-schemas.js';
 import { RequestFailure, type Failure } from './failure.js';
 import { parseRetryAfter } from './retry.js';
 import { JsonSize } from '../text/json-limits.js';
+import { rawMembers } from '../text/raw-json.js';
 import { toText, type Redact } from '../redact.js';
 import type { PageBody } from './client.js';
 import type { HttpRequest, RawResponse, Transport } from './transport.js';
@@ -18,7 +19,7 @@ export function openResponses(
     const body = await readable(raw, request);
     const text = body.toString();
     const { status, headers } = raw;
-    const answer = { status, headers, body, text, json: jsonOf(text), redact };
+    const answer = { status, headers, body, text, ...jsonOf(body, text), redact };
     refuseRedirect(answer, transport.base);
     refuseCompression(answer);
     return answer;
@@ -48,12 +49,22 @@ export function openResponses(
   };
 }
 
-function jsonOf(text: string): unknown {
+/** Parses a body. Of repeated members nobody knows which one counts. */
+function jsonOf(body: Buffer, text: string): Pick<Response, 'json' | 'fault'> {
+  let json: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    json = JSON.parse(text);
   } catch {
-    return undefined;
+    return { json: undefined, fault: 'invalid JSON' };
   }
+  const names = new Set<unknown>();
+  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
+  for (const { key } of isObject ? rawMembers(body) : []) {
+    const name: unknown = JSON.parse(key.toString());
+    if (names.has(name)) return { json: undefined, fault: `JSON that repeats ${toText(name)}` };
+    names.add(name);
+  }
+  return { json, fault: undefined };
 }
 
 /** Reads a body. A refusal counts even if its body is truncated. */
@@ -134,8 +145,9 @@ export interface Response {
   /** The raw body. */
   readonly body: Buffer;
   readonly text: string;
-  /** The parsed body; undefined if it is not JSON. */
+  /** The parsed body; undefined if it has a `fault`, like `invalid JSON`. */
   readonly json: unknown;
+  readonly fault: string | undefined;
   readonly redact: Redact;
 }
 
@@ -215,10 +227,7 @@ export async function parseBody<T>(
 ): Promise<T> {
   const parsed = shapeOf(await shapes()).safeParse(answer.json);
   if (parsed.success) return parsed.data;
-  throw invalidResponse(
-    answer,
-    answer.json === undefined ? 'invalid JSON' : 'JSON of unknown shape',
-  );
+  throw invalidResponse(answer, answer.fault ?? 'JSON of unknown shape');
 }
 
 /** Builds the failure of a successful status with an unusable body. */

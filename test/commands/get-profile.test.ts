@@ -102,6 +102,22 @@ describe('one user', () => {
     expect(stderr).toContain('not UTF-8');
   });
 
+  it.each([
+    ['lists identities of another user', '"record":{"all_identities":["b","c"]}', 'another user'],
+    ['repeats its record', '"record":{"a":1},"r\\u0065cord":{"b":2}', 'JSON that repeats record'],
+  ])('is not taken from a response that %s', async (_what, members, why) => {
+    await serve(() => answer(200, `{"status":"success",${members}}`));
+    const { code, stdout, stderr } = await run(['a', '--max-attempts', '2']);
+    expect([code, stdout]).toEqual([7, '']);
+    expect(stderr).toContain(why);
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('is found by one of several identities, in any case', async () => {
+    await serve(() => answer(200, '{"status":"success","record":{"all_identities":["b","Ann"]}}'));
+    expect(await run(['ANN'])).toMatchObject({ code: 0 });
+  });
+
   it('that does not exist is exit 3, by name, without a file', async () => {
     await serve();
     const { code, stdout, stderr } = await run(['--email', 'nobody@example.test']);

@@ -371,6 +371,19 @@ describe('D inconsistent responses', () => {
     ]);
   });
 
+  it('that repeat a member prove nothing: events become unknown', async () => {
+    const body = '{"status":"success","processed":1,"processed":2,"unprocessed":[]}';
+    await using served = await serve([commit(answer(200, body))]);
+    writeFileSync(served.world.path('users.csv'), 'identity,ts\na,1700000000\nb,1700000000\n');
+    const argv = ['upload', 'users.csv', '--type', 'event', '--event-name', 'Visit'];
+    const { code, summary } = await run(served.world, argv);
+    expect({ code, unknown: summary.unknown, requests: summary.requests }).toEqual({
+      code: 6,
+      unknown: 2,
+      requests: 1,
+    });
+  });
+
   it('with a record number beyond the batch accept no record', async () => {
     const behind = { status: 'fail', code: 515, error: 'Skipped record number : 4', record: {} };
     const body = { status: 'partial', processed: 2, unprocessed: [behind] };
