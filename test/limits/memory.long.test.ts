@@ -1,5 +1,7 @@
 import { createWriteStream, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { startLoopbackServer } from '../support/servers/loopback-server.js';
 import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
@@ -191,3 +193,33 @@ it('rejects a single line of 200 MB within 150 MB', async () => {
   expect(summary).toMatchObject({ read: 2, accepted: 1, rejected: 1 });
   expect(peak).toBeLessThan(mostBytes);
 });
+
+it.each([[[]], [['--resume']]])(
+  'sends events %j after 100,000 runs that sent other events within 150 MB',
+  async (more) => {
+    await using server = await startCountingServer(0);
+    const world = makeWorld();
+    const upload = async (name: string) => {
+      const event = { identity: name, type: 'event', evtName: 'A', ts: 1_700_000_000, evtData: {} };
+      writeFileSync(world.path(name), `${JSON.stringify(event)}\n`);
+      return runAgainst(server.url, world, ['upload', name, ...more]);
+    };
+    await upload('first.ndjson');
+    const ledger = path.join(world.stateDir, 'ledger.ndjson');
+    type Line = { run: string; checksum: string; sources: [{ digest: string }] };
+    const runs = readFileSync(ledger, 'utf8').trimEnd().split('\n');
+    expect(runs).toHaveLength(2);
+    const [begun, ended] = runs.map((text) => JSON.parse(text) as Line);
+    const lineOf = ({ checksum: _, ...line }: Line, n: number) => {
+      const digest = crc32(String(n)).toString(16).padStart(8, '0');
+      const sources = line.sources.map((one) => ({ ...one, digest }));
+      const json = JSON.stringify({ ...line, run: `run-${n}`, sources });
+      const sum = crc32(json).toString(16).padStart(8, '0');
+      return `${json.slice(0, -1)},"checksum":"${sum}"}\n`;
+    };
+    await write(ledger, 100_000, (n) => lineOf(begun!, n) + lineOf(ended!, n));
+    const { summary, peak } = await upload('next.ndjson');
+    expect(summary).toMatchObject({ read: 1, accepted: 1 });
+    expect(peak).toBeLessThan(mostBytes);
+  },
+);

@@ -112,21 +112,27 @@ export function readLedger(
   { matches = () => true, made, from = 0, open = new OpenRuns() }: LedgerQuery = {},
 ) {
   const lines: LedgerEntry[] = [];
+  /** By their fingerprint, so that equal ones are in memory once. */
+  const optionsOf = new Map<string, LedgerEntry['options']>();
   const doubtful: DoubtfulLine[] = [];
   let [bytes, number] = [from, 0];
   try {
-    for (const { text, isWhole, length } of linesOf(ledgerPath(runs), from)) {
+    for (const { line, isWhole } of linesOf(ledgerPath(runs), from)) {
       number += 1;
-      if (isWhole) bytes += length;
-      const found = parsed(text);
-      const run = typeof found === 'string' ? runIn(text) : found.run;
-      for (const line of doubtful) line.isFollowed ||= run !== undefined && line.run === run;
+      if (isWhole) bytes += line.length + 1;
+      const found = parsed(line);
+      const run = typeof found === 'string' ? runIn(line.toString()) : found.run;
+      for (const one of doubtful) one.isFollowed ||= run !== undefined && one.run === run;
       if (typeof found === 'string') {
-        doubtful.push({ number, why: found, run, ...traitsOf(text), isLast: !isWhole });
+        const traits = traitsOf(line.toString());
+        doubtful.push({ number, why: found, run, ...traits, isLast: !isWhole });
         continue;
       }
       open.add(found);
-      if ('finished' in found && matches(found)) lines.push(found);
+      if (!('finished' in found) || !matches(found)) continue;
+      const options = optionsOf.get(found.meaning) ?? found.options;
+      optionsOf.set(found.meaning, options);
+      lines.push({ ...found, ...(found.options && { options }) });
     }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -150,12 +156,12 @@ function* linesOf(file: string, from: number) {
       const text = Buffer.concat([rest, chunk.subarray(0, read)]);
       let start = 0;
       for (let end = text.indexOf(0x0a); end >= 0; end = text.indexOf(0x0a, start)) {
-        yield { text: text.toString('utf8', start, end), isWhole: true, length: end + 1 - start };
+        yield { line: text.subarray(start, end), isWhole: true };
         start = end + 1;
       }
       rest = text.subarray(start);
     }
-    if (rest.length > 0) yield { text: rest.toString(), isWhole: false, length: rest.length };
+    if (rest.length > 0) yield { line: rest, isWhole: false };
   } finally {
     closeSync(descriptor);
   }
@@ -240,14 +246,17 @@ const hasOthers = (runs: string, made: string | undefined): boolean =>
 const torn = ' torn';
 
 /** Parses a line; returns the cause if it is invalid. */
-function parsed(line: string): LedgerLine | string {
-  const end = line.lastIndexOf(',"checksum":"');
-  const json = `${line.slice(0, end)}}`;
-  if (end < 0 || !line.endsWith(`,"checksum":"${checksum(json)}"}`)) return 'is damaged';
-  const found = JSON.parse(json) as LedgerLine;
+function parsed(line: Buffer): LedgerLine | string {
+  const end = Math.max(0, line.length - checksumBytes);
+  const sum = checksum('}', crc32(line.subarray(0, end)));
+  if (line.toString('latin1', end) !== `,"checksum":"${sum}"}`) return 'is damaged';
+  const found = JSON.parse(`${line.toString('utf8', 0, end)}}`) as LedgerLine;
   if (found.schemaVersion === schemaVersion) return found;
   return `has version ${found.schemaVersion}, and this program supports ${schemaVersion}`;
 }
+
+/** Length of `,"checksum":"01234567"}`. */
+const checksumBytes = 23;
 
 const checksum = (json: string | Buffer, before = 0): string =>
   crc32(json, before).toString(16).padStart(8, '0');

@@ -55,6 +55,8 @@ interface LedgerPlace {
   readonly again: boolean;
   /** Start from scratch, whatever a run that cannot be read has sent. */
   readonly fresh: boolean;
+  /** Continue after what another run sent. */
+  readonly resume: boolean;
   /** The event memory knows each event that was sent. */
   readonly remembersEvents: boolean;
   /** Name of standard input in the ledger, if the run has a name. */
@@ -100,6 +102,7 @@ export function openDuplicateProtection(
     isNew: run.kept?.resumed !== true,
     again,
     fresh: request.fresh === true,
+    resume: request.resume === true,
     context,
     remembersEvents: remembersEvents(writing),
     pipe: request.runName === undefined ? undefined : pipeName(request),
@@ -128,7 +131,7 @@ export class DuplicateProtection {
     this.#place = place;
     const { runs, isNew, again, context } = place;
     const made = isNew ? place.run : undefined;
-    const found = readLedger(runs, { matches: this.#isWanted, made });
+    const found = this.#read(made);
     const { damage } = found;
     const lines = found.lines.filter((line) => this.#doesHarm(line));
     this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
@@ -274,9 +277,25 @@ export class DuplicateProtection {
     return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
   }
 
-  /** Whether a finished run matters to this one. */
+  /** Whether a finished run matters to this one, besides those whose events are remembered. */
   readonly #isWanted = (line: LedgerEntry): boolean =>
-    this.#doesHarm(line) || this.#isOtherwiseSent(line);
+    this.#isOtherwiseSent(line) || (this.#doesHarm(line) && !this.#isRemembered(line));
+
+  /**
+   * Reads the ledger, with the last runs whose events are remembered. Those only save the look-ups of a text that was
+   * sent as a whole: the event memory finds the events of all others.
+   */
+  #read(made: string | undefined) {
+    const remembered: LedgerEntry[] = [];
+    const matches = (line: LedgerEntry): boolean => {
+      if (this.#isWanted(line)) return true;
+      if (!this.#place.resume || !this.#doesHarm(line)) return false;
+      if (remembered.push(line) === 2 * rememberedMaximum) remembered.splice(0, rememberedMaximum);
+      return false;
+    };
+    const found = readLedger(this.#place.runs, { matches, made });
+    return { ...found, lines: [...found.lines, ...remembered] };
+  }
 
   /** Whether resending the same content with the same command is not safe. */
   #doesHarm(line: LedgerEntry): boolean {
@@ -413,6 +432,9 @@ export class DuplicateProtection {
     return !mustStay;
   }
 }
+
+/** Number of runs whose events are remembered and whose texts are compared. */
+const rememberedMaximum = 10_000;
 
 const unreadable = (file: string, damage: string, { words }: JobContext): EngagectlError =>
   new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
