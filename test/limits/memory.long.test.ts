@@ -143,6 +143,25 @@ it.each([
   expect(peak).toBeLessThan(mostBytes);
 });
 
+it('holds small records of one key back within 150 MB', async () => {
+  const world = makeWorld();
+  await write(world.path('in.txt'), 400_000, () => 'a@b.co\n');
+  let requests = 0;
+  await using server = await startLoopbackServer((request, response) => {
+    requests += 1;
+    const isLast = requests === 200;
+    const answer = { status: isLast ? 'fail' : 'success', processed: 1, unprocessed: [] };
+    request.resume().on('end', () => {
+      response.statusCode = isLast ? 401 : 200;
+      setTimeout(() => response.end(JSON.stringify(answer)), 20);
+    });
+  });
+  const argv = 'subscribe in.txt --type email --status Unsubscribe --input-format list';
+  const { summary, peak } = await runAgainst(server.url, world, argv.split(' '));
+  expect(summary).toMatchObject({ read: 400_000, accepted: 199, notSent: 399_801 });
+  expect(peak).toBeLessThan(mostBytes);
+});
+
 it('stops a CSV export with ever more columns with a fix, within 200 MB of memory and 2 MB of disk', async () => {
   const perPage = 1000;
   const page = (from: number): Page =>

@@ -3,6 +3,8 @@ import type { RowBlock } from '../../input/row-block.js';
 
 /** Maximum bytes of held records; beyond it, reading pauses. */
 const heldBytesMaximum = 32 * 1024 * 1024;
+/** Approximate memory of a held record besides its text. */
+const heldRecordBytes = 256;
 
 /**
  * Keeps the records of each key in input order at any concurrency: holds a record back while an
@@ -84,7 +86,7 @@ export class PerKeyOrder {
     const before = this.#heldPerBlock.get(rows) ?? 0;
     const after = before + change;
     this.#heldCount += change;
-    this.#heldBytes += change * json.length;
+    this.#heldBytes += change * (json.length + heldRecordBytes);
     if (before === 0 || after === 0) this.#heldBytes += change * rows.bytes.length;
     if (after === 0) this.#heldPerBlock.delete(rows);
     else this.#heldPerBlock.set(rows, after);
