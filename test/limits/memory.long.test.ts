@@ -3,6 +3,8 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { EventLog, eventState } from '../../src/bulk/event-memory/event-log.js';
+import { lockRun } from '../../src/files/file-lock.js';
 import { startLoopbackServer } from '../support/servers/loopback-server.js';
 import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
 import { makeWorld, type World } from '../support/test-environment.js';
@@ -242,3 +244,28 @@ it.each([[[]], [['--resume']]])(
     expect(peak).toBeLessThan(mostBytes);
   },
 );
+
+it('sends events beside another process, after it sent 3,000,000, within 150 MB', async () => {
+  await using server = await startCountingServer(0);
+  const world = makeWorld();
+  const upload = async (name: string) => {
+    const event = { identity: name, type: 'event', evtName: 'A', ts: 1_700_000_000, evtData: {} };
+    writeFileSync(world.path(name), `${JSON.stringify(event)}\n`);
+    return runAgainst(server.url, world, ['upload', name]);
+  };
+  await upload('first.ndjson');
+  const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+  const folder = path.join(world.stateDir, 'events', account);
+  const log = new EventLog(path.join(folder, 'sent-1.log'));
+  const sent = new Int32Array(2000);
+  for (let n = 0; n < 3000; n += 1) {
+    for (let at = 0; at < sent.length; at += 1) sent[at] = Math.imul(n * 2000 + at, 2654435761);
+    for (const state of [eventState.intended, eventState.sent]) log.append(state, 1, sent);
+  }
+  log.close();
+  const live = await lockRun(path.join(folder, '.live-99.lock'));
+  const { summary, peak } = await upload('next.ndjson');
+  live.release();
+  expect(summary).toMatchObject({ read: 1, accepted: 1 });
+  expect(peak).toBeLessThan(mostBytes);
+});

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { Breaks } from '../../event-loop.js';
-import { fsyncFolder } from '../../files/atomic-write.js';
+import { draftPath, fsyncFolder } from '../../files/atomic-write.js';
 import { fingerprintWords } from '../../text/record-hash.js';
 import {
   archivedState,
@@ -134,33 +134,80 @@ export function expiredRuns(
   return new Set(started.flatMap(([number, at]) => (isExpired(number, at) ? [number] : [])));
 }
 
-/** Replaces a log by an archive. It is read once for each range of fingerprints that is sorted in memory. */
+/** Replaces a log by an archive. */
 async function archiveLog(
   folder: string,
   { name, from, to }: EventFile,
   runs: Runs,
 ): Promise<void> {
   const log = path.join(folder, name);
-  const { intended, entries } = countLog(log);
-  const writer = new ArchiveWriter(path.join(folder, archiveName(from, to)), intended);
+  await writeArchive(path.join(folder, archiveName(from, to)), () => blocksOf(log), runs);
+  rmSync(log);
+  fsyncFolder(folder);
+}
+
+/** Events of a log in an archive that only this process has. */
+export interface EndedEvents {
+  readonly archive: EventArchive;
+  /** It has the events of the runs that have ended, up to this position in the log. */
+  readonly position: number;
+}
+
+/**
+ * Archives the events of ended runs in a long log for this process alone, because other processes use the log.
+ * Undefined if the log is short, has none, or the disk has no room. The file has no name any more.
+ */
+export async function archiveEnded(log: string, runs: Runs): Promise<EndedEvents | undefined> {
+  const until = statSync(log).size;
+  if (until <= logMaximum) return undefined;
+  const file = draftPath(log);
+  let position = 0;
+  const blocks = function* () {
+    const opened = new EventLog(log);
+    try {
+      for (const block of opened.read(until)) {
+        ({ position } = opened);
+        if (runs.hasEnded(block.run)) yield block;
+      }
+    } finally {
+      opened.close();
+    }
+  };
+  try {
+    if (!(await writeArchive(file, blocks, runs))) return undefined;
+    return { archive: new EventArchive(file), position };
+  } catch (error) {
+    if (error instanceof Error && 'errno' in error) return undefined;
+    throw error;
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** Writes the events of blocks, which are read once for each range of fingerprints that is sorted in memory. Returns whether there are any. */
+async function writeArchive(
+  target: string,
+  blocks: () => Iterable<EventBlock>,
+  runs: Runs,
+): Promise<boolean> {
+  const { intended, entries } = countEvents(blocks());
+  const writer = new ArchiveWriter(target, intended);
   try {
     const parts = Math.ceil(entries / sortedMaximum) || 1;
     const sorted = new SortedEvents(entries / parts);
     const breaks = new Breaks();
     for (let part = 0; part < parts; part += 1) {
       sorted.clear();
-      for (const block of blocksOf(log)) {
+      for (const block of blocks()) {
         sorted.add(block, startOf(part, parts), startOf(part + 1, parts));
         if (breaks.areDue(4 * block.fingerprints.length)) await breaks.take();
       }
       sorted.writeTo(writer, runs);
     }
-    await writer.finish();
+    return await writer.finish();
   } finally {
     writer.discard();
   }
-  rmSync(log);
-  fsyncFolder(folder);
 }
 
 const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * part) / parts);
@@ -174,9 +221,9 @@ function* blocksOf(file: string): Generator<EventBlock> {
   }
 }
 
-function countLog(file: string) {
+function countEvents(blocks: Iterable<EventBlock>) {
   let [intended, entries] = [0, 0];
-  for (const { state, fingerprints } of blocksOf(file)) {
+  for (const { state, fingerprints } of blocks) {
     const events = fingerprints.length / fingerprintWords;
     entries += events;
     if (state === eventState.intended || state === eventState.missing) intended += events;

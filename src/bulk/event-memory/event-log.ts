@@ -76,9 +76,14 @@ export class EventLog {
     await syncData(this.#file);
   }
 
-  /** Yields the blocks that were appended since the last call, by any process. */
-  *read(): Generator<EventBlock> {
-    const { size } = fstatSync(this.#file);
+  /** End of the block that was read last. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Yields the blocks that were appended since the last call, by any process, and that end within `until` bytes. */
+  *read(until = Number.POSITIVE_INFINITY): Generator<EventBlock> {
+    const size = Math.min(until, this.bytes);
     const head = Buffer.alloc(headBytes);
     while (this.#position + headBytes <= size) {
       this.#fill(head, this.#position);

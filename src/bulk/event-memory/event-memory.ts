@@ -57,7 +57,7 @@ export class EventMemory {
     this.#fingerprints = new EventFingerprints(runs.seed, { ignoresTime });
     this.#isRegistered = runs.numberOf(run) !== undefined;
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
-    for (const block of store.log.read()) this.#recent.add(block);
+    for (const block of store.recent()) this.#recent.add(block);
   }
 
   /** Throws E-LEDGER if the memory is damaged, E-FILE-WRITE, or the error of the lock. */

@@ -3,8 +3,15 @@ import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'nod
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
 import { CorruptArchive, EventArchive } from './event-archive.js';
-import { compact, currentFiles, eventFiles, expiredRuns, logName } from './event-compaction.js';
-import { EventLog } from './event-log.js';
+import {
+  archiveEnded,
+  compact,
+  currentFiles,
+  eventFiles,
+  expiredRuns,
+  logName,
+} from './event-compaction.js';
+import { EventLog, type EventBlock } from './event-log.js';
 
 export const defaultRememberMs = 90 * 24 * 3_600_000;
 
@@ -37,6 +44,8 @@ export interface StoreOptions {
 export class EventStore {
   readonly log: EventLog;
   readonly archives: readonly EventArchive[];
+  /** Up to this position of the log, events of ended runs are in an archive. */
+  readonly #endedPosition: number;
   readonly runs: RunTable;
   /** Number of this run. */
   readonly number: number;
@@ -45,10 +54,14 @@ export class EventStore {
   readonly #lock: FileLock;
 
   private constructor(
-    parts: Pick<EventStore, 'log' | 'archives' | 'runs' | 'number' | 'live'> & { lock: FileLock },
+    parts: Pick<EventStore, 'log' | 'archives' | 'runs' | 'number' | 'live'> & {
+      lock: FileLock;
+      endedPosition: number;
+    },
   ) {
     this.log = parts.log;
     this.archives = parts.archives;
+    this.#endedPosition = parts.endedPosition;
     this.runs = parts.runs;
     this.number = parts.number;
     this.live = parts.live;
@@ -69,14 +82,25 @@ export class EventStore {
       if (live.size === 0) await compactIfPossible(folder, runs, options);
       const lock = await lockRun(path.join(folder, `${liveName}${number}.lock`));
       try {
-        const { archives, log } = openFiles(folder);
-        return new EventStore({ log, archives, runs, number, live, lock });
+        const { archives, log, file } = openFiles(folder);
+        const ended = live.size > 0 ? await archiveEnded(file, runs) : undefined;
+        if (ended) archives.push(ended.archive);
+        const endedPosition = ended?.position ?? 0;
+        return new EventStore({ log, archives, endedPosition, runs, number, live, lock });
       } catch (error) {
         lock.release();
         throw error;
       }
     } finally {
       opening.release();
+    }
+  }
+
+  /** Yields the blocks of the log that are in no archive. */
+  *recent(): Generator<EventBlock> {
+    for (const block of this.log.read()) {
+      const isArchived = this.log.position <= this.#endedPosition && this.runs.hasEnded(block.run);
+      if (!isArchived) yield block;
     }
   }
 
@@ -272,16 +296,17 @@ function parsed(text: string): RunLine | undefined {
   }
 }
 
-function openFiles(folder: string): Pick<EventStore, 'archives' | 'log'> {
+function openFiles(folder: string): { archives: EventArchive[]; log: EventLog; file: string } {
   const { archives, logs } = currentFiles(folder);
   const opened: EventArchive[] = [];
   try {
     for (const { name } of archives) opened.push(new EventArchive(path.join(folder, name)));
     const name = logs.at(-1)?.name ?? logName((archives.at(-1)?.to ?? 0) + 1);
     const isNew = logs.length === 0;
-    const log = new EventLog(path.join(folder, name));
+    const file = path.join(folder, name);
+    const log = new EventLog(file);
     if (isNew) fsyncFolder(folder);
-    return { archives: opened, log };
+    return { archives: opened, log, file };
   } catch (error) {
     for (const archive of opened) archive.close();
     throw error;

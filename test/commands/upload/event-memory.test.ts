@@ -12,6 +12,8 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TestServiceOptions } from '../../../src/testing.js';
+import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
+import { lockRun } from '../../../src/files/file-lock.js';
 import { jsonRunner, serve, written } from '../../support/serve.js';
 
 // Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
@@ -423,6 +425,42 @@ describe('the memory', () => {
     const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
     expect([code, summary]).toMatchObject([0, { accepted: 200, alreadySent: 300 }]);
     expect(stored()).toHaveLength(500);
+  });
+
+  it('knows each copy in a long log while another process works on the account', async () => {
+    const { run, service, stored, write, world } = await stage();
+    write('some.ndjson', lines(1).repeat(300) + lines(2));
+    await run(['upload', 'some.ndjson']);
+    write('stopped.ndjson', lines(...numbers(20, 100)));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const inBatches = ['--chunk-size', '10', '--concurrency', '1'];
+    expect((await run(['upload', 'stopped.ndjson', ...inBatches])).code).toBe(4);
+    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+    const folder = path.join(world.stateDir, 'events', account);
+    const log = new EventLog(path.join(folder, 'sent-1.log'));
+    const others = new Int32Array(2000);
+    for (let n = 0; n < 300; n += 1) {
+      for (let at = 0; at < others.length; at += 1)
+        others[at] = Math.imul(n * 2000 + at, 2654435761);
+      for (const state of [eventState.intended, eventState.sent]) log.append(state, 1, others);
+    }
+    log.close();
+    const names = readdirSync(folder);
+    const live = await lockRun(path.join(folder, '.live-99.lock'));
+    write('more.ndjson', lines(1).repeat(500) + lines(2, 3, 100));
+    for (const [accepted, alreadySent] of [
+      [201, 302],
+      [0, 503],
+    ]) {
+      const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
+      expect([code, summary]).toMatchObject([0, { accepted, alreadySent }]);
+    }
+    live.release();
+    expect(readdirSync(folder)).toEqual(names);
+    expect(stored()).toHaveLength(301 + 10 + 201);
+    write('more.ndjson', lines(1).repeat(501) + lines(2, 3, 100));
+    const { summary } = await run(['upload', 'more.ndjson', '--resume']);
+    expect(summary).toMatchObject({ accepted: 1, alreadySent: 503 });
   });
 
   it('has room for 130,000 runs, and forgets the old ones without being pruned', async () => {
