@@ -15,7 +15,7 @@ import { EventLog, eventState, type EventBlock } from './event-log.js';
 
 /** The runs, as far as compaction depends on them. */
 interface Runs {
-  /** The lowest number of a run; those before it have expired. */
+  /** All runs with lower numbers have expired. */
   readonly first: number;
   values(): Iterable<{ readonly number: number; readonly started: string }>;
   /** Whether all events of the run were reported. */

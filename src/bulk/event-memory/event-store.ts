@@ -179,6 +179,8 @@ interface RunLine extends EventRun {
 export class RunTable {
   /** Seed of the fingerprints. */
   readonly seed: readonly [low: number, high: number];
+  /** All runs with lower numbers have expired. A line that is missing says nothing: it may be damaged. */
+  readonly first: number;
   readonly #runs = new Map<number, EventRun>();
   readonly #ended = new Set<number>();
   readonly #path: string;
@@ -187,7 +189,7 @@ export class RunTable {
   private constructor(file: string, lines: readonly string[]) {
     this.#path = file;
     const [first, ...rest] = lines;
-    this.seed = seedIn(first);
+    ({ seed: this.seed, first: this.first } = headIn(first));
     for (const text of rest) {
       const line = parsed(text); // a kill may have cut a line off
       if (line?.ended) this.#ended.add(line.number);
@@ -211,13 +213,7 @@ export class RunTable {
     return this.#runs.get(number);
   }
 
-  /** The lowest and the highest number of a run; 0 if there is none. */
-  get first(): number {
-    let first = this.last;
-    for (const number of this.#runs.keys()) first = Math.min(first, number);
-    return first;
-  }
-
+  /** The highest number of a run; 0 if there is none. */
   get last(): number {
     let last = 0;
     for (const number of this.#runs.keys()) last = Math.max(last, number);
@@ -258,7 +254,11 @@ export class RunTable {
     const lines = [...this.#runs.values()]
       .filter(({ number }) => !expired.has(number))
       .flatMap((run) => [run, ...(this.#ended.has(run.number) ? [endOf(run)] : [])]);
-    const texts = [{ version: 1, seed: this.seed }, ...lines].map((line) => JSON.stringify(line));
+    const left = lines.reduce((least, { number }) => Math.min(least, number), this.last + 1);
+    const before = [...expired].filter((number) => number < left);
+    const first = before.reduce((most, number) => Math.max(most, number + 1), this.first);
+    const head = { version: 1, seed: this.seed, first };
+    const texts = [head, ...lines].map((line) => JSON.stringify(line));
     replaceFile(this.#path, `${texts.join('\n')}\n`);
   }
 
@@ -275,11 +275,12 @@ export class RunTable {
   }
 }
 
-function seedIn(text: string | undefined): readonly [low: number, high: number] {
+function headIn(text: string | undefined): Pick<RunTable, 'seed' | 'first'> {
   try {
-    const { version, seed } = JSON.parse(text!) as { version: number; seed: [number, number] };
-    if (version === 1 && seed.length === 2 && seed.every((part) => Number.isInteger(part))) {
-      return seed;
+    const head = JSON.parse(text!) as { version: number; first?: number; seed: [number, number] };
+    const { version, seed, first = 0 } = head;
+    if (version === 1 && seed.length === 2 && [...seed, first].every(Number.isInteger)) {
+      return { seed, first };
     }
   } catch {
     // reported below

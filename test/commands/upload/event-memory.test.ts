@@ -485,6 +485,25 @@ describe('the memory', () => {
     expect(readFileSync(table, 'utf8').length).toBeLessThan(1000);
   });
 
+  it('keeps the events of a run whose line was damaged on the disk', async () => {
+    const { runAt, write, world } = await stage();
+    for (const [n, day] of ['2025-01-01', '2026-01-01', '2026-01-02'].entries()) {
+      write(`${n}.ndjson`, lines(n));
+      expect((await runAt(day, 'upload', `${n}.ndjson`)).code).toBe(0);
+    }
+    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+    const table = path.join(world.stateDir, 'events', account, 'runs.ndjson');
+    const text = readFileSync(table, 'utf8');
+    expect(text).toContain('{"number":2,"run"');
+    writeFileSync(table, text.replace('{"number":2,"run"', '{"numbes":2,"run"'));
+    for (const _ of [1, 2]) {
+      expect((await runAt('2026-01-03', 'runs', 'prune', '--yes')).code).toBe(0);
+    }
+    expect((await runAt('2026-01-03', 'upload', '1.ndjson')).code).toBe(8);
+    expect((await runAt('2026-01-03', 'upload', '2.ndjson')).code).toBe(8);
+    expect((await runAt('2026-01-03', 'upload', '0.ndjson')).code).toBe(0);
+  });
+
   it('keeps the events of a run that may be resumed, however old it is', async () => {
     const { runAt, stored, write, service } = await stage();
     write('e.ndjson', lines(...numbers(20)));
