@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
@@ -258,7 +259,7 @@ export class RunTable {
     const before = [...expired].filter((number) => number < left);
     const first = before.reduce((most, number) => Math.max(most, number + 1), this.first);
     const head = { version: 1, seed: this.seed, first };
-    const texts = [head, ...lines].map((line) => JSON.stringify(line));
+    const texts = [JSON.stringify(head), ...lines.map(lineOf)];
     replaceFile(this.#path, `${texts.join('\n')}\n`);
   }
 
@@ -270,7 +271,7 @@ export class RunTable {
   /** The line starts with a line end, because the one before may be cut off. */
   #append(line: object): void {
     this.#file ??= openToAppend(this.#path);
-    writeAll(this.#file, `\n${JSON.stringify(line)}\n`);
+    writeAll(this.#file, `\n${lineOf(line)}\n`);
     fsyncSync(this.#file);
   }
 }
@@ -288,9 +289,22 @@ function headIn(text: string | undefined): Pick<RunTable, 'seed' | 'first'> {
   throw new CorruptArchive('the first line of runs.ndjson cannot be read');
 }
 
+/** Formats a line with its checksum as the last member. */
+function lineOf(line: object): string {
+  const json = JSON.stringify(line);
+  return `${json.slice(0, -1)},"checksum":"${checksum(json)}"}`;
+}
+
+const checksum = (json: string): string => crc32(json).toString(16).padStart(8, '0');
+
+/** Parses a line; undefined if it is cut off or damaged. Then its run counts as one that is still sending. */
 function parsed(text: string): RunLine | undefined {
+  const [, start, sum] = /^(.*),"checksum":"([\da-f]{8})"\}$/.exec(text) ?? [];
+  const json = start === undefined ? text : `${start}}`;
+  // Earlier versions wrote lines without a checksum.
+  if (start === undefined ? text.includes('"checksum"') : checksum(json) !== sum) return undefined;
   try {
-    const line = JSON.parse(text) as RunLine;
+    const line = JSON.parse(json) as RunLine;
     return Number.isInteger(line.number) ? line : undefined;
   } catch {
     return undefined;
