@@ -88,6 +88,7 @@ export class FieldStatistics {
   readonly #record = new JsonParser();
   readonly #data = new JsonParser();
   readonly #text = new TextSlice();
+  readonly #shape = new RecordShape();
   readonly #onlyRules: boolean;
 
   /** `onlyRules`: count only what the service rejects, which is faster. */
@@ -102,9 +103,17 @@ export class FieldStatistics {
     for (const { row, error } of rejects) this.#reject({ source, line: lineOf(row) }, error);
     this.hasJson ||= rows.cells === undefined;
     this.records += count;
+    // the memory of a block is reused, so a parser would not load the next one if it were not another view
+    const length = bounds.subarray(0, 2 * count).reduce((most, end) => Math.max(most, end), 0);
+    const texts = json.subarray(0, length);
     for (let index = 0; index < count; index++) {
-      this.#record.read(json, bounds[2 * index]!, bounds[2 * index + 1]!);
-      this.#addRecord({ source, line: lineOf(row[index]!) });
+      const start = bounds[2 * index]!;
+      const end = bounds[2 * index + 1]!;
+      const place = { source, line: lineOf(row[index]!) };
+      if (this.#onlyRules && this.#shape.addRuled(texts, start, end, place)) continue;
+      this.#record.readFrom(texts, start, end);
+      this.#shape.begin(texts, start, end);
+      this.#addRecord(place);
     }
   }
 
@@ -157,29 +166,36 @@ export class FieldStatistics {
       const key = field?.key;
       if (isObject && (key === 'profileData' || key === 'evtData')) {
         this.#addData(index, key, place);
-      } else if (key !== 'type') this.#addMember(record, index, field, place);
+        continue;
+      }
+      this.#shape.add(field, record.valueStart(index), record.valueEnd(index));
+      if (key !== 'type') this.#addMember(record, index, field, place);
     }
   }
 
   #addData(at: number, part: 'profileData' | 'evtData', place: Place): void {
     const data = this.#data;
-    data.read(this.#record.bytes, this.#record.valueStart(at), this.#record.valueEnd(at));
-    let keys = 0;
+    data.readFrom(this.#record.bytes, this.#record.valueStart(at), this.#record.valueEnd(at));
     for (let index = 0; index < data.count; index++) {
       const field = this.#fieldAt(part, data, index);
+      this.#shape.add(field, data.valueStart(index), data.valueEnd(index));
       this.#addMember(data, index, field, place);
-      // the service's own fields are not counted among the keys of a profile
-      if (part === 'evtData' || !profileFields.has(field?.key ?? keyAt(data, index))) keys++;
     }
+    if (data.count > limits.profileKeys) this.#countKeys(part, place);
+  }
+
+  #countKeys(part: 'profileData' | 'evtData', place: Place): void {
+    const names = Array.from({ length: this.#data.count }, (_, index) => keyAt(this.#data, index));
+    // the service's own fields are not counted among the keys of a profile
+    const isCounted = (name: string) => part === 'evtData' || !profileFields.has(name);
+    const keys = names.filter(isCounted).length;
     if (keys > limits.profileKeys) this.tooManyKeys.note(part, place, `${keys} keys`);
   }
 
   #addMember(json: JsonParser, index: number, field: FieldProfile | undefined, place: Place): void {
-    if (!field) return;
+    if (!field || (this.#onlyRules && this.#isPlain(json, index, field))) return;
     const [start, end] = [json.valueStart(index), json.valueEnd(index)];
     const type = typeOf[json.kindOf(index)] ?? 'number';
-    const isPlain = !field.isRuled && type !== 'object' && type !== 'array';
-    if (this.#onlyRules && isPlain && end - start <= field.fittingBytes) return;
     if (type === 'object' || type === 'array') {
       field.addNested(type, json.bytes.toString('utf8', start, end), place);
       return;
@@ -188,6 +204,16 @@ export class FieldStatistics {
     if (this.#onlyRules && type !== 'null')
       return field.addRuled(text.toString(), text.end - text.start, place);
     field.addScalar(type, text.toString(), text.end - text.start, place);
+  }
+
+  /** Whether the bytes of a value show that the service accepts it; counts it if a rule applies to it. */
+  #isPlain(json: JsonParser, index: number, field: FieldProfile): boolean {
+    const [start, end, kind] = [json.valueStart(index), json.valueEnd(index), json.kindOf(index)];
+    if (kind === jsonToken.openObject || kind === jsonToken.openArray) return false;
+    if (end - start > field.fittingBytes) return false;
+    if (!field.isRuled || kind === jsonToken.n) return !field.isRuled;
+    const text = json.stringAt(index, this.#text) ?? this.#text.of(json.bytes, start, end);
+    return field.addPlain(text.bytes, text.start, text.end);
   }
 
   #fieldOf(part: Part, key: string): FieldProfile | undefined {
@@ -210,6 +236,98 @@ export class FieldStatistics {
     this.#before[part][index] = { spelling: Buffer.from(bytes.subarray(start, end)), field };
     return field;
   }
+}
+
+/** Maximum bytes of a record whose shape is kept, which is too short for more keys than the service accepts. */
+const longestShape = 1024;
+
+/**
+ * The text around the values of the last record that was parsed. Most records of an input repeat it, and their values
+ * are found without parsing them.
+ */
+class RecordShape {
+  readonly #text = Buffer.alloc(longestShape);
+  #length = 0;
+  /** Position of the parsed record, from which those of its values count. */
+  #start = 0;
+  readonly #fields: (FieldProfile | undefined)[] = [];
+  /** Start and end of each value in `#text`. */
+  readonly #bounds: number[] = [];
+  /** Start and end of each value of the record that was found. */
+  readonly #found: number[] = [];
+
+  /** Begins with a parsed record, whose values are added in their order. */
+  begin(bytes: Buffer, start: number, end: number): void {
+    this.#fields.length = 0;
+    this.#bounds.length = 0;
+    this.#start = start;
+    this.#length = end - start > longestShape ? 0 : bytes.copy(this.#text, 0, start, end);
+  }
+
+  add(field: FieldProfile | undefined, start: number, end: number): void {
+    this.#fields.push(field);
+    this.#bounds.push(start - this.#start, end - this.#start);
+  }
+
+  /** Counts what the service rejects in a record; false if it has another shape, or a value that needs a parser. */
+  addRuled(bytes: Buffer, start: number, end: number, place: Place): boolean {
+    if (!this.#find(bytes, start, end)) return false;
+    for (let index = 0; index < this.#fields.length; index++) {
+      const field = this.#fields[index];
+      if (!field?.isRuled) continue;
+      const quotes = Number(bytes[this.#found[2 * index]!] === jsonToken.quote);
+      const from = this.#found[2 * index]! + quotes;
+      const to = this.#found[2 * index + 1]! - quotes;
+      if (field.addPlain(bytes, from, to)) continue;
+      field.addRuled(bytes.toString('utf8', from, to), to - from, place);
+    }
+    return true;
+  }
+
+  #find(bytes: Buffer, start: number, end: number): boolean {
+    if (this.#length === 0) return false;
+    let at = start;
+    let before = 0;
+    for (let index = 0; index < this.#fields.length; index++) {
+      const next = this.#bounds[2 * index]!;
+      if (!this.#repeats(bytes, at, before, next)) return false;
+      at += next - before;
+      before = this.#bounds[2 * index + 1]!;
+      const field = this.#fields[index];
+      const valueEnd = plainEnd(bytes, at, end);
+      if (valueEnd < 0 || (field && valueEnd - at > field.fittingBytes)) return false;
+      if (field?.isRuled && bytes[at] === jsonToken.n) return false;
+      this.#found[2 * index] = at;
+      this.#found[2 * index + 1] = at = valueEnd;
+    }
+    return end - at === this.#length - before && this.#repeats(bytes, at, before, this.#length);
+  }
+
+  /** Whether the bytes at a position are `#text[start, end)`. */
+  #repeats(bytes: Buffer, at: number, start: number, end: number): boolean {
+    for (let place = start; place < end; place++) {
+      if (bytes[at + place - start] !== this.#text[place]) return false;
+    }
+    return true;
+  }
+}
+
+const endsScalar = (byte: number): boolean =>
+  byte <= space || byte === jsonToken.comma || byte === jsonToken.closeObject;
+
+/** Returns the end of a JSON value in a valid text; -1 for an object, an array or a string with escapes. */
+function plainEnd(bytes: Buffer, start: number, limit: number): number {
+  const first = bytes[start]!;
+  if (first === jsonToken.openObject || first === jsonToken.openArray) return -1;
+  let end = start + 1;
+  if (first === jsonToken.quote) {
+    for (; end < limit && bytes[end] !== jsonToken.quote; end++) {
+      if (bytes[end] === backslash) return -1;
+    }
+    return end + 1;
+  }
+  while (end < limit && !endsScalar(bytes[end]!)) end++;
+  return end;
 }
 
 function keyAt(json: JsonParser, index: number): string {
@@ -272,7 +390,9 @@ const unfitTexts: Readonly<Partial<Record<string, readonly string[]>>> = {
 /** Bytes of a short text that is remembered as a number. */
 const longestWord = 3;
 
-const [space, plus, dot, digitZero, at, del] = [0x20, 0x2b, 0x2e, 0x30, 0x40, 0x7f];
+const [space, plus, dot, digitZero, at, backslash, del] = [
+  0x20, 0x2b, 0x2e, 0x30, 0x40, 0x5c, 0x7f,
+];
 
 /** Whether a text of ASCII is surely an email address for the service. */
 function isPlainEmail(bytes: Buffer, start: number, end: number): boolean {
@@ -330,6 +450,8 @@ export class FieldProfile {
   readonly #fits: (text: string) => boolean;
   /** Texts of at most `longestWord` bytes that fit, as numbers: 1 and the bytes. */
   readonly #words = new Set<number>();
+  /** Whether the bytes of a text show that it fits. */
+  readonly #isPlain: typeof isPlainEmail;
 
   constructor(part: Part, key: string) {
     this.part = part;
@@ -339,6 +461,7 @@ export class FieldProfile {
     this.#fits = (text) => pattern?.test(text) ?? !unfit.includes(text);
     this.isRuled = unfit.length > 0 || code !== undefined;
     this.fittingBytes = bytesMaximum[part];
+    this.#isPlain = plainTexts.get(key) ?? this.#isKnown;
   }
 
   /** Adds a string, number, boolean or null with its text and length in bytes. */
@@ -362,7 +485,7 @@ export class FieldProfile {
     bounds: Int32Array,
     { picked, index, width }: { picked: Int32Array; index: number; width: number },
   ): number[] {
-    const isPlain = this.isRuled ? (plainTexts.get(this.key) ?? this.#isKnown) : undefined;
+    const isPlain = this.isRuled ? this.#isPlain : undefined;
     const doubtful: number[] = [];
     for (const row of picked) {
       const cell = 2 * (row * width + index);
@@ -374,6 +497,13 @@ export class FieldProfile {
       else doubtful.push(row);
     }
     return doubtful;
+  }
+
+  /** Counts a text whose bytes show that the service accepts it; false if they do not. */
+  addPlain(bytes: Buffer, start: number, end: number): boolean {
+    if (!this.#isPlain(bytes, start, end)) return false;
+    this.count += 1;
+    return true;
   }
 
   /** Whether a text is as short as a word, and one that fits. */

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { runs } from '../../support/property-runs.js';
 import { serve } from '../../support/serve.js';
 
 interface Hint {
@@ -145,6 +147,64 @@ it('predicts in a check what the local service rejects', async () => {
     [...new Set(all)].filter((code) => code !== null).toSorted((a, b) => a - b);
   expect(of(predicted.map(({ code }) => code))).toEqual(of(codes));
   expect(of(codes)).toEqual([512, 513, 514, 515, 516, 517, 518, 519, 520, 522, 525]);
+});
+
+it('predicts the same in a check whether or not a record repeats the text around the values of the one before', async () => {
+  const { world } = await serve();
+  const values = fc.constantFrom(
+    '"a@b.example"',
+    '"a"',
+    '"a\\u0040b.example"',
+    '"a\\nb@c.example"',
+    'null',
+    '""',
+    'true',
+    '7',
+    '151',
+    '-1',
+    '1.5e3',
+    '"M"',
+    '"}"',
+    '"a,b"',
+    '"+4712345678"',
+    '"é"',
+    '[1]',
+    '{"a":1}',
+    `"${'x'.repeat(511)}"`,
+    `"${'x'.repeat(513)}"`,
+    JSON.stringify(Array.from({ length: 101 }, String)),
+  );
+  const keys = ['Email', 'Phone', 'Gender', 'Age', 'Em\\u0061il2', 'City'];
+  const shapes = fc.record({
+    isEvent: fc.boolean(),
+    keys: fc.subarray(keys),
+    rows: fc.array(fc.array(values, { minLength: 6, maxLength: 6 }), { maxLength: 20 }),
+  });
+  const head = {
+    true: '"type":"event","evtName":"Seen","ts":1790000000,"evtData"',
+    false: '"type":"profile","profileData"',
+  };
+  let file = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(shapes, { maxLength: 6 }), async (inputs) => {
+      const records = inputs.flatMap(({ isEvent, keys: names, rows }) =>
+        rows.map((row) => {
+          const members = names.map((name, index) => `"${name}":${row[index]}`);
+          return `"identity":"u",${head[`${isEvent}`]}:{${members.join(',')}}}`;
+        }),
+      );
+      const name = `${file++}.ndjson`;
+      const hints = async (begin: (index: number) => string) => {
+        const lines = records.map((record, index) => begin(index) + record);
+        writeFileSync(world.path(name), `${lines.join('\n')}\n`);
+        const { stdout } = await world.run(['upload', name, '--check', '--json']);
+        return hintsOf(stdout);
+      };
+      const repeated = await hints(() => '{');
+      expect(repeated).toEqual(await hints((index) => (index % 2 === 0 ? '{' : '{ ')));
+    }),
+    { numRuns: runs(60) },
+  );
 });
 
 it('predicts the numbers and addresses that the service rejects in subscribe', async () => {
