@@ -33,9 +33,6 @@ const isAddress: i32 = 3;
 /** The member stands in full where others have their key. */
 const isConstant: i32 = 4;
 
-/** As in `src/text/cell-cleaning.ts`. */
-const longestPlaceholder: i32 = 4;
-
 // The block.
 let form: usize = 0;
 let columns: i32 = 0;
@@ -134,12 +131,11 @@ function writeHead(): bool {
   return true;
 }
 
-/** Whether a key may be a placeholder such as NULL, or end in `.0`. */
+/** Whether a key may be a placeholder of `src/text/cell-cleaning.ts`, such as NULL, #REF! or undefined, or end in `.0`. */
 function mayBePlaceholder(from: usize, end: usize): bool {
-  if (<i32>(end - from) <= longestPlaceholder) {
-    const first = load<u8>(from);
-    if (first < 0x30 || first > 0x39) return true;
-  }
+  const first = load<u8>(from);
+  if (end - from <= 4 && (first < 0x30 || first > 0x39)) return true;
+  if (first == 0x23 || load<u32>(from) == 0x6564_6e75) return true;
   return load<u16>(end - 2) == 0x302e;
 }
 

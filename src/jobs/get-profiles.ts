@@ -17,6 +17,7 @@ import {
 } from '../mapping/identity.js';
 import { textRules } from '../mapping/cell-types.js';
 import { loadMapping } from '../mapping/mapping-file.js';
+import { UnseenMembers } from '../mapping/row-values.js';
 import { addReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
 import { isStdout } from '../output/formats.js';
@@ -30,6 +31,7 @@ import {
   type JobContext,
 } from './job-context.js';
 import { openRejects, describeRejects } from './rejects.js';
+import { namesSearchedColumns, requireColumns } from './write/required-input.js';
 import { unjournaledRun } from './run/open-run.js';
 import { openRecordOutput, type RecordOutput } from './record-output.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
@@ -284,8 +286,18 @@ async function openIdentifiers(
   const rules = { columns, ...textRules(await loadMapping(flags, runtime)) };
   const reader = identifierReader(target.by, rules);
   const listColumn = column ?? target.by ?? 'identity';
-  const inputs = await openInputs(inputOptions([target.input], options, listColumn), runtime);
+  const opened = inputOptions([target.input], options, listColumn);
+  const inputs = await openInputs(opened, runtime);
   for (const { header, source } of inputs.headers) reader.check(header, source);
+  const namedColumns = [...columns.values()];
+  if (namesSearchedColumns({ namedColumns }, inputs)) {
+    const members = new UnseenMembers(namedColumns);
+    const search = {
+      map: (rows: RowBlock) => members.look(rows),
+      unseenColumns: () => members.names,
+    };
+    await requireColumns(search, await openInputs(opened, runtime), runtime.signal);
+  }
   return {
     first: inputs.first,
     totalBytes: inputs.totalBytes,

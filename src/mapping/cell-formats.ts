@@ -142,7 +142,7 @@ export const readIsoBytes: ByteReader = (bytes, start, end) => {
     : undefined;
 };
 
-/** Returns the seconds of a date and time as if it were in UTC; undefined if it does not exist. */
+/** Returns the seconds of a date and time as if it were in UTC; undefined if it does not exist, or its year has a leading zero. */
 function localSeconds(found: Readonly<Record<string, string>> | undefined): number | undefined {
   if (!found) return undefined;
   const { year = '', month, day, hour, half, minute = 0, second = 0, noon } = found;
@@ -166,7 +166,7 @@ function secondsOf(
   minute: number,
   second: number,
 ): number | undefined {
-  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  if (year < 1000 || hour > 23 || minute > 59 || second > 59) return undefined;
   if (month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return undefined;
   // years begin in March, so that a leap day is the last of a year
   const marchYear = month > 2 ? year : year - 1;

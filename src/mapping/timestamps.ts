@@ -10,7 +10,7 @@ export const epochDigits = 11;
 type Timestamp = number | string;
 
 const iso =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?:(Z)|([-+])(\d\d)(?::?(\d\d))?)?)?$/i;
+  /^([1-9]\d{3})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?:(Z)|([-+])(\d\d)(?::?(\d\d))?)?)?$/i;
 
 /**
  * Parses epoch seconds between 1980 and 2100, or ISO 8601: a day (its midnight), or a day and time with minutes, optional

@@ -57,11 +57,12 @@ export function cleanText(text: TextSlice, { trim, nullValues, longest }: CellCl
   return isNull ? text.of(text.bytes, text.start, text.start) : text;
 }
 
-/** Invisible characters that are never meant in an identifier: zero-width, soft hyphen, bidi marks, no-break spaces. */
+/** Invisible characters that are never meant in an identifier: zero-width, soft hyphen, bidi marks, no-break spaces, fillers. */
 const invisible =
-  /[\u00a0\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u;
+  /[\u00a0\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufeff\uffa0\u{e0000}-\u{e007f}]/u;
 /** Whitespace and invisible characters at the start or the end, also joiners, which have a meaning inside a word. */
-const edges = /^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu;
+const edges =
+  /^[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+|[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+$/gu;
 
 /**
  * Describes whitespace at the ends of a text or invisible characters in it, to follow the quoted text in a message;
@@ -109,12 +110,11 @@ export function lowercaseText(text: TextSlice): TextSlice {
   return text.of(lower, 0, lower.length, text.broken);
 }
 
-/** Texts that programs write for missing values, at most `longestPlaceholder` bytes and not starting with a digit. */
+/** Texts that programs write for missing values; `mayBePlaceholder` of `wasm/csv-record-writer.ts` has to notice each. */
 const placeholders: ReadonlySet<string> = new Set(
-  ['nan', 'NaN', 'NULL', 'null', 'None', '\\N', '#N/A', 'N/A', '<NA>', 'NaT', '-'], // prettier-ignore
+  ['nan', 'NaN', 'NULL', 'null', 'None', 'none', '\\N', 'N/A', 'n/a', '<NA>', 'NaT', '-', 'undefined', '#N/A', '#REF!', '#NAME?', '#VALUE!', '#DIV/0!', '#NUM!', '#NULL!'], // prettier-ignore
 );
-/** As in `wasm/csv-record-writer.ts`. */
-const longestPlaceholder = 4;
+const longestPlaceholder = 9;
 
 /**
  * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it

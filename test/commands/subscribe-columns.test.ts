@@ -128,6 +128,19 @@ describe('paths in nested JSON', () => {
     expect(written(service).at(-1)).toEqual(['ann', 'bob']);
   });
 
+  it('refuses a path that no record has in get-profile, and reads a file in which only the last has it', async () => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('l.ndjson'), '{"user":{"id":"ann"}}\n{"user":{"mail":"bob"}}\n');
+    const lookUp = (path: string) =>
+      world.run(['get-profile', '--input', 'l.ndjson', '--identity', path]);
+    const before = service.requests().length;
+    const refused = await lookUp('user.name');
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('no record has the column "user.name"')]); // prettier-ignore
+    expect(service.requests()).toHaveLength(before);
+    const found = await lookUp('user.mail');
+    expect([found.code, found.stderr]).toEqual([3, expect.stringContaining('l.ndjson:2: service')]);
+  });
+
   it.each(['demerge', 'subscribe'])('refuses a path that no record has in %s', async (command) => {
     const { world, service } = await serve();
     const flags =

@@ -67,6 +67,8 @@ describe('a type with a format', () => {
     ['date(DD.MM.YYYY)', '4/30/2024', 'is not a date like DD.MM.YYYY; date(M/D/YYYY) would fit'],
     ['date(excel)', '0', 'is not a date like excel'],
     ['date(epoch)', '45657', 'is not a date like epoch; date(excel) would fit'],
+    ['date(DD.MM.YYYY)', '30.04.0024', 'is not a date like DD.MM.YYYY'],
+    ['date', '30.04.0024', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '30.04.2024', 'is neither ISO 8601 nor epoch seconds; date(DD.MM.YYYY) would fit'],
     ['number(1.234,56)', '1,234.56', 'is not a number like 1.234,56; number(1,234.56) would fit'],
     ['number(1.234,56)', '1.23', 'is not a number like 1.234,56; number(1,234.56) would fit'],

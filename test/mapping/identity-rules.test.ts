@@ -38,6 +38,9 @@ describe('whitespace and invisible characters', () => {
     ['\ufeffann', 'contains the invisible character U+FEFF', 'ann'],
     ['ann\u00a0', 'contains the invisible character U+00A0', 'ann'],
     ['\u202eann\u202c', 'contains the invisible character U+202E', 'ann'],
+    ['\u3164ann', 'contains the invisible character U+3164', 'ann'],
+    ['ann\u115f', 'contains the invisible character U+115F', 'ann'],
+    ['ann\u2800', 'contains the invisible character U+2800', 'ann'],
     [' ü\u2069 ', 'contains the invisible character U+2069', 'ü'],
   ])('of the identity %j are an error, and are removed by --trim', (identity, why, trimmed) => {
     for (const read of [csv, json]) {
@@ -51,7 +54,7 @@ describe('whitespace and invisible characters', () => {
     expect(csv('a\u200bb', { trim: true })).toBe(why);
   });
 
-  it.each(['Ann Lee', 'größe', '山田', 'नमस्\u200dते', '👩\u200d👧'])(
+  it.each(['Ann Lee', '한글', 'größe', '山田', 'नमस्\u200dते', '👩\u200d👧'])(
     'do not include those of %j',
     (identity) => {
       expect([csv(identity), json(identity)]).toEqual([identity, identity]);
@@ -87,19 +90,29 @@ describe('whitespace and invisible characters', () => {
 });
 
 describe('a placeholder', () => {
-  it.each(['nan', 'NaN', 'NULL', 'None', '\\N', '#N/A', 'NaT', '-'])(
-    '%s is not an identity in a CSV row, unless --null-values changes the list',
-    (text) => {
-      const error = `column "identity": ${JSON.stringify(text)} is a placeholder for a missing value (--null-values '' accepts it)`;
-      expect(csv(text)).toBe(error);
-      expect(csv(text, { nullValues: [] })).toBe(text);
-      expect(csv(text, { nullValues: [''] })).toBe(text);
-      expect(csv(text, { nullValues: [text] })).toBe(
-        'column "identity": the value is empty or missing',
-      );
-      expect(json(text)).toBe(text);
-    },
-  );
+  it.each([
+    'nan',
+    'NaN',
+    'NULL',
+    'None',
+    'none',
+    'n/a',
+    '\\N',
+    '#N/A',
+    '#REF!',
+    'NaT',
+    '-',
+    'undefined',
+  ])('%s is not an identity in a CSV row, unless --null-values changes the list', (text) => {
+    const error = `column "identity": ${JSON.stringify(text)} is a placeholder for a missing value (--null-values '' accepts it)`;
+    expect(csv(text)).toBe(error);
+    expect(csv(text, { nullValues: [] })).toBe(text);
+    expect(csv(text, { nullValues: [''] })).toBe(text);
+    expect(csv(text, { nullValues: [text] })).toBe(
+      'column "identity": the value is empty or missing',
+    );
+    expect(json(text)).toBe(text);
+  });
 
   it('includes an id that a program converted to a decimal', () => {
     expect(csv('1001.0')).toContain('is an id that a program converted to a decimal');

@@ -188,6 +188,8 @@ describe('a column with a type', () => {
       value,
       `is not epoch seconds between 1980 and 2100: ${fix}`,
     ]),
+    ['date', '0024-02-29', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '0824-02-29T10:00:00Z', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-02-30', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01\u000012:30', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T24:00', 'is neither ISO 8601 nor epoch seconds'],

@@ -3,6 +3,7 @@ import { EngagectlError, groupDigits } from '../../errors.js';
 import { timeZone } from '../../time-zone.js';
 import type { NamedColumns } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { WriteContext } from './write-request.js';
 
@@ -30,7 +31,7 @@ export async function requireRecords(
  * Throws E-COLUMN-MISSING if one occurs in none. Records in the format of the service have no columns.
  */
 export async function requireColumns(
-  mapper: Pick<Mapper, 'map' | 'unseenColumns'>,
+  mapper: Pick<Mapper, 'unseenColumns'> & { readonly map: (rows: RowBlock) => unknown },
   inputs: Inputs,
   signal: AbortSignal,
 ): Promise<void> {
@@ -56,7 +57,10 @@ const isSearched = ({ headers, totalBytes }: Inputs): boolean =>
   headers.length === 0 && totalBytes !== undefined;
 
 /** Whether `requireColumns` is to be called. */
-export const namesSearchedColumns = (mapper: Mapper, inputs: Inputs): boolean =>
+export const namesSearchedColumns = (
+  mapper: Pick<Mapper, 'namedColumns'>,
+  inputs: Inputs,
+): boolean =>
   isSearched(inputs) && mapper.namedColumns !== undefined && mapper.namedColumns.length > 0;
 
 /** The search for the columns that options name in the first records of a pipe. */
