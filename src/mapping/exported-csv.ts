@@ -59,6 +59,9 @@ export class ExportedRecords {
       }
       place.column = index;
     }
+    // a CSV of events without properties has no column of them
+    if (exportedKind(columns) === 'event' && !this.#root.members.has('event_props'))
+      this.#root.members.set('event_props', noPlace());
   }
 
   /** Returns the record of a row of the CSV. */

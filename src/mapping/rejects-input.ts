@@ -35,7 +35,7 @@ export function readInputRecord(
 function unwrap(json: JsonParser, stage: string | undefined): RejectReason | undefined {
   while (stage !== undefined) {
     const index = json.find('record');
-    if (index < 0) return unreadable('its bytes are not UTF-8: correct it in the original input');
+    if (index < 0) return undecodable;
     if (stage === 'parse' && json.kindOf(index) === jsonToken.quote) {
       const corrected = correctedText(json, index);
       if (typeof corrected !== 'string') return corrected;
@@ -63,6 +63,11 @@ const alreadySentError = {
 } as const satisfies RejectReason;
 
 const unreadable = (error: string): RejectReason => ({ stage: 'parse', error });
+
+/** Reason for not sending a record that could not be decoded, of which a rejects file has only the bytes. */
+const undecodable = unreadable(
+  'its bytes are not UTF-8: correct it here, or send the original input again with its --encoding',
+);
 
 /** Returns the JSON of a corrected text that was a parse error: a CSV line, or JSON. */
 function correctedText(json: JsonParser, index: number): string | RejectReason {
@@ -151,21 +156,26 @@ function splitCsvLine(
   );
 }
 
+/** Error of a row of a CSV rejects file that has only its bytes. */
+const bytesOnly = /^parse: .*; base64: [\w+/]+=*$/s;
+
 /**
  * Wraps a mapper to hold back rows of a CSV rejects file: those with unknown outcome, unless
- * `retryUnknown`, and those that another run sent, unless `again`.
+ * `retryUnknown`, those that another run sent, unless `again`, and those that could not be decoded and were not corrected.
  */
 export function holdBackRejects(
   mapper: Mapper,
   { retryUnknown, again }: { readonly retryUnknown: boolean; readonly again: boolean },
 ): Mapper {
-  if (retryUnknown && again) return mapper;
   const text = new TextSlice();
-  const reasonOf = ({ cells, bytes }: RowBlock, row: number): RejectReason | undefined => {
+  const errorOf = ({ cells, bytes }: RowBlock, row: number): string => {
     const column = cells?.header.indexOf('engagectl_error') ?? -1;
-    if (!cells || column < 0) return undefined;
+    if (!cells || column < 0) return '';
     const at = 2 * (row * cells.header.length + column);
-    const error = text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+    return text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+  };
+  const reasonOf = (rows: RowBlock, row: number): RejectReason | undefined => {
+    const error = errorOf(rows, row);
     if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
     return error.startsWith('alreadySent: ') && !again ? alreadySentError : undefined;
   };
@@ -182,7 +192,10 @@ export function holdBackRejects(
         heldBack.push({ row, ...reason });
         return false;
       });
-      return { ...others, rejects: [...block.rejects, ...heldBack] };
+      const rejects = block.rejects.map((reject) =>
+        bytesOnly.test(errorOf(rows, reject.row)) ? { ...reject, ...undecodable } : reject,
+      );
+      return { ...others, rejects: [...rejects, ...heldBack] };
     },
   };
 }

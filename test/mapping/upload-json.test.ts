@@ -494,7 +494,10 @@ describe('a line of a rejects file', () => {
 
   it.each([
     ['"record":"{\\"identity"', 'JSON ends within a string, at column 11'],
-    ['"recordBase64":"/w=="', 'its bytes are not UTF-8: correct it in the original input'],
+    [
+      '"recordBase64":"/w=="',
+      'its bytes are not UTF-8: correct it here, or send the original input again with its --encoding',
+    ],
     ['"record":"a,b,c","columns":["identity","City"]', '3 cells, but the header has 2'],
     ['"record":"a,\\"b","columns":["identity","City"]', 'quote that is never closed'],
   ])('cannot be sent if it contains %s', (rest, error) => {

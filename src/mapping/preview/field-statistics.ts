@@ -187,8 +187,7 @@ export class FieldStatistics {
   #countKeys(part: 'profileData' | 'evtData', place: Place): void {
     const names = Array.from({ length: this.#data.count }, (_, index) => keyAt(this.#data, index));
     // the service's own fields are not counted among the keys of a profile
-    const isCounted = (name: string) => part === 'evtData' || !profileFields.has(name);
-    const keys = names.filter(isCounted).length;
+    const keys = names.filter((name) => part === 'evtData' || !profileFields.has(name)).length;
     if (keys > limits.profileKeys) this.tooManyKeys.note(part, place, `${keys} keys`);
   }
 
@@ -276,8 +275,7 @@ class RecordShape {
       const field = this.#fields[index];
       if (!field?.isRuled) continue;
       const quotes = Number(bytes[this.#found[2 * index]!] === jsonToken.quote);
-      const from = this.#found[2 * index]! + quotes;
-      const to = this.#found[2 * index + 1]! - quotes;
+      const [from, to] = [this.#found[2 * index]! + quotes, this.#found[2 * index + 1]! - quotes];
       if (field.addPlain(bytes, from, to)) continue;
       field.addRuled(bytes.toString('utf8', from, to), to - from, place);
     }
@@ -353,7 +351,7 @@ export type JsonType = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'ar
 export type ValuePattern = 'empty' | 'text' | (typeof numeric | typeof verbal)[number][0];
 
 /** Property of one value. */
-export type Trait = ValuePattern | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested';
+export type Trait = ValuePattern | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested' | 'old';
 
 /** Position in an input; `line` is the physical line. */
 export type Place = Pick<Occurrence, 'source' | 'line'>;
@@ -471,6 +469,8 @@ export class FieldProfile {
     if (type === 'string') this.patterns.set(pattern, (this.patterns.get(pattern) ?? 0) + 1);
     if (type === 'string' || pattern === 'milliseconds') this.#note(pattern, text, place);
     if (type !== 'null' && !this.#fits(text)) this.#note('unfit', text, place);
+    const isTime = this.part === 'record' && this.key === 'ts';
+    if (isTime && /^[1-9]\d{3,7}$/.test(text)) this.#note('old', text, place);
     const isPadded = text.charCodeAt(0) <= 0x20 || text.charCodeAt(text.length - 1) <= 0x20;
     if (isPadded) this.#note('padded', text, place);
     if (bytes > bytesMaximum[this.part]) this.#note('too long', text, place);

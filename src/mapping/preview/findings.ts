@@ -240,6 +240,13 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
     fix: 'write epoch seconds, or leave the time out',
     code: () => recordCodes.timestamp,
   },
+  // years, day numbers of a spreadsheet, and days like 20240131
+  'old-time': {
+    appliesTo: ({ part, key }) => part === 'record' && key === 'ts',
+    any: 'old',
+    what: ({ some, value }) => `${some} like ${value}, which is a time between 1970 and 1973`,
+    fix: 'write epoch seconds, such as 1735689600',
+  },
   // service-facts, Limits
   'value-too-long': {
     any: 'too long',

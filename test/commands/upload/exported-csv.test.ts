@@ -159,6 +159,30 @@ it('uploads a CSV that export-events wrote as events', async () => {
   ]);
 });
 
+it('uploads events of a CSV export even if none of them has a property', async () => {
+  const { world, service } = await serve();
+  const text =
+    'profile.identity,events.Charged.count,ts,event_name\nbob,1,20261001120001,Charged\n';
+  writeFileSync(world.path('e.csv'), text);
+  const { code, stderr } = await world.run(['upload', 'e.csv', '--type', 'event']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('uploaded 1 event')]);
+  expect(written(service).flat()).toEqual([
+    { identity: 'bob', type: 'event', evtName: 'Charged', ts: 1790856001, evtData: {} },
+  ]);
+});
+
+it('says how to send a line that cannot be decoded, until its row in the rejects file is corrected', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('u.csv'), Buffer.from('identity,City\nbob,Z\xfcrich\n', 'latin1'));
+  await world.run(['upload', 'u.csv', '--encoding', 'utf-8', '--rejects', 'r.csv']);
+  const again = await world.run(['upload', 'r.csv']);
+  expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('r.csv:2: parse: its bytes are not UTF-8: correct it here, or send the original input again with its --encoding')]); // prettier-ignore
+  const rejects = readFileSync(world.path('r.csv'), 'utf8');
+  writeFileSync(world.path('r.csv'), rejects.replace('\n,,', '\nbob,Zürich,'));
+  expect((await world.run(['upload', 'r.csv'])).code).toBe(0);
+  expect(written(service).flat()).toMatchObject([{ profileData: { City: 'Zürich' } }]);
+});
+
 it('keeps the bytes of a line that cannot be decoded in a CSV rejects file', async () => {
   const { world } = await serve();
   const line = Buffer.from('bob,Z\xfcrich', 'latin1');

@@ -149,6 +149,21 @@ it('predicts in a check what the local service rejects', async () => {
   expect(of(codes)).toEqual([512, 513, 514, 515, 516, 517, 518, 519, 520, 522, 525]);
 });
 
+it.each(['2024', '45657', '20241231'])(
+  'gives a hint about the time %s in a record of the service',
+  async (ts) => {
+    const record = `{"identity":"u","type":"event","evtName":"Seen","ts":${ts},"evtData":{}}\n`;
+    const file = { 'r.ndjson': record };
+    for (const flags of [[], ['--check']]) {
+      const { code, stderr } = await run(['upload', 'r.ndjson', ...flags], file);
+      expect(code).toBe(0);
+      expect(stderr).toContain(
+        `warning: column "ts": the only value is like "${ts}", which is a time between 1970 and 1973, first on line 1 of r.ndjson: write epoch seconds`,
+      );
+    }
+  },
+);
+
 it('predicts the same in a check whether or not a record repeats the text around the values of the one before', async () => {
   const { world } = await serve();
   const values = fc.constantFrom(
