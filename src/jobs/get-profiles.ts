@@ -31,7 +31,7 @@ import {
   type JobContext,
 } from './job-context.js';
 import { openRejects, describeRejects } from './rejects.js';
-import { namesSearchedColumns, requireColumns } from './write/required-input.js';
+import { namesSearchedColumns, requireColumns } from './write/required-columns.js';
 import { unjournaledRun } from './run/open-run.js';
 import { openRecordOutput, type RecordOutput } from './record-output.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
