@@ -178,7 +178,10 @@ const serialDay = /^[1-5]\d{4}(?:[.,]\d+)?$/;
 const compactDay = /^(?:19|20)\d{6}$/;
 
 /** Returns the format of times that are written as numbers: days of a spreadsheet, epoch time, or YYYYMMDD. */
-function fittingNumericTimes(values: readonly string[], name: string): FittingTypes | undefined {
+export function fittingNumericTimes(
+  values: readonly string[],
+  name: string,
+): FittingTypes | undefined {
   const isTimeName = timeName.test(normalizeName(name));
   const formats = {
     YYYYMMDD: isTimeName || values.length > 2 ? compactDay : undefined,

@@ -2,6 +2,7 @@ import { groupDigits } from '../../errors.js';
 import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
+import { fittingNumericTimes } from './column-inference.js';
 import { isReachabilityFlag, suggestField } from './field-spelling.js';
 import { keyParts } from '../../text/record-hash.js';
 import { quoteForShell } from '../../wording.js';
@@ -346,7 +347,9 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
     what: ({ some, value }) => `${some} numbers like ${value}, sent as text`,
     fix(found) {
       const type = found.field.traits.has('number') ? 'number' : 'integer';
-      return `${typed(type)(found)}, or ${typed('string')(found)} for codes`;
+      const times = fittingNumericTimes([found.example], found.column)?.types ?? [];
+      const types = [...times, type].map((each) => typed(each)(found)).join(' or ');
+      return `${types}, or ${typed('string')(found)} for codes`;
     },
   },
   // specification, Profile record: a value keeps its type

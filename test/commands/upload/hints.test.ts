@@ -36,6 +36,21 @@ it.each([[], ['--check']])('prints likely mistakes at the end: %j', async (...fl
   expect(stderr).toMatch(/^ {2}hints {5}3$/m);
 });
 
+it.each([
+  ['45657', 'excel'],
+  ['20241231', 'YYYYMMDD'],
+])(
+  'proposes a date for the number %s in a column that is named like a time',
+  async (text, format) => {
+    const files = { 'u.csv': `identity,SignupDate,Points\nu1,${text},45657\n` };
+    const { stdout } = await run(['upload', 'u.csv', '--json'], files);
+    expect(hintsOf(stdout).map(({ fix }) => fix.split(' or ')[0])).toEqual([
+      `--types 'SignupDate:date(${format})'`,
+      '--types Points:integer,',
+    ]);
+  },
+);
+
 it('lists them in the JSON summary, without values of the input', async () => {
   const { stdout, stderr } = await run(['upload', 'u.csv', '--json'], { 'u.csv': users });
   expect(hintsOf(stdout).map(({ id, column, count, line }) => [id, column, count, line])).toEqual([
