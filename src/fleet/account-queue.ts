@@ -56,6 +56,13 @@ export interface RunEntry {
   readonly texts?: readonly InputText[];
 }
 
+/** A run whose content no other run may have. */
+interface ContentClaim {
+  readonly run: string;
+  /** Undefined in claims of older versions. */
+  readonly workDir: string | undefined;
+}
+
 /** BullMQ rejects numeric ids, and a run id may consist of digits only. */
 const listedId = (run: string): string => `run-${run}`;
 
@@ -80,11 +87,13 @@ export class RunIndex {
   }
 
   /** Claims a content for a run; returns the run that claimed it first. */
-  async claim(content: string, run: string): Promise<string> {
+  async claim(content: string, { run, workDir }: ContentClaim): Promise<ContentClaim> {
     const jobId = `content-${content}`;
-    await this.#runs.add('content', { run }, { jobId }); // does nothing if there is such a job
-    const first: unknown = (await this.#runs.getJob(jobId))?.data?.run;
-    return typeof first === 'string' ? first : run;
+    await this.#runs.add('content', { run, workDir }, { jobId }); // does nothing if there is such a job
+    const first: unknown = (await this.#runs.getJob(jobId))?.data;
+    const { run: id, workDir: place } = Object(first) as Record<string, unknown>;
+    if (!isRunId(id)) return { run, workDir };
+    return { run: id, workDir: isWorkDir(place) ? place : undefined };
   }
 
   async giveUp(content: string): Promise<void> {

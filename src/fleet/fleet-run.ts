@@ -51,6 +51,18 @@ export interface FleetRun {
   readonly range?: { readonly from: string; readonly to: string } | undefined;
   /** Absolute path of the work directory. */
   readonly workDir: string;
+  /** Undefined for a run without events. */
+  readonly events?: FleetEvents | undefined;
+}
+
+/** The events of a run, which other submissions to the same work directory compare with theirs. */
+export interface FleetEvents {
+  /** Number of events that the run sends. */
+  readonly count: number;
+  /** Time of submission, ISO 8601. */
+  readonly submitted: string;
+  /** Events of the input that other runs send. A bit of a file in the run's directory is set for each of them. */
+  readonly alreadySent?: { readonly count: number; readonly digest: string };
 }
 
 /** The members that identify the account that must have signed the run. */
@@ -98,8 +110,8 @@ export interface ShardJob {
   readonly signature: string;
 }
 
-/** Version 3: a folder for each owner of a shard. Version 2: signed, with names of files instead of paths. */
-export const fleetVersion = 3;
+/** Version 4: events that other runs send are left out. Version 3: a folder for each owner of a shard. Version 2: signed, with names of files instead of paths. */
+export const fleetVersion = 4;
 
 /** Maximum size of a run file or result, which are read whole. */
 const maxHeaderBytes = 64 * 1024 * 1024;
@@ -133,7 +145,10 @@ export const isWorkDir = (text: unknown): text is string =>
   typeof text === 'string' && !text.includes('\0') && path.resolve(text) === text;
 
 /** Returns the same id for the same work, so that submitting it twice gives one run. */
-export function fleetRunId(run: Omit<FleetRun, 'run' | 'version' | 'workDir'>, workDir: string) {
+export function fleetRunId(
+  run: Omit<FleetRun, 'run' | 'version' | 'workDir' | 'events'>,
+  workDir: string,
+) {
   const files = run.files.map(({ file, digest: content }) => [file, content]);
   return fingerprint([{ ...run, files }, workDir]).slice(0, 12);
 }
@@ -185,12 +200,56 @@ export class WorkDirectory {
     return existsSync(this.#runFile);
   }
 
+  /** Folder of what is known about the events of the run. */
+  get events(): string {
+    return path.join(this.path, 'events');
+  }
+
+  /** Archive of the events that the run sends. */
+  get sentEvents(): string {
+    return path.join(this.events, 'sent.archive');
+  }
+
+  /**
+   * Reads which records of the input are events that other runs send: a bit for each ordinal. Undefined if there are
+   * none. Throws E-UNTRUSTED if it is not what was signed.
+   */
+  alreadySent({ events }: Pick<FleetRun, 'events'>): Uint8Array | undefined {
+    if (!events?.alreadySent) return undefined;
+    const file = this.#alreadySentFile;
+    for (const each of [this.path, this.events, file]) this.refuseLink(each);
+    const bits = existsSync(file) ? readFileSync(file) : new Uint8Array(0);
+    if (sha256(bits) === events.alreadySent.digest) return bits;
+    throw untrusted(`${file} is not the file that was signed`, {
+      why: 'it is missing, or somebody else wrote or changed it',
+      fix: 'submit the same command again, which writes it',
+      file,
+    });
+  }
+
+  /** Writes which records of the input are events that other runs send. Returns the digest of the file. */
+  putAlreadySent(bits: Uint8Array): string {
+    this.written(() => replaceFile(this.#alreadySentFile, bits));
+    return sha256(bits);
+  }
+
+  get #alreadySentFile(): string {
+    return path.join(this.events, 'already-sent.bits');
+  }
+
+  /** Removes the run file of a submission that was refused. */
+  withdraw(): void {
+    this.written(() => rmSync(this.#runFile, { force: true }));
+  }
+
   /** Writes the run unless it exists. Throws E-FILE-WRITE, like all writing methods, and E-UNTRUSTED. */
   create(run: FleetRun, signature: string): void {
     const isNew = !this.exists;
     this.written(() => {
       // A shard of a known run whose folder is gone is not created again: its journal is lost.
-      if (isNew) for (const shard of shardsOf(run)) this.shard(shard).create();
+      // A killed submission may have created some of them.
+      const missing = isNew ? shardsOf(run).filter((one) => !this.shard(one).current) : [];
+      for (const shard of missing) this.shard(shard).create();
     });
     for (const shard of shardsOf(run)) this.checkPath(shard);
     this.put(this.#runFile, { ...run, signature });
@@ -269,13 +328,18 @@ export class WorkDirectory {
     try {
       work();
     } catch (cause) {
-      throw new EngagectlError('E-FILE-WRITE', `cannot write to the work directory ${this.path}`, {
-        why: (cause as Error).message,
-        fix: 'make it writable, or name another that submit, collect and all workers see',
-        file: this.path,
-        cause,
-      });
+      throw this.notWritten(cause as Error);
     }
+  }
+
+  /** Returns the E-FILE-WRITE error for an error of the file system. */
+  notWritten(cause: Error): EngagectlError {
+    return new EngagectlError('E-FILE-WRITE', `cannot write to the work directory ${this.path}`, {
+      why: cause.message,
+      fix: 'make it writable, or name another that submit, collect and all workers see',
+      file: this.path,
+      cause,
+    });
   }
 
   get #runFile(): string {
@@ -295,6 +359,8 @@ export class WorkDirectory {
     });
   }
 }
+
+const sha256 = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex');
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 
@@ -398,3 +464,11 @@ export async function inputFile(file: string): Promise<InputFile> {
   }
   return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
 }
+
+/** Returns the E-INPUT-CHANGED error for an input that differs from the one whose digest was computed. */
+export const changedMeanwhile = ({ file }: InputFile): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `${file} changed while it was submitted`, {
+    why: 'it has other content than was read before',
+    fix: 'wait until nothing writes to it, then submit again',
+    file,
+  });

@@ -23,6 +23,7 @@ import {
   type UnreadableRun,
 } from '../jobs/run/run-folder.js';
 import {
+  changedMeanwhile,
   fleetVersion,
   inputFile,
   isRunId,
@@ -48,6 +49,7 @@ import { runsIn, ShardTraffic } from './shard-folder.js';
 import { quoteForShell } from '../wording.js';
 import type { FoundRun } from './run-status.js';
 import type { SignedRun } from './signature.js';
+import { EventRegister, type SubmittedEvents } from './submitted-events.js';
 import type { Job, Queue } from 'bullmq';
 import { copyFile, rm } from 'node:fs/promises';
 import { shardName } from '../jobs/shard.js';
@@ -55,17 +57,44 @@ import type { Shard } from '../jobs/job-options.js';
 import { repairJournal } from '../jobs/run/repair-run.js';
 import type { TrustRuntime } from '../files/ownership.js';
 
+interface SubmitOptions {
+  readonly budget?: number;
+  readonly pin?: InputPin;
+  /** The events of the run, if it has any. */
+  readonly events?: SubmittedEvents | undefined;
+}
+
+/** `isKnown`: the store already had the run. */
+interface Submission {
+  readonly budget: number;
+  readonly isKnown: boolean;
+}
+
 /**
  * Registers a run, first in its work directory, with copies of its inputs if they are pinned so, then in the
  * store. Existing parts stay, so that
  * submitting again restores what the store lost; parts that are unsigned, or signed with an older
- * passcode, are replaced. `isKnown`: the store already had the run.
+ * passcode, are replaced. Throws E-ALREADY-SENT if another submission of its events was faster.
  */
 export async function submitRun(
   signed: SignedRun,
-  { budget: requestedBudget, pin }: { readonly budget?: number; readonly pin?: InputPin },
+  options: SubmitOptions,
   store: QueueStore,
-): Promise<{ readonly budget: number; readonly isKnown: boolean }> {
+): Promise<Submission> {
+  const { events } = options;
+  for (;;) {
+    const submitted = await submitOnce(events?.signed ?? signed, options, store);
+    if (submitted) return submitted;
+    await events?.compare();
+  }
+}
+
+/** Returns undefined if another run with events was submitted meanwhile. */
+async function submitOnce(
+  signed: SignedRun,
+  { budget: requestedBudget, pin, events }: SubmitOptions,
+  store: QueueStore,
+): Promise<Submission | undefined> {
   const { run, folder } = signed;
   if ((pin ?? defaultPin(run)) === 'copy') await copyInputs(signed);
   return withinDeadline(store, async () => {
@@ -73,6 +102,7 @@ export async function submitRun(
     const wasThere = folder.exists;
     const isInPlace = signed.isInPlace;
     if (!isInPlace) folder.create(run, signed.signature);
+    if (events?.register() === false) return undefined;
     folder.uncancel();
     if (wasThere && !isInPlace) await removeUnfit(store.queue(laneOf(run)), signed);
     return { budget: await enqueue(store, signed, requestedBudget), isKnown };
@@ -126,13 +156,6 @@ async function copyInput(folder: WorkDirectory, input: InputFile): Promise<void>
 
 const digestOf = async (file: string): Promise<string> => (await inputFile(file)).digest;
 
-const changedMeanwhile = ({ file }: InputFile): EngagectlError =>
-  new EngagectlError('E-INPUT-CHANGED', `${file} changed while it was submitted`, {
-    why: 'its copy in the work directory has other content than was read before',
-    fix: 'wait until nothing writes to it, then submit again',
-    file,
-  });
-
 /** Removes waiting shards from the queue; workers abandon running ones within a moment. */
 export async function cancelRun(store: QueueStore, { folder, run, lane }: FoundRun): Promise<void> {
   folder.cancel();
@@ -149,6 +172,9 @@ export async function retryRun(
   store: QueueStore,
   { folder, signed, lane }: FoundRun,
 ): Promise<number> {
+  if (signed.run.events && !new EventRegister(signed.run).has(signed.run.run)) {
+    throw notSubmitted(folder);
+  }
   folder.uncancel();
   return withinDeadline(store, async () => {
     const count = await removeUnfit(lane, signed);
@@ -156,6 +182,13 @@ export async function retryRun(
     return count;
   });
 }
+
+const notSubmitted = ({ path: folder }: WorkDirectory): EngagectlError =>
+  new EngagectlError('E-RUN-UNFINISHED', `the run in ${folder} was not submitted`, {
+    why: 'its submission was stopped before its events were compared with those of other runs',
+    fix: 'submit the same command again',
+    file: folder,
+  });
 
 /**
  * Removes jobs of shards without a result that no worker would take: finished ones, and unsigned ones.
@@ -200,12 +233,13 @@ const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind
 /**
  * Refuses an input that is named twice, and records that are not idempotent if another run in the store
  * or the work directory sends them, too, with other shards or options. An input is recognized if it differs in
- * compression or line ends only, or if lines were added. `note` reports runs that cannot be read and do not
- * matter. Throws E-USAGE, E-ALREADY-SENT, and the errors of runs that cannot be read and may have sent the records.
+ * compression or line ends only, or if lines were added. `compared` are ids of runs in the work directory whose
+ * events are compared one by one instead. `note` reports runs that cannot be read and do not matter, and older
+ * runs whose events cannot be compared. Throws E-USAGE, E-ALREADY-SENT, and the errors of runs that cannot be read and may have sent the records.
  */
 export async function refuseDuplicateRun(
   run: FleetRun,
-  { doesHarm, note }: { readonly doesHarm: boolean; readonly note: (text: string) => void },
+  { doesHarm, ...known }: DuplicateSearch & { readonly doesHarm: boolean },
   store: QueueStore,
 ): Promise<void> {
   refuseDuplicatePaths(
@@ -215,8 +249,8 @@ export async function refuseDuplicateRun(
   if (!doesHarm) return;
   const queued = await withinDeadline(store, async () => new RunIndex(store).runs());
   const others = [
-    ...queued.filter((other) => other.run !== run.run),
-    ...otherRunsIn(run, { queued, note }),
+    ...queued.filter((other) => other.run !== run.run && !isCompared(other, run, known)),
+    ...otherRunsIn(run, { queued, ...known }),
   ];
   const content = contentOf(run);
   const same = others.find((other) => other.content === content);
@@ -225,25 +259,36 @@ export async function refuseDuplicateRun(
   for (const input of run.files) await refuseSentText(input, ofAccount);
 }
 
+interface DuplicateSearch {
+  readonly compared: ReadonlySet<string>;
+  readonly note: (text: string) => void;
+}
+
+const isCompared = (other: RunEntry, run: FleetRun, { compared }: DuplicateSearch): boolean =>
+  other.workDir === run.workDir && compared.has(other.run);
+
 /**
  * Submits a run whose records are not idempotent after claiming its content, so that of two submissions at the
  * same moment one is refused. If the run could not be written, it gives the claim up: no worker sees the run, and
- * it may be submitted to another work directory. Throws E-ALREADY-SENT, and what `submit` throws.
+ * it may be submitted to another work directory. A claim in the same work directory does not count if
+ * `comparesEvents`. Throws E-ALREADY-SENT, and what `submit` throws.
  */
 export async function withContentClaimed(
   { run, folder }: SignedRun,
-  store: QueueStore,
+  { store, comparesEvents }: { readonly store: QueueStore; readonly comparesEvents: boolean },
   submit: () => Promise<void>,
 ): Promise<void> {
   const [index, content] = [new RunIndex(store), contentOf(run)];
-  const first = await withinDeadline(store, () => index.claim(content, run.run));
-  if (first !== run.run) {
-    throw alreadySent({ run: first, workDir: run.workDir }, 'has the same content');
+  const first = await withinDeadline(store, () => index.claim(content, run));
+  const isOurs = first.run === run.run;
+  if (!isOurs && !(comparesEvents && first.workDir === run.workDir)) {
+    const { workDir = run.workDir } = first;
+    throw alreadySent({ run: first.run, workDir }, 'has the same content');
   }
   try {
     await submit();
   } catch (error) {
-    if (!folder.exists) await withinDeadline(store, () => index.giveUp(content));
+    if (isOurs && !folder.exists) await withinDeadline(store, () => index.giveUp(content));
     throw error;
   }
 }
@@ -296,19 +341,24 @@ function alreadySent(
  */
 function otherRunsIn(
   run: FleetRun,
-  { queued, note }: { readonly queued: readonly RunEntry[]; readonly note: (text: string) => void },
+  { queued, compared, note }: DuplicateSearch & { readonly queued: readonly RunEntry[] },
 ): RunEntry[] {
   const { workDir } = run;
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
+  const registered = new Set(new EventRegister(run).runs().map((other) => other.run));
   const ids = (isFolder ? readdirSync(workDir) : []).filter((name) => isRunId(name));
   return ids.flatMap((id) => {
-    if (id === run.run) return [];
+    if (id === run.run || compared.has(id)) return [];
     const folder = new WorkDirectory(workDir, id);
     try {
       const found = folder.unverified({ anyVersion: true });
+      if (found.events && found.version === fleetVersion && !registered.has(id)) return []; // its submission was killed
       const entry = { ...entryOf(found), run: id, workDir };
       const isNewer = !(found.version <= fleetVersion);
       if (isNewer && entry.lane === laneOf(run)) throw folder.otherVersion(found);
+      if (run.events && isOlderWithEvents(found, laneOf(run))) {
+        note(`run ${id} is of an older version: its input is compared as a whole, not each event`);
+      }
       return entry;
     } catch (error) {
       if (!(error instanceof EngagectlError)) throw error;
@@ -321,6 +371,12 @@ function otherRunsIn(
     }
   });
 }
+
+const isOlderWithEvents = (run: FleetRun, lane: string): boolean =>
+  run.version < fleetVersion &&
+  run.command === 'upload' &&
+  laneOf(run) === lane &&
+  run.files.some(({ text }) => text !== undefined);
 
 const unreadableRun = (
   id: string,

@@ -102,6 +102,8 @@ export interface EnginePorts {
   readonly requests?: RequestObserver;
   /** Returns the absolute path from which an input is read. */
   readonly inputPath?: (file: string) => string;
+  /** Whether a record, by its ordinal in the input, is an event that another run sends. */
+  readonly isAlreadySent?: ((ordinal: number) => boolean) | undefined;
   /** Id of a run that a lease protects. Such a run takes no lock. */
   readonly leasedRun?: string;
 }

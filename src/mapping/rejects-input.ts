@@ -200,6 +200,32 @@ export function holdBackRejects(
   };
 }
 
+/**
+ * Returns whether a row is a line of a rejects file whose record was sent to the service or counted as sent, but
+ * is to be sent again: it was rejected or not sent, or its outcome is unknown, with `retryUnknown`. Undefined
+ * if the block has no such lines.
+ */
+export function resentRows(
+  rows: RowBlock,
+  { retryUnknown }: { readonly retryUnknown: boolean },
+): ((row: number) => boolean) | undefined {
+  const resent = new Set(['service', 'notSent', ...(retryUnknown ? ['unknown'] : [])]);
+  const { cells, bytes, bounds } = rows;
+  if (!cells) {
+    if (!bytes.includes('"stage"')) return undefined;
+    return (row) =>
+      json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!) &&
+      resent.has(rejectsStage(json) ?? '');
+  }
+  const column = cells.header.indexOf('engagectl_error');
+  if (column < 0) return undefined;
+  return (row) => {
+    const at = 2 * (row * cells.header.length + column);
+    const error = text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+    return resent.has(error.split(': ')[0]!);
+  };
+}
+
 /** Maximum bytes of an unparsable text in a rejects file (contract §2, Rejects file). */
 const maxTextBytes = 64 * 1024;
 const json = new JsonParser();

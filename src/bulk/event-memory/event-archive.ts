@@ -61,8 +61,9 @@ export class EventArchive {
   readonly #sums: Uint32Array;
   readonly #filter: Uint32Array;
   readonly #parts: number;
-  /** The bucket that was read last. */
+  /** The bucket that was read last: its entries, and its number. */
   #room = new Int32Array(4 * archiveWords * bucketEntries);
+  #inRoom = -1;
   /** How many copies of an entry were matched by records of this input, for the entries that were. */
   readonly #used = new Map<number, Uint8Array>();
   /** The same for entries with more copies than a byte can count. */
@@ -156,10 +157,13 @@ export class EventArchive {
     const length = archiveWords * (this.#starts[bucket + 1]! - first);
     if (length > this.#room.length) this.#room = new Int32Array(2 * length);
     const words = this.#room.subarray(0, length);
+    if (bucket === this.#inRoom) return words;
+    this.#inRoom = -1;
     this.#read(words, headBytes + entryBytes * first);
     if (length > 0 && crc32(bytesOf(words)) !== this.#sums[bucket]) {
       throw new CorruptArchive('the checksum of a part does not match');
     }
+    this.#inRoom = bucket;
     return words;
   }
 
@@ -327,5 +331,56 @@ export class ArchiveWriter {
     this.#buffer.copyWithin(0, this.#bucketAt, this.#filled);
     this.#filled -= this.#bucketAt;
     this.#bucketAt = 0;
+  }
+}
+
+/**
+ * Matches the events of an archive with the copies of `other`, and counts them as used. Returns how many were
+ * matched. Each archive has one entry for an event. Throws CorruptArchive.
+ */
+export async function matchCopies(archive: EventArchive, other: EventArchive): Promise<number> {
+  const breaks = new Breaks();
+  let matched = 0;
+  for (const words of other.all()) {
+    for (let at = 0; at < words.length; at += archiveWords) {
+      for (const { entry, copies } of archive.find(words[at]!, words[at + 1]!)) {
+        const left = copies - archive.used(entry);
+        const count = Math.min(left, words[at + 3]! >>> 2);
+        for (let copy = 0; copy < count; copy += 1) archive.use(entry);
+        matched += count;
+      }
+    }
+    if (breaks.areDue(4 * words.length)) await breaks.take();
+  }
+  return matched;
+}
+
+/** Writes the copies that were not matched to one archive, and those that were to another one. */
+export async function splitMatched(
+  archive: EventArchive,
+  names: { readonly rest: string; readonly matched: string },
+): Promise<void> {
+  const [rest, matched] = [names.rest, names.matched].map(
+    (name) => new ArchiveWriter(name, archive.count),
+  ) as [ArchiveWriter, ArchiveWriter];
+  const breaks = new Breaks();
+  const copy = Int32Array.of(0, 0, 0, 0);
+  let entry = 0;
+  try {
+    for (const words of archive.all()) {
+      for (let at = 0; at < words.length; at += archiveWords, entry += 1) {
+        const used = archive.used(entry);
+        const counts = [[rest, (words[at + 3]! >>> 2) - used] as const, [matched, used] as const];
+        for (const [writer, count] of counts) {
+          if (count === 0) continue;
+          copy.set([words[at]!, words[at + 1]!, words[at + 2]!, count * 4 + archivedState.sent]);
+          writer.add(copy, 0);
+        }
+      }
+      if (breaks.areDue(4 * words.length)) await breaks.take();
+    }
+    for (const writer of [rest, matched]) await writer.finish();
+  } finally {
+    for (const writer of [rest, matched]) writer.discard();
   }
 }

@@ -137,8 +137,8 @@ export function expiredRuns(
 /** Replaces a log by an archive. */
 async function archiveLog(
   folder: string,
-  { name, from, to }: EventFile,
-  runs: Runs,
+  { name, from, to }: Pick<EventFile, 'name' | 'from' | 'to'>,
+  runs: Pick<Runs, 'hasEnded'>,
 ): Promise<void> {
   const log = path.join(folder, name);
   await writeArchive(path.join(folder, archiveName(from, to)), () => blocksOf(log), runs);
@@ -207,6 +207,32 @@ async function writeArchive(
     return await writer.finish();
   } finally {
     writer.discard();
+  }
+}
+
+/** Sorts the events of one input into an archive, in a folder of its own. Memory does not depend on their number. */
+export class EventSorter {
+  readonly #folder: string;
+  readonly #log: EventLog;
+
+  /** Throws an error of the file system, like `add` and `finish`. */
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#log = new EventLog(path.join(folder, logName(1)));
+  }
+
+  add(fingerprints: Int32Array): void {
+    this.#log.append(eventState.intended, 1, fingerprints);
+  }
+
+  /** Returns the archive's path, with one entry for each event. There must be events. */
+  async finish(): Promise<string> {
+    await archiveLog(this.#folder, { name: logName(1), from: 1, to: 1 }, { hasEnded: () => true });
+    return path.join(this.#folder, archiveName(1, 1));
+  }
+
+  close(): void {
+    this.#log.close();
   }
 }
 
@@ -289,7 +315,7 @@ class SortedEvents {
   }
 
   /** Writes how many copies of each event are in each state, in order. */
-  writeTo(writer: ArchiveWriter, runs: Runs): void {
+  writeTo(writer: ArchiveWriter, runs: Pick<Runs, 'hasEnded'>): void {
     const words = this.#words;
     let states = new Map<number, number>();
     let last: number | undefined;

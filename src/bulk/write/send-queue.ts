@@ -1,4 +1,4 @@
-import { Condition } from '../condition.js';
+import { Condition } from '../../event-loop.js';
 import { EngagectlError } from '../../errors.js';
 import { Batch } from './batch.js';
 import { checkRejectLimit, type RunStop } from './stop-conditions.js';

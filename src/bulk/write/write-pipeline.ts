@@ -171,7 +171,7 @@ async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void
 function withSkips(block: RecordBlock, { changes, events }: WriteJob): RecordBlock {
   if (!changes && !events) return block;
   const unchanged = changes?.unchanged(block);
-  const { skip = unchanged, fingerprints } = events?.skip(block) ?? {};
+  const { skip = unchanged ?? block.skip, fingerprints } = events?.skip(block) ?? {};
   if (skip && unchanged && skip !== unchanged) {
     for (const [index, is] of unchanged.entries()) if (is) skip[index] = skipReason.unchanged;
   }

@@ -9,12 +9,14 @@ import { parseNestedCommand, type NestedCommand } from './nested-command.js';
 import { watchRun } from './status.js';
 import { choice, integer } from '../flags/value-parsers.js';
 import { formatDay } from '../../contract/dates.js';
-import { EngagectlError } from '../../errors.js';
+import { countOf, EngagectlError } from '../../errors.js';
 import { parseDateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, checkOutputFormat } from '../../jobs/output-options.js';
 import { cliAdvice } from '../shared/job-context.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
-import type { SignedRun } from '../../fleet/signature.js';
+import type { FleetKey, SignedRun } from '../../fleet/signature.js';
+import type { SubmittedEvents } from '../../fleet/submitted-events.js';
+import type { UploadOptions } from '../../jobs/job-options.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
@@ -71,28 +73,20 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closeAfter(connection, planShards(planned));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
-  const [fleet, signature, { findRun }, { refuseDuplicateRun, withContentClaimed }] =
-    await Promise.all([
-      import('../../fleet/fleet-run.js'),
-      import('../../fleet/signature.js'),
-      import('../../fleet/run-status.js'),
-      import('../../fleet/submit-run.js'),
-    ]);
+  const [fleet, signature, { findRun }] = await Promise.all([
+    import('../../fleet/fleet-run.js'),
+    import('../../fleet/signature.js'),
+    import('../../fleet/run-status.js'),
+  ]);
   const { fleetRunId, fleetVersion: version, WorkDirectory } = fleet;
   const run: FleetRun = { version, run: fleetRunId(plan, workDir), ...plan, workDir };
   const key = new signature.FleetKey({ ...plan, passcode: connection.account.passcode });
   const folder = new WorkDirectory(workDir, run.run);
   folder.refuseUntrusted(runtime);
   const signed = new signature.SignedRun(run, { folder, key });
-  const doesHarm = within.flags.again !== true && isNotIdempotent(within, run.files);
-  const note = (text: string) => messages.note(text);
+  const events = await eventsOf(signed, key, { within, connection, runtime });
   const submitTo = async (store: QueueStore) => {
-    await refuseDuplicateRun(run, { doesHarm, note }, store);
-    await confirm(within, connection, call);
-    const enqueue = () => enqueueRun(signed, store, call);
-    await (doesHarm ? withContentClaimed(signed, store, enqueue) : enqueue());
-    if (doesHarm && within.name === 'upload')
-      note('single events are not compared; an event that an earlier file contains is sent again');
+    await submitOnce({ signed, events, within, connection }, store, call);
     if (!flags.wait) return;
     const known = await findRun(store, run.run, {
       workDir,
@@ -101,10 +95,69 @@ async function submitRun(call: Invocation<SubmitFlags>): Promise<void> {
     });
     await watchRun(call, store, { known, shows: false });
   };
-  await withQueue(call, submitTo, {
-    waitForStore: false,
-    onWarning: (text) => messages.warn(text),
+  try {
+    await withQueue(call, submitTo, {
+      waitForStore: false,
+      onWarning: (text) => messages.warn(text),
+    });
+  } finally {
+    events?.discard();
+  }
+}
+
+/** Reads the events of an upload. Throws E-USAGE for `--resume` if it has none, and the errors of reading it. */
+async function eventsOf(
+  signed: SignedRun,
+  key: FleetKey,
+  { within, connection, runtime }: Pick<Planned, 'within' | 'connection' | 'runtime'>,
+): Promise<SubmittedEvents | undefined> {
+  if (within.name !== 'upload') return undefined;
+  const [{ SubmittedEvents }, { uploadedEvents }] = await Promise.all([
+    import('../../fleet/submitted-events.js'),
+    import('../../jobs/write/upload.js'),
+  ]);
+  const { flags, files } = within as NestedCommand & { readonly flags: UploadOptions };
+  const reading = { runtime, words: cliAdvice, zone: connection.zone };
+  const events = await SubmittedEvents.read(signed, key, {
+    read: (seed) => uploadedEvents({ ...flags, files }, { ...reading, seed }),
+    again: flags.again === true,
+    resume: within.flags.resume === true,
+    runtime,
   });
+  if (within.flags.resume && !events) throw noEffect('--resume', refusedFlags['--resume']!);
+  return events;
+}
+
+interface SubmittedRun extends Pick<Planned, 'within' | 'connection'> {
+  readonly signed: SignedRun;
+  readonly events: SubmittedEvents | undefined;
+}
+
+/** Submits a run unless its records were submitted before. */
+async function submitOnce(
+  { signed, events, within, connection }: SubmittedRun,
+  store: QueueStore,
+  call: Invocation<SubmitFlags>,
+): Promise<void> {
+  const [{ refuseDuplicateRun, withContentClaimed }, { describeRuns }] = await Promise.all([
+    import('../../fleet/submit-run.js'),
+    import('../../fleet/submitted-events.js'),
+  ]);
+  const messages = messagePrinter(call.settings(), call.runtime);
+  const { run } = signed;
+  const isNew = within.flags.again !== true && events?.isKnown !== true;
+  const doesHarm = isNew && (events !== undefined || isNotIdempotent(within, run.files));
+  const comparesEvents = events !== undefined && !events.hasOthers;
+  const compared = comparesEvents ? events.compared : new Set<string>();
+  const note = (text: string) => messages.note(text);
+  await events?.compare();
+  await refuseDuplicateRun(events?.signed.run ?? run, { doesHarm, compared, note }, store);
+  await confirm(within, connection, call);
+  const enqueue = () => enqueueRun(signed, events, { store, call });
+  await (doesHarm ? withContentClaimed(signed, { store, comparesEvents }, enqueue) : enqueue());
+  if (!events || events.matched.length === 0) return;
+  const skipped = countOf(events.known, 'event');
+  note(`${skipped} will not be sent again: ${describeRuns(events.matched)}`);
 }
 
 /** Whether the submitted records are not idempotent. */
@@ -124,11 +177,11 @@ async function withTexts(inputs: readonly InputFile[]): Promise<readonly InputFi
 
 async function enqueueRun(
   signed: SignedRun,
-  store: QueueStore,
-  call: Invocation<SubmitFlags>,
+  events: SubmittedEvents | undefined,
+  { store, call }: { readonly store: QueueStore; readonly call: Invocation<SubmitFlags> },
 ): Promise<void> {
   const { submitRun } = await import('../../fleet/submit-run.js');
-  const { budget, isKnown } = await submitRun(signed, call.flags, store);
+  const { budget, isKnown } = await submitRun(signed, { ...call.flags, events }, store);
   const settings = call.settings();
   const { stdout } = call.runtime;
   const { run: id, shards } = signed.run;
@@ -286,6 +339,7 @@ function refuseUnsupported(
   const refused = { ...refusedFlags, ...(isExport ? refusedOfExports : refusedOfWrites) };
   for (const flag of typed) {
     const refusal = refused[flag];
+    if (flag === '--resume' && name === 'upload') continue; // it has an effect on events
     if (refusal) throw noEffect(flag, refusal);
   }
   const { flags: typedGlobals } = call.settings();

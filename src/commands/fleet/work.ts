@@ -111,11 +111,12 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       const { signedInputs } = await import('../../fleet/fleet-run.js');
       refuseOthers(within, run, signedInputs(run));
       const inputPath = await checkInputs(run);
+      const isAlreadySent = await sentEvents(run);
       const messages = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
       const context: JobContext = {
         ...jobContext(settings, runtime, { maxInFlight: 1, messages, account }),
         argv: run.argv,
-        ports: { ...part.ports, inputPath },
+        ports: { ...part.ports, inputPath, isAlreadySent },
         runsFolder: () => part.runsFolder,
       };
       const job = within.name === 'export-events' ? exportSlice : writeShard;
@@ -125,6 +126,13 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
     };
     return { key, perform };
   };
+}
+
+/** Returns which records are events that other runs send; undefined if there are none. Throws E-UNTRUSTED. */
+async function sentEvents(run: FleetRun) {
+  const { WorkDirectory } = await import('../../fleet/fleet-run.js');
+  const bits = new WorkDirectory(run.workDir, run.run).alreadySent(run);
+  return bits && ((at: number) => (((bits[at >> 3] ?? 0) >> (at & 7)) & 1) === 1);
 }
 
 /** Throws E-RUN-VERSION, since the submitter accepted the same command line. */
@@ -196,7 +204,8 @@ const hooksOf = ({ started, ended }: ShardTask): JobHooks<WriteResult | ExportRe
 
 /** Figures that are summed over the shards of a run. */
 const summed = [
-  ...(['read', 'accepted', 'rejected', 'unknown', 'duplicates', 'bytesSent'] as const),
+  ...(['read', 'accepted', 'rejected', 'unknown', 'duplicates', 'alreadySent'] as const),
+  'bytesSent' as const,
   ...(['records', 'pages', 'requests', 'retries', 'bytes'] as const),
 ];
 

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { Condition } from '../../bulk/condition.js';
+import { Condition } from '../../event-loop.js';
 import type { Run } from './api.js';
 import type { RejectedRecord } from '../job-results.js';
 

@@ -6,7 +6,7 @@ import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
-import { openInputs } from '../../input/inputs.js';
+import { openInputs, type Inputs } from '../../input/inputs.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
@@ -53,7 +53,13 @@ export function remembersEvents(writing: WriteContext): boolean {
 }
 
 /** Rows of tables are profiles unless an option or an exported header says otherwise. */
-function mayHaveEvents({ request, inputs }: WriteContext): boolean {
+export function mayHaveEvents({
+  request,
+  inputs,
+}: {
+  readonly request: object;
+  readonly inputs: Pick<Inputs, 'headers' | 'names'>;
+}): boolean {
   const { headers, names } = inputs;
   const tables = headers.reduce((sum, one) => sum + one.inputs, 0);
   const isEvent = 'type' in request && request.type === 'event';
@@ -113,7 +119,7 @@ export async function openEventMemory(
 }
 
 /** Events get the time of their upload. */
-const hasUploadTime = (options: object): boolean => 'ts' in options && options.ts === 'now';
+export const hasUploadTime = (options: object): boolean => 'ts' in options && options.ts === 'now';
 
 function storeOf(
   context: Pick<JobContext, 'runtime' | 'runsFolder'>,

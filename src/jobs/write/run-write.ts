@@ -10,6 +10,8 @@ import {
   type ResumeState,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
+import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
+import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { EngagectlError, groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
@@ -50,7 +52,7 @@ import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import { isLeased, type Connection, type JobContext } from '../job-context.js';
+import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
 import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
 
 /**
@@ -81,7 +83,8 @@ export async function runWrite(
       retryUnknown: request.retryUnknown === true,
       again: request.again === true,
     });
-    const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
+    const ofShard = request.shard ? shardedMapper(whole, request.shard) : whole;
+    const mapper = withoutSentEvents(ofShard, context.ports?.isAlreadySent);
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${groupDigits(count - 1)} more` : source;
@@ -110,6 +113,21 @@ export async function runWrite(
     await inputs.close();
     await connection?.close();
   }
+}
+
+/** Marks the events that another run sends. */
+function withoutSentEvents(mapper: Mapper, isSent: EnginePorts['isAlreadySent']): Mapper {
+  if (!isSent) return mapper;
+  const map: Mapper['map'] = (rows, picked) => {
+    const block = mapper.map(rows, picked);
+    const skip = new Uint8Array(block.count);
+    for (let index = 0; index < block.count; index += 1) {
+      const isSkipped = isSent(ordinalOfRow(rows, block.row[index]!));
+      if (isSkipped) skip[index] = skipReason.alreadySent;
+    }
+    return { ...block, skip };
+  };
+  return { ...mapper, map };
 }
 
 /** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */

@@ -1,11 +1,17 @@
 import { EngagectlError } from '../../errors.js';
-import { timeZone } from '../../time-zone.js';
+import { timeZone, type TimeZone } from '../../time-zone.js';
 import { limits } from '../../contract/limits.js';
 import { resolveColumn } from '../../mapping/columns.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { noRecovery, inputFingerprint } from '../input-files.js';
+import { inputOptions, noRecovery, inputFingerprint } from '../input-files.js';
+import { openInputs } from '../../input/inputs.js';
+import { limitRecords } from '../../input/row-block.js';
+import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
+import { holdBackRejects, resentRows } from '../../mapping/rejects-input.js';
+import { EventFingerprints } from '../../text/record-hash.js';
+import { hasUploadTime, mayHaveEvents } from './open-event-memory.js';
 import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
 import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
@@ -20,7 +26,7 @@ import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
 import type { WriteResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
-import type { UploadOptions } from '../job-options.js';
+import type { ReadOptions, UploadOptions } from '../job-options.js';
 import type { WriteHooks, WriteRequest, Remarks } from './write-request.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 
@@ -50,6 +56,74 @@ export async function upload(
     context,
     hooks,
   );
+}
+
+/** The events of a part of an upload. */
+export interface EventPart {
+  /** Fingerprints, two numbers each. */
+  readonly fingerprints: Int32Array;
+  /** The ordinal of each event among the records of the input. */
+  readonly ordinals: readonly number[];
+  /** Whether the part has other records that are not safe to resend: operators, and lines of a rejects file. */
+  readonly hasOthers: boolean;
+}
+
+/**
+ * Reads an upload as `upload` does, and yields the fingerprints of its events, block by block; nothing for tables
+ * of profiles. Omits lines of a rejects file that are to be sent although another run counts them as sent.
+ * Throws the errors of reading the input and its header, and E-USAGE.
+ */
+export async function* uploadedEvents(
+  given: UploadOptions & ReadOptions & { readonly files: readonly string[] },
+  { seed, zone, ...context }: EventReading,
+): AsyncGenerator<EventPart> {
+  const mapping = await uploadMapping(given, context);
+  const request = { ...mapping.cleaning, ...given };
+  const { limit = Number.POSITIVE_INFINITY, retryUnknown = false, again = false } = request;
+  const rejects = { retryUnknown, again };
+  const mapper = holdBackRejects(uploadMapper({ ...mapping, zone }), rejects);
+  const prints = new EventFingerprints(seed, { ignoresTime: hasUploadTime(given) });
+  const inputs = await openInputs(inputOptions(given.files, request), context.runtime);
+  try {
+    if (!mayHaveEvents({ request, inputs })) return;
+    for (const { header, source } of inputs.headers) mapper.check(header, source);
+    for await (const rows of limitRecords(inputs.blocks(), limit)) {
+      const block = mapper.map(rows);
+      const isResent = resentRows(rows, rejects);
+      yield eventsOf(block, prints.of(block.json, block.count, block.bounds), isResent);
+    }
+  } finally {
+    await inputs.close();
+  }
+}
+
+interface EventReading {
+  readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal' | 'stdin'>;
+  readonly words: Wording;
+  readonly zone: TimeZone;
+  /** Seed of the fingerprints. */
+  readonly seed: readonly [low: number, high: number];
+}
+
+function eventsOf(
+  { rows, row, kinds, idempotent, count }: RecordBlock,
+  prints: Int32Array,
+  isResent: ((row: number) => boolean) | undefined,
+): EventPart {
+  const fingerprints = new Int32Array(2 * count);
+  const ordinals: number[] = [];
+  let hasOthers = false;
+  for (let index = 0; index < count; index += 1) {
+    const isCompared = kinds[index] === 1 && isResent?.(row[index]!) !== true;
+    if (!isCompared) {
+      hasOthers ||= idempotent[index] === 0;
+      continue;
+    }
+    fingerprints[2 * ordinals.length] = prints[2 * index]!;
+    fingerprints[2 * ordinals.length + 1] = prints[2 * index + 1]!;
+    ordinals.push(ordinalOfRow(rows, row[index]!));
+  }
+  return { fingerprints: fingerprints.subarray(0, 2 * ordinals.length), ordinals, hasOthers };
 }
 
 /**

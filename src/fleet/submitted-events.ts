@@ -1,0 +1,391 @@
+import path from 'node:path';
+import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { EventArchive, matchCopies, splitMatched } from '../bulk/event-memory/event-archive.js';
+import { EventSorter } from '../bulk/event-memory/event-compaction.js';
+import { countOf, EngagectlError, groupDigits } from '../errors.js';
+import { draftPath, FileDraft, makePrivateFolder } from '../files/atomic-write.js';
+import { fingerprint } from '../jobs/run/run-folder.js';
+import {
+  changedMeanwhile,
+  isRunId,
+  readOwn,
+  WorkDirectory,
+  type FleetEvents,
+  type FleetRun,
+} from './fleet-run.js';
+import { SignedRun, type FleetKey } from './signature.js';
+import type { EventPart } from '../jobs/write/upload.js';
+import type { Runtime } from '../runtime.js';
+
+/** A run whose events were compared with those of all runs before it. */
+export interface RegisteredRun {
+  /** Place in the order of submission. */
+  readonly number: number;
+  readonly run: string;
+  /** Name of its first input, and how many others there are. */
+  readonly file: string;
+  readonly otherFiles: number;
+  readonly events: FleetEvents;
+}
+
+/**
+ * The runs of an account in a work directory that send events, in the order of their submission. Each has a file whose
+ * name is the next number, so of two submissions at the same moment only one gets it, and the other one compares
+ * its events again. A submission that was killed before it has a number does not count.
+ */
+export class EventRegister {
+  readonly #folder: string;
+
+  constructor({ workDir, accountId, host }: Pick<FleetRun, 'workDir' | 'accountId' | 'host'>) {
+    this.#folder = path.join(workDir, 'events', fingerprint([accountId, host]).slice(0, 12));
+  }
+
+  /** Returns the seed of the fingerprints; the first submission chooses it. Throws an error of the file system. */
+  seed(random: () => number): readonly [low: number, high: number] {
+    const file = path.join(this.#folder, 'seed.json');
+    if (!existsSync(file)) {
+      makePrivateFolder(this.#folder);
+      const number = () => Math.floor(random() * 2 ** 32);
+      this.#add(file, { seed: [number(), number()] });
+    }
+    const { seed } = readOwn(file, restoreRegister) as { seed?: readonly [number, number] };
+    if (seed?.length === 2 && seed.every(Number.isInteger)) return seed;
+    throw damagedRegister(file);
+  }
+
+  /** Throws E-FILE-READ, E-UNTRUSTED. */
+  runs(): readonly RegisteredRun[] {
+    const names = existsSync(this.#folder) ? readdirSync(this.#folder) : [];
+    const runs = names.flatMap((name) => {
+      const [, number] = /^(\d{1,9})\.json$/.exec(name) ?? [];
+      if (number === undefined) return [];
+      const file = path.join(this.#folder, name);
+      const found = readOwn(file, restoreRegister) as RegisteredRun;
+      if (!isRunId(found.run) || typeof found.events !== 'object') throw damagedRegister(file);
+      return { ...found, number: Number(number) };
+    });
+    return runs.toSorted((a, b) => a.number - b.number);
+  }
+
+  has(run: string): boolean {
+    return this.runs().some((each) => each.run === run);
+  }
+
+  /** Returns false if the number is taken. Throws an error of the file system. */
+  add({ number, ...entry }: RegisteredRun): boolean {
+    return this.#add(path.join(this.#folder, `${number}.json`), entry);
+  }
+
+  #add(file: string, content: object): boolean {
+    const draft = new FileDraft(file);
+    draft.write(`${JSON.stringify(content)}\n`);
+    try {
+      draft.commit({ overwrite: false });
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+      throw error;
+    }
+  }
+}
+
+const restoreRegister =
+  'restore it, or submit to another --work-dir, which does not know what was sent';
+
+const damagedRegister = (file: string): EngagectlError =>
+  new EngagectlError('E-FILE-READ', `cannot read ${file}`, {
+    why: 'it does not have the members of a registered run',
+    fix: restoreRegister,
+    file,
+  });
+
+interface EventComparison {
+  /** Yields the events of the input. Called twice if other runs send some of them. */
+  readonly read: (seed: readonly [low: number, high: number]) => AsyncIterable<EventPart>;
+  /** Send all events, also those that other runs send. */
+  readonly again: boolean;
+  /** Leave out the events that other runs send, instead of refusing the input. */
+  readonly resume: boolean;
+  readonly runtime: Pick<Runtime, 'now' | 'random'>;
+}
+
+/**
+ * The events of a run that is submitted. They are compared one by one with those of all runs that were submitted to
+ * the same work directory before. An input may have several equal events, so copies are counted.
+ */
+export class SubmittedEvents {
+  /** The run with what is known about its events. */
+  signed: SignedRun;
+  /** Runs that send events of this input, and how many of them, the one that sends most first. */
+  matched: readonly MatchedRun[] = [];
+  /** Whether the input has records that are not safe to resend and are not compared one by one. */
+  hasOthers = false;
+  /** Whether the run was submitted before, so that nothing is compared again. */
+  isKnown = false;
+  readonly #key: FleetKey;
+  readonly #register: EventRegister;
+  readonly #options: EventComparison;
+  readonly #scratch: string;
+  #archive = '';
+  #count = 0;
+  /** Number of the last run that the events were compared with. */
+  #last = 0;
+
+  private constructor(signed: SignedRun, key: FleetKey, options: EventComparison) {
+    this.signed = signed;
+    this.#key = key;
+    this.#options = options;
+    this.#register = new EventRegister(signed.run);
+    this.#scratch = draftPath(signed.folder.sentEvents);
+  }
+
+  /**
+   * Reads the events of the input, unless the run was submitted before. Returns undefined if it has none. Throws the
+   * errors of reading the input, E-FILE-WRITE, E-FILE-READ, E-RUN-VERSION.
+   */
+  static async read(
+    signed: SignedRun,
+    key: FleetKey,
+    options: EventComparison,
+  ): Promise<SubmittedEvents | undefined> {
+    const events = new SubmittedEvents(signed, key, options);
+    const known = await events.#submittedBefore();
+    if (known) {
+      events.signed = known;
+      events.isKnown = true;
+      return known.run.events && events;
+    }
+    try {
+      await events.#inFolder(async () => events.#sort());
+    } catch (error) {
+      events.discard();
+      throw error;
+    }
+    if (events.#count > 0) return events;
+    events.discard();
+    return undefined;
+  }
+
+  /** Ids of the runs in the work directory whose events are compared one by one. */
+  get compared(): ReadonlySet<string> {
+    return new Set(this.#register.runs().map(({ run }) => run));
+  }
+
+  /** Number of events that other runs send. */
+  get known(): number {
+    return this.matched.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /**
+   * Compares the events with those of all runs submitted so far, and writes what workers and later submissions
+   * need. Throws E-ALREADY-SENT, E-LEDGER, E-FILE-READ, E-FILE-WRITE.
+   */
+  async compare(): Promise<void> {
+    if (this.isKnown) return;
+    await this.#inFolder(async () => {
+      const own = new EventArchive(this.#archive);
+      try {
+        this.matched = await this.#match(own);
+        const { resume } = this.#options;
+        if (this.matched.length > 0 && !resume) throw sentByOthers(this, this.#count);
+        await this.#keep(own);
+      } finally {
+        own.close();
+      }
+    });
+  }
+
+  /** Returns false if another run was submitted meanwhile, with which the events must be compared. */
+  register(): boolean {
+    if (this.isKnown) return true;
+    const { run, folder } = this.signed;
+    const [first, ...others] = run.files;
+    const file = path.basename(first?.file ?? '');
+    const entry = { run: run.run, file, otherFiles: others.length, events: run.events! };
+    let isRegistered = false;
+    try {
+      folder.written(() => {
+        const isThere = this.#register.has(run.run);
+        isRegistered = isThere || this.#register.add({ ...entry, number: this.#last + 1 });
+      });
+    } finally {
+      if (!isRegistered) folder.withdraw();
+    }
+    return isRegistered;
+  }
+
+  /** Removes temporary files. */
+  discard(): void {
+    const { folder } = this.signed;
+    rmSync(this.#scratch, { recursive: true, force: true });
+    for (const each of [folder.events, folder.path]) {
+      if (existsSync(each) && readdirSync(each).length === 0) rmdirSync(each);
+    }
+  }
+
+  /** Returns the run if it was submitted before, and everything is in place. */
+  async #submittedBefore(): Promise<SignedRun | undefined> {
+    const { folder } = this.signed;
+    if (!folder.exists) return undefined;
+    try {
+      const signed = await SignedRun.read(folder, () => Promise.resolve(this.#key));
+      const { events, run } = signed.run;
+      if (!events) return signed;
+      folder.alreadySent(signed.run);
+      const isInPlace = events.count === 0 || existsSync(folder.sentEvents);
+      return isInPlace && this.#register.has(run) ? signed : undefined;
+    } catch (error) {
+      const isReplaced = ['E-UNTRUSTED', 'E-FILE-READ'].includes((error as EngagectlError).id);
+      if (isReplaced) return undefined;
+      throw error;
+    }
+  }
+
+  async #sort(): Promise<void> {
+    const { folder } = this.signed;
+    for (const each of [folder.path, folder.events]) folder.refuseLink(each);
+    for (const name of existsSync(folder.events) ? readdirSync(folder.events) : []) {
+      const isLeft = name.startsWith('.engagectl-'); // by a submission that was killed
+      if (isLeft) rmSync(path.join(folder.events, name), { recursive: true });
+    }
+    makePrivateFolder(this.#scratch);
+    const sorter = new EventSorter(this.#scratch);
+    try {
+      const seed = this.#register.seed(this.#options.runtime.random);
+      for await (const { fingerprints, ordinals, hasOthers } of this.#options.read(seed)) {
+        this.hasOthers ||= hasOthers;
+        this.#count += ordinals.length;
+        if (ordinals.length > 0) sorter.add(fingerprints);
+      }
+      if (this.#count > 0) this.#archive = await sorter.finish();
+    } finally {
+      sorter.close();
+    }
+  }
+
+  /** Compares with the runs before this one; a run that was submitted before has its number. */
+  async #match(own: EventArchive): Promise<readonly MatchedRun[]> {
+    const { run } = this.signed;
+    const runs = this.#register.runs();
+    this.#last = runs.at(-1)?.number ?? 0;
+    const { number = this.#last + 1 } = runs.find((other) => other.run === run.run) ?? {};
+    const matched: MatchedRun[] = [];
+    for (const other of this.#options.again ? [] : runs) {
+      if (other.number >= number || other.events.count === 0) continue;
+      const folder = new WorkDirectory(run.workDir, other.run);
+      if (!existsSync(folder.path)) continue;
+      const count = await matchRun(own, folder);
+      if (count > 0) matched.push({ ...other, count });
+    }
+    return matched.toSorted((a, b) => b.count - a.count);
+  }
+
+  async #keep(own: EventArchive): Promise<void> {
+    const { run, folder } = this.signed;
+    const { known } = this;
+    const matched = path.join(this.#scratch, 'matched');
+    await splitMatched(own, { rest: folder.sentEvents, matched });
+    const count = this.#count - known;
+    if (count === 0) rmSync(folder.sentEvents, { force: true });
+    const submitted = new Date(this.#options.runtime.now()).toISOString();
+    const digest = known > 0 ? folder.putAlreadySent(await this.#bits(matched)) : undefined;
+    const alreadySent = digest === undefined ? undefined : { count: known, digest };
+    const events = { count, submitted, ...(alreadySent && { alreadySent }) };
+    this.signed = new SignedRun({ ...run, events }, { folder, key: this.#key });
+  }
+
+  /** Reads the input once more, and sets a bit for each record that is an event which another run sends. */
+  async #bits(archive: string): Promise<Uint8Array> {
+    const matched = new EventArchive(archive);
+    let bits = new Uint8Array(1024);
+    let left = this.known;
+    try {
+      const seed = this.#register.seed(this.#options.runtime.random);
+      for await (const { fingerprints, ordinals } of this.#options.read(seed)) {
+        for (const [index, ordinal] of ordinals.entries()) {
+          const found = matched.find(fingerprints[2 * index]!, fingerprints[2 * index + 1]!);
+          for (const { entry, copies } of found) {
+            if (matched.used(entry) === copies) continue;
+            matched.use(entry);
+            bits = withBit(bits, ordinal);
+            left -= 1;
+          }
+        }
+      }
+    } finally {
+      matched.close();
+    }
+    if (left > 0) throw changedMeanwhile(this.signed.run.files[0]!);
+    return bits;
+  }
+
+  async #inFolder(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof EngagectlError || !(error instanceof Error && 'errno' in error)) {
+        throw error;
+      }
+      throw this.signed.folder.notWritten(error);
+    }
+  }
+}
+
+interface MatchedRun extends RegisteredRun {
+  /** Number of events that both have. */
+  readonly count: number;
+}
+
+/** Returns the bits with one more set, in a larger array if necessary. */
+function withBit(bits: Uint8Array<ArrayBuffer>, ordinal: number): Uint8Array<ArrayBuffer> {
+  const at = ordinal >> 3;
+  let longer = bits;
+  if (at >= bits.length) {
+    longer = new Uint8Array(2 * (at + 1));
+    longer.set(bits);
+  }
+  longer[at]! |= 1 << (ordinal & 7);
+  return longer;
+}
+
+async function matchRun(own: EventArchive, folder: WorkDirectory): Promise<number> {
+  const file = folder.sentEvents;
+  for (const each of [folder.path, folder.events, file]) folder.refuseLink(each);
+  let archive: EventArchive | undefined;
+  try {
+    archive = new EventArchive(file, { isFiltered: false });
+    return await matchCopies(own, archive);
+  } catch (cause) {
+    const run = path.basename(folder.path);
+    throw new EngagectlError('E-LEDGER', `the events of run ${run} cannot be read`, {
+      why: `${(cause as Error).message}; events that it sends would be sent again`,
+      fix: `restore ${file}, or add --again, which sends all events`,
+      file,
+      cause,
+    });
+  } finally {
+    archive?.close();
+  }
+}
+
+function sentByOthers({ matched, known, signed: { run } }: SubmittedEvents, count: number) {
+  const first = matched[0]!;
+  const name = path.basename(run.files[0]!.file);
+  const more = run.files.length > 1 ? ` and ${countOf(run.files.length - 1, 'other file')}` : '';
+  const were = known === 1 ? 'was already submitted' : 'were already submitted';
+  const what = `${groupDigits(known)} of ${countOf(count, 'event')} of ${name}${more} ${were}`;
+  return new EngagectlError('E-ALREADY-SENT', what, {
+    why: `${describeRuns(matched)}; nothing was submitted now`,
+    fix: '--resume sends only the events that were not submitted; --again sends all of them',
+    file: path.join(run.workDir, first.run),
+  });
+}
+
+/** Says which runs submitted events, from which files, and when. */
+export function describeRuns([first, ...rest]: readonly MatchedRun[]): string {
+  const { run, file, otherFiles, events } = first!;
+  const more = otherFiles > 0 ? ` and ${groupDigits(otherFiles)} more` : '';
+  const others = rest.length > 0 ? `, and ${countOf(rest.length, 'other run')} some of them` : '';
+  const day = events.submitted.slice(0, 10);
+  return `run ${run} submitted them from ${file}${more} on ${day}${others}`;
+}

@@ -1,0 +1,308 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startService, type TestService } from '../../src/testing.js';
+import { startRedis, stores, type TestStore } from '../support/processes/queue-stores.js';
+import { written } from '../support/serve.js';
+import { changeRun, makeFleet, passcode } from './fleet.js';
+
+// A fleet compares each event of an input with those of all runs in its work directory. Workers run in this process.
+
+const event = (name: string, n = 0) => ({
+  type: 'event',
+  identity: name,
+  ts: 1_700_000_000 + n,
+  evtName: 'E',
+  evtData: { n: 1.5 },
+});
+const ndjson = (events: readonly object[]): string =>
+  events.map((each) => `${JSON.stringify(each)}\n`).join('');
+
+/** Members of a line of a rejects file. */
+const reject = { source: 'e.ndjson', line: 1, error: 'no' };
+
+describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
+  let store: TestStore;
+  beforeAll(async () => {
+    store = await startRedis();
+  });
+  afterAll(async () => {
+    await store[Symbol.asyncDispose]();
+  });
+
+  async function fleetAt(service: TestService) {
+    await store.wipe();
+    await store.start();
+    const fleet = await makeFleet(store, service.url);
+    const submit = async (file: string, ...more: string[]) => {
+      const argv = ['submit', 'upload', file, '--shards', '2', '--work-dir', fleet.workDir];
+      return fleet.run(...argv, ...more);
+    };
+    const put = (file: string, content: string | Uint8Array) =>
+      writeFileSync(fleet.world.path(file), content);
+    const drain = async () => expect(await fleet.run('work', '--drain')).toMatchObject({ code: 0 });
+    const collected = async (run: string) => {
+      const { code, stdout } = await fleet.run('collect', run.trim(), '--json');
+      return { code, summary: JSON.parse(stdout) as Record<string, number> };
+    };
+    return { fleet, submit, put, drain, collected };
+  }
+
+  const arrived = (service: TestService): string[] =>
+    written(service)
+      .flat()
+      .map(({ identity, ts }) => `${String(identity)} ${String(ts)}`)
+      .toSorted();
+
+  it('a corrected file is refused, and --resume sends only the events that were not submitted', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put, drain, collected } = await fleetAt(service);
+    put('e.ndjson', `${ndjson([event('A'), event('B')])}{"bad\n${ndjson([event('D')])}`);
+    const first = await submit('e.ndjson');
+    expect(first.code, first.stderr).toBe(0);
+    await drain();
+    put('e.ndjson', ndjson(['A', 'B', 'C', 'D'].map((name) => event(name))));
+    const refused = await submit('e.ndjson');
+    expect([refused.code, refused.stdout]).toEqual([8, '']);
+    expect(refused.stderr).toContain(
+      'error E-ALREADY-SENT: 3 of 4 events of e.ndjson were already submitted',
+    );
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `run ${first.stdout.trim()} submitted them from e\\.ndjson on \\d{4}-\\d\\d-\\d\\d; nothing was`,
+      ),
+    );
+    expect(refused.stderr).toContain(
+      '--resume sends only the events that were not submitted; --again',
+    );
+    expect(readdirSync(fleet.workDir).toSorted()).toEqual(
+      [first.stdout.trim(), 'events'].toSorted(),
+    );
+
+    const resumed = await submit('e.ndjson', '--resume');
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(resumed.stderr).toContain('3 events will not be sent again: run');
+    await drain();
+    const { code, summary } = await collected(resumed.stdout);
+    expect(code).toBe(0);
+    expect(summary).toMatchObject({
+      read: 4,
+      accepted: 1,
+      alreadySent: 3,
+      rejected: 0,
+      unknown: 0,
+    });
+    expect((await fleet.run('status', resumed.stdout.trim())).code).toBe(0);
+    expect(arrived(service)).toEqual(['A', 'B', 'C', 'D'].map((name) => `${name} 1700000000`));
+
+    const again = await submit('e.ndjson', '--again');
+    expect(again.code, again.stderr).toBe(0);
+    await drain();
+    expect(arrived(service)).toHaveLength(8);
+  });
+
+  it('events are recognized in another format, order, encoding and notation', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put } = await fleetAt(service);
+    put('e.ndjson', ndjson([event('Zoë'), event('B')]));
+    expect(await submit('e.ndjson')).toMatchObject({ code: 0 });
+    const rows = 'evtName,n,identity,ts\r\nE,1.50,B,1700000000\r\nE,1.5,Zo\u00eb,1700000000\r\n';
+    put('e.csv', Buffer.from(rows, 'latin1'));
+    const types = ['--type', 'event', '--types', 'n:number', '--encoding', 'windows-1252'];
+    const csv = await submit('e.csv', ...types);
+    expect(csv.stderr).toContain('2 of 2 events of e.csv were already submitted');
+    put('e.json.gz', gzipSync(JSON.stringify([event('C'), event('B')], null, 2)));
+    const json = await submit('e.json.gz');
+    expect(json.stderr).toContain('1 of 2 events of e.json.gz was already submitted');
+  });
+
+  it('copies are counted: of three in the input, of which two were submitted, one is sent', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put, drain } = await fleetAt(service);
+    put('two.ndjson', ndjson([event('A'), event('A')]));
+    expect(await submit('two.ndjson')).toMatchObject({ code: 0 });
+    put('three.ndjson', ndjson([event('A'), event('A'), event('A')]));
+    expect(await submit('three.ndjson', '--resume')).toMatchObject({ code: 0 });
+    await drain();
+    expect(arrived(service)).toHaveLength(3);
+    put('four.ndjson', ndjson([event('A'), event('A'), event('A'), event('A')]));
+    expect((await submit('four.ndjson')).stderr).toContain('3 of 4 events of four.ndjson');
+  });
+
+  it('events after profiles are recognized, and profiles among them are sent again', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put, drain } = await fleetAt(service);
+    const profile = (n: number) => ({ type: 'profile', identity: `u${n}`, profileData: { n } });
+    const profiles = ndjson(Array.from({ length: 2000 }, (_, n) => profile(n)));
+    put('mixed.ndjson', profiles + ndjson([event('A')]));
+    expect(await submit('mixed.ndjson')).toMatchObject({ code: 0 });
+    put('mixed.ndjson', profiles + ndjson([event('A'), event('B')]));
+    expect((await submit('mixed.ndjson')).stderr).toContain('1 of 2 events of mixed.ndjson was');
+    expect(await submit('mixed.ndjson', '--resume')).toMatchObject({ code: 0 });
+    await drain();
+    expect(arrived(service).filter((each) => each.includes('17000'))).toHaveLength(2);
+    expect(arrived(service)).toHaveLength(4002);
+  });
+
+  it.each([
+    ['NDJSON', (stage: string) => `${JSON.stringify({ ...reject, stage, record: event('A') })}\n`],
+    [
+      'CSV',
+      (stage: string) => `identity,ts,evtName,n,engagectl_error\nA,1700000000,E,1.5,${stage}: no\n`,
+    ],
+  ])('events of a rejects file (%s) are sent if they were not processed', async (format, text) => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put, drain } = await fleetAt(service);
+    put('e.ndjson', ndjson([event('A')]));
+    expect(await submit('e.ndjson')).toMatchObject({ code: 0 });
+    const file = `rejects.${format.toLowerCase()}`;
+    const types = format === 'CSV' ? ['--type', 'event', '--types', 'n:number'] : [];
+    const drop = format === 'CSV' ? ['--drop', 'engagectl_error'] : [];
+    const resend = async (stage: string, ...more: string[]) => {
+      put(file, text(stage));
+      return submit(file, ...types, ...drop, ...more);
+    };
+    expect((await resend('validate')).stderr).toContain(`1 of 1 event of ${file} was already`);
+    const resent = await resend('service');
+    expect(resent.code, resent.stderr).toBe(0);
+    const again = await resend('service', '--yes');
+    expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('the same content')]);
+    expect(await resend('notSent')).toMatchObject({ code: 0 });
+    expect(await resend('unknown', '--retry-unknown')).toMatchObject({ code: 0 });
+    await drain();
+    expect(arrived(service)).toHaveLength(4);
+  });
+
+  it('of two submissions at the same moment with common events, one is refused', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put } = await fleetAt(service);
+    for (let round = 0; round < 5; round += 1) {
+      put('a.ndjson', ndjson([event('A', round), event('common', round)]));
+      put('b.ndjson', ndjson([event('common', round), event('B', round)]));
+      const both = await Promise.all([submit('a.ndjson'), submit('b.ndjson')]);
+      expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
+    }
+  });
+
+  it('of three submissions at the same moment with --resume, each common event is sent once', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put, drain } = await fleetAt(service);
+    const names = ['a', 'b', 'c'];
+    for (const name of names) put(`${name}.ndjson`, ndjson([event(name), event('common')]));
+    const all = await Promise.all(names.map(async (name) => submit(`${name}.ndjson`, '--resume')));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0]);
+    await drain();
+    expect(arrived(service)).toEqual([...names, 'common'].map((name) => `${name} 1700000000`));
+  });
+
+  it('submitting the same command again continues its run, also when the queue and fleet.json are lost', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put, drain } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A'), event('A')]));
+    put('b.ndjson', ndjson([event('A'), event('A'), event('A'), event('B')]));
+    const a = await submit('a.ndjson');
+    const b = await submit('b.ndjson', '--resume');
+    await store.wipe();
+    await store.start();
+    rmSync(path.join(fleet.workDir, a.stdout.trim(), 'fleet.json'));
+    writeFileSync(path.join(fleet.workDir, b.stdout.trim(), 'fleet.json'), '{"run":');
+    expect(await submit('a.ndjson')).toMatchObject({ code: 0, stdout: a.stdout });
+    expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0, stdout: b.stdout });
+    await drain();
+    expect(arrived(service)).toHaveLength(4);
+  });
+
+  it('workers refuse a changed list of events that were submitted before', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put, drain } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    put('b.ndjson', ndjson([event('A'), event('B')]));
+    await submit('a.ndjson');
+    await drain();
+    const { stdout } = await submit('b.ndjson', '--resume');
+    const bits = path.join(fleet.workDir, stdout.trim(), 'events', 'already-sent.bits');
+    const signed = readFileSync(bits);
+    writeFileSync(bits, Buffer.alloc(signed.length, 255));
+    await drain();
+    const status = await fleet.run('status', stdout.trim());
+    expect([status.code, status.stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
+    expect(status.stderr).toContain('already-sent.bits is not the file that was signed');
+    expect(arrived(service)).toEqual(['A 1700000000']);
+    rmSync(bits);
+    expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0, stdout });
+    await drain();
+    expect(arrived(service)).toEqual(['A 1700000000', 'B 1700000000']);
+  });
+
+  it('a submission that was stopped before it was registered blocks no other, and cannot be retried', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put, drain } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    const { stdout } = await submit('a.ndjson');
+    await store.wipe(); // as after a kill between fleet.json and the registration
+    await store.start();
+    const [account = ''] = readdirSync(path.join(fleet.workDir, 'events'));
+    rmSync(path.join(fleet.workDir, 'events', account, '1.json'));
+    mkdirSync(path.join(fleet.workDir, stdout.trim(), 'events', '.engagectl-0.tmp'));
+    put('b.ndjson', ndjson([event('A'), event('B')]));
+    const other = await submit('b.ndjson');
+    expect(other.code, other.stderr).toBe(0);
+    const retried = await fleet.run('retry', stdout.trim(), '--work-dir', fleet.workDir);
+    expect([retried.code, retried.stderr]).toEqual([
+      expect.any(Number),
+      expect.stringContaining('was not submitted'),
+    ]);
+    expect(retried.code).not.toBe(0);
+    expect((await submit('a.ndjson')).stderr).toContain('1 of 1 event of a.ndjson was already');
+    expect(existsSync(path.join(fleet.workDir, stdout.trim(), 'events', '.engagectl-0.tmp'))).toBe(
+      false,
+    );
+    await drain();
+    expect(arrived(service)).toHaveLength(2);
+  });
+
+  it('a run of an older version is compared by its content, and a note says so', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    const { stdout } = await submit('a.ndjson');
+    const run = stdout.trim();
+    changeRun(fleet, run, { version: 3, events: undefined });
+    const [account = ''] = readdirSync(path.join(fleet.workDir, 'events'));
+    rmSync(path.join(fleet.workDir, 'events', account), { recursive: true });
+    put('c.ndjson', ndjson([event('A'), event('C')]));
+    expect((await submit('c.ndjson')).stderr).toContain('contains the first 1 line of c.ndjson');
+    put('b.ndjson', ndjson([event('B'), event('A')]));
+    const other = await submit('b.ndjson');
+    expect([other.code, other.stderr]).toEqual([
+      0,
+      expect.stringContaining(
+        `run ${run} is of an older version: its input is compared as a whole`,
+      ),
+    ]);
+  });
+
+  it('--resume is refused for profiles, on which it has no effect', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put } = await fleetAt(service);
+    put('users.ndjson', '{"type":"profile","identity":"A","profileData":{"n":1}}\n');
+    const { code, stderr } = await submit('users.ndjson', '--resume');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('--resume has no effect in a fleet'),
+    ]);
+  });
+
+  it('a damaged archive of another run stops the submission, and --again does not need it', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    const { stdout } = await submit('a.ndjson');
+    writeFileSync(path.join(fleet.workDir, stdout.trim(), 'events', 'sent.archive'), 'x');
+    put('b.ndjson', ndjson([event('B')]));
+    const { stderr } = await submit('b.ndjson');
+    expect(stderr).toContain(`error E-LEDGER: the events of run ${stdout.trim()} cannot be read`);
+    expect(await submit('b.ndjson', '--again')).toMatchObject({ code: 0 });
+  });
+});
