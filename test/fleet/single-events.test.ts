@@ -1,10 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startService, type TestService } from '../../src/testing.js';
 import { startRedis, stores, type TestStore } from '../support/processes/queue-stores.js';
+import { BinProcess } from '../support/processes/bin-process.js';
+import { runs } from '../support/property-runs.js';
 import { written } from '../support/serve.js';
+import { until } from '../support/until.js';
 import { changeRun, makeFleet, passcode } from './fleet.js';
 
 // A fleet compares each event of an input with those of all runs in its work directory. Workers run in this process.
@@ -305,4 +309,104 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(stderr).toContain(`error E-LEDGER: the events of run ${stdout.trim()} cannot be read`);
     expect(await submit('b.ndjson', '--again')).toMatchObject({ code: 0 });
   });
+
+  it.each([
+    ['its events are sorted', /\/events\/\.engagectl-/],
+    ['its events are in place', /\/events\/sent\.archive$/],
+    ['the run is written', /\/fleet\.json$/],
+    ['the run is registered', /\/events\/[0-9a-f]{12}\/1\.json$/],
+  ])('a submission that is killed when %s blocks nothing for good', async (_, made) => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put, drain } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A'), event('common')]));
+    put('b.ndjson', ndjson([event('common'), event('B')]));
+    const argv = ['upload', 'a.ndjson', '--shards', '2', '--work-dir', fleet.workDir];
+    const killed = new BinProcess(fleet.world, ['fleet', 'submit', ...argv], fleet.env);
+    const isMade = () => {
+      const names = existsSync(fleet.workDir)
+        ? readdirSync(fleet.workDir, { recursive: true, encoding: 'utf8' })
+        : [];
+      return names.some((name) => made.test(`/${name}`)) || killed.child.exitCode !== null;
+    };
+    await until(isMade, { message: 'the submission comes so far' });
+    killed.signal('SIGKILL');
+    await killed.ended();
+    expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0 });
+    const again = await submit('a.ndjson');
+    if (again.code !== 0) {
+      expect([again.code, again.stderr]).toEqual([
+        8,
+        expect.stringContaining('1 of 2 events of a'),
+      ]);
+      expect(await submit('a.ndjson', '--resume')).toMatchObject({ code: 0 });
+    }
+    await drain();
+    expect(arrived(service)).toEqual(['A', 'B', 'common'].map((name) => `${name} 1700000000`));
+  });
+
+  const numbers = fc.array(fc.nat(12), { minLength: 1, maxLength: 10 });
+  const action = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('append' as const), numbers }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('cut' as const), at: fc.nat(5) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('reverse' as const) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant('submit' as const),
+        flags: fc.constantFrom<readonly string[]>([], ['--resume'], ['--resume'], ['--again']),
+        way: fc.constantFrom('plain' as const, 'crlf' as const, 'gzip' as const, 'array' as const),
+        isRepeated: fc.boolean(),
+      }),
+    },
+  );
+
+  it('each event of a file that is edited between submissions arrives exactly once, or is refused', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 12 }), async (actions) => {
+        await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+        const { submit, put, drain } = await fleetAt(service);
+        const submitted = new Map<number, number>();
+        let content = [1, 2, 2];
+        for (const [step, each] of actions.entries()) {
+          if (each.do === 'append') content = [...content, ...each.numbers];
+          if (each.do === 'cut') content = content.slice(each.at);
+          if (each.do === 'reverse') content = content.toReversed();
+          if (each.do !== 'submit' || content.length === 0) continue;
+          const file = `e${step}.${ways[each.way].extension}`;
+          put(file, ways[each.way].encode(content.map((n) => event('U', n))));
+          const { code, stderr } = await submit(file, ...each.flags);
+          const wanted = countsOf(content);
+          const isKnown = content.some((n) => submitted.has(n));
+          const isRefused = each.flags.length === 0 && isKnown;
+          expect(code, stderr).toBe(isRefused ? 8 : 0);
+          for (const [n, count] of isRefused ? [] : wanted) {
+            const before = submitted.get(n) ?? 0;
+            const isAgain = each.flags.includes('--again');
+            submitted.set(n, isAgain ? before + count : Math.max(before, count));
+          }
+          if (each.isRepeated && !isRefused) {
+            expect(await submit(file, ...each.flags)).toMatchObject({ code: 0 });
+          }
+        }
+        await drain();
+        expect(
+          countsOf(arrived(service).map((each) => Number(each.slice(2)) - 1_700_000_000)),
+        ).toEqual(submitted);
+      }),
+      { numRuns: runs(9) },
+    );
+  });
 });
+
+const ways = {
+  plain: { extension: 'ndjson', encode: ndjson },
+  crlf: { extension: 'ndjson', encode: (all: object[]) => ndjson(all).replaceAll('\n', '\r\n') },
+  gzip: { extension: 'ndjson.gz', encode: (all: object[]) => gzipSync(ndjson(all)) },
+  array: { extension: 'json', encode: (all: object[]) => JSON.stringify(all, null, 1) },
+};
+
+function countsOf(all: readonly number[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const n of all) counts.set(n, (counts.get(n) ?? 0) + 1);
+  return counts;
+}

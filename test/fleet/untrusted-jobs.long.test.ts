@@ -365,10 +365,10 @@ describe.skipIf(!redis)('a worker refuses', () => {
     await using attack = await submitted();
     const { fleet, service } = attack;
     const mapping = fleet.world.path('mapping.json');
-    writeFileSync(mapping, '{"columns":{"Name":"Called"}}');
+    writeFileSync(mapping, '{"map":{"Name":"Called"}}');
     const argv = ['upload', 'users.csv', '--mapping', mapping, '--pin', 'digest'];
     const run = await fleet.submit(...argv, '--shards', '1');
-    writeFileSync(mapping, '{"columns":{"Name":"Changed"}}');
+    writeFileSync(mapping, '{"map":{"Name":"Changed"}}');
     await attack.work();
     expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']); // those of the other run
     const { code, stdout } = await fleet.run('status', run, '--json');

@@ -49,7 +49,8 @@ export const submit: CommandSpec<SubmitFlags> = {
   summary: 'submit a command in shards; prints the run id',
   description:
     'Submits a command to the fleet, in shards, and prints the run id. All workers must see the ' +
-    'files and the work directory under the same paths.',
+    'files and the work directory under the same paths. Events that were submitted ' +
+    'before are refused; upload --resume leaves them out.',
   operands: [['<command...>', 'upload, subscribe, demerge or export-events, and its arguments']],
   examples: `
     # an upload in eight shards
