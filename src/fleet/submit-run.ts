@@ -6,6 +6,7 @@ import {
   constants,
   fsyncSync,
   createReadStream,
+  existsSync,
   openSync,
   readdirSync,
   renameSync,
@@ -233,13 +234,14 @@ const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind
 /**
  * Refuses an input that is named twice, and records that are not idempotent if another run in the store
  * or the work directory sends them, too, with other shards or options. An input is recognized if it differs in
- * compression or line ends only, or if lines were added. `compared` are ids of runs in the work directory whose
- * events are compared one by one instead. `note` reports runs that cannot be read and do not matter, and older
- * runs whose events cannot be compared. Throws E-USAGE, E-ALREADY-SENT, and the errors of runs that cannot be read and may have sent the records.
+ * compression or line ends only, or if lines were added. With `comparesEvents`, this does not
+ * apply to runs in the work directory whose events are compared one by one. `note` reports runs that cannot be
+ * read and do not matter, and older runs whose events cannot be compared. Throws E-USAGE, E-ALREADY-SENT, and the
+ * errors of runs that cannot be read and may have sent the records.
  */
 export async function refuseDuplicateRun(
   run: FleetRun,
-  { doesHarm, ...known }: DuplicateSearch & { readonly doesHarm: boolean },
+  { doesHarm, comparesEvents, note }: DuplicateSearch,
   store: QueueStore,
 ): Promise<void> {
   refuseDuplicatePaths(
@@ -248,10 +250,14 @@ export async function refuseDuplicateRun(
   );
   if (!doesHarm) return;
   const queued = await withinDeadline(store, async () => new RunIndex(store).runs());
+  // Read after the queue, to which runs are added last.
+  const registered = new Set(new EventRegister(run).runs().map((other) => other.run));
+  const isCompared = (id: string) =>
+    comparesEvents && registered.has(id) && existsSync(path.join(run.workDir, id));
   const others = [
-    ...queued.filter((other) => other.run !== run.run && !isCompared(other, run, known)),
-    ...otherRunsIn(run, { queued, ...known }),
-  ];
+    ...queued.filter((other) => other.workDir !== run.workDir || !isCompared(other.run)),
+    ...otherRunsIn(run, { queued, registered, isCompared, note }),
+  ].filter((other) => other.run !== run.run);
   const content = contentOf(run);
   const same = others.find((other) => other.content === content);
   if (same) throw alreadySent(same, 'has the same content');
@@ -260,12 +266,18 @@ export async function refuseDuplicateRun(
 }
 
 interface DuplicateSearch {
-  readonly compared: ReadonlySet<string>;
+  readonly doesHarm: boolean;
+  readonly comparesEvents: boolean;
   readonly note: (text: string) => void;
 }
 
-const isCompared = (other: RunEntry, run: FleetRun, { compared }: DuplicateSearch): boolean =>
-  other.workDir === run.workDir && compared.has(other.run);
+interface WorkDirSearch extends Pick<DuplicateSearch, 'note'> {
+  readonly queued: readonly RunEntry[];
+  /** Ids of runs with events. A run with events that is not among them was not submitted. */
+  readonly registered: ReadonlySet<string>;
+  /** Whether the events of a run are compared one by one. */
+  readonly isCompared: (id: string) => boolean;
+}
 
 /**
  * Submits a run whose records are not idempotent after claiming its content, so that of two submissions at the
@@ -341,18 +353,18 @@ function alreadySent(
  */
 function otherRunsIn(
   run: FleetRun,
-  { queued, compared, note }: DuplicateSearch & { readonly queued: readonly RunEntry[] },
+  { queued, registered, isCompared, note }: WorkDirSearch,
 ): RunEntry[] {
   const { workDir } = run;
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
-  const registered = new Set(new EventRegister(run).runs().map((other) => other.run));
   const ids = (isFolder ? readdirSync(workDir) : []).filter((name) => isRunId(name));
   return ids.flatMap((id) => {
-    if (id === run.run || compared.has(id)) return [];
+    if (id === run.run || isCompared(id)) return [];
     const folder = new WorkDirectory(workDir, id);
     try {
       const found = folder.unverified({ anyVersion: true });
-      if (found.events && found.version === fleetVersion && !registered.has(id)) return []; // its submission was killed
+      const hasEvents = found.events !== undefined && found.version === fleetVersion;
+      if (hasEvents && !registered.has(id)) return []; // its submission was killed
       const entry = { ...entryOf(found), run: id, workDir };
       const isNewer = !(found.version <= fleetVersion);
       if (isNewer && entry.lane === laneOf(run)) throw folder.otherVersion(found);

@@ -166,11 +166,6 @@ export class SubmittedEvents {
     return undefined;
   }
 
-  /** Ids of the runs in the work directory whose events are compared one by one. */
-  get compared(): ReadonlySet<string> {
-    return new Set(this.#register.runs().map(({ run }) => run));
-  }
-
   /** Number of events that other runs send. */
   get known(): number {
     return this.matched.reduce((sum, { count }) => sum + count, 0);
@@ -338,13 +333,13 @@ interface MatchedRun extends RegisteredRun {
 
 /** Returns the bits with one more set, in a larger array if necessary. */
 function withBit(bits: Uint8Array<ArrayBuffer>, ordinal: number): Uint8Array<ArrayBuffer> {
-  const at = ordinal >> 3;
+  const at = Math.floor(ordinal / 8);
   let longer = bits;
   if (at >= bits.length) {
     longer = new Uint8Array(2 * (at + 1));
     longer.set(bits);
   }
-  longer[at]! |= 1 << (ordinal & 7);
+  longer[at]! |= 1 << (ordinal % 8);
   return longer;
 }
 

@@ -97,7 +97,11 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
       rejected: 0,
       unknown: 0,
     });
-    expect((await fleet.run('status', resumed.stdout.trim())).code).toBe(0);
+    const status = await fleet.run('status', resumed.stdout.trim(), '--json');
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      exitCode: 0,
+      figures: { read: 4, accepted: 1, alreadySent: 3 },
+    });
     expect(arrived(service)).toEqual(['A', 'B', 'C', 'D'].map((name) => `${name} 1700000000`));
 
     const again = await submit('e.ndjson', '--again');
@@ -368,7 +372,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
         const submitted = new Map<number, number>();
         let content = [1, 2, 2];
         for (const [step, each] of actions.entries()) {
-          if (each.do === 'append') content = [...content, ...each.numbers];
+          if (each.do === 'append') content = content.concat(each.numbers);
           if (each.do === 'cut') content = content.slice(each.at);
           if (each.do === 'reverse') content = content.toReversed();
           if (each.do !== 'submit' || content.length === 0) continue;

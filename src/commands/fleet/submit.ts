@@ -149,10 +149,9 @@ async function submitOnce(
   const isNew = within.flags.again !== true && events?.isKnown !== true;
   const doesHarm = isNew && (events !== undefined || isNotIdempotent(within, run.files));
   const comparesEvents = events !== undefined && !events.hasOthers;
-  const compared = comparesEvents ? events.compared : new Set<string>();
   const note = (text: string) => messages.note(text);
   await events?.compare();
-  await refuseDuplicateRun(events?.signed.run ?? run, { doesHarm, compared, note }, store);
+  await refuseDuplicateRun(events?.signed.run ?? run, { doesHarm, comparesEvents, note }, store);
   await confirm(within, connection, call);
   const enqueue = () => enqueueRun(signed, events, { store, call });
   await (doesHarm ? withContentClaimed(signed, { store, comparesEvents }, enqueue) : enqueue());

@@ -132,7 +132,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
 async function sentEvents(run: FleetRun) {
   const { WorkDirectory } = await import('../../fleet/fleet-run.js');
   const bits = new WorkDirectory(run.workDir, run.run).alreadySent(run);
-  return bits && ((at: number) => (((bits[at >> 3] ?? 0) >> (at & 7)) & 1) === 1);
+  return bits && ((at: number) => (((bits[Math.floor(at / 8)] ?? 0) >> (at % 8)) & 1) === 1);
 }
 
 /** Throws E-RUN-VERSION, since the submitter accepted the same command line. */
