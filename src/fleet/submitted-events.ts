@@ -34,17 +34,17 @@ export interface RegisteredRun {
  * its events again. A submission that was killed before it has a number does not count.
  */
 export class EventRegister {
-  readonly #folder: string;
+  readonly folder: string;
 
   constructor({ workDir, accountId, host }: Pick<FleetRun, 'workDir' | 'accountId' | 'host'>) {
-    this.#folder = path.join(workDir, 'events', fingerprint([accountId, host]).slice(0, 12));
+    this.folder = path.join(workDir, 'events', fingerprint([accountId, host]).slice(0, 12));
   }
 
   /** Returns the seed of the fingerprints; the first submission chooses it. Throws an error of the file system. */
   seed(random: () => number): readonly [low: number, high: number] {
-    const file = path.join(this.#folder, 'seed.json');
+    const file = path.join(this.folder, 'seed.json');
     if (!existsSync(file)) {
-      makePrivateFolder(this.#folder);
+      makePrivateFolder(this.folder);
       const number = () => Math.floor(random() * 2 ** 32);
       this.#add(file, { seed: [number(), number()] });
     }
@@ -55,11 +55,11 @@ export class EventRegister {
 
   /** Throws E-FILE-READ, E-UNTRUSTED. */
   runs(): readonly RegisteredRun[] {
-    const names = existsSync(this.#folder) ? readdirSync(this.#folder) : [];
+    const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
     const runs = names.flatMap((name) => {
       const [, number] = /^(\d{1,9})\.json$/.exec(name) ?? [];
       if (number === undefined) return [];
-      const file = path.join(this.#folder, name);
+      const file = path.join(this.folder, name);
       const found = readOwn(file, restoreRegister) as RegisteredRun;
       if (!isRunId(found.run) || typeof found.events !== 'object') throw damagedRegister(file);
       return { ...found, number: Number(number) };
@@ -73,7 +73,7 @@ export class EventRegister {
 
   /** Returns false if the number is taken. Throws an error of the file system. */
   add({ number, ...entry }: RegisteredRun): boolean {
-    return this.#add(path.join(this.#folder, `${number}.json`), entry);
+    return this.#add(path.join(this.folder, `${number}.json`), entry);
   }
 
   #add(file: string, content: object): boolean {
@@ -212,7 +212,7 @@ export class SubmittedEvents {
   /** Removes temporary files. */
   discard(): void {
     const { folder } = this.signed;
-    rmSync(this.#scratch, { recursive: true, force: true });
+    if (existsSync(this.#scratch)) rmSync(this.#scratch, { recursive: true });
     for (const each of [folder.events, folder.path]) {
       if (existsSync(each) && readdirSync(each).length === 0) rmdirSync(each);
     }
@@ -238,7 +238,9 @@ export class SubmittedEvents {
 
   async #sort(): Promise<void> {
     const { folder } = this.signed;
-    for (const each of [folder.path, folder.events]) folder.refuseLink(each);
+    const { folder: register } = this.#register;
+    const folders = [folder.path, folder.events, path.dirname(register), register];
+    for (const each of folders) folder.refuseLink(each);
     for (const name of existsSync(folder.events) ? readdirSync(folder.events) : []) {
       const isLeft = name.startsWith('.engagectl-'); // by a submission that was killed
       if (isLeft) rmSync(path.join(folder.events, name), { recursive: true });

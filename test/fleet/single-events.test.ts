@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -300,6 +308,17 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
       2,
       expect.stringContaining('--resume has no effect in a fleet'),
     ]);
+  });
+
+  it('a link in place of the register of events is refused', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    mkdirSync(fleet.workDir, { mode: 0o700 });
+    mkdirSync(fleet.world.path('elsewhere'));
+    symlinkSync(fleet.world.path('elsewhere'), path.join(fleet.workDir, 'events'));
+    put('a.ndjson', ndjson([event('A')]));
+    expect((await submit('a.ndjson')).stderr).toContain('error E-UNTRUSTED: ');
+    expect(readdirSync(fleet.world.path('elsewhere'))).toEqual([]);
   });
 
   it('a damaged archive of another run stops the submission, and --again does not need it', async () => {
