@@ -16,7 +16,6 @@ const sweeps = [
   'test/commands/upload/random-notations.test.ts',
   'test/commands/upload/sharding.test.ts',
   'test/docs/documented-commands.test.ts',
-  'test/fleet/single-events.test.ts',
   'test/input/csv-dialect.test.ts',
   'test/input/csv-scanner.test.ts',
   'test/input/csv.test.ts',

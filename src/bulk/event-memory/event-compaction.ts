@@ -188,7 +188,7 @@ export async function archiveEnded(log: string, runs: Runs): Promise<EndedEvents
 async function writeArchive(
   target: string,
   blocks: () => Iterable<EventBlock>,
-  runs: Runs,
+  runs: Pick<Runs, 'hasEnded'>,
 ): Promise<boolean> {
   const { intended, entries } = countEvents(blocks());
   const writer = new ArchiveWriter(target, intended);
