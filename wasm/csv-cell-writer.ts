@@ -1,7 +1,7 @@
 // What spreadsheets run when they open a cell. Numbers and phone numbers are exempt:
 //
 //     formula   = ("=" / "@" / TAB / CR / LF / "+" / "-") *byte    ; that is not
-//     harmless  = ("+" / "-") *(DIGIT / " " / "." / "," / "(" / ")" / "/" / "-") DIGIT [("e" / "E") ["+" / "-"] 1*DIGIT]
+//     number    = ("+" / "-") *(DIGIT / " " / "." / "," / "(" / ")" / "/" / "-") DIGIT [("e" / "E") ["+" / "-"] 1*DIGIT]
 
 import { digitsEnd, escapeEnd, spellEscape, scalarEnd, stringEnd } from './json-tokens';
 import { allocate } from './memory';
@@ -9,11 +9,11 @@ import { allocate } from './memory';
 export function isFormula(start: i32, end: i32): bool {
   if (start == end) return false;
   const first = load<u8>(start);
-  if (first == 0x2b || first == 0x2d) return !isHarmless(start + 1, end);
+  if (first == 0x2b || first == 0x2d) return !isPlainNumber(start + 1, end);
   return first == 0x3d || first == 0x40 || first == 0x09 || first == 0x0d || first == 0x0a;
 }
 
-function isHarmless(start: i32, end: i32): bool {
+function isPlainNumber(start: i32, end: i32): bool {
   store<u8>(end, 0); // ends digits, and is none
   let at = start;
   while (isOfNumber(load<u8>(at))) at += 1;

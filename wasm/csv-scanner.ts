@@ -24,11 +24,11 @@ export const lines: i32 = 0;
 export const bounds: i32 = lines + 4 * mostRecords;
 export const cells: i32 = bounds + 8 * mostRecords;
 
-/** Parse errors, five i32 each; see `addFault`. */
-export const faults: i32 = cells + 8 * mostCells;
+/** Parse errors, five i32 each; see `addFailure`. */
+export const failures: i32 = cells + 8 * mostCells;
 
 // The records that were written: of each its row, its start and end, and the hash of its key; see RecordBlock.
-export const rows: i32 = faults + 20 * mostRecords;
+export const rows: i32 = failures + 20 * mostRecords;
 export const writtenBounds: i32 = rows + 4 * mostRecords;
 export const keys: i32 = writtenBounds + 8 * mostRecords;
 
@@ -80,7 +80,7 @@ let recovers: bool = false;
 
 // Results: records, parse errors, position and line at which the last call stopped.
 export let count: i32 = 0;
-export let faultCount: i32 = 0;
+export let failureCount: i32 = 0;
 export let at: i32 = 0;
 export let line: i32 = 0;
 
@@ -88,7 +88,7 @@ export let line: i32 = 0;
 export let end: i32 = 0;
 export let width: i32 = 0;
 export let lineEnds: i32 = 0;
-export let faultAt: i32 = 0;
+export let failureAt: i32 = 0;
 /** Start of its last cell; of the incomplete one if its end lies beyond the text. */
 export let unfinished: i32 = 0;
 /** Whether its last cell is valid in a JSON string as it is. */
@@ -128,7 +128,7 @@ export function begin(textLength: i32, columnCount: i32, last: bool, recoversQuo
   recovers = recoversQuotes;
   columns = columnCount;
   count = 0;
-  faultCount = 0;
+  failureCount = 0;
 }
 
 /**
@@ -141,19 +141,19 @@ export function cut(startLine: i32): void {
   const room = min(mostRecords, mostCells / columns);
   line = startLine;
   seek(0);
-  while (at < length && count + faultCount < room) {
+  while (at < length && count + failureCount < room) {
     end = record();
     if (end == beyond) return;
     if (end == openQuote && !recovers) {
-      addFault(end, faultAt);
+      addFailure(end, failureAt);
       return;
     }
-    const next = afterLineEnd(end < 0 ? endOfLine(faultAt) : end);
+    const next = afterLineEnd(end < 0 ? endOfLine(failureAt) : end);
     if (next == beyond) return;
-    if (end < 0) addFault(end, faultAt);
+    if (end < 0) addFailure(end, failureAt);
     else if (end != at && width > 0) {
       if (width == columns) addRecord();
-      else addFault(width, end);
+      else addFailure(width, end);
     }
     line += lineEnds + 1;
     if (end < 0) seek(next);
@@ -187,14 +187,14 @@ function addRecord(): void {
  * Adds a parse error: a wrong number of cells and the end of the record; or a quoting error, its
  * position, and its line relative to the first.
  */
-function addFault(what: i32, where: i32): void {
-  const fault = faults + 20 * faultCount;
-  store<i32>(fault, what);
-  store<i32>(fault, where, 4);
-  store<i32>(fault, at, 8);
-  store<i32>(fault, line, 12);
-  store<i32>(fault, lineEnds, 16);
-  faultCount += 1;
+function addFailure(what: i32, where: i32): void {
+  const failure = failures + 20 * failureCount;
+  store<i32>(failure, what);
+  store<i32>(failure, where, 4);
+  store<i32>(failure, at, 8);
+  store<i32>(failure, line, 12);
+  store<i32>(failure, lineEnds, 16);
+  failureCount += 1;
 }
 
 /** The end of the record at `at`, whose cells go to their table; or why it has none. A remark has no cells. */
@@ -347,9 +347,9 @@ function longMarkerAt(p: i32, marker: i32, bytes: i32): i32 {
   return bytes;
 }
 
-function broken(fault: i32, position: i32): i32 {
-  faultAt = position;
-  return fault;
+function broken(failure: i32, position: i32): i32 {
+  failureAt = position;
+  return failure;
 }
 
 /** Returns the end of the physical line at `position`, at most the end of the text. */

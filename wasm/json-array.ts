@@ -1,5 +1,5 @@
 // Where an element of an array ends, for `src/input/json-array-splitter.ts`: by its strings and nesting alone. Whether what is in between is
-// JSON is not its business. It can go on where the text at hand ended.
+// It does not validate JSON. It can resume where the previous part of the text ended.
 
 import { base } from './json-parser';
 import { othersIn } from './json-tokens';

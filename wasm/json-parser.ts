@@ -18,15 +18,15 @@ import {
   forgetEscapes,
   hasEscape,
   fail,
-  Fault,
+  Failure,
   spell,
   othersIn,
   scalarEnd,
   spaceEnd,
   stringEnd,
-  fault,
-  faultAt,
-  forgetFault,
+  failure,
+  failureAt,
+  forgetFailure,
   forgetHalves,
 } from './json-tokens';
 
@@ -177,7 +177,7 @@ function valueEnd(start: i32): i32 {
       at = stringEnd(at + 1);
       if (at == 0) return 0;
     } else if (byte == 0x7b || byte == 0x5b) {
-      if (depth == deepest) return fail(Fault.tooDeep, at);
+      if (depth == deepest) return fail(Failure.tooDeep, at);
       depth += 1;
       object = byte == 0x7b ? newObject() : array;
       store<i64>(containers + 8 * depth, object);
@@ -208,7 +208,7 @@ function valueEnd(start: i32): i32 {
         if (at == 0) return 0;
         break;
       }
-      if (next != (isObject ? 0x7d : 0x5d)) return fail(isObject ? Fault.commaOrBrace : Fault.commaOrBracket, at);
+      if (next != (isObject ? 0x7d : 0x5d)) return fail(isObject ? Failure.commaOrBrace : Failure.commaOrBracket, at);
       at += 1;
       depth -= 1;
       object = load<i64>(containers + 8 * depth);
@@ -219,7 +219,7 @@ function valueEnd(start: i32): i32 {
 /** Returns the start of the value of the member whose key starts at `quote`, or 0. */
 // @ts-ignore
 @inline function memberValue(quote: i32, object: i64, depth: i32): i32 {
-  if (load<u8>(quote) != 0x22) return fail(Fault.key, quote);
+  if (load<u8>(quote) != 0x22) return fail(Failure.key, quote);
 
   // most keys have no escapes, and are hashed on the way to their end
   const start = quote + 1;
@@ -254,7 +254,7 @@ function valueEnd(start: i32): i32 {
   if (load<u8>(name) == 0x24 && isOperator(name, nameEnd)) hasOperator = true;
 
   let at = spaceEnd(end + 1);
-  if (load<u8>(at) != 0x3a) return fail(Fault.colon, at);
+  if (load<u8>(at) != 0x3a) return fail(Failure.colon, at);
   at = spaceEnd(at + 1);
   if (depth == 1) addMember(start, end, at, name, nameEnd);
   return at;
@@ -300,7 +300,7 @@ export function reserve(bytes: i32, first: i32): i32 {
 
 /** Parses the text between two positions; results are in `found`. */
 export function read(start: i32, end: i32): void {
-  forgetFault();
+  forgetFailure();
   forgetKeys();
   forgetMembers();
   const limit = base + end;
@@ -310,8 +310,8 @@ export function read(start: i32, end: i32): void {
   const last = readValue(first, text + textBytes + slack);
   if (last != 0) {
     const next = spaceEnd(last);
-    if (next < limit) fail(Fault.goesOn, next);
-    else if (repeatStart != 0) fail(Fault.repeatsKey, repeatStart - 1);
+    if (next < limit) fail(Failure.goesOn, next);
+    else if (repeatStart != 0) fail(Failure.repeatsKey, repeatStart - 1);
   }
   store<u8>(limit, behind);
 
@@ -320,8 +320,8 @@ export function read(start: i32, end: i32): void {
   store<i32>(found, memberCount, 8);
   store<i32>(found, members, 12);
   store<i32>(found, i32(hasOperator), 16);
-  store<i32>(found, fault, 20);
-  store<i32>(found, faultAt - base, 24);
+  store<i32>(found, failure, 20);
+  store<i32>(found, failureAt - base, 24);
   store<i32>(found, repeatEnd - base, 28);
 }
 

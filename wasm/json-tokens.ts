@@ -6,12 +6,12 @@
 //     number  = ["-"] ("0" / DIGIT1-9 *DIGIT) ["." 1*DIGIT] [("e" / "E") ["-" / "+"] 1*DIGIT]
 //     space   = *(%x20 / %x0A / %x0D / %x09)
 //
-// Each function takes the place where a token begins and returns the one behind it, or 0 with a fault. Strings are passed
+// Each function takes the place where a token begins and returns the one behind it, or 0 with a failure. Strings are passed
 // over 8 bytes at a time. The text must end with a byte that none of them takes.
 
 // What is wrong with a text, by the numbers that `src/text/json-parser.ts` has the words for, and the place where.
 
-export const enum Fault {
+export const enum Failure {
   none,
   // what should be there
   value,
@@ -27,18 +27,18 @@ export const enum Fault {
   repeatsKey,
 }
 
-export let fault: i32 = Fault.none;
-export let faultAt: i32 = 0;
+export let failure: i32 = Failure.none;
+export let failureAt: i32 = 0;
 
 /** Records an error and returns 0, which is never a position in a text. */
-export function fail(what: Fault, at: i32): i32 {
-  fault = what;
-  faultAt = at;
+export function fail(what: Failure, at: i32): i32 {
+  failure = what;
+  failureAt = at;
   return 0;
 }
 
-export function forgetFault(): void {
-  fault = Fault.none;
+export function forgetFailure(): void {
+  failure = Failure.none;
 }
 
 /** Whether a string had an escape since `forgetEscapes`. */
@@ -62,7 +62,7 @@ export let hasEscape: bool = false;
     at += <i32>(ctz(others) >> 3);
     const byte = load<u8>(at);
     if (byte == 0x22) return at + 1;
-    if (byte != 0x5c) return fail(Fault.inString, at);
+    if (byte != 0x5c) return fail(Failure.inString, at);
     hasEscape = true;
     at = afterEscape(at + 1);
     if (at == 0) return 0;
@@ -81,9 +81,9 @@ export let hasEscape: bool = false;
 
 function afterEscape(letterAt: i32): i32 {
   const letter = load<u8>(letterAt);
-  if (letter != 0x75) return isEscape(letter) ? letterAt + 1 : fail(Fault.inString, letterAt);
+  if (letter != 0x75) return isEscape(letter) ? letterAt + 1 : fail(Failure.inString, letterAt);
   for (let digit = letterAt + 1; digit <= letterAt + 4; digit += 1) {
-    if (!isHexDigit(load<u8>(digit))) return fail(Fault.inString, digit);
+    if (!isHexDigit(load<u8>(digit))) return fail(Failure.inString, digit);
   }
   return letterAt + 5;
 }
@@ -110,18 +110,18 @@ export function scalarEnd(start: i32): i32 {
   if (word == 0x736c6166 && load<u8>(start, 4) == 0x65) return start + 5; // fals, e
   let at = load<u8>(start) == 0x2d ? start + 1 : start;
   let end = digitsEnd(at);
-  if (end == at) return fail(at == start ? Fault.value : Fault.digit, at);
+  if (end == at) return fail(at == start ? Failure.value : Failure.digit, at);
   if (load<u8>(at) == 0x30) end = at + 1; // no leading zeros: in 01 the number is the 0
   if (load<u8>(end) == 0x2e) {
     at = end + 1;
     end = digitsEnd(at);
-    if (end == at) return fail(Fault.digit, at);
+    if (end == at) return fail(Failure.digit, at);
   }
   if ((load<u8>(end) | 0x20) == 0x65) {
     const sign = load<u8>(end, 1);
     at = sign == 0x2b || sign == 0x2d ? end + 2 : end + 1;
     end = digitsEnd(at);
-    if (end == at) return fail(Fault.digit, at);
+    if (end == at) return fail(Failure.digit, at);
   }
   return end;
 }

@@ -72,7 +72,7 @@ let hasStarted: bool = false;
 let hasEnded: bool = false;
 /** All bits: the block begins inside of a text. */
 let textCarry: u64 = 0;
-// Bit 0: the block's first byte is escaped; goes on with a number or word; goes on with a key. Bits 0 to 3: is due as hex.
+// Bit 0: the block's first byte is escaped; continues a number or word; continues a key. Bits 0 to 3: is due as hex.
 let escapeCarry: u64 = 0;
 let bareCarry: u64 = 0;
 let keyCarry: u64 = 0;

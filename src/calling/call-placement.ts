@@ -6,11 +6,11 @@ import {
   type ClientFrames,
   type RouterFrames,
 } from './protocol.js';
-import { faultOfAnswer, type FrameAnswer } from './socket.js';
+import { failureOfAnswer, type FrameAnswer } from './socket.js';
 import type { Environment } from './environment.js';
 import type { ActiveCall } from './active-call.js';
 import type { RouterConnection } from './connection.js';
-import type { CallFault } from './errors.js';
+import type { CallFailure } from './errors.js';
 
 /** A call requested by the app and not yet answered by the router. */
 interface Attempt {
@@ -52,7 +52,7 @@ export class CallPlacement {
   }
 
   /** Places a call; returns undefined on success. */
-  place(request: ClientFrames['call']): Promise<CallFault | undefined> {
+  place(request: ClientFrames['call']): Promise<CallFailure | undefined> {
     const attempt: Attempt = { request, isCancelled: false, isSent: false, callId: undefined };
     this.#attempt = attempt;
     const placed = this.#place(attempt).finally(() => {
@@ -62,7 +62,7 @@ export class CallPlacement {
     return placed;
   }
 
-  async #place(attempt: Attempt): Promise<CallFault | undefined> {
+  async #place(attempt: Attempt): Promise<CallFailure | undefined> {
     return (await this.#prepare(attempt)) ?? (await this.#send(attempt));
   }
 
@@ -94,7 +94,7 @@ export class CallPlacement {
   }
 
   /** Checks the microphone, the connection and its latency. */
-  async #prepare(attempt: Attempt): Promise<CallFault | undefined> {
+  async #prepare(attempt: Attempt): Promise<CallFailure | undefined> {
     const { env, connection } = this.#options;
     if (!(await env.device.ensureMicrophone())) return { name: 'MIC_DENIED' };
     if (!connection().isUp) return { name: 'NO_NETWORK' };
@@ -109,7 +109,7 @@ export class CallPlacement {
    * Sends the request. If the socket is lost before the answer, the frames replayed after a reconnect show whether
    * the router has the call; otherwise the request is sent again. Both only within the placement timeout.
    */
-  async #send(attempt: Attempt): Promise<CallFault | undefined> {
+  async #send(attempt: Attempt): Promise<CallFailure | undefined> {
     const { env, connection } = this.#options;
     const deadline = env.clock.now() + env.times.placement;
     for (;;) {
@@ -118,7 +118,7 @@ export class CallPlacement {
       const answer = await connection().request('call', attempt.request, left);
       if (attempt.callId !== undefined) return undefined;
       if (answer.kind === 'ok') return this.#placed(attempt, answer);
-      if (answer.kind === 'refused') return faultOfAnswer(answer);
+      if (answer.kind === 'refused') return failureOfAnswer(answer);
       if (answer.kind === 'lost') {
         await this.#upBefore(deadline);
         if (attempt.callId !== undefined) return undefined;
@@ -154,7 +154,7 @@ export class CallPlacement {
   }
 }
 
-const hungUp: CallFault = { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
+const hungUp: CallFailure = { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
 
 const isOf = (request: ClientFrames['call'], { details }: RouterFrames['event']): boolean =>
   details.calleeCuid === request.to && details.callContext === request.context;

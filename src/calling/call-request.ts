@@ -1,6 +1,6 @@
 import { isProperties, isUrl } from './init-properties.js';
 import { isCuid } from './cuid.js';
-import type { CallFault } from './errors.js';
+import type { CallFailure } from './errors.js';
 
 /** Image URLs of the two parties. */
 export interface CallProperties {
@@ -24,13 +24,13 @@ export function validateCallRequest({
   receiverCuid,
   callContext,
   callProperties,
-}: CallRequest): CallFault | undefined {
+}: CallRequest): CallFailure | undefined {
   if (!isCuid(receiverCuid)) return { name: 'CALLEE_REQUIRED' };
   if (receiverCuid === cuid) return { name: 'SELF_CALL' };
   return checkContext(callContext) ?? checkProperties(callProperties);
 }
 
-function checkContext(context: unknown): CallFault | undefined {
+function checkContext(context: unknown): CallFailure | undefined {
   if (typeof context !== 'string' || context === '') return { name: 'CONTEXT_REQUIRED' };
   if (context.length > 64) return { name: 'CONTEXT_LENGTH' };
   if (isContext(context)) return undefined;
@@ -46,7 +46,7 @@ function checkContext(context: unknown): CallFault | undefined {
 export const isContext = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 64 && /^[A-Za-z0-9]+(?: [A-Za-z0-9]+)*$/.test(value);
 
-function checkProperties(properties: unknown): CallFault | undefined {
+function checkProperties(properties: unknown): CallFailure | undefined {
   if (properties === undefined || properties === null) return undefined;
   if (!isProperties(properties)) return { name: 'CALL_OPTIONS' };
   const { initiator_image, receiver_image } = properties;

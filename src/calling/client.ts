@@ -17,7 +17,7 @@ import {
 import {
   failed,
   success,
-  type CallFault,
+  type CallFailure,
   type ErrorName,
   type SignedCallResponse,
 } from './errors.js';
@@ -179,12 +179,12 @@ export class SignedCallClient {
     });
   }
 
-  #checkCore(): CallFault | undefined {
+  #checkCore(): CallFailure | undefined {
     return this.#env.core?.accountId ? undefined : { name: 'CORE_REQUIRED' };
   }
 
-  #checkProperties(properties: InitProperties): CallFault | undefined {
-    let first: CallFault | undefined;
+  #checkProperties(properties: InitProperties): CallFailure | undefined {
+    let first: CallFailure | undefined;
     for (const { errorName, message, pointer } of lintInitProperties(
       properties,
       this.#env.platform,
@@ -195,14 +195,14 @@ export class SignedCallClient {
     return first;
   }
 
-  async #enter(properties: InitProperties): Promise<CallFault | undefined> {
+  async #enter(properties: InitProperties): Promise<CallFailure | undefined> {
     await this.#logoutDone();
     if (this.#session?.isOf(this.#env, properties)) return await this.#session.reopen(properties);
     await this.#replaceSession();
     const session = new CallingSession(this.#env, properties, this.#listeners);
-    const fault = await session.open();
-    if (fault === undefined) this.#session = session;
-    return fault;
+    const failure = await session.open();
+    if (failure === undefined) this.#session = session;
+    return failure;
   }
 
   /** Waits for the logout of the previous user and the end of its call, for at most the answer timeout. */
@@ -248,7 +248,7 @@ export class SignedCallClient {
   }
 
   async #respond(
-    act: (session: CallingSession) => Promise<CallFault | undefined>,
+    act: (session: CallingSession) => Promise<CallFailure | undefined>,
   ): Promise<SignedCallResponse> {
     const session = this.#session;
     return this.#response('CALL_FAILED', async () =>
@@ -256,18 +256,18 @@ export class SignedCallClient {
     );
   }
 
-  /** Converts the result of an operation to a response; an unexpected error becomes a fault of this name. */
+  /** Converts the result of an operation to a response; an unexpected error becomes a failure of this name. */
   async #response(
     unexpected: ErrorName,
-    run: () => Promise<CallFault | undefined>,
+    run: () => Promise<CallFailure | undefined>,
   ): Promise<SignedCallResponse> {
-    const fault = await run().catch((error: unknown) => ({
+    const failure = await run().catch((error: unknown) => ({
       name: unexpected,
       detail: error instanceof Error ? error.message : String(error),
     }));
-    if (fault === undefined) return success;
-    const response = failed(fault, this.#env.platform);
-    this.#env.log.info(`${fault.name}: ${response.error.errorDescription}`);
+    if (failure === undefined) return success;
+    const response = failed(failure, this.#env.platform);
+    this.#env.log.info(`${failure.name}: ${response.error.errorDescription}`);
     return response;
   }
 }

@@ -1,9 +1,9 @@
 import { closeCodes, type AckData, type ClientFrames, type RouterFrame } from './protocol.js';
 import { challengeRouter, clientProof } from './key-proof.js';
-import { faultOfAnswer, FrameSocket, type FrameAnswer } from './socket.js';
+import { failureOfAnswer, FrameSocket, type FrameAnswer } from './socket.js';
 import type { Environment } from './environment.js';
 import { callSafely, type ConnectionResult } from './listeners.js';
-import type { CallFault } from './errors.js';
+import type { CallFailure } from './errors.js';
 
 /** Receives what arrives over all sockets of a connection. */
 interface ConnectionReceiver {
@@ -12,7 +12,7 @@ interface ConnectionReceiver {
   /** Called when the router has lost the state of this client, and so of its call. */
   stateLost(): void;
   /** Called when the router rejects this client; the connection does not reconnect. */
-  rejected(fault: CallFault): void;
+  rejected(failure: CallFailure): void;
   /** Called when the state of the connection changes, and with each attempt to reconnect. */
   changed(result: ConnectionResult): void;
 }
@@ -75,11 +75,11 @@ export class RouterConnection {
   }
 
   /** Connects for the first time; a failure closes the connection. */
-  async open(): Promise<CallFault | undefined> {
+  async open(): Promise<CallFailure | undefined> {
     this.#receiver.changed({ state: 'connecting' });
-    const fault = await this.#connect('connected');
-    if (fault !== undefined) this.close();
-    return fault;
+    const failure = await this.#connect('connected');
+    if (failure !== undefined) this.close();
+    return failure;
   }
 
   /** Sends a frame on the current socket only. */
@@ -158,7 +158,7 @@ export class RouterConnection {
     for (const run of waiting) run();
   }
 
-  async #connect(reached: 'connected' | 'reconnected'): Promise<CallFault | undefined> {
+  async #connect(reached: 'connected' | 'reconnected'): Promise<CallFailure | undefined> {
     // Asked before the socket is opened: the router closes one that does not authenticate within 5 s.
     const token = await this.#token();
     if ('name' in token) return token;
@@ -179,7 +179,7 @@ export class RouterConnection {
     const answer = await link.request('auth', { ...identity, proof, ...token, ...lastSeq });
     if (answer.kind !== 'ok' || this.#isClosed) {
       link.drop();
-      return faultOfAnswer(answer) ?? { name: 'NO_NETWORK' };
+      return failureOfAnswer(answer) ?? { name: 'NO_NETWORK' };
     }
     this.#begin(link, answer.data as AckData['auth']);
     this.#receiver.changed({ state: reached });
@@ -187,7 +187,7 @@ export class RouterConnection {
   }
 
   /** Returns the token of the app's backend as a member of `auth`. */
-  async #token(): Promise<{ readonly token?: string } | CallFault> {
+  async #token(): Promise<{ readonly token?: string } | CallFailure> {
     const { token, inTime, log } = this.#env;
     if (token === undefined) return {};
     try {
@@ -274,17 +274,17 @@ export class RouterConnection {
 
   async #reconnect(): Promise<void> {
     this.#isWaiting = false;
-    const fault = await this.#connect('reconnected');
-    if (fault === undefined || this.#isClosed) return;
+    const failure = await this.#connect('reconnected');
+    if (failure === undefined || this.#isClosed) return;
     this.#failed += 1;
-    if (fault.name === 'NO_NETWORK') this.#scheduleReconnect();
-    else this.#giveUp(fault);
+    if (failure.name === 'NO_NETWORK') this.#scheduleReconnect();
+    else this.#giveUp(failure);
   }
 
-  #giveUp(fault: CallFault): void {
-    this.#env.log.info(`the router rejected this client: ${fault.name}`);
+  #giveUp(failure: CallFailure): void {
+    this.#env.log.info(`the router rejected this client: ${failure.name}`);
     this.close();
-    this.#receiver.rejected(fault);
+    this.#receiver.rejected(failure);
   }
 
   /** Probes the router regularly, because a browser does not report a lost network. */
@@ -302,7 +302,7 @@ export class RouterConnection {
 }
 
 /** Close codes after which reconnecting is pointless. */
-const finalCodes: ReadonlyMap<number, CallFault> = new Map([
+const finalCodes: ReadonlyMap<number, CallFailure> = new Map([
   [closeCodes.unauthorized, { name: 'AUTH_FAILURE' }],
   [closeCodes.elsewhere, { name: 'CUID_ELSEWHERE' }],
   [

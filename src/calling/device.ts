@@ -1,4 +1,4 @@
-import type { CallFault } from './errors.js';
+import type { CallFailure } from './errors.js';
 import type { Logger } from './logger.js';
 import type { CallDetails, MissedCallActions, Platform } from './protocol.js';
 
@@ -113,7 +113,7 @@ export class Device {
   }
 
   /** Requests the notification permission of Android 13 and newer, without which no incoming call is shown. */
-  async checkNotifications(): Promise<CallFault | undefined> {
+  async checkNotifications(): Promise<CallFailure | undefined> {
     if (this.#platform !== 'android' || Number(await this.#ask('osVersion')) < 13) return undefined;
     if (await this.canNotify()) return undefined;
     const isGranted = await this.#prompt('requestNotificationPermission');

@@ -204,7 +204,7 @@ export interface SignedCallError {
 }
 
 /** An error without the code of a platform. */
-export interface CallFault {
+export interface CallFailure {
   readonly name: ErrorName;
   /** Replaces the description of the table. */
   readonly detail?: string | undefined;
@@ -215,21 +215,21 @@ export interface CallFault {
 export const success: SignedCallResponse = { isSuccessful: true, error: null };
 
 export function failed(
-  fault: CallFault,
+  failure: CallFailure,
   platform: Platform,
 ): Extract<SignedCallResponse, { readonly isSuccessful: false }> {
-  const { message, description } = errorTable[fault.name];
+  const { message, description } = errorTable[failure.name];
   const error = {
-    errorCode: errorNumber(fault, platform),
+    errorCode: errorNumber(failure, platform),
     errorMessage: message,
-    errorDescription: fault.detail ?? description,
-    errorName: fault.name,
+    errorDescription: failure.detail ?? description,
+    errorName: failure.name,
   };
   return { isSuccessful: false, error };
 }
 
 /** Returns the code of an error on a platform; 0 if it cannot occur there. */
-export function errorNumber({ name, field }: CallFault, platform: Platform): number {
+export function errorNumber({ name, field }: CallFailure, platform: Platform): number {
   const number = errorTable[name][platform];
   if (typeof number === 'object') return number[field === 'apiKey' ? 'apiKey' : 'accountId'];
   return typeof number === 'number' ? number : 0;

@@ -1,7 +1,7 @@
 import { provenText, type AckData } from './protocol.js';
 import type { Environment } from './environment.js';
-import type { CallFault } from './errors.js';
-import { faultOfAnswer, type FrameSocket } from './socket.js';
+import type { CallFailure } from './errors.js';
+import { failureOfAnswer, type FrameSocket } from './socket.js';
 
 /** Nonces of a socket whose router has proved that it has the API key. */
 export interface RouterChallenge {
@@ -17,11 +17,11 @@ export async function challengeRouter(
   link: FrameSocket,
   apiKey: string,
   { nonce, url }: Pick<Environment, 'nonce' | 'url'>,
-): Promise<RouterChallenge | CallFault> {
+): Promise<RouterChallenge | CallFailure> {
   const clientNonce = nonce();
   const answer = await link.request('hello', { nonce: clientNonce });
-  const fault = faultOfAnswer(answer);
-  if (fault !== undefined) return fault;
+  const failure = failureOfAnswer(answer);
+  if (failure !== undefined) return failure;
   const { data } = answer as { readonly data?: Partial<AckData['hello']> };
   const routerNonce = String(data?.nonce);
   if (data?.proof === keyProof(apiKey, provenText.router(clientNonce, routerNonce)))

@@ -2,12 +2,12 @@ import { ActiveCall, type SignedCallState } from './active-call.js';
 import { CallPlacement } from './call-placement.js';
 import { validateCallRequest, type CallProperties } from './call-request.js';
 import { RouterConnection } from './connection.js';
-import { faultOfAnswer } from './socket.js';
+import { failureOfAnswer } from './socket.js';
 import type { Environment } from './environment.js';
 import { declineCodes, type MissedCallActions } from './protocol.js';
 import type { InitProperties } from './init-properties.js';
 import { callSafely, type Listeners } from './listeners.js';
-import type { CallFault } from './errors.js';
+import type { CallFailure } from './errors.js';
 
 /** Session of one user on this device, from `initialize` to `logout`. */
 export class CallingSession {
@@ -19,7 +19,7 @@ export class CallingSession {
   /** `disconnectSignallingSocket` was called; the socket closes once there is no call. */
   #isLeaving = false;
   /** Error with which the router rejected a reconnect. */
-  #rejection: CallFault | undefined;
+  #rejection: CallFailure | undefined;
 
   readonly #listeners: Listeners;
 
@@ -46,7 +46,7 @@ export class CallingSession {
   }
 
   /** Connects to the router; returns undefined on success. */
-  open(): Promise<CallFault | undefined> {
+  open(): Promise<CallFailure | undefined> {
     return this.#connection.open();
   }
 
@@ -54,7 +54,7 @@ export class CallingSession {
    * Handles a repeated `initialize` of the same user. Reconnects if the socket was closed, or to register changed
    * missed-call actions; during a call these are registered with the next socket.
    */
-  async reopen(properties = this.#properties): Promise<CallFault | undefined> {
+  async reopen(properties = this.#properties): Promise<CallFailure | undefined> {
     const before = JSON.stringify(this.#missedCallActions);
     this.#properties = { ...properties };
     this.#isLeaving = false;
@@ -83,7 +83,7 @@ export class CallingSession {
     receiverCuid: string,
     callContext: string,
     callProperties: CallProperties | null | undefined,
-  ): Promise<CallFault | undefined> {
+  ): Promise<CallFailure | undefined> {
     const { cuid } = this.#properties;
     const wrong = validateCallRequest({ cuid, receiverCuid, callContext, callProperties });
     if (wrong !== undefined) return wrong;
@@ -91,18 +91,18 @@ export class CallingSession {
     if (this.#rejection !== undefined) return this.#rejection;
     if (this.#connection.isClosed) return { name: 'SOCKET_REQUIRED' };
     const { initiator_image: initiatorImage, receiver_image: receiverImage } = callProperties ?? {};
-    const fault = await this.#placement.place({
+    const failure = await this.#placement.place({
       to: receiverCuid,
       context: callContext,
       ...(initiatorImage ? { initiatorImage } : {}),
       ...(receiverImage ? { receiverImage } : {}),
     });
     this.#leaveWhenOver();
-    return fault;
+    return failure;
   }
 
   /** Answers a ringing call; returns undefined on success. */
-  async answer(callId: string): Promise<CallFault | undefined> {
+  async answer(callId: string): Promise<CallFailure | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
     if (!(await this.#env.device.ensureMicrophone())) {
       void this.activeCall.decline(callId, declineCodes.microphoneNotGranted);
@@ -111,12 +111,12 @@ export class CallingSession {
     if (this.#properties.promptReceiverReadPhoneStatePermission === true)
       await this.#env.device.requestPhoneState();
     const isCurrent = () => this.#rings(callId);
-    return faultOfAnswer(await this.#connection.post('answer', { callId }, isCurrent));
+    return failureOfAnswer(await this.#connection.post('answer', { callId }, isCurrent));
   }
 
-  async decline(callId: string): Promise<CallFault | undefined> {
+  async decline(callId: string): Promise<CallFailure | undefined> {
     if (!this.#rings(callId)) return noSuchCall(callId);
-    return faultOfAnswer(await this.activeCall.decline(callId));
+    return failureOfAnswer(await this.activeCall.decline(callId));
   }
 
   hangup(): void {
@@ -189,7 +189,7 @@ export class CallingSession {
       receiver: {
         receive: (frame) => this.activeCall.receive(frame),
         stateLost: () => this.activeCall.connectionLost(),
-        rejected: (fault) => this.#rejected(fault),
+        rejected: (failure) => this.#rejected(failure),
         changed: (result) => this.#listeners.fire('SignedCallOnConnectionChanged', result),
       },
       lastSeq,
@@ -201,14 +201,14 @@ export class CallingSession {
     return this.#env.platform === 'android' ? missedCallActions : {};
   }
 
-  #rejected(fault: CallFault): void {
-    this.#rejection = fault;
+  #rejected(failure: CallFailure): void {
+    this.#rejection = failure;
     this.activeCall.connectionLost();
-    callSafely(() => this.#env.onRefused(fault.name), 'onRefused', this.#env.log);
+    callSafely(() => this.#env.onRefused(failure.name), 'onRefused', this.#env.log);
   }
 }
 
-const noSuchCall = (callId: string): CallFault => ({
+const noSuchCall = (callId: string): CallFailure => ({
   name: 'CALL_FAILED',
   detail: `Call ${callId} is not ringing`,
 });

@@ -9,7 +9,7 @@ import {
   type RouterFrame,
 } from './protocol.js';
 import { parseRouterFrame } from './parse-frame.js';
-import { errorTable, type CallFault, type ErrorName } from './errors.js';
+import { errorTable, type CallFailure, type ErrorName } from './errors.js';
 import type { Environment, Socket } from './environment.js';
 
 /** Result of sending a frame; `lost` if the socket closed before the answer. */
@@ -50,8 +50,8 @@ export class FrameSocket {
     });
   }
 
-  /** Opens a socket; returns a fault if that fails or takes longer than the answer timeout. */
-  static open(env: Environment): Promise<FrameSocket | CallFault> {
+  /** Opens a socket; returns a failure if that fails or takes longer than the answer timeout. */
+  static open(env: Environment): Promise<FrameSocket | CallFailure> {
     const { WebSocket, url, platform, clock, times } = env;
     if (WebSocket === undefined)
       throw new TypeError(
@@ -71,7 +71,7 @@ export class FrameSocket {
         link.drop();
         fail();
       });
-      const settle = (outcome: FrameSocket | CallFault) => {
+      const settle = (outcome: FrameSocket | CallFailure) => {
         stop();
         resolve(outcome);
       };
@@ -166,7 +166,7 @@ export class FrameSocket {
   }
 }
 
-const noNetwork = (reason: string | undefined): CallFault => ({
+const noNetwork = (reason: string | undefined): CallFailure => ({
   name: 'NO_NETWORK',
   detail: reason && `Cannot open a socket to the router: ${reason}`,
 });
@@ -206,8 +206,8 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 /** Loopback interface of the machine that runs the Android emulator, as apps in the emulator reach it. */
 const emulatorHost = /^10\.0\.2\.2(?::\d+)?$/;
 
-/** Converts an answer to a fault; returns undefined for success. */
-export function faultOfAnswer(answer: FrameAnswer): CallFault | undefined {
+/** Converts an answer to a failure; returns undefined for success. */
+export function failureOfAnswer(answer: FrameAnswer): CallFailure | undefined {
   switch (answer.kind) {
     case 'ok':
       return undefined;

@@ -174,7 +174,7 @@ async function parseProfileResponse(
   const { json, body } = await accept(answer);
   // Decoding would silently replace invalid UTF-8; exports refuse it, too.
   if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');
-  if (!isSuccessBody(json)) throw invalidResponse(answer, answer.fault ?? unknown);
+  if (!isSuccessBody(json)) throw invalidResponse(answer, answer.problem ?? unknown);
   const { record } = json;
   if (record === undefined || record === null) return undefined;
   if (typeof record !== 'object' || Array.isArray(record)) throw invalidResponse(answer, unknown);

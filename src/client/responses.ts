@@ -50,21 +50,21 @@ export function openResponses(
 }
 
 /** Parses a body. Of repeated members nobody knows which one counts. */
-function jsonOf(body: Buffer, text: string): Pick<Response, 'json' | 'fault'> {
+function jsonOf(body: Buffer, text: string): Pick<Response, 'json' | 'problem'> {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch {
-    return { json: undefined, fault: 'invalid JSON' };
+    return { json: undefined, problem: 'invalid JSON' };
   }
   const names = new Set<unknown>();
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
   for (const { key } of isObject ? rawMembers(body) : []) {
     const name: unknown = JSON.parse(key.toString());
-    if (names.has(name)) return { json: undefined, fault: `JSON that repeats ${toText(name)}` };
+    if (names.has(name)) return { json: undefined, problem: `JSON that repeats ${toText(name)}` };
     names.add(name);
   }
-  return { json, fault: undefined };
+  return { json, problem: undefined };
 }
 
 /** Reads a body. A refusal counts even if its body is truncated. */
@@ -145,9 +145,9 @@ export interface Response {
   /** The raw body. */
   readonly body: Buffer;
   readonly text: string;
-  /** The parsed body; undefined if it has a `fault`, like `invalid JSON`. */
+  /** The parsed body; undefined if it has a `problem`, like `invalid JSON`. */
   readonly json: unknown;
-  readonly fault: string | undefined;
+  readonly problem: string | undefined;
   readonly redact: Redact;
 }
 
@@ -227,7 +227,7 @@ export async function parseBody<T>(
 ): Promise<T> {
   const parsed = shapeOf(await shapes()).safeParse(answer.json);
   if (parsed.success) return parsed.data;
-  throw invalidResponse(answer, answer.fault ?? 'JSON of unknown shape');
+  throw invalidResponse(answer, answer.problem ?? 'JSON of unknown shape');
 }
 
 /** Builds the failure of a successful status with an unusable body. */

@@ -212,10 +212,10 @@ export function environmentProblems(
     ...(isAside ? [] : [() => checkAccountPair(env)]),
     ...(isAside || flags.has('baseUrl') ? [] : [read('ENGAGECTL_BASE_URL', validateBaseUrl)]),
     ...(flags.has('headerPrefix') ? [] : [read('ENGAGECTL_HEADER_PREFIX', checkedHeaderPrefix)]),
-  ].flatMap(faultOf);
+  ].flatMap(failureOf);
 }
 
-function faultOf(check: () => unknown): string[] {
+function failureOf(check: () => unknown): string[] {
   try {
     check();
     return [];

@@ -8,7 +8,7 @@ import {
 } from './credentials.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { FileDraft } from '../files/atomic-write.js';
+import { AtomicFile } from '../files/atomic-write.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
 import { otherDataDirectory, stateDirectory, type DirectoryRuntime } from './directories.js';
@@ -110,10 +110,10 @@ async function readSecret(file: string, runtime: LocalRuntime): Promise<string |
 /** Two processes that start at once agree: the file appears atomically, and only once. */
 async function makeSecret(file: string, runtime: LocalRuntime): Promise<string> {
   const made = runtime.token();
-  const draft = new FileDraft(file);
+  const temporary = new AtomicFile(file);
   try {
-    draft.write(`${made}\n`);
-    draft.commit({ overwrite: false });
+    temporary.write(`${made}\n`);
+    temporary.commit({ overwrite: false });
     return made;
   } catch (error) {
     const others = await readSecret(file, runtime);

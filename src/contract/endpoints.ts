@@ -33,6 +33,8 @@ export interface WriteProperties {
   readonly ordered: boolean;
   /** Whether it can send only what changed. */
   readonly tracksChanges: boolean;
+  /** Whether its records are searched for likely mistakes. */
+  readonly hints: boolean;
   /** Effect that cannot be undone. A write that has one always asks for confirmation, others only for production profiles. */
   readonly irreversible?: string;
   /** Command that reads back what was sent; undefined if nothing can. */
@@ -58,6 +60,7 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: 'mixed',
     ordered: true,
     tracksChanges: true,
+    hints: true,
     verify: 'verify',
     settles: true,
   },
@@ -73,6 +76,7 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: true,
     ordered: true,
     tracksChanges: true,
+    hints: true,
     verify: 'verify --subscriptions',
     settles: false,
   },
@@ -88,6 +92,7 @@ export const writeEndpoints: Readonly<Record<WriteEndpoint, WriteProperties>> = 
     idempotent: false,
     ordered: false,
     tracksChanges: false,
+    hints: false,
     irreversible: 'merged profiles are split, and event data of the profiles may be lost',
     settles: false,
   },

@@ -32,7 +32,7 @@ export const isTableFormat = (format: InputFormat): boolean =>
 interface Compression {
   /** File name extension, without the period. */
   readonly extension: string;
-  /** The first bytes of a compressed file, by which it is recognized whatever its name. */
+  /** The first bytes of a compressed file, by which it is recognized whatever its name; none: by its extension only. */
   readonly magic: readonly number[];
   /** Shell command that prints the decompressed file. */
   readonly print: string;
@@ -104,7 +104,9 @@ export function isTableName(name: string): boolean {
 
 /** The compression of data that begins with these bytes. */
 export const compressionOfBytes = (head: Uint8Array): CompressionName | undefined =>
-  compressionEntries.find(([, { magic }]) => magic.every((byte, at) => head[at] === byte))?.[0];
+  compressionEntries.find(
+    ([, { magic }]) => magic.length > 0 && magic.every((byte, at) => head[at] === byte),
+  )?.[0];
 
 /** Bytes that `compressionOfBytes` needs. */
 export const longestMagic = Math.max(...compressionEntries.map(([, { magic }]) => magic.length));

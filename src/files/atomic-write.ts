@@ -29,9 +29,9 @@ interface FileMode {
  * followed.
  */
 export function replaceFile(file: string, content: string | Uint8Array, options?: FileMode): void {
-  const draft = new FileDraft(file, options);
-  draft.write(content);
-  draft.commit();
+  const temporary = new AtomicFile(file, options);
+  temporary.write(content);
+  temporary.commit();
 }
 
 /** Creates a file and syncs its content. Fails with EEXIST if the name is taken, by a link as well. */
@@ -54,12 +54,12 @@ export const openToAppend = (file: string): number =>
   openSync(file, O_RDWR | O_APPEND | O_CREAT | noFollow, 0o600);
 
 /** Returns a path beside the target that nobody can predict, for its content while it is written. */
-export function draftPath(target: string): string {
+export function temporaryPath(target: string): string {
   const random = Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex');
   return path.join(path.dirname(target), `.engagectl-${random}.tmp`);
 }
 
-interface DraftOptions extends FileMode {
+interface AtomicFileOptions extends FileMode {
   /** Each write goes to the end of the file. */
   readonly append?: boolean;
 }
@@ -69,15 +69,15 @@ interface DraftOptions extends FileMode {
  * predict. A killed process leaves `.engagectl-….tmp` behind. On failure, removes the temporary file and
  * throws the file system's error.
  */
-export class FileDraft {
+export class AtomicFile {
   readonly descriptor: number;
   readonly #target: string;
   readonly #path: string;
   #isOpen = true;
 
-  constructor(target: string, { mode = 0o600, append = false }: DraftOptions = {}) {
+  constructor(target: string, { mode = 0o600, append = false }: AtomicFileOptions = {}) {
     this.#target = target;
-    this.#path = draftPath(target);
+    this.#path = temporaryPath(target);
     const flags = O_RDWR | O_CREAT | O_EXCL | noFollow | (append ? O_APPEND : 0);
     this.descriptor = openSync(this.#path, flags, mode);
   }
@@ -101,7 +101,7 @@ export class FileDraft {
     });
   }
 
-  /** Closes and removes the draft. Has no effect after `commit`. */
+  /** Closes and removes the temporary. Has no effect after `commit`. */
   discard(): void {
     this.#close();
     rmSync(this.#path, { force: true });

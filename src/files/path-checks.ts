@@ -85,21 +85,21 @@ function reasonOf(code: string, folder: string): readonly [why: string, fix?: st
 export function refuseDuplicatePaths(names: readonly string[], cwd: string): void {
   if (names.length < 2) return;
   const firstAt = new Map<string, string>();
-  const faults: string[] = [];
+  const failures: string[] = [];
   for (const name of names) {
     const place = placeOf(name, cwd);
     const first = firstAt.get(place);
     if (first === undefined) firstAt.set(place, name);
     else
-      faults.push(
+      failures.push(
         first === name
           ? `${displayName(name)} is named twice`
           : `${displayName(name)} and ${displayName(first)} are the same file`,
       );
   }
-  if (faults.length === 0) return;
-  const listed = faults.slice(0, maxListed);
-  const more = faults.length - listed.length;
+  if (failures.length === 0) return;
+  const listed = failures.slice(0, maxListed);
+  const more = failures.length - listed.length;
   const message = [...listed, ...(more > 0 ? [`and ${groupDigits(more)} more`] : [])].join('; ');
   throw new EngagectlError('E-USAGE', message, {
     why: 'what is in it would be taken twice',

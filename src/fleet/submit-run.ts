@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { comparableText } from '../jobs/input-files.js';
 import { countOf, EngagectlError } from '../errors.js';
-import { draftPath, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
+import { temporaryPath, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
 import {
   fingerprint,
@@ -134,24 +134,24 @@ async function copyInputs({ run, folder }: SignedRun): Promise<void> {
 
 async function copyInput(folder: WorkDirectory, input: InputFile): Promise<void> {
   const copy = folder.inputCopy(input);
-  const draft = draftPath(copy);
+  const temporary = temporaryPath(copy);
   try {
     const how = constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL;
-    const copied = await copyFile(input.file, draft, how).catch((error: Error) => error);
+    const copied = await copyFile(input.file, temporary, how).catch((error: Error) => error);
     folder.written(() => {
       if (copied) throw copied;
-      chmodSync(draft, 0o600);
-      const descriptor = openSync(draft, constants.O_RDWR | noFollow);
+      chmodSync(temporary, 0o600);
+      const descriptor = openSync(temporary, constants.O_RDWR | noFollow);
       fsyncSync(descriptor);
       closeSync(descriptor);
     });
-    if ((await digestOf(draft)) !== input.digest) throw changedMeanwhile(input);
+    if ((await digestOf(temporary)) !== input.digest) throw changedMeanwhile(input);
     folder.written(() => {
-      renameSync(draft, copy);
+      renameSync(temporary, copy);
       fsyncFolder(path.dirname(copy));
     });
   } finally {
-    rmSync(draft, { force: true });
+    rmSync(temporary, { force: true });
   }
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { EventArchive, matchCopies, splitMatched } from '../bulk/event-memory/event-archive.js';
 import { EventSorter } from '../bulk/event-memory/event-compaction.js';
 import { countOf, EngagectlError, groupDigits } from '../errors.js';
-import { draftPath, FileDraft, makePrivateFolder } from '../files/atomic-write.js';
+import { temporaryPath, AtomicFile, makePrivateFolder } from '../files/atomic-write.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
 import {
   changedMeanwhile,
@@ -77,10 +77,10 @@ export class EventRegister {
   }
 
   #add(file: string, content: object): boolean {
-    const draft = new FileDraft(file);
-    draft.write(`${JSON.stringify(content)}\n`);
+    const temporary = new AtomicFile(file);
+    temporary.write(`${JSON.stringify(content)}\n`);
     try {
-      draft.commit({ overwrite: false });
+      temporary.commit({ overwrite: false });
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -136,7 +136,7 @@ export class SubmittedEvents {
     this.#key = key;
     this.#options = options;
     this.#register = new EventRegister(signed.run);
-    this.#scratch = draftPath(signed.folder.sentEvents);
+    this.#scratch = temporaryPath(signed.folder.sentEvents);
   }
 
   /**

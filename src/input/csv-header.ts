@@ -89,8 +89,8 @@ async function firstRow(
       record = scanner.scan(start);
     }
     if (breaks.areDue(lineUnits)) await breaks.take(); // there may be many blank lines and comments
-    const { next, end, width, fault } = record;
-    if (fault) throw quotingError(fault, { name, line, start });
+    const { next, end, width, failure } = record;
+    if (failure) throw quotingError(failure, { name, line, start });
     if (width > maxColumns) throw tooWide(name, line, width);
     if (end > start && width > 0) {
       const names = cellTexts(window.bytes, record, { name, line, markers });
@@ -144,7 +144,7 @@ function checkHeader(names: readonly string[], name: string, line: number): void
 }
 
 function quotingError(
-  { what, where }: NonNullable<CsvRecord['fault']>,
+  { what, where }: NonNullable<CsvRecord['failure']>,
   { name, line, start }: { name: string; line: number; start: number },
 ): EngagectlError {
   return new EngagectlError('E-HEADER', `${name}: the header line cannot be read: ${what}`, {

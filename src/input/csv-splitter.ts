@@ -72,13 +72,15 @@ export class CsvSplitter implements RecordSplitter {
 
   #cut(text: Buffer, line: number, last: boolean, holdBack?: HoldBack): SplitRecords {
     this.#scanner.begin(text, this.header.length, last);
-    const { faults: found, ...records } = this.#scanner.cut(line);
+    const { parseErrors: found, ...records } = this.#scanner.cut(line);
     const end = found.at(-1);
     const unclosed = end?.what === openQuote && !this.#recovers ? placeOf(end, text) : undefined;
     const rejected = unclosed ? found.slice(0, -1) : found;
-    const faults =
-      rejected.length === 0 ? none : rejected.map((fault) => this.#faultOf(fault, text, last));
-    const cut = { ...records, faults, unclosed };
+    const parseErrors =
+      rejected.length === 0
+        ? none
+        : rejected.map((failure) => this.#parseErrorOf(failure, text, last));
+    const cut = { ...records, parseErrors, unclosed };
     const long = this.#recovers ? undefined : this.#longQuote(cut, text);
     const checked = long ? { ...cutBefore(long, cut), unclosed: long.place } : cut;
     const mayEndEarly = last && !checked.unclosed && cut.used === text.length;
@@ -100,13 +102,13 @@ export class CsvSplitter implements RecordSplitter {
   /** Skips cells; `text` starts with a cell. */
   #skipCells(text: Buffer, line: number, last: boolean): Skip {
     this.#scanner.begin(text, this.header.length, last);
-    const { next, lineEnds, lastCell, fault } = this.#scanner.scan(0, { isRest: true });
-    if (fault) return this.#skipFault({ ...fault, line, lineEnds }, text, last);
+    const { next, lineEnds, lastCell, failure } = this.#scanner.scan(0, { isRest: true });
+    if (failure) return this.#skipParseError({ ...failure, line, lineEnds }, text, last);
     if (next !== BEYOND) return { used: next, line: line + lineEnds + 1, done: true };
     const { quote } = this.markers;
     const isQuoted = quote.length > 0 && text.indexOf(quote, lastCell) === lastCell;
     if (isQuoted && text.length - lastCell > this.#maxRecordBytes + 2)
-      return this.#skipFault(
+      return this.#skipParseError(
         { what: openQuote, where: lastCell, line, lineEnds, limit: this.#maxRecordBytes },
         text,
         last,
@@ -116,14 +118,14 @@ export class CsvSplitter implements RecordSplitter {
     return { used, line: line + lineEnds, done: false };
   }
 
-  #skipFault(
-    fault: Omit<CsvParseError, 'at'> & { readonly limit?: number },
+  #skipParseError(
+    failure: Omit<CsvParseError, 'at'> & { readonly limit?: number },
     text: Buffer,
     last: boolean,
   ): Skip {
-    const { what, where, line, lineEnds, limit } = fault;
+    const { what, where, line, lineEnds, limit } = failure;
     if (what === openQuote && !this.#recovers)
-      return { used: 0, line, done: true, unclosed: { ...placeOf(fault, text), limit } };
+      return { used: 0, line, done: true, unclosed: { ...placeOf(failure, text), limit } };
     this.#skipping = 'line';
     const skip = skipLine(text.subarray(where), line + lineEnds, last);
     return { ...skip, used: skip.used + where };
@@ -149,7 +151,7 @@ export class CsvSplitter implements RecordSplitter {
     return undefined;
   }
 
-  #faultOf(
+  #parseErrorOf(
     { at, line, what, where, lineEnds }: CsvParseError,
     text: Buffer,
     last: boolean,
@@ -177,12 +179,13 @@ export class CsvSplitter implements RecordSplitter {
  */
 function withoutIncomplete(cut: SplitRecords, text: Buffer, holdBack: HoldBack): SplitRecords {
   const { count, bounds } = cut;
-  const fault = cut.faults.at(-1);
+  const failure = cut.parseErrors.at(-1);
   const recordAt = count > 0 ? bounds[2 * count - 2]! : -1;
-  if (fault && fault.at > recordAt) {
-    const { at, line, raw, error: incomplete } = fault;
+  if (failure && failure.at > recordAt) {
+    const { at, line, raw, error: incomplete } = failure;
     const isLast = at + raw.length === text.length || raw.length === rawBytes;
-    if (isLast) return { ...cut, used: at, line, faults: cut.faults.slice(0, -1), incomplete };
+    if (isLast)
+      return { ...cut, used: at, line, parseErrors: cut.parseErrors.slice(0, -1), incomplete };
   }
   if (holdBack !== 'unterminated') return cut;
   const incomplete = 'the last line has no line end, so its last cell may be cut off';
@@ -203,7 +206,7 @@ const cutBefore = (
   bounds: cut.bounds.subarray(0, 2 * record),
   lines: cut.lines.subarray(0, record),
   cells: cut.cells?.subarray(0, (cut.cells.length / cut.count) * record),
-  faults: cut.faults.filter((fault) => fault.at < at),
+  parseErrors: cut.parseErrors.filter((failure) => failure.at < at),
 });
 
 /** Returns line and column of a quoting error. */

@@ -60,7 +60,7 @@ interface Found {
   readonly text: Buffer;
   readonly bounds: number[];
   readonly lines: number[];
-  readonly faults: RowParseError[];
+  readonly parseErrors: RowParseError[];
   readonly lineAt: (position: number) => number;
 }
 
@@ -101,7 +101,7 @@ export class JsonArraySplitter implements RecordSplitter {
       text,
       bounds: [],
       lines: [],
-      faults: [],
+      parseErrors: [],
       lineAt: lines(text, firstLine),
     };
     let p = afterSpace(text, 0);
@@ -130,7 +130,7 @@ export class JsonArraySplitter implements RecordSplitter {
       bounds: Int32Array.from(found.bounds),
       lines: Uint32Array.from(found.lines),
       cells: undefined,
-      faults: found.faults,
+      parseErrors: found.parseErrors,
     };
   }
 
@@ -189,10 +189,11 @@ export class JsonArraySplitter implements RecordSplitter {
   #break(found: Found, from: number, { at, error }: { at: number; error: string }): number {
     this.#state = 'broken';
     const { text, lineAt } = found;
-    const fault = { at: from, line: lineAt(from), raw: rawExcerpt(text.subarray(from)) };
+    const parseError = { at: from, line: lineAt(from), raw: rawExcerpt(text.subarray(from)) };
     const line = lineAt(at);
-    if (line > fault.line) found.faults.push({ ...fault, error: `${error}, on line ${line}` });
-    else found.faults.push({ ...fault, column: this.#column(text, at), error });
+    if (line > parseError.line)
+      found.parseErrors.push({ ...parseError, error: `${error}, on line ${line}` });
+    else found.parseErrors.push({ ...parseError, column: this.#column(text, at), error });
     return text.length;
   }
 

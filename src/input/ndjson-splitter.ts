@@ -56,7 +56,7 @@ export class NdjsonSplitter implements RecordSplitter {
       bounds: this.#bounds.subarray(0, 2 * count),
       lines: this.#lines.subarray(0, count),
       cells: undefined,
-      faults: [],
+      parseErrors: [],
       incomplete,
     };
   }

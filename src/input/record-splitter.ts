@@ -19,7 +19,7 @@ export interface SplitRecords {
   readonly cells: Int32Array | undefined;
   /** Converted contents of cells, to which bounds beyond `used` refer. */
   readonly behind?: Buffer;
-  readonly faults: readonly RowParseError[];
+  readonly parseErrors: readonly RowParseError[];
   /** Set if reading cannot continue after `used` bytes. */
   readonly unclosed?: UnclosedQuote | undefined;
   /** Set if the text ends in the middle of a record, which stays in the text: the reason. */
@@ -109,7 +109,7 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
   let emptyRows = 0;
   const toBlock = (bytes: Buffer, cut: SplitRecords): RowBlock => {
     const first = ordinal;
-    ordinal += cut.count + cut.faults.length;
+    ordinal += cut.count + cut.parseErrors.length;
     const block = blockOf(input, bytes, { cut, first, line, ordinal });
     if (emptyRows === 0) return block;
     const counted = { ...block, emptyRows };
@@ -121,22 +121,22 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
     const holdBack = window.endsInLine ? input.holdBack : undefined;
     const all = cutter.cut(text, line, window.ended, holdBack);
     const cut = input.skipsEmptyRows ? withoutEmptyRows(all, cutter) : all;
-    emptyRows += all.count - cut.count + all.faults.length - cut.faults.length;
+    emptyRows += all.count - cut.count + all.parseErrors.length - cut.parseErrors.length;
     line = cut.line;
     window.drop(cut.used);
-    if (cut.count > 0 || cut.faults.length > 0) {
+    if (cut.count > 0 || cut.parseErrors.length > 0) {
       const bytes = text.subarray(0, cut.used);
       yield toBlock(bytes, checkRecords(bytes, cut, maxRecordBytes));
-      const units = cut.used + recordUnits * (cut.count + cut.faults.length);
+      const units = cut.used + recordUnits * (cut.count + cut.parseErrors.length);
       if (breaks.areDue(units)) await breaks.take();
     }
     if (cut.unclosed) throw unclosedQuote(input.source, cut.unclosed);
     if (cut.used > 0) continue;
     // A line end of up to two bytes is not part of the record.
     if (text.length > maxRecordBytes + 2) {
-      const fault = overlongFault(text, line, maxRecordBytes);
+      const parseError = overlongError(text, line, maxRecordBytes);
       line = await skipRecord(input, line);
-      yield toBlock(text.subarray(0, 0), { ...noRecords, faults: [fault] });
+      yield toBlock(text.subarray(0, 0), { ...noRecords, parseErrors: [parseError] });
     } else if (window.ended) {
       const { incomplete: error } = cut;
       const heldBack = error && { at: 0, line, error, raw: Buffer.from(rawExcerpt(text)) };
@@ -151,7 +151,7 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
 
 /** Drops rows in which all cells are empty, such as the last rows of a spreadsheet. */
 function withoutEmptyRows(cut: SplitRecords, { header, markers }: RecordSplitter): SplitRecords {
-  const { cells, count, faults } = cut;
+  const { cells, count, parseErrors } = cut;
   if (!cells || !header || !markers || markers.delimiter.length === 0) return cut;
   const width = 2 * header.length;
   const isEmpty = (record: number): boolean => {
@@ -163,14 +163,16 @@ function withoutEmptyRows(cut: SplitRecords, { header, markers }: RecordSplitter
   const isBlank = ({ raw }: RowParseError): boolean =>
     raw.length > 0 &&
     raw.toString('latin1').replaceAll(markers.delimiter.toString('latin1'), '').trim() === '';
-  const filled = faults.some(isBlank) ? faults.filter((fault) => !isBlank(fault)) : faults;
+  const filled = parseErrors.some(isBlank)
+    ? parseErrors.filter((parseError) => !isBlank(parseError))
+    : parseErrors;
   let hasEmpty = false;
   for (let record = 0; record < count && !hasEmpty; record += 1) {
     hasEmpty = cells[width * record] === cells[width * record + 1] && isEmpty(record);
   }
-  if (!hasEmpty) return filled === faults ? cut : { ...cut, faults: filled };
+  if (!hasEmpty) return filled === parseErrors ? cut : { ...cut, parseErrors: filled };
   const kept = Array.from({ length: count }, (_, record) => record).filter((one) => !isEmpty(one));
-  return { ...pick(cut, kept), faults: filled };
+  return { ...pick(cut, kept), parseErrors: filled };
 }
 
 /** Drops the rest of a record; returns the line after it. */
@@ -208,7 +210,7 @@ const noRecords: SplitRecords = {
   bounds: new Int32Array(0),
   lines: new Uint32Array(0),
   cells: new Int32Array(0),
-  faults: [],
+  parseErrors: [],
 };
 
 /** Returns a block that retains the memory of the text once for each of its records and errors. */
@@ -222,10 +224,10 @@ function blockOf(
     ordinal,
   }: { cut: SplitRecords; first: number; line: number; ordinal: number },
 ): RowBlock {
-  const { count, faults, behind } = cut;
+  const { count, parseErrors, behind } = cut;
   const { header, markers, program, state } = cutter;
   const { bounds, lines, cells: cellBounds } = window.memory!.keep(cut);
-  const memory = window.memory!.retain(count + faults.length);
+  const memory = window.memory!.retain(count + parseErrors.length);
   if (program && cellBounds && program.cells === cut.cells) program.cells = cellBounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
@@ -237,10 +239,22 @@ function blockOf(
       ? { bounds: cleanCells(text, cellBounds, cleaning), uncleaned: cellBounds }
       : { bounds: cellBounds }),
   };
-  return { source, bytes: text, memory, count, bounds, lines, cells, cleaning, first, end, faults };
+  return {
+    source,
+    bytes: text,
+    memory,
+    count,
+    bounds,
+    lines,
+    cells,
+    cleaning,
+    first,
+    end,
+    parseErrors,
+  };
 }
 
-function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowParseError {
+function overlongError(text: Buffer, line: number, maxRecordBytes: number): RowParseError {
   // A copy, so that the error does not keep the whole window in memory.
   return { at: 0, line, error: overlong(maxRecordBytes), raw: Buffer.from(rawExcerpt(text)) };
 }
@@ -255,16 +269,16 @@ export function checkRecords(
   maxRecordBytes: number,
 ): SplitRecords {
   if (longest(cut) <= maxRecordBytes && isUtf8(text)) return cut;
-  const faults: RowParseError[] = [...cut.faults];
+  const parseErrors: RowParseError[] = [...cut.parseErrors];
   const kept: number[] = [];
   for (let i = 0; i < cut.count; i++) {
     const record = text.subarray(cut.bounds[2 * i], cut.bounds[2 * i + 1]);
-    const fault = faultOf(record, cut.lines[i]!, maxRecordBytes);
-    if (fault) faults.push({ ...fault, at: cut.bounds[2 * i]! });
+    const parseError = parseErrorOf(record, cut.lines[i]!, maxRecordBytes);
+    if (parseError) parseErrors.push({ ...parseError, at: cut.bounds[2 * i]! });
     else kept.push(i);
   }
-  faults.sort((a, b) => a.at - b.at);
-  return { ...pick(cut, kept), faults };
+  parseErrors.sort((a, b) => a.at - b.at);
+  return { ...pick(cut, kept), parseErrors };
 }
 
 export const overlong = (maxRecordBytes: number): string =>
@@ -278,7 +292,7 @@ function longest({ bounds, count }: SplitRecords): number {
   return longest;
 }
 
-function faultOf(
+function parseErrorOf(
   record: Buffer,
   line: number,
   maxRecordBytes: number,

@@ -67,8 +67,8 @@ export interface RowBlock {
   /** Start of the next block. */
   readonly end: Position;
   /** Records that could not be read, in order; each is one outcome (stage `parse`). */
-  readonly faults: readonly RowParseError[];
-  /** The last record of an input that ends in the middle of it; it is not among the faults and has no ordinal. */
+  readonly parseErrors: readonly RowParseError[];
+  /** The last record of an input that ends in the middle of it; it is not among the parseErrors and has no ordinal. */
   readonly heldBack?: RowParseError;
 }
 
@@ -111,7 +111,7 @@ export async function* limitRecords(
   let left = count;
   if (left <= 0) return;
   for await (const block of blocks) {
-    const records = block.count + block.faults.length;
+    const records = block.count + block.parseErrors.length;
     yield records <= left ? block : cut(block, left);
     left -= Math.min(records, left);
     if (left <= 0) return;
@@ -119,8 +119,11 @@ export async function* limitRecords(
 }
 
 function cut(block: RowBlock, left: number): RowBlock {
-  const lines = [...block.lines.subarray(0, block.count), ...block.faults.map(({ line }) => line)];
+  const lines = [
+    ...block.lines.subarray(0, block.count),
+    ...block.parseErrors.map(({ line }) => line),
+  ];
   const last = lines.toSorted((a, b) => a - b)[left - 1] ?? 0;
-  const faults = block.faults.filter(({ line }) => line <= last);
-  return { ...block, faults, count: left - faults.length };
+  const parseErrors = block.parseErrors.filter(({ line }) => line <= last);
+  return { ...block, parseErrors, count: left - parseErrors.length };
 }

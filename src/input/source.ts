@@ -181,7 +181,7 @@ export class SourceList {
     this.names = names.includes('-') ? names.map((name) => (name === '-' ? 'stdin' : name)) : names;
     this.#pathOf = pathOf;
     this.#sizes = new Float64Array(names.length);
-    const faults: EngagectlError[] = [];
+    const failures: EngagectlError[] = [];
     for (const [input, name] of names.entries()) {
       try {
         const source = name === '-' ? stdinSource(stdin) : fileSource(name, pathOf);
@@ -189,10 +189,10 @@ export class SourceList {
         else this.#sizes[input] = source.size;
       } catch (error) {
         if (!(error instanceof EngagectlError)) throw error;
-        faults.push(error);
+        failures.push(error);
       }
     }
-    if (faults[0]) throw combined(faults[0], faults);
+    if (failures[0]) throw combined(failures[0], failures);
     refuseDuplicatePaths(names, cwd);
   }
 
@@ -208,12 +208,12 @@ export class SourceList {
   }
 }
 
-function combined(first: EngagectlError, faults: readonly EngagectlError[]): EngagectlError {
-  if (faults.length === 1) return first;
-  const listed = faults
+function combined(first: EngagectlError, failures: readonly EngagectlError[]): EngagectlError {
+  if (failures.length === 1) return first;
+  const listed = failures
     .slice(0, maxListed)
     .map(({ message, details: { why } }) => [message, why].filter(Boolean).join(': '));
-  const more = faults.length - listed.length;
+  const more = failures.length - listed.length;
   const rest = more > 0 ? [`and ${more} more`] : [];
   return new EngagectlError(first.id, [...listed, ...rest].join('; '), {
     ...first.details,

@@ -194,11 +194,11 @@ async function* identifiersOf({
   const { limit = Number.POSITIVE_INFINITY } = request;
   let taken = 0;
   for await (const rows of new PeekableIterator(users.blocks()).until(context.runtime.signal)) {
-    for (const fault of rows.faults) {
+    for (const failure of rows.parseErrors) {
       if (taken === limit) return;
       taken += 1;
       tally.counts.read += 1;
-      tally.parseError(rows, fault);
+      tally.parseError(rows, failure);
     }
     for (let row = 0; row < rows.count; row += 1) {
       if (taken === limit) return;
@@ -340,6 +340,6 @@ function valueRows(values: readonly string[], column: string): RowBlock {
     cells: { header: [column], bounds },
     first: 0,
     end: { input: 0, offset: end, line: values.length + 1, ordinal: values.length },
-    faults: [],
+    parseErrors: [],
   };
 }

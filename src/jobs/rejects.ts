@@ -9,7 +9,7 @@ import {
   readSync,
   renameSync,
 } from 'node:fs';
-import { FileDraft } from '../files/atomic-write.js';
+import { AtomicFile } from '../files/atomic-write.js';
 import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
 import {
@@ -157,18 +157,18 @@ export async function mergeRejects(
   );
   const textOf = /\.csv$/i.test(target) ? csvOf(target) : (line: Buffer) => line;
   const inputs: number[] = [];
-  const draft = new FileDraft(target);
+  const temporary = new AtomicFile(target);
   try {
     for (const file of files) inputs.push(openSync(file, 'r'));
     for (const { file, start, end } of places) {
       const line = Buffer.alloc(end - start);
       readAll(inputs[file]!, line, start);
-      draft.write(textOf(line));
+      temporary.write(textOf(line));
     }
     if (existsSync(target)) renameSync(target, `${target}.1`);
-    draft.commit();
+    temporary.commit();
   } catch (error) {
-    draft.discard();
+    temporary.discard();
     throw error;
   } finally {
     for (const one of inputs) closeSync(one);

@@ -116,7 +116,7 @@ async function takeAll<More>({ options, context, inputs, tally, taker }: Taking<
   const { signal } = context.runtime;
   try {
     for await (const rows of new PeekableIterator(limited).until(signal)) {
-      tally.counts.read += rows.count + rows.faults.length;
+      tally.counts.read += rows.count + rows.parseErrors.length;
       await taker.take(rows);
       await tally.log.commit();
     }

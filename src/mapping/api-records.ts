@@ -1,6 +1,6 @@
 import { openEvent, openProfileData } from './flat-row.js';
 import { TextSlice } from '../text/text-slice.js';
-import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
+import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
 import { parseExportedTimestamp, epochDigits } from './timestamps.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { keyParts, type KeyPart } from '../text/record-hash.js';
@@ -25,8 +25,8 @@ const text = new TextSlice();
 export function writeExportedProfile(json: JsonParser, records: RecordBuilder): string | undefined {
   const { out } = records;
   records.idempotent = !json.hasOperator;
-  const fault = writeProfileKey(json, records);
-  if (fault !== undefined) return fault;
+  const failure = writeProfileKey(json, records);
+  if (failure !== undefined) return failure;
   out.raw(openProfileData);
   const dataStart = out.length;
   const data = json.find('profileData');
@@ -55,9 +55,9 @@ function writeProfileKey(json: JsonParser, records: RecordBuilder): string | und
   const objectId = firstObjectId(json);
   if (objectId === undefined) return 'the exported profile has neither identity nor objectId';
   const id = Buffer.from(objectId);
-  const fault = setKey('objectId', text.ofCell(id, 0, id.length), records);
+  const failure = setKey('objectId', text.ofCell(id, 0, id.length), records);
   records.out.ascii(`{"objectId":"${objectId}"`);
-  return fault === undefined ? undefined : `platformInfo: objectId: ${fault}`;
+  return failure === undefined ? undefined : `platformInfo: objectId: ${failure}`;
 }
 
 /** Returns the objectId of the first device that has one: the only key of users who never logged in. */
@@ -81,14 +81,14 @@ export function writeExportedEvent(
   records.isEvent = true;
   const props = json.find('event_props');
   if (json.kindOf(props) !== jsonToken.openObject) return 'event_props is not an object';
-  const fault =
+  const failure =
     writeEventKey(json, records) ??
     writeEventName(json, records, options) ??
     writeTs(json, records, options);
   out.ascii(',"evtData":');
   copyValue(json, props, records);
   out.byte(jsonToken.closeObject);
-  return fault;
+  return failure;
 }
 
 function writeEventKey(json: JsonParser, records: RecordBuilder): string | undefined {
@@ -97,8 +97,8 @@ function writeEventKey(json: JsonParser, records: RecordBuilder): string | undef
   for (const part of ['identity', 'objectId'] as const) {
     const key = inner.find(part);
     if (key < 0 || !inner.stringAt(key, text) || text.isEmpty) continue;
-    const fault = writeKey(part, inner, key, records);
-    return fault === undefined ? undefined : `profile: ${fault}`;
+    const failure = writeKey(part, inner, key, records);
+    return failure === undefined ? undefined : `profile: ${failure}`;
   }
   return 'profile has neither identity nor objectId';
 }
@@ -134,15 +134,15 @@ function writeKey(
   index: number,
   records: RecordBuilder,
 ): string | undefined {
-  const fault = setKey(part, text, records);
+  const failure = setKey(part, text, records);
   records.out.raw(openKey[part]);
   copyValue(json, index, records);
-  return fault === undefined ? undefined : `${part}: ${fault}`;
+  return failure === undefined ? undefined : `${part}: ${failure}`;
 }
 
 /** Returns the error for a key that is not a string. */
 const notStringError = (part: string, json: JsonParser, index: number): string =>
-  `${part} ${notStringFault(rawValue(json, index))}`;
+  `${part} ${notStringFailure(rawValue(json, index))}`;
 
 /** Returns the JSON text of a value. */
 const rawValue = (json: JsonParser, index: number): TextSlice =>
@@ -176,30 +176,30 @@ export function writeTypedRecord(
   }
   records.idempotent = !json.hasOperator;
   records.pass(json.start, json.end);
-  const faults = [
-    keyFault(json, records),
-    tsFault(json),
-    records.isEvent ? eventFault(json) : objectFault(json, 'profileData'),
-  ].filter((fault) => fault !== undefined);
-  return faults.length > 0 ? faults.join('; ') : undefined;
+  const failures = [
+    keyFailure(json, records),
+    tsFailure(json),
+    records.isEvent ? eventFailure(json) : objectFailure(json, 'profileData'),
+  ].filter((failure) => failure !== undefined);
+  return failures.length > 0 ? failures.join('; ') : undefined;
 }
 
 /** Validates every key of the record; the first of `keyParts` determines the order of records. */
-function keyFault(json: JsonParser, records: RecordBuilder): string | undefined {
+function keyFailure(json: JsonParser, records: RecordBuilder): string | undefined {
   let hasKey = false;
   for (const part of keys) {
     const index = json.find(part);
     if (index < 0) continue;
     const value = json.stringAt(index, typedText);
     if (!value) return notStringError(part, json, index);
-    const fault = setKey(part, value, records);
-    if (fault !== undefined) return `${part}: ${fault}`;
+    const failure = setKey(part, value, records);
+    if (failure !== undefined) return `${part}: ${failure}`;
     hasKey = true;
   }
   return hasKey ? undefined : missingMember(json, 'identity');
 }
 
-function tsFault(json: JsonParser): string | undefined {
+function tsFailure(json: JsonParser): string | undefined {
   const index = json.find('ts');
   if (index < 0) return undefined;
   const value = typedText.of(json.bytes, json.valueStart(index), json.valueEnd(index));
@@ -207,20 +207,20 @@ function tsFault(json: JsonParser): string | undefined {
   return `ts: ${quoteValue(value)} is not a number of epoch seconds with at most ${epochDigits} digits`;
 }
 
-function eventFault(json: JsonParser): string | undefined {
+function eventFailure(json: JsonParser): string | undefined {
   const index = json.find('evtName');
   if (index < 0) return missingMember(json, 'evtName');
-  return eventNameError(json, index, 'evtName') ?? objectFault(json, 'evtData');
+  return eventNameError(json, index, 'evtName') ?? objectFailure(json, 'evtData');
 }
 
 /** Returns why a member cannot be the name of an event, or undefined. */
 function eventNameError(json: JsonParser, index: number, member: string): string | undefined {
   const value = json.stringAt(index, typedText);
-  const fault = value ? nameError(value) : 'the value is not a string';
-  return fault === undefined ? undefined : `${member}: ${fault}`;
+  const failure = value ? nameError(value) : 'the value is not a string';
+  return failure === undefined ? undefined : `${member}: ${failure}`;
 }
 
-function objectFault(json: JsonParser, member: 'profileData' | 'evtData'): string | undefined {
+function objectFailure(json: JsonParser, member: 'profileData' | 'evtData'): string | undefined {
   const index = json.find(member);
   if (index < 0) return member === 'evtData' ? undefined : missingMember(json, member);
   return json.kindOf(index) === jsonToken.openObject ? undefined : `${member} is not an object`;

@@ -63,7 +63,7 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return end - start === 20 ? seconds : zone.toEpoch(seconds);
   }),
   json(text, records) {
-    if (!json.read(text.bytes, text.start, text.end)) return `is not JSON: it ${json.fault}`;
+    if (!json.read(text.bytes, text.start, text.end)) return `is not JSON: it ${json.failure}`;
     if (json.hasOperator) records.idempotent = false;
     records.out.raw(text.bytes, json.start, json.end);
     return undefined;
@@ -206,8 +206,8 @@ export function writeWith(
   records: RecordBuilder,
   zone: TimeZone,
 ): string | undefined {
-  const fault = text.broken ? 'has half of a surrogate pair' : write(text, records, zone);
-  return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
+  const failure = text.broken ? 'has half of a surrogate pair' : write(text, records, zone);
+  return failure === undefined ? undefined : `${quoteValue(text)} ${failure}`;
 }
 
 /** Returns the writer of a type. Throws EngagectlError E-USAGE for an invalid format. */
@@ -229,9 +229,9 @@ export function constantMembers({ constants, types, zone }: UploadMapping): stri
     const type = types.get(key) ?? defaultType(key) ?? 'string';
     if (typeof value !== 'string') records.out.raw(bytes);
     else {
-      const fault = writeTypedValue(text.of(bytes, 0, bytes.length), type, records, zone);
-      if (fault !== undefined)
-        throw new EngagectlError('E-USAGE', `--set ${key}=${value}: ${fault}`, {
+      const failure = writeTypedValue(text.of(bytes, 0, bytes.length), type, records, zone);
+      if (failure !== undefined)
+        throw new EngagectlError('E-USAGE', `--set ${key}=${value}: ${failure}`, {
           why: `the value is sent as ${type}`,
           fix: 'correct the value, or the type of this key in --types',
         });
@@ -267,9 +267,9 @@ export function textRules({
       const type = types.get(column) ?? 'string';
       if (type === 'string') return undefined;
       records.out.length = 0;
-      const fault = writeTypedValue(text, type, records, utc);
-      if (fault === undefined) text.of(records.out.bytes, 1, records.out.length - 1); // without its quotes
-      return fault;
+      const failure = writeTypedValue(text, type, records, utc);
+      if (failure === undefined) text.of(records.out.bytes, 1, records.out.length - 1); // without its quotes
+      return failure;
     },
   };
 }

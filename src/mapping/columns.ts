@@ -251,7 +251,8 @@ const quotedList = (names: readonly string[]): string =>
   names.map((name) => `"${name}"`).join(', ');
 
 /** Returns the error of one cell. */
-export const columnError = (name: string, fault: string): string => `column "${name}": ${fault}`;
+export const columnError = (name: string, failure: string): string =>
+  `column "${name}": ${failure}`;
 
 /** Reads values in nested objects as columns that are named by their paths; `\.` is a dot within a name. */
 export class NestedColumns {
@@ -283,7 +284,7 @@ export class NestedColumns {
     this.#write(json, '', 0);
     this.#out.byte(jsonToken.closeObject);
     const flattened = Buffer.from(this.#out.bytes.subarray(0, this.#out.length));
-    return json.read(flattened, 0, flattened.length) ? undefined : `JSON ${json.fault}`;
+    return json.read(flattened, 0, flattened.length) ? undefined : `JSON ${json.failure}`;
   }
 
   #isNested(json: JsonParser): boolean {

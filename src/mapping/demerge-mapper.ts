@@ -44,8 +44,8 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
 
   const write = (): RejectReason | undefined => {
     records.idempotent = false;
-    const fault = setKey('identity', text, records) ?? placeholderError(values, text);
-    if (fault !== undefined) return valueError(identity, fault);
+    const failure = setKey('identity', text, records) ?? placeholderError(values, text);
+    if (failure !== undefined) return valueError(identity, failure);
     return writeString(text, records);
   };
 

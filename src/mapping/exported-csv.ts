@@ -141,8 +141,8 @@ function isJson(text: string): boolean {
 }
 
 /** Numbers and phone numbers, which `--csv-formulas escape` exempts, as in `wasm/csv-cell-writer.ts`. */
-const harmless = /^[-+][\d .,()/-]*\d(?:[eE][-+]?\d+)?$/;
+const signedNumber = /^[-+][\d .,()/-]*\d(?:[eE][-+]?\d+)?$/;
 
 /** Removes the apostrophe that `--csv-formulas escape` put before a formula. */
 const withoutApostrophe = (text: string): string =>
-  /^'[=@\t\r\n+-]/.test(text) && !harmless.test(text.slice(1)) ? text.slice(1) : text;
+  /^'[=@\t\r\n+-]/.test(text) && !signedNumber.test(text.slice(1)) ? text.slice(1) : text;

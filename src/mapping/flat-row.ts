@@ -1,5 +1,5 @@
 import { columnError, type Column } from './columns.js';
-import { quoteValue, setKey, nameError, notStringFault } from './identity.js';
+import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
 import { timeReader } from './cell-types.js';
 import { quoteForShell } from '../wording.js';
 import { jsonToken } from '../text/json-parser.js';
@@ -25,8 +25,8 @@ export interface FlatRow {
   isString(index: number): boolean;
   /** Returns the content of a string, or the text of another value. */
   text(index: number): TextSlice;
-  /** CSV rows only: returns why a text is a placeholder and not an identifier; see `placeholderFault`. */
-  placeholderFault?(text: TextSlice): string | undefined;
+  /** CSV rows only: returns why a text is a placeholder and not an identifier; see `placeholderReason`. */
+  placeholderReason?(text: TextSlice): string | undefined;
   /** JSON rows only: returns a hint about a similar column that the row has instead, or ''. */
   similarColumnHint?(name: string): string;
   /** Writes the string as JSON; that of a JSON row as written. */
@@ -67,8 +67,8 @@ function writeKeys(row: FlatRow, records: RecordBuilder, options: UploadMapping)
   }
   if (hasObjectId) {
     out.raw(openObjectId);
-    const fault = writeKey(row, parts.objectId, { part: 'objectId', records, types });
-    if (fault !== undefined) return fault;
+    const failure = writeKey(row, parts.objectId, { part: 'objectId', records, types });
+    if (failure !== undefined) return failure;
     if (hasIdentity) out.byte(jsonToken.comma);
   }
   if (!hasIdentity) return undefined;
@@ -95,12 +95,12 @@ function writeKey(
   const advice = isNumber
     ? ` (--types ${quoteForShell(`${row.name(index)}:string`)} accepts it)`
     : '';
-  const fault =
+  const failure =
     row.isString(index) || isSpelled
       ? setKey(part, text, records)
-      : `${notStringFault(text)}${advice}`;
-  if (fault !== undefined) return columnError(row.name(index), fault);
-  const placeholder = row.placeholderFault?.(text);
+      : `${notStringFailure(text)}${advice}`;
+  if (failure !== undefined) return columnError(row.name(index), failure);
+  const placeholder = row.placeholderReason?.(text);
   if (placeholder !== undefined)
     return columnError(row.name(index), `${quoteValue(text)} ${placeholder}`);
   if (isSpelled) records.out.string(text.toString());
@@ -116,19 +116,19 @@ function writeType(row: FlatRow, records: RecordBuilder, options: UploadMapping)
     return undefined;
   }
   out.raw(openEvent);
-  const fault = writeEventName(row, records, options);
-  if (fault !== undefined) return fault;
+  const failure = writeEventName(row, records, options);
+  if (failure !== undefined) return failure;
   out.raw(openTs);
-  const tsFault = writeTs(row, records, options);
+  const tsFailure = writeTs(row, records, options);
   out.raw(openEvtData);
-  return tsFault;
+  return tsFailure;
 }
 
 function writeEventName(row: FlatRow, { out }: RecordBuilder, { eventName }: UploadMapping) {
   const index = row.parts.evtName;
   if (index >= 0 && !row.isEmpty(index)) {
-    const fault = row.isString(index) ? nameError(row.text(index)) : 'the value is not a string';
-    if (fault !== undefined) return columnError(row.name(index), fault);
+    const failure = row.isString(index) ? nameError(row.text(index)) : 'the value is not a string';
+    if (failure !== undefined) return columnError(row.name(index), failure);
     row.writeString(index);
   } else if (eventName === undefined) {
     return 'evtName is missing: set the name of the event with --event-name <name>';
@@ -163,21 +163,22 @@ export function checkExpectations(
   columns: readonly Column[],
   { required }: Expectations,
 ): string | undefined {
-  const faults: string[] = [];
+  const failures: string[] = [];
   for (const name of required) {
     const index = columns.findIndex((column) => column.name === name);
     const isMissing = index < 0 || row.isEmpty(index);
-    if (isMissing) faults.push(columnError(name, 'a value is required'));
+    if (isMissing) failures.push(columnError(name, 'a value is required'));
   }
   for (let index = 0; index < columns.length; index++) {
     const { name, isUnexpected, values } = columns[index]!;
-    if (isUnexpected) faults.push(columnError(name, 'the mapping file does not list this column'));
+    if (isUnexpected)
+      failures.push(columnError(name, 'the mapping file does not list this column'));
     if (!values || row.isEmpty(index)) continue;
     const text = row.text(index);
     if (values.has(text.toString())) continue;
-    faults.push(columnError(name, `${quoteValue(text)} is not one of ${quotedList(values)}`));
+    failures.push(columnError(name, `${quoteValue(text)} is not one of ${quotedList(values)}`));
   }
-  return faults.length > 0 ? faults.join('; ') : undefined;
+  return failures.length > 0 ? failures.join('; ') : undefined;
 }
 
 function quotedList(values: ReadonlySet<string>): string {

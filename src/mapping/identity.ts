@@ -11,11 +11,11 @@ import type { RowBlock } from '../input/row-block.js';
 /** Sets the text as the record's key; returns an error if it cannot be one. */
 export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): string | undefined {
   if (part === 'identity' && setPlainIdentity(text, records)) return undefined;
-  const fault = identityError(part, text);
-  if (fault === undefined) {
+  const failure = identityError(part, text);
+  if (failure === undefined) {
     records.key = keyHash(text.bytes, text.start, text.end, keySeeds[part]);
   }
-  return fault;
+  return failure;
 }
 
 /** Sets an identity of visible ASCII, as most are, as the key in one pass; false for any other text. */
@@ -36,13 +36,13 @@ function setPlainIdentity(
 
 /** Returns why a text cannot be an identifier of a user, or undefined. Its length counts code points. */
 export function identityError(part: string, text: TextSlice): string | undefined {
-  if (part === 'objectId') return objectIdFault(text);
-  const fault = addressError(text);
-  if (fault !== undefined || !isTooLong(text)) return fault;
+  if (part === 'objectId') return objectIdFailure(text);
+  const failure = addressError(text);
+  if (failure !== undefined || !isTooLong(text)) return failure;
   return `the value is longer than ${limits.identityLength} characters`;
 }
 
-function objectIdFault(text: TextSlice): string | undefined {
+function objectIdFailure(text: TextSlice): string | undefined {
   if (text.isEmpty) return 'the value is empty';
   const most = limits.objectIdLength;
   if (text.end - text.start <= most && objectIdPattern.test(text.toString())) return undefined;
@@ -51,8 +51,8 @@ function objectIdFault(text: TextSlice): string | undefined {
 
 /** Returns why a text cannot be an identity or an address: a name without stray characters. */
 export function addressError(text: TextSlice): string | undefined {
-  const fault = nameError(text);
-  if (fault !== undefined) return fault;
+  const failure = nameError(text);
+  if (failure !== undefined) return failure;
   return strayCharacterError(text);
 }
 
@@ -61,17 +61,17 @@ export const addressKeys: ReadonlySet<string> = new Set(['Email', 'Phone']);
 
 /** Returns why a text has whitespace around it or invisible characters, or undefined. */
 export function strayCharacterError(text: TextSlice): string | undefined {
-  const fault = strayCharacters(text);
-  return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
+  const failure = strayCharacters(text);
+  return failure === undefined ? undefined : `${quoteValue(text)} ${failure}`;
 }
 
 /** Returns why the value of a CSV row is a placeholder and not an identifier. */
 export function placeholderError(
-  values: Pick<RowValues<string>, 'placeholderFault'>,
+  values: Pick<RowValues<string>, 'placeholderReason'>,
   text: TextSlice,
 ): string | undefined {
-  const fault = values.placeholderFault(text);
-  return fault === undefined ? undefined : `${quoteValue(text)} ${fault}`;
+  const failure = values.placeholderReason(text);
+  return failure === undefined ? undefined : `${quoteValue(text)} ${failure}`;
 }
 
 /** Returns why a text cannot be a name (an identity, an address, an event), or undefined. */
@@ -92,7 +92,7 @@ export function quoteValue(text: TextSlice): string {
 }
 
 /** Returns why a JSON value that is not a string cannot be an identifier; `text` is its JSON text. */
-export function notStringFault(text: TextSlice): string {
+export function notStringFailure(text: TextSlice): string {
   const json = text.toString();
   const isNumber = /^[-\d]/.test(json);
   return isNumber ? `must be a string ("${json}"), found a number` : 'must be a string';
@@ -160,10 +160,10 @@ export function identifierReader(
       const columns = kinds.map((kind) => values.columnOf(kind));
       return validationError(`"${columns.join('" or "')}" is missing`);
     }
-    const fault = isWhole ? undefined : values.read(kind, text);
-    if (fault) return fault;
-    const textFault = identityError(kind, text) ?? placeholderError(values, text);
-    if (textFault !== undefined) return valueError(values.columnOf(kind), textFault);
+    const failure = isWhole ? undefined : values.read(kind, text);
+    if (failure) return failure;
+    const textFailure = identityError(kind, text) ?? placeholderError(values, text);
+    if (textFailure !== undefined) return valueError(values.columnOf(kind), textFailure);
     return { by: kind, value: text.toString() };
   };
 

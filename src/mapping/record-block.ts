@@ -30,7 +30,7 @@ export interface RecordBlock {
   readonly kinds: Uint8Array;
   readonly rejects: readonly RejectedRow[];
   /** Records of `rows` that could not be read. */
-  readonly faults: readonly RowParseError[];
+  readonly parseErrors: readonly RowParseError[];
   /** A `skipReason` for each record; undefined: all are to be sent. */
   readonly skip?: Uint8Array | undefined;
   /** Fingerprints of events that are remembered; 2 numbers for each record. */
@@ -122,10 +122,10 @@ export class RecordBuilder {
       const start = out.length;
       this.idempotent = true;
       this.isEvent = false;
-      const fault = write(row);
-      if (fault) {
+      const failure = write(row);
+      if (failure) {
         out.length = start;
-        block.rejects.push({ row, ...fault });
+        block.rejects.push({ row, ...failure });
         continue;
       }
       const isPassed = out.length === start;
@@ -173,7 +173,7 @@ function blockOf(rows: RowBlock, count: number) {
     idempotent: new Uint8Array(count),
     kinds: new Uint8Array(count),
     rejects: [] as RejectedRow[],
-    faults: rows.faults,
+    parseErrors: rows.parseErrors,
   };
 }
 

@@ -21,7 +21,7 @@ export function readInputRecord(
   again = true,
 ): RejectReason | undefined {
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
-    return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
+    return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonErrorMessage(json) };
   }
   const stage = rejectsStage(json);
   if (stage === 'unknown' && !retryUnknown) {
@@ -40,7 +40,7 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
       const corrected = correctedText(json, index);
       if (typeof corrected !== 'string') return corrected;
       const bytes = Buffer.from(corrected);
-      if (!json.readFrom(bytes, 0, bytes.length)) return unreadable(jsonFault(json));
+      if (!json.readFrom(bytes, 0, bytes.length)) return unreadable(jsonErrorMessage(json));
       stage = rejectsStage(json);
       continue;
     }
@@ -104,14 +104,14 @@ function rejectsStage(json: JsonParser): string | undefined {
 }
 
 /** Describes a JSON error with its column, and its line if the record spans several. */
-function jsonFault({ bytes, fault, faultAt, start }: JsonParser): string {
-  const before = bytes.toString('latin1', start, faultAt);
+function jsonErrorMessage({ bytes, failure, failureAt, start }: JsonParser): string {
+  const before = bytes.toString('latin1', start, failureAt);
   const lines = before.split(/\r\n|\n|\r/).length;
   const within = Math.max(before.lastIndexOf('\n'), before.lastIndexOf('\r'));
   // Before the record only LF ends a line; a search for CR would scan the whole block.
   const lineStart = lines > 1 ? start + within + 1 : bytes.subarray(0, start).lastIndexOf(LF) + 1;
   const where = lines > 1 ? `line ${lines} of the record, column` : 'column';
-  return `JSON ${fault}, at ${where} ${faultAt - lineStart + 1}`;
+  return `JSON ${failure}, at ${where} ${failureAt - lineStart + 1}`;
 }
 
 const nothing = Buffer.alloc(0);
@@ -143,8 +143,8 @@ function splitCsvLine(
   };
   const scanner = new CsvScanner((program ??= new CsvProgram()), markers);
   scanner.begin(bytes, columns, true);
-  const { next, width, cells, fault } = scanner.scan(0);
-  if (fault) return String(fault.what);
+  const { next, width, cells, failure } = scanner.scan(0);
+  if (failure) return String(failure.what);
   if (width !== columns) {
     return `${width === 1 ? '1 cell' : `${width} cells`}, but the header has ${columns}`;
   }

@@ -1,5 +1,5 @@
 import { columnError, NestedColumns } from './columns.js';
-import { cleanText, placeholderFault } from '../text/cell-cleaning.js';
+import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
@@ -71,8 +71,8 @@ export class RowValues<Name extends string> {
   }
 
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
-    const fault = readInputRecord(this.#json, rows, row, this.#retryUnknown);
-    if (fault || this.#json.kind !== jsonToken.openObject) return fault;
+    const failure = readInputRecord(this.#json, rows, row, this.#retryUnknown);
+    if (failure || this.#json.kind !== jsonToken.openObject) return failure;
     const error = this.#nested.flatten(this.#json);
     return error === undefined ? undefined : validationError(error);
   }
@@ -111,8 +111,8 @@ export class RowValues<Name extends string> {
       const { bytes } = this.#json;
       text.of(bytes, this.#json.valueStart(index), this.#json.valueEnd(index));
     } else return valueError(column, 'the value must be a string');
-    const fault = text.isEmpty ? undefined : this.#rules.convert(column, text);
-    return fault === undefined ? undefined : valueError(column, fault);
+    const failure = text.isEmpty ? undefined : this.#rules.convert(column, text);
+    return failure === undefined ? undefined : valueError(column, failure);
   }
 
   #isNumber(index: number): boolean {
@@ -128,9 +128,9 @@ export class RowValues<Name extends string> {
     return undefined;
   }
 
-  /** Returns why a CSV cell is a placeholder and not an identifier; see `placeholderFault`. */
-  placeholderFault(text: TextSlice): string | undefined {
-    return this.#cells && placeholderFault(text, this.#rows?.cleaning);
+  /** Returns why a CSV cell is a placeholder and not an identifier; see `placeholderReason`. */
+  placeholderReason(text: TextSlice): string | undefined {
+    return this.#cells && placeholderReason(text, this.#rows?.cleaning);
   }
 
   #clean(text: TextSlice): void {
@@ -145,8 +145,8 @@ export class RowValues<Name extends string> {
 }
 
 /** Returns the reject reason for the value of this name. */
-export const valueError = (name: string, fault: string): RejectReason =>
-  validationError(columnError(name, fault));
+export const valueError = (name: string, failure: string): RejectReason =>
+  validationError(columnError(name, failure));
 
 /** Members that options name, but that no JSON object has had so far. */
 export class UnseenMembers {

@@ -18,10 +18,15 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
     const block = filterRecords(mapped, (record) => {
       return (shards[mapped.row[record]!] || finder.ofKey(keyAt(mapped, record))) === ours;
     });
-    const faults = isFirst ? rows.faults : [];
+    const parseErrors = isFirst ? rows.parseErrors : [];
     const rejects = block.rejects.filter(({ row }) => isFirst || shards[row] === ours);
-    const accounted = block.count + faults.length + rejects.length;
-    return { ...block, faults, rejects, elsewhere: rows.count + rows.faults.length - accounted };
+    const accounted = block.count + parseErrors.length + rejects.length;
+    return {
+      ...block,
+      parseErrors,
+      rejects,
+      elsewhere: rows.count + rows.parseErrors.length - accounted,
+    };
   };
   return { ...mapper, map };
 }

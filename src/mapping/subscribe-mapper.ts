@@ -86,27 +86,27 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     words: Readonly<Record<string, T>>,
     supplied: T | undefined,
   ): T | RejectReason => {
-    const fault = values.readOptional(part, text);
-    if (fault) return fault;
+    const failure = values.readOptional(part, text);
+    if (failure) return failure;
     if (text.isEmpty && supplied !== undefined) return supplied;
     const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
     return valueError(values.columnOf(part), `${quoteValue(text)} is not one of ${listed(words)}`);
   };
 
-  const valueFault = (): RejectReason | undefined => {
-    const fault = addressError(text) ?? placeholderError(values, text);
-    return fault === undefined ? undefined : valueError(values.columnOf('value'), fault);
+  const valueFailure = (): RejectReason | undefined => {
+    const failure = addressError(text) ?? placeholderError(values, text);
+    return failure === undefined ? undefined : valueError(values.columnOf('value'), failure);
   };
 
   const write = (): RejectReason | undefined => {
     if (!values.isNamed) return validationError('a record must be a JSON object');
     const type = word('type', subscriptionTypes, options.type);
     const status = word('status', statusWords, options.status);
-    const fault = values.readOptional('value', text) ?? valueFault();
-    if (typeof type === 'object' || typeof status === 'object' || fault) {
-      const faults = [type, status, fault].filter((each) => typeof each === 'object');
-      return validationError(faults.map(({ error }) => error).join('; '));
+    const failure = values.readOptional('value', text) ?? valueFailure();
+    if (typeof type === 'object' || typeof status === 'object' || failure) {
+      const failures = [type, status, failure].filter((each) => typeof each === 'object');
+      return validationError(failures.map(({ error }) => error).join('; '));
     }
     out.ascii(`{"type":"${type}","value":"`);
     out.escaped(text.bytes, text.start, text.end);

@@ -12,7 +12,7 @@ import {
   type FlatRow,
   type HeadCells,
 } from './flat-row.js';
-import { lowercaseText, placeholderFault } from '../text/cell-cleaning.js';
+import { lowercaseText, placeholderReason } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import {
   constantMembers,
@@ -90,15 +90,15 @@ export class CsvUploadMapper implements FlatRow {
       const error = this.#write(place);
       if (!this.#records.idempotent) idempotent[writer.count] = 0;
       if (error === undefined) continue;
-      rejects.push({ row, ...validationError(this.#allFaults(place, error)) });
+      rejects.push({ row, ...validationError(this.#allFailures(place, error)) });
       writer.skip();
       idempotent[writer.count] = isEvent ? 0 : 1; // for the next row
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
     const { bytes: json } = writer.out;
-    const { faults } = rows;
-    return { rows, count, ...writer.records, json, idempotent, kinds, rejects, faults };
+    const { parseErrors } = rows;
+    return { rows, count, ...writer.records, json, idempotent, kinds, rejects, parseErrors };
   }
 
   name(index: number): string {
@@ -120,8 +120,8 @@ export class CsvUploadMapper implements FlatRow {
     return this.#columns[index]!.isLowercased ? lowercaseText(text) : text;
   }
 
-  placeholderFault(text: TextSlice): string | undefined {
-    return placeholderFault(text, this.#cleaning);
+  placeholderReason(text: TextSlice): string | undefined {
+    return placeholderReason(text, this.#cleaning);
   }
 
   writeString(index: number): void {
@@ -129,17 +129,17 @@ export class CsvUploadMapper implements FlatRow {
   }
 
   /** Returns `first` and the errors of all later cells of the row. */
-  #allFaults(place: number, first: string): string {
-    const faults = [first];
+  #allFailures(place: number, first: string): string {
+    const failures = [first];
     for (let index = place === HEAD ? 0 : place + 1; index < this.#columns.length; index++) {
       const column = this.#columns[index]!;
       if (column.role !== 'data' || kindOf(column) === kinds.string || this.isEmpty(index))
         continue;
-      const fault = this.#writeCell(index, column, this.#scratch);
-      if (fault !== undefined) faults.push(columnError(column.name, fault));
+      const failure = this.#writeCell(index, column, this.#scratch);
+      if (failure !== undefined) failures.push(columnError(column.name, failure));
       this.#scratch.out.length = 0;
     }
-    return faults.join('; ');
+    return failures.join('; ');
   }
 
   /** Writes a cell that is neither plain text nor empty. */
@@ -149,8 +149,8 @@ export class CsvUploadMapper implements FlatRow {
       const write = (this.#writers[index] ??= typeWriter(type));
       return writeWith(write, text, records, this.#options.zone);
     }
-    const fault = addressKeys.has(key) ? strayCharacterError(text) : undefined;
-    return fault ?? writeString(text, records);
+    const failure = addressKeys.has(key) ? strayCharacterError(text) : undefined;
+    return failure ?? writeString(text, records);
   }
 
   /** Writes the parts that need JavaScript: the head of a record, or a cell with a type. */
@@ -165,8 +165,8 @@ export class CsvUploadMapper implements FlatRow {
         : (error ?? unexpected);
     }
     const column = this.#columns[place]!;
-    const fault = this.#writeCell(place, column, this.#records);
-    return fault === undefined ? undefined : columnError(column.name, fault);
+    const failure = this.#writeCell(place, column, this.#records);
+    return failure === undefined ? undefined : columnError(column.name, failure);
   }
 }
 

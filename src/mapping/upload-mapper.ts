@@ -83,9 +83,9 @@ function keysOf(options: UploadMapping): KeyLocation {
 }
 
 /** Error for records without columns. */
-const shapeFault =
+const shapeFailure =
   'the mapping file expects columns, but this is an upload record or an exported record';
-const constantFault =
+const constantFailure =
   '--set adds to flat rows, but this is an upload record or an exported record, which is sent unchanged';
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
@@ -127,8 +127,8 @@ class UploadJson {
     if (rows.cells) this.#readExported(rows, rows.cells, row);
     else {
       const { retryUnknown, again } = this.#options;
-      const fault = readInputRecord(this.#json, rows, row, retryUnknown, again === true);
-      if (fault) return fault;
+      const failure = readInputRecord(this.#json, rows, row, retryUnknown, again === true);
+      if (failure) return failure;
       // the record of a rejects line, whose input was a CSV export
       isReject = this.#json.start !== rows.bounds[2 * row];
       if (isReject) this.#nestColumns();
@@ -181,8 +181,8 @@ class UploadJson {
     const isEvent = json.find('event_props') >= 0;
     const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
     const isFlat = !isTyped && !isEvent && !isExported;
-    if (this.#options.expected && !isFlat) return shapeFault;
-    if (this.#options.constants.size > 0 && !isFlat) return constantFault;
+    if (this.#options.expected && !isFlat) return shapeFailure;
+    if (this.#options.constants.size > 0 && !isFlat) return constantFailure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) return writeExportedProfile(json, records);
@@ -251,11 +251,11 @@ class FlatJsonRow implements FlatRow {
     }
     // without --object-id, objectId is the key only of records without identity
     if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
-    return this.#sameKeyFault();
+    return this.#sameKeyFailure();
   }
 
   /** Returns why two members have one key, which only --map, --set and paths can cause. */
-  #sameKeyFault(): string | undefined {
+  #sameKeyFailure(): string | undefined {
     const { map, constants } = this.#options;
     if (map.size === 0 && constants.size === 0 && !this.#hasPaths) return undefined;
     const columns = this.#columns.slice(0, this.#json.count);
@@ -314,21 +314,21 @@ class FlatJsonRow implements FlatRow {
     const unexpected = expected && checkExpectations(this, columns, expected);
     out.byte(jsonToken.closeObject);
     out.byte(jsonToken.closeObject);
-    const faults = [head, unexpected, members].filter((fault) => fault !== undefined);
-    return faults.length > 0 ? faults.join('; ') : undefined;
+    const failures = [head, unexpected, members].filter((failure) => failure !== undefined);
+    return failures.length > 0 ? failures.join('; ') : undefined;
   }
 
   #writeMembers(): string | undefined {
     const { out } = this.#records;
     const dataStart = out.length;
-    const faults: string[] = [];
+    const failures: string[] = [];
     out.raw(this.#constants);
     if (this.#json.hasOperator) this.#records.idempotent = false;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;
       if (role !== 'data' || index === this.parts.objectId) continue;
       if (this.#isEventData(index)) {
-        faults.push(columnError(name, noType));
+        failures.push(columnError(name, noType));
         continue;
       }
       const isEmpty = this.isEmpty(index);
@@ -337,11 +337,11 @@ class FlatJsonRow implements FlatRow {
       out.raw(prefix, out.length === dataStart ? 1 : 0);
       if (empty) out.raw(empty);
       else {
-        const fault = this.#writeValue(index, type);
-        if (fault !== undefined) faults.push(columnError(name, fault));
+        const failure = this.#writeValue(index, type);
+        if (failure !== undefined) failures.push(columnError(name, failure));
       }
     }
-    return faults.length > 0 ? faults.join('; ') : undefined;
+    return failures.length > 0 ? failures.join('; ') : undefined;
   }
 
   /** Whether the member is the properties of a record whose `type` is missing: event properties cannot be objects. */
@@ -370,9 +370,9 @@ class FlatJsonRow implements FlatRow {
 
   #writeText(index: number): string | undefined {
     const isAddress = addressKeys.has(this.#columns[index]!.key);
-    const fault = isAddress ? strayCharacterError(this.text(index)) : undefined;
-    if (fault === undefined) this.writeString(index);
-    return fault;
+    const failure = isAddress ? strayCharacterError(this.text(index)) : undefined;
+    if (failure === undefined) this.writeString(index);
+    return failure;
   }
 
   #copy(index: number): undefined {

@@ -120,7 +120,7 @@ const longestPlaceholder = 9;
  * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it
  * is a placeholder, or a number that a program converted to a decimal. Not checked if the user chose the null values.
  */
-export function placeholderFault(
+export function placeholderReason(
   text: TextSlice,
   cleaning: CellCleaning | undefined,
 ): string | undefined {

@@ -52,7 +52,7 @@ interface CsvRecords {
   readonly bounds: Int32Array;
   readonly lines: Uint32Array;
   readonly cells: Int32Array;
-  readonly faults: readonly CsvParseError[];
+  readonly parseErrors: readonly CsvParseError[];
 }
 
 /** One record. */
@@ -67,13 +67,13 @@ export interface CsvRecord {
   readonly lineEnds: number;
   /** Start of its last cell; if the end is BEYOND, of the incomplete one. */
   readonly lastCell: number;
-  readonly fault: Pick<CsvParseError, 'what' | 'where'> | undefined;
+  readonly failure: Pick<CsvParseError, 'what' | 'where'> | undefined;
 }
 
 /** The parse error without an end. */
 export const openQuote = 'quote that is never closed';
 
-const quotingFaults = new Map([
+const quotingErrors = new Map([
   [-2, 'quote in an unquoted cell'],
   [-3, 'text after a closing quote'],
   [-4, openQuote],
@@ -118,7 +118,7 @@ export class CsvScanner {
     code.cut(firstLine);
     const count = code.cutCount.value;
     this.#program.cells = this.#program.numbers(code.cells.value, 2 * this.#columns * count);
-    const faults = this.#program.numbers(code.faults.value, 5 * code.faultCount.value);
+    const failures = this.#program.numbers(code.failures.value, 5 * code.failureCount.value);
     return {
       used: code.cutAt.value,
       line: code.cutLine.value,
@@ -126,9 +126,9 @@ export class CsvScanner {
       bounds: this.#program.numbers(code.bounds.value, 2 * count),
       lines: new Uint32Array(code.memory.buffer, code.lines.value, count),
       cells: this.#program.cells,
-      faults: Array.from({ length: code.faultCount.value }, (_, index) => {
-        const [what = 0, where = 0, at = 0, line = 0, lineEnds = 0] = faults.subarray(5 * index);
-        return { at, line, what: quotingFaults.get(what) ?? what, where, lineEnds };
+      parseErrors: Array.from({ length: code.failureCount.value }, (_, index) => {
+        const [what = 0, where = 0, at = 0, line = 0, lineEnds = 0] = failures.subarray(5 * index);
+        return { at, line, what: quotingErrors.get(what) ?? what, where, lineEnds };
       }),
     };
   }
@@ -137,7 +137,7 @@ export class CsvScanner {
   scan(start: number, { isRest = false } = {}): CsvRecord {
     const { code } = this.#program;
     const next = isRest ? code.scanCells(start) : code.scan(start);
-    const what = quotingFaults.get(next);
+    const what = quotingErrors.get(next);
     const width = code.width.value;
     return {
       next,
@@ -146,7 +146,7 @@ export class CsvScanner {
       cells: this.#program.numbers(code.cells.value, 2 * Math.min(width, this.#columns)),
       lineEnds: code.lineEnds.value,
       lastCell: code.unfinishedCell.value,
-      fault: what === undefined ? undefined : { what, where: code.faultAt.value },
+      failure: what === undefined ? undefined : { what, where: code.failureAt.value },
     };
   }
 }
@@ -199,8 +199,8 @@ export interface ShardExports {
   ): void;
 }
 
-type Place = 'text' | 'lines' | 'bounds' | 'cells' | 'faults' | 'rows' | 'writtenBounds' | 'keys' | 'markers'; // prettier-ignore
-type CutNumber = 'cutCount' | 'faultCount' | 'cutAt' | 'cutLine' | 'scannedEnd' | 'width' | 'lineEnds' | 'faultAt' | 'unfinishedCell'; // prettier-ignore
+type Place = 'text' | 'lines' | 'bounds' | 'cells' | 'failures' | 'rows' | 'writtenBounds' | 'keys' | 'markers'; // prettier-ignore
+type CutNumber = 'cutCount' | 'failureCount' | 'cutAt' | 'cutLine' | 'scannedEnd' | 'width' | 'lineEnds' | 'failureAt' | 'unfinishedCell'; // prettier-ignore
 type WrittenNumber = 'writtenCount' | 'writtenRow' | 'writtenStart' | 'writtenEnd';
 
 /** How far past its input and output the program may access memory. */

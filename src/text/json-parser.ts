@@ -10,8 +10,8 @@ const at = {
   count: 2,
   members: 3,
   hasOperator: 4,
-  fault: 5,
-  faultAt: 6,
+  failure: 5,
+  failureAt: 6,
   repeatEnd: 7,
 };
 /** Offsets in a member; its name, the unescaped key, is in the program's memory. */
@@ -59,9 +59,9 @@ export class JsonParser {
   /** Whether any object has a key like $incr, which makes a profile not idempotent. */
   hasOperator = false;
   /** Error and its byte position; undefined for a valid text. */
-  fault: string | undefined;
-  faultAt = 0;
-  /** Set with `fault` if the text is valid JSON except for a repeated key. */
+  failure: string | undefined;
+  failureAt = 0;
+  /** Set with `failure` if the text is valid JSON except for a repeated key. */
   repeatsKey = false;
 
   #program: JsonProgram | undefined;
@@ -73,7 +73,7 @@ export class JsonParser {
   /** The block that is loaded completely. */
   #loaded: Buffer | undefined;
 
-  /** Parses `bytes[start, end)`; false, with `fault` set, if it is not one JSON value. */
+  /** Parses `bytes[start, end)`; false, with `failure` set, if it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
     this.#load(bytes, start, end);
     this.#loaded = undefined;
@@ -179,14 +179,14 @@ export class JsonParser {
     this.count = numbers[at.count]!;
     this.#members = numbers[at.members]! >> 2;
     this.hasOperator = numbers[at.hasOperator] === 1;
-    const fault = numbers[at.fault]!;
-    this.repeatsKey = fault === duplicateKeyError;
-    this.fault = undefined;
-    if (fault === 0) return true;
-    const faultAt = numbers[at.faultAt]!;
-    this.faultAt = faultAt;
+    const failure = numbers[at.failure]!;
+    this.repeatsKey = failure === duplicateKeyError;
+    this.failure = undefined;
+    if (failure === 0) return true;
+    const failureAt = numbers[at.failureAt]!;
+    this.failureAt = failureAt;
     const [limit, keyEnd, deepest] = [end, numbers[at.repeatEnd]!, program.deepest.value];
-    this.fault = jsonErrorText(fault, this.bytes, { faultAt, limit, keyEnd, deepest });
+    this.failure = jsonErrorText(failure, this.bytes, { failureAt, limit, keyEnd, deepest });
     return false;
   }
 
@@ -213,7 +213,7 @@ const [inString, tooDeep, goesOn] = [7, 8, 9];
 export const duplicateKeyError = 10;
 
 interface Place {
-  readonly faultAt: number;
+  readonly failureAt: number;
   /** End of the text. */
   readonly limit: number;
   /** End of a repeated key. */
@@ -222,29 +222,29 @@ interface Place {
 }
 
 /** Describes the error of a JSON text, to follow the word "JSON". */
-function jsonErrorText(fault: number, bytes: Buffer, place: Place): string {
-  const { faultAt, limit, keyEnd, deepest } = place;
-  switch (fault) {
+function jsonErrorText(failure: number, bytes: Buffer, place: Place): string {
+  const { failureAt, limit, keyEnd, deepest } = place;
+  switch (failure) {
     case inString:
-      if (faultAt >= limit) return 'ends within a string';
-      if (bytes[faultAt]! < 0x20) return 'has a control character within a string';
+      if (failureAt >= limit) return 'ends within a string';
+      if (bytes[failureAt]! < 0x20) return 'has a control character within a string';
       return 'has an escape that JSON does not know';
     case tooDeep:
       return `nests deeper than ${deepest}`;
     case goesOn:
-      return `continues after its end, with ${JSON.stringify(characterAt(bytes, faultAt))}`;
+      return `continues after its end, with ${JSON.stringify(characterAt(bytes, failureAt))}`;
     case duplicateKeyError: {
-      const key = bytes.toString('utf8', faultAt + 1, keyEnd);
+      const key = bytes.toString('utf8', failureAt + 1, keyEnd);
       return `repeats the key "${key.slice(0, 100)}"`;
     }
     default:
-      return unexpected(missing[fault]!, bytes, place);
+      return unexpected(missing[failure]!, bytes, place);
   }
 }
 
-function unexpected(expected: string, bytes: Buffer, { faultAt, limit }: Place): string {
-  if (faultAt >= limit) return `ends where ${expected} should be`;
-  return `has ${JSON.stringify(characterAt(bytes, faultAt))}, not ${expected}`;
+function unexpected(expected: string, bytes: Buffer, { failureAt, limit }: Place): string {
+  if (failureAt >= limit) return `ends where ${expected} should be`;
+  return `has ${JSON.stringify(characterAt(bytes, failureAt))}, not ${expected}`;
 }
 
 const characterAt = (bytes: Buffer, at: number): string =>
@@ -282,8 +282,8 @@ export function parseStrictJson(
     throw new EngagectlError(id, `${file}: the JSON has too many values`, { why, fix, file });
   }
   if (json.read(bytes, 0, bytes.length)) return JSON.parse(bytes.toString());
-  const before = bytes.toString('utf8', 0, json.faultAt).split('\n');
+  const before = bytes.toString('utf8', 0, json.failureAt).split('\n');
   const [line, column] = [before.length, Buffer.byteLength(before.at(-1)!) + 1];
-  const message = `${file}:${line}:${column}: JSON ${json.fault}`;
+  const message = `${file}:${line}:${column}: JSON ${json.failure}`;
   throw new EngagectlError(id, message, { why, fix, file, line, column });
 }

@@ -18,7 +18,7 @@ export async function confirmByTyping(
   { stdin, stderr, signal }: AskRuntime,
 ): Promise<void> {
   const from = { input: stdin, output: stderr, terminal: false };
-  const typed = (await ask(`Type ${sanitize(word)} to go on: `, from, signal)).trim();
+  const typed = (await ask(`Type ${sanitize(word)} to continue: `, from, signal)).trim();
   if (typed === word || (noun === 'number' && typed.replaceAll(',', '') === word)) return;
   throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was done', {
     why: `what was typed is not ${noun === 'number' ? word : `the ${noun}, ${word}`}`,

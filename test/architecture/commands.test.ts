@@ -31,7 +31,7 @@ it.each(commandFiles)('lists the command %s in the table of src/program.ts', asy
 it.each(commandFiles)('runs %s in at least one test', (name) => {
   const word = new RegExp(`['"\`\\s_]${name}['"\`\\s]`);
   const tests = filesUnder('test').filter(
-    ({ name: file, text }) => file.endsWith('.test.ts') && word.test(text),
+    ({ name: file, text }) => /(?:\.test|contract\/behaviors)\.ts$/.test(file) && word.test(text),
   );
   expect(tests).not.toEqual([]);
 });

@@ -66,7 +66,7 @@ describe.each(
     if (inputFormatOfName(file) === undefined) return;
     const again = await world.run(['upload', file]);
     expect(again.code).toBe(0);
-    expect(written(service).flat()).toMatchObject([{ identity: 'ann', profileData: { City } }]);
+    expect(written(service).flat()).toMatchObject([{ identity: 'ann', profileData: texts }]);
   });
 
   it('is in docs/formats.md', () => {
@@ -74,9 +74,17 @@ describe.each(
   });
 });
 
-const City = 'a,b;c\td|"e"\nf';
+/** Texts that need quotes, each for one reason. */
+const texts = {
+  Comma: 'a,b',
+  Semicolon: 'a;b',
+  Tab: 'a\tb',
+  Bar: 'a|b',
+  Quote: '"a"',
+  Line: 'a\nb',
+};
 const seed = [
-  { type: 'profile', identity: 'ann', profileData: { City, Note: '' } },
+  { type: 'profile', identity: 'ann', profileData: { ...texts, Note: '' } },
   { type: 'event', identity: 'ann', ts: Date.UTC(2024, 4, 1) / 1000, evtName: 'Charged' },
 ];
 const exportTo = [

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
-  ordinalOfFault,
+  ordinalOfParseError,
   ordinalOfRow,
   ordinalRuns,
   OrdinalSet,
@@ -44,28 +44,28 @@ it('joins adjacent ranges', () => {
 
 it('numbers records and parse errors in input order', () => {
   fc.assert(
-    fc.property(fc.array(fc.boolean(), { maxLength: 20 }), (isFault) => {
+    fc.property(fc.array(fc.boolean(), { maxLength: 20 }), (isFailure) => {
       const first = 1000;
-      const texts = isFault.flatMap((is, n) => (is ? [] : [`"record ${n}"`]));
+      const texts = isFailure.flatMap((is, n) => (is ? [] : [`"record ${n}"`]));
       const { bounds, ...rows } = jsonRows(texts);
-      // A fault lies in the gap before the record that follows it, or behind the last one.
+      // A failure lies in the gap before the record that follows it, or behind the last one.
       let row = 0;
-      const faults = isFault.flatMap((is) => {
+      const parseErrors = isFailure.flatMap((is) => {
         if (!is) row += 1;
         return is ? [{ at: 1 + 10 * (bounds[2 * row] ?? 1000), line: 1 } as never] : [];
       });
-      const block = { ...rows, first, bounds: bounds.map((at) => 10 * at + 2), faults };
-      let [nextRow, nextFault] = [0, 0];
-      for (const [n, is] of isFault.entries()) {
+      const block = { ...rows, first, bounds: bounds.map((at) => 10 * at + 2), parseErrors };
+      let [nextRow, nextFailure] = [0, 0];
+      for (const [n, is] of isFailure.entries()) {
         const ordinal = is
-          ? ordinalOfFault(block, faults[nextFault++]!)
+          ? ordinalOfParseError(block, parseErrors[nextFailure++]!)
           : ordinalOfRow(block, nextRow++);
         expect(ordinal).toBe(first + n);
       }
       const runs = ordinalRuns(block, 0, nextRow).flatMap((run) =>
         Array.from({ length: run.count }, (_, n) => run.first + n),
       );
-      expect(runs).toEqual(isFault.flatMap((is, n) => (is ? [] : [first + n])));
+      expect(runs).toEqual(isFailure.flatMap((is, n) => (is ? [] : [first + n])));
     }),
   );
 });

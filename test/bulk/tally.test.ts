@@ -27,7 +27,7 @@ it('starts a resumed run with the committed counts, which balance', () => {
   tally.assertBalanced();
 });
 
-const faultOf = (raw: Buffer): RowParseError => ({ at: 0, line: 7, error: 'not UTF-8', raw });
+const failureOf = (raw: Buffer): RowParseError => ({ at: 0, line: 7, error: 'not UTF-8', raw });
 
 it.each([
   ['text', Buffer.from('Zürich'), { record: '"Zürich"' }],
@@ -45,9 +45,9 @@ it.each([
   ],
 ])('lists an unparsable record unchanged: %s', (_what, raw, expected) => {
   const { tally, listed } = stage();
-  const rows = { ...jsonRows([]), faults: [faultOf(raw)] };
+  const rows = { ...jsonRows([]), parseErrors: [failureOf(raw)] };
   tally.counts.read += 1;
-  tally.parseError(rows, rows.faults[0]!);
+  tally.parseError(rows, rows.parseErrors[0]!);
   const { source, line, stage: when, error, ...rest } = listed[0]!;
   expect([source, line, when, error]).toEqual(['users.ndjson', 7, 'parse', 'not UTF-8']);
   expect(rest).toEqual(expected);
@@ -68,8 +68,11 @@ it.each([
       quote: Buffer.from(quote),
       escape: Buffer.from(escape),
     };
-    const fault = faultOf(Buffer.from('a'));
-    tally.parseError({ ...rows, cells: { ...cells!, markers }, faults: [fault] } as never, fault);
+    const failure = failureOf(Buffer.from('a'));
+    tally.parseError(
+      { ...rows, cells: { ...cells!, markers }, parseErrors: [failure] } as never,
+      failure,
+    );
     expect(listed[0]).toEqual({
       source: 'users.csv',
       line: 7,

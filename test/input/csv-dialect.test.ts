@@ -47,7 +47,7 @@ describe('a CSV of another dialect', () => {
           }) as unknown as { record: string[]; info: { lines: number } }[];
           expect(read.headers).toEqual([header?.record]);
           expect(read.rows.map(({ cells }) => cells)).toEqual(expected.map(({ record }) => record));
-          expect(read.faults).toEqual([]);
+          expect(read.parseErrors).toEqual([]);
         },
       ),
       { numRuns: runs(300) },
@@ -69,7 +69,7 @@ describe('a CSV of another dialect', () => {
   it.each(["'", '§'])('with the quote %s yields the standard result', async (quote) => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
-        const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
+        const { rows, parseErrors } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
         const other = Buffer.from(`a,b\n${text}`.replaceAll('"', quote));
         const read = await readText(chunked(other, sizes), { inputFormat: 'csv', quote });
         expect(read.rows.map(({ line, cells }) => ({ line, cells }))).toEqual(
@@ -78,8 +78,8 @@ describe('a CSV of another dialect', () => {
             cells: cells?.map((cell) => cell.replaceAll('"', quote)),
           })),
         );
-        expect(read.faults.map(({ line, error }) => ({ line, error }))).toEqual(
-          faults.map(({ line, error }) => ({ line, error })),
+        expect(read.parseErrors.map(({ line, error }) => ({ line, error }))).toEqual(
+          parseErrors.map(({ line, error }) => ({ line, error })),
         );
       }),
       { numRuns: runs(200) },
@@ -90,13 +90,16 @@ describe('a CSV of another dialect', () => {
     const text = "# by hand\n#\na;b\n'1';x\n# 'not closed\n2;'y\n'z'\n3\n4;'it''s \"4\"'\n";
     const options = { inputFormat: 'csv', delimiter: ';', quote: "'", comment: '#' } as const;
     for (const sizes of [[1], [7], [100]]) {
-      const { headers, rows, faults } = await readText(chunked(Buffer.from(text), sizes), options);
+      const { headers, rows, parseErrors } = await readText(
+        chunked(Buffer.from(text), sizes),
+        options,
+      );
       expect(headers).toEqual([['a', 'b']]);
       expect(rows).toEqual([
         { line: 4, text: "'1';x", cells: ['1', 'x'] },
         { line: 9, text: "4;'it''s \"4\"'", cells: ['4', 'it\'s "4"'] },
       ]);
-      expect(faults).toEqual([
+      expect(parseErrors).toEqual([
         {
           line: 6,
           column: undefined,
@@ -124,8 +127,8 @@ describe('a CSV of another dialect', () => {
       quote: "'",
       maxRecordBytes: 1000,
     } as const;
-    const { rows, faults } = await readText(`a;b\n${long}\n2;y\n`, options);
-    expect(faults.map(({ line }) => line)).toEqual([2]);
+    const { rows, parseErrors } = await readText(`a;b\n${long}\n2;y\n`, options);
+    expect(parseErrors.map(({ line }) => line)).toEqual([2]);
     expect(rows).toEqual([{ line: 3, text: '2;y', cells: ['2', 'y'] }]);
   });
 

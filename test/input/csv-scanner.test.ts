@@ -91,8 +91,8 @@ describe('the scanner', () => {
     const short = Array.from({ length: 10_000 }, (_, i) => `${i},b\n`);
     const text = Buffer.from(`a,b\n1,2\n3,"${long}"\n${short.join('')}`);
     const options = { inputFormat: 'csv', maxRecordBytes: 16 * 1024 * 1024 } as const;
-    const { rows, faults } = await readText(chunked(text, [100_000]), options);
-    expect(faults).toEqual([]);
+    const { rows, parseErrors } = await readText(chunked(text, [100_000]), options);
+    expect(parseErrors).toEqual([]);
     expect(rows).toHaveLength(2 + short.length);
     expect(rows[1]!.cells![1]).toHaveLength(long.length);
     expect(rows.at(-1)).toMatchObject({ line: 4 + short.length, text: '9999,b' });
@@ -184,11 +184,11 @@ function expectEqual(found: Compared, expected: Compared, { text, ...said }: Sai
 function foundBy(scanner: CsvScanner, text: Buffer, last: boolean) {
   scanner.begin(text, columns, last);
   const first = scanner.scan(0);
-  const { used, line, bounds, lines, cells, faults } = scanner.cut(1);
+  const { used, line, bounds, lines, cells, parseErrors } = scanner.cut(1);
   return {
-    first: first.fault ? FAULT : first.next,
+    first: first.failure ? FAULT : first.next,
     firstWidth: first.next < 0 ? 0 : first.width,
-    faults: faults.map((fault) => ({ ...fault })),
+    parseErrors: parseErrors.map((failure) => ({ ...failure })),
     used,
     line,
     bounds: [...bounds],
@@ -198,39 +198,39 @@ function foundBy(scanner: CsvScanner, text: Buffer, last: boolean) {
 }
 
 function slowlyFound(scanner: SlowScanner, text: Buffer, last: boolean): Found {
-  const faults: Found['faults'] = [];
+  const parseErrors: Found['parseErrors'] = [];
   const nextOf = (end: number) => (end < 0 ? end : afterLineEnd(text, end, last));
   scanner.begin(text, columns, last);
   const first = nextOf(scanner.scan(0));
   const firstWidth = first < 0 ? 0 : scanner.width;
   let at = 0;
   let line = 1;
-  const quotingFault = () => {
-    const { fault: what, faultAt: where } = scanner;
+  const quotingFailure = () => {
+    const { failure: what, failureAt: where } = scanner;
     return { at, line, what, where, lineEnds: countLineEnds(text, at, where) };
   };
   for (;;) {
     const end = scanner.cut(at, line);
     ({ at, line } = scanner);
     if (end === BEYOND) break;
-    if (end === FAULT && scanner.fault === openQuote) {
-      faults.push(quotingFault());
+    if (end === FAULT && scanner.failure === openQuote) {
+      parseErrors.push(quotingFailure());
       break;
     }
-    const next = end === FAULT ? nextLine(text, scanner.faultAt, last) : nextOf(end);
+    const next = end === FAULT ? nextLine(text, scanner.failureAt, last) : nextOf(end);
     if (next === BEYOND) break;
     const lineEnds = countLineEnds(text, at, end);
-    const fault =
-      end === FAULT ? quotingFault() : { at, line, what: scanner.width, where: end, lineEnds };
-    faults.push(fault);
-    line += fault.lineEnds + 1;
+    const failure =
+      end === FAULT ? quotingFailure() : { at, line, what: scanner.width, where: end, lineEnds };
+    parseErrors.push(failure);
+    line += failure.lineEnds + 1;
     at = next;
   }
   const { count } = scanner;
   return {
     first,
     firstWidth,
-    faults,
+    parseErrors,
     used: at,
     line,
     bounds: [...scanner.bounds.subarray(0, 2 * count)],

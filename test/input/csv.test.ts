@@ -12,7 +12,7 @@ describe('a well-formed CSV', () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
-        const { headers, rows, faults } = await readText(chunked(bytes, sizes), {
+        const { headers, rows, parseErrors } = await readText(chunked(bytes, sizes), {
           inputFormat: 'csv',
           delimiter: ',', // another one, or titles above the header, must not be detected
           skipLines: 0,
@@ -24,7 +24,7 @@ describe('a well-formed CSV', () => {
         expect(headers).toEqual([header]);
         expect(rows.map(({ cells }) => cells)).toEqual(expected);
         expect(rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records.slice(1));
-        expect(faults).toEqual([]);
+        expect(parseErrors).toEqual([]);
       }),
       { numRuns: runs(400) },
     );
@@ -35,8 +35,8 @@ describe('any text as CSV', () => {
   it('yields the rows and errors of a slow reader with the same rules', async () => {
     await fc.assert(
       fc.asyncProperty(wildTexts, async (text) => {
-        const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
-        expect([...rows.map(outcome), ...faults.map(outcome)].toSorted()).toEqual(
+        const { rows, parseErrors } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
+        expect([...rows.map(outcome), ...parseErrors.map(outcome)].toSorted()).toEqual(
           slowlyRead(text, 2).toSorted(),
         );
       }),
@@ -68,8 +68,8 @@ describe('a delimiter of several bytes', () => {
           cells: cells?.map((cell) => cell.replaceAll(',', delimiter)),
         }));
         expect(read.rows.map(({ line, cells }) => ({ line, cells }))).toEqual(expected);
-        expect(read.faults.map(({ line, error }) => ({ line, error }))).toEqual(
-          commas.faults.map(({ line, error }) => ({ line, error })),
+        expect(read.parseErrors.map(({ line, error }) => ({ line, error }))).toEqual(
+          commas.parseErrors.map(({ line, error }) => ({ line, error })),
         );
       }),
       { numRuns: runs(200) },
@@ -80,9 +80,9 @@ describe('a delimiter of several bytes', () => {
     const options = { inputFormat: 'csv', delimiter: '::' } as const;
     for (const sizes of [[1], [100]]) {
       const bytes = Buffer.from('a::b\n1:2:::3\n":"::"x":\n');
-      const { rows, faults } = await readText(chunked(bytes, sizes), options);
+      const { rows, parseErrors } = await readText(chunked(bytes, sizes), options);
       expect(rows.map(({ cells }) => cells)).toEqual([['1:2', ':3']]);
-      expect(faults).toMatchObject([{ line: 3, error: 'text after a closing quote' }]);
+      expect(parseErrors).toMatchObject([{ line: 3, error: 'text after a closing quote' }]);
     }
   });
 });
@@ -119,18 +119,18 @@ describe('D an error in a CSV', () => {
         raw: '1,"a\n2,b\n3,"c"',
       },
     ],
-  ])('%s is one error, and reading resumes on the next line', async (_, text, fault) => {
-    const { rows, faults } = await readText(`id,name\n${text}`, { inputFormat: 'csv' });
-    expect(faults).toEqual([{ column: undefined, ...fault }]);
+  ])('%s is one error, and reading resumes on the next line', async (_, text, failure) => {
+    const { rows, parseErrors } = await readText(`id,name\n${text}`, { inputFormat: 'csv' });
+    expect(parseErrors).toEqual([{ column: undefined, ...failure }]);
     const lines = text.split('\n').length;
     expect(rows.at(-1)).toMatchObject({ line: lines + 1 });
   });
 
   it('does not shift the numbers of later lines, blank ones included', async () => {
-    const { rows, faults } = await readText('a,b\r\n\r\n1\r2,"x\r\ny"\n\n3,"\n"z\n4,4\r\n', {
+    const { rows, parseErrors } = await readText('a,b\r\n\r\n1\r2,"x\r\ny"\n\n3,"\n"z\n4,4\r\n', {
       inputFormat: 'csv',
     });
-    expect(faults.map(({ line }) => line)).toEqual([3, 7]);
+    expect(parseErrors.map(({ line }) => line)).toEqual([3, 7]);
     expect(rows.map(({ line }) => line)).toEqual([4, 9]);
   });
 });
@@ -140,23 +140,23 @@ describe('D an unclosed quote', () => {
 
   it('ends the input on its line: no record is made of the text after it', async () => {
     for (const sizes of [[1], [1000]]) {
-      const { rows, faults, error } = await readText(chunked(Buffer.from(text), sizes), {
+      const { rows, parseErrors, error } = await readText(chunked(Buffer.from(text), sizes), {
         inputFormat: 'csv',
       });
       expect(rows.map(({ line }) => line)).toEqual([2]);
-      expect(faults).toEqual([]);
+      expect(parseErrors).toEqual([]);
       expect(error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 4, column: 4 } });
     }
   });
 
   it('is one error with --recover-quotes, and reading resumes on the next line', async () => {
-    const { rows, faults, error } = await readText(text, {
+    const { rows, parseErrors, error } = await readText(text, {
       inputFormat: 'csv',
       recoverQuotes: true,
     });
     expect(error).toBeUndefined();
     expect(rows.map(({ line }) => line)).toEqual([2, 5, 6]);
-    expect(faults).toMatchObject([{ line: 3, raw: '2,"b\nc","d' }]);
+    expect(parseErrors).toMatchObject([{ line: 3, raw: '2,"b\nc","d' }]);
   });
 
   it('is reported at the maximum record length, however long the input is', async () => {
@@ -167,7 +167,7 @@ describe('D an unclosed quote', () => {
     expect(stopped.rows.map(({ line }) => line)).toEqual([2]);
     expect(stopped.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3, column: 3 } });
     const recovered = await readText(chunked(whole, [100]), { ...options, recoverQuotes: true });
-    expect(recovered.faults).toMatchObject([{ line: 3 }]);
+    expect(recovered.parseErrors).toMatchObject([{ line: 3 }]);
     expect(recovered.rows.map(({ line }) => line).slice(0, 2)).toEqual([2, 4]);
     expect(recovered.rows.at(-1)).toMatchObject({ text: '3,e' });
   });
@@ -186,12 +186,12 @@ describe('D an unclosed quote', () => {
 
   it('is not mistaken for a long record that starts with a quoted cell of several lines', async () => {
     const text = `id,name\n"a\nb,c\nd",${'x'.repeat(5000)}\n2,e\n`;
-    const { rows, faults, error } = await readText(chunked(Buffer.from(text), [100]), {
+    const { rows, parseErrors, error } = await readText(chunked(Buffer.from(text), [100]), {
       inputFormat: 'csv',
       maxRecordBytes: 1000,
     });
     expect(error).toBeUndefined();
-    expect(faults).toMatchObject([{ line: 2 }]);
+    expect(parseErrors).toMatchObject([{ line: 2 }]);
     expect(rows).toMatchObject([{ line: 5, text: '2,e' }]);
   });
 });
@@ -225,7 +225,10 @@ describe('a CSV', () => {
   });
 
   it.each(['a,b', 'a,b\n', 'a,b\r\n\r\n\n'])('with only a header has no rows: %j', async (text) => {
-    expect(await readText(text, { inputFormat: 'csv' })).toMatchObject({ rows: [], faults: [] });
+    expect(await readText(text, { inputFormat: 'csv' })).toMatchObject({
+      rows: [],
+      parseErrors: [],
+    });
   });
 
   it('of one column has no row for a blank line, but one for a quoted empty cell', async () => {
@@ -307,7 +310,7 @@ const outcome = ({
   error?: string;
   text?: string;
   cells?: readonly string[] | undefined;
-}): string => JSON.stringify({ line, fault: error !== undefined, text, cells });
+}): string => JSON.stringify({ line, failure: error !== undefined, text, cells });
 
 /** Where the cell at `start` breaks the rules of quoting; undefined where its quote is never closed. */
 function quotingErrorIn(text: string, start: number): number | undefined {
@@ -332,8 +335,8 @@ function slowlyRead(text: string, columns: number): string[] {
       const match = field.exec(text);
       if (match) cells.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '');
       if (match) end = field.lastIndex;
-      after = match?.[3] ?? 'fault';
-      if (after === 'fault') cells.length = 0;
+      after = match?.[3] ?? 'failure';
+      if (after === 'failure') cells.length = 0;
     }
     const broken = cells.length === 0;
     const record = text.slice(start, end);

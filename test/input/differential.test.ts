@@ -7,7 +7,7 @@ import { randomOf, seeds } from '../chaos/random.js';
 import { encode } from '../support/oracles/documents.js';
 import {
   expectedOf,
-  faultOutcome,
+  failureOutcome,
   rowOutcome,
   unclosedOutcome,
 } from '../support/oracles/csv-reference.js';
@@ -49,7 +49,7 @@ it(
       const random = randomOf(seed);
       const text = wildNdjson(random);
       const { encoding, sizes } = arrival(random);
-      const { rows, faults } = await readText(chunked(encode(text, encoding), sizes), {
+      const { rows, parseErrors } = await readText(chunked(encode(text, encoding), sizes), {
         inputFormat: 'ndjson',
         encoding: 'utf-8',
       });
@@ -59,8 +59,11 @@ it(
         return { line, text, valid: json.read(bytes, 0, bytes.length) || json.repeatsKey };
       });
       const expected = linesOf(text);
-      if (JSON.stringify(found) !== JSON.stringify(expected) || faults.length > 0) {
-        expect({ found, faults }, said(seed, text)).toEqual({ found: expected, faults: [] });
+      if (JSON.stringify(found) !== JSON.stringify(expected) || parseErrors.length > 0) {
+        expect({ found, parseErrors }, said(seed, text)).toEqual({
+          found: expected,
+          parseErrors: [],
+        });
       }
     }
   },
@@ -68,13 +71,13 @@ it(
 
 const said = (seed: number, text: string): string => `document ${seed}: ${JSON.stringify(text)}`;
 
-function outcomesOf({ rows, faults, error }: Read): string[] {
+function outcomesOf({ rows, parseErrors, error }: Read): string[] {
   if (error !== undefined && !(error instanceof EngagectlError)) throw error;
   const outcomes = [
     ...rows.map(({ line, text, cells }) => ({ line, text: rowOutcome(line, text, cells) })),
-    ...faults.map(({ line, error, raw }) => {
-      const fault = /^\d+ cells?, but/.test(error) ? 'cells' : 'quoting';
-      return { line, text: faultOutcome(line, fault, Buffer.from(raw, 'latin1').toString()) };
+    ...parseErrors.map(({ line, error, raw }) => {
+      const failure = /^\d+ cells?, but/.test(error) ? 'cells' : 'quoting';
+      return { line, text: failureOutcome(line, failure, Buffer.from(raw, 'latin1').toString()) };
     }),
   ];
   const unclosed = error?.id === 'E-CSV-QUOTE' ? [unclosedOutcome(error.details.line!)] : [];

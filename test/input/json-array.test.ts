@@ -28,10 +28,12 @@ describe('a JSON array', () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
-        const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
+        const { rows, parseErrors } = await readText(chunked(bytes, sizes), {
+          inputFormat: 'json',
+        });
         expect(rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records);
         expect(rows.map(({ text }) => JSON.parse(text))).toEqual(JSON.parse(document.text));
-        expect(faults).toEqual([]);
+        expect(parseErrors).toEqual([]);
       }),
       { numRuns: runs(300) },
     );
@@ -58,11 +60,11 @@ describe('a JSON array', () => {
         chunkSizes,
         async (parts, sizes) => {
           const text = `[${parts.join('')}`;
-          const { rows, faults } = await readText(chunked(Buffer.from(text), sizes), {
+          const { rows, parseErrors } = await readText(chunked(Buffer.from(text), sizes), {
             inputFormat: 'json',
           });
-          const refused = faults.length + rows.filter((row) => !isJson(row.text)).length;
-          expect(faults.length).toBeLessThanOrEqual(1);
+          const refused = parseErrors.length + rows.filter((row) => !isJson(row.text)).length;
+          expect(parseErrors.length).toBeLessThanOrEqual(1);
           expect(refused === 0).toBe(isJson(text));
         },
       ),
@@ -71,7 +73,7 @@ describe('a JSON array', () => {
   });
 
   it('yields no records if it is empty', async () => {
-    expect(await readText(' [ ]\n')).toMatchObject({ rows: [], faults: [], error: undefined });
+    expect(await readText(' [ ]\n')).toMatchObject({ rows: [], parseErrors: [], error: undefined });
   });
 });
 
@@ -116,14 +118,14 @@ describe('a broken JSON array', () => {
       ']\n{"a":3}',
       { line: 3, column: 1, error: 'text after the end of the array', raw: '{"a":3}' },
     ],
-  ])('with %s yields one error with its place, and ends the input', async (_, rest, fault) => {
+  ])('with %s yields one error with its place, and ends the input', async (_, rest, failure) => {
     const bytes = Buffer.from(before + rest);
     for (const sizes of [[1000], [1]]) {
-      const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
+      const { rows, parseErrors } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
       expect(rows.map(({ text }) => text)).toEqual(['{"a":1}', '{"a":2}']);
-      const { raw, ...place } = fault;
-      expect(faults).toMatchObject([place]);
-      expect(raw.startsWith(faults[0]!.raw)).toBe(true);
+      const { raw, ...place } = failure;
+      expect(parseErrors).toMatchObject([place]);
+      expect(raw.startsWith(parseErrors[0]!.raw)).toBe(true);
     }
   });
 });

@@ -30,7 +30,7 @@ describe('NDJSON', () => {
         const bytes = encode(document.text, encoding);
         const read = await readText(chunked(bytes, sizes), { inputFormat: 'ndjson' });
         expect(read.rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records);
-        expect(read.faults).toEqual([]);
+        expect(read.parseErrors).toEqual([]);
       }),
       { numRuns: 300 },
     );
@@ -42,12 +42,12 @@ describe('NDJSON', () => {
   });
 
   it('does not check whether a line is JSON', async () => {
-    const { rows, faults } = await readText('{"a":1}\nbroken }{\n{"a":2}\n');
+    const { rows, parseErrors } = await readText('{"a":1}\nbroken }{\n{"a":2}\n');
     expect(rows.map(({ text }) => text)).toEqual(['{"a":1}', 'broken }{', '{"a":2}']);
-    expect(faults).toEqual([]);
+    expect(parseErrors).toEqual([]);
   });
 
   it.each(['', '\n', ' \r\n\n'])('yields no records for %j', async (text) => {
-    expect(await readText(text)).toMatchObject({ headers: [], rows: [], faults: [] });
+    expect(await readText(text)).toMatchObject({ headers: [], rows: [], parseErrors: [] });
   });
 });

@@ -87,10 +87,13 @@ describe('a bare list', () => {
     ],
     ['of nothing', '', { inputFormat: 'list' }, []],
   ] as const)('%s', async (_, text, options, expected) => {
-    const { headers, rows, faults } = await readText(text, { ...options, listColumn: 'identity' });
+    const { headers, rows, parseErrors } = await readText(text, {
+      ...options,
+      listColumn: 'identity',
+    });
     expect(rows.map(({ line, cells }) => [line, cells?.join()])).toEqual(expected);
     expect(headers).toEqual([['identity']]);
-    expect(faults).toEqual([]);
+    expect(parseErrors).toEqual([]);
   });
 
   it.each(['identity,Name\n1,2\n', 'identity;Name\n'])('is not detected in %j', async (text) => {

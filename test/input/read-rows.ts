@@ -14,7 +14,7 @@ export interface Row {
   readonly cells: readonly string[] | undefined;
 }
 
-export interface Fault {
+export interface Failure {
   readonly line: number;
   readonly column: number | undefined;
   readonly error: string;
@@ -24,7 +24,7 @@ export interface Fault {
 export interface Read {
   readonly headers: readonly (readonly string[])[];
   readonly rows: readonly Row[];
-  readonly faults: readonly Fault[];
+  readonly parseErrors: readonly Failure[];
   /** What ended the input early. */
   readonly error: unknown;
 }
@@ -46,18 +46,18 @@ export async function readFiles(
   const defaults = { files: [], maxRecordBytes: 1024 * 1024 };
   const inputs = await openInputs({ ...defaults, ...options }, { stdin, cwd, signal });
   const rows: Row[] = [];
-  const faults: Fault[] = [];
+  const parseErrors: Failure[] = [];
   const headers = inputs.headers.map(({ header }) => header);
   try {
     for await (const block of inputs.blocks()) {
       rows.push(...rowsOf(block));
-      for (const { line, column, error, raw } of block.faults) {
-        faults.push({ line, column, error, raw: raw.toString('latin1') });
+      for (const { line, column, error, raw } of block.parseErrors) {
+        parseErrors.push({ line, column, error, raw: raw.toString('latin1') });
       }
     }
-    return { headers, rows, faults, error: undefined };
+    return { headers, rows, parseErrors, error: undefined };
   } catch (error) {
-    return { headers, rows, faults, error };
+    return { headers, rows, parseErrors, error };
   }
 }
 

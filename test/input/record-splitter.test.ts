@@ -53,7 +53,9 @@ describe('a file of many blocks', () => {
     const read = blocks.flatMap(rowsOf);
     expect(read.map(({ line, text }) => ({ line, text }))).toEqual(expected);
     expect(read.map(({ cells }) => cells?.[0])).toEqual(read.map(({ text }) => text.split(',')[0]));
-    expect(blocks.flatMap(({ faults }) => faults.map(({ line }) => line))).toEqual(faulty);
+    expect(blocks.flatMap(({ parseErrors }) => parseErrors.map(({ line }) => line))).toEqual(
+      faulty,
+    );
     expect(Math.max(...blocks.map((block) => block.bytes.length))).toBeLessThan(300 * 1024);
     expect(blocks.length).toBeGreaterThan(5);
   });
@@ -102,9 +104,9 @@ describe('memory', () => {
     ['json', '[{"a":1}\n,{"a":"', '"},\n{"a":2}]\n', 3],
     ['list', 'a\n', '\nb\n', 3],
   ])('stays flat for a line of 100 MB in %s', async (format, start, end, lastLine) => {
-    const { peak, lines, faults } = await readAll(Readable.from(line(start, end)), format);
+    const { peak, lines, parseErrors } = await readAll(Readable.from(line(start, end)), format);
     expect(lines).toEqual([expect.any(Number), lastLine]);
-    expect(faults).toEqual([lastLine === 4 && format === 'ndjson' ? 2 : lastLine - 1]);
+    expect(parseErrors).toEqual([lastLine === 4 && format === 'ndjson' ? 2 : lastLine - 1]);
     expect(peak).toBeLessThan(100e6);
   });
 
@@ -114,8 +116,8 @@ describe('memory', () => {
       const stdin = Readable.from(line('a,b\n1,2\n3,"', '"\n5,6\n'));
       const read = readAll(stdin, 'csv', { recoverQuotes });
       if (recoverQuotes) {
-        const { peak, lines, faults } = await read;
-        expect({ lines, faults }).toEqual({ lines: [2, 4], faults: [3] });
+        const { peak, lines, parseErrors } = await read;
+        expect({ lines, parseErrors }).toEqual({ lines: [2, 4], parseErrors: [3] });
         expect(peak).toBeLessThan(100e6);
       } else {
         await expect(read).rejects.toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3 } });
@@ -127,9 +129,9 @@ describe('memory', () => {
     const source = Readable.from(line('{"a":1}\n{"a":"', '"}\n{"a":2}\n')).pipe(
       createGzip({ level: 1 }),
     );
-    const { peak, lines, faults } = await readAll(source, 'ndjson');
+    const { peak, lines, parseErrors } = await readAll(source, 'ndjson');
     expect(lines).toEqual([1, 3]);
-    expect(faults).toEqual([2]);
+    expect(parseErrors).toEqual([2]);
     expect(peak).toBeLessThan(100e6);
   });
 
@@ -137,7 +139,7 @@ describe('memory', () => {
     /** Most bytes of the process beyond those at the start. */
     readonly peak: number;
     readonly lines: readonly number[];
-    readonly faults: readonly number[];
+    readonly parseErrors: readonly number[];
   }
   async function readAll(
     stdin: Readable,
@@ -163,7 +165,7 @@ describe('memory', () => {
     return {
       peak,
       lines: blocks.flatMap(({ lines }) => [...lines]),
-      faults: blocks.flatMap(({ faults }) => faults.map(({ line }) => line)),
+      parseErrors: blocks.flatMap(({ parseErrors }) => parseErrors.map(({ line }) => line)),
     };
   }
 });

@@ -29,10 +29,10 @@ describe('gzip', () => {
     const text = lines(20_000);
     const packed = gzipSync(text);
     const kept = Math.floor(packed.length * 0.7);
-    const { rows, faults, error } = await readText(packed.subarray(0, kept));
+    const { rows, parseErrors, error } = await readText(packed.subarray(0, kept));
     expect(rows.length).toBeGreaterThan(10_000);
     expect(text.startsWith(rows.map((row) => `${row.text}\n`).join(''))).toBe(true);
-    expect(faults).toEqual([]);
+    expect(parseErrors).toEqual([]);
     expect(error).toMatchObject({
       id: 'E-FILE-READ',
       exitCode: 9,
@@ -115,16 +115,16 @@ describe('encodings', () => {
 
   it('yield an error for a record that cannot be decoded, not a replacement character', async () => {
     const bytes = Buffer.from('\u{FEFF}a,b\n1,x\n2,\u{D800}\n3,y\n', 'utf16le');
-    const { rows, faults } = await readText(bytes, { inputFormat: 'csv' });
+    const { rows, parseErrors } = await readText(bytes, { inputFormat: 'csv' });
     expect(rows.map(({ line }) => line)).toEqual([2, 4]);
-    expect(faults).toMatchObject([{ line: 3, column: 3, error: /not valid/ }]);
+    expect(parseErrors).toMatchObject([{ line: 3, column: 3, error: /not valid/ }]);
   });
 
   it('yield an error for UTF-16 that ends with half a character', async () => {
     const bytes = Buffer.from('\u{FEFF}{"a":1}\n{"a":2}', 'utf16le');
-    const { rows, faults } = await readText(bytes.subarray(0, -1), { inputFormat: 'ndjson' });
+    const { rows, parseErrors } = await readText(bytes.subarray(0, -1), { inputFormat: 'ndjson' });
     expect(rows).toHaveLength(1);
-    expect(faults).toMatchObject([{ line: 2 }]);
+    expect(parseErrors).toMatchObject([{ line: 2 }]);
   });
 });
 
@@ -140,11 +140,11 @@ describe('UTF-16', () => {
         const bytes = Buffer.from(`\u{FEFF}value\n${lines.join('\n')}\n`, 'utf16le');
         if (bigEndian) bytes.swap16();
         const options = { inputFormat: 'list', listColumn: 'value' } as const;
-        const { rows, faults } = await readText(chunked(bytes, sizes), options);
+        const { rows, parseErrors } = await readText(chunked(bytes, sizes), options);
         const numbered = lines.map((text, at) => ({ line: at + 2, text }));
         const isWhole = ({ text }: { text: string }) => !/\p{Surrogate}/u.test(text);
         expect(rows.map(({ line, text }) => ({ line, text }))).toEqual(numbered.filter(isWhole));
-        expect(faults.map(({ line, column }) => ({ line, column }))).toEqual(
+        expect(parseErrors.map(({ line, column }) => ({ line, column }))).toEqual(
           numbered
             .filter((line) => !isWhole(line))
             .map(({ line, text }) => ({ line, column: bytesBeforeHalf(text) + 1 })),
@@ -161,13 +161,13 @@ const bytesBeforeHalf = (text: string): number =>
 describe('a record that is not UTF-8', () => {
   it('is an error with its bytes, and the others are read', async () => {
     const text = Buffer.from('a,b\nx,1\nGr\xf6\xdfe,2\n"y\n\xff",3\nz,4\n', 'latin1');
-    const { rows, faults } = await readText(text, { inputFormat: 'csv', encoding: 'utf-8' });
+    const { rows, parseErrors } = await readText(text, { inputFormat: 'csv', encoding: 'utf-8' });
     expect(rows.map(({ line, cells }) => [line, cells])).toEqual([
       [2, ['x', '1']],
       [6, ['z', '4']],
     ]);
     const error = 'not valid UTF-8; if the file has another encoding, set it with --encoding';
-    expect(faults).toEqual([
+    expect(parseErrors).toEqual([
       { line: 3, column: 3, error, raw: 'Gr\xf6\xdfe,2' },
       { line: 4, column: undefined, error, raw: '"y\n\xff",3' },
     ]);
@@ -183,9 +183,9 @@ describe('a record that is not UTF-8', () => {
     const ndjson = Buffer.concat([Buffer.from('{"a":1}\n'), bad, Buffer.from('\n{"a":2}\n')]);
     const json = Buffer.concat([Buffer.from('[{"a":1},\n'), bad, Buffer.from(',\n{"a":2}]')]);
     for (const text of [ndjson, json]) {
-      const { rows, faults } = await readText(text, { encoding: 'utf-8' });
+      const { rows, parseErrors } = await readText(text, { encoding: 'utf-8' });
       expect(rows.map(({ line }) => line)).toEqual([1, 3]);
-      expect(faults).toMatchObject([{ line: 2, column: 7, raw: bad.toString('latin1') }]);
+      expect(parseErrors).toMatchObject([{ line: 2, column: 7, raw: bad.toString('latin1') }]);
     }
   });
 });
@@ -202,9 +202,9 @@ describe('a record over the limit', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4000 }), async (size) => {
         const options = { inputFormat: format, maxRecordBytes: 1000, listColumn: 'value' };
-        const { rows, faults } = await readText(chunked(Buffer.from(text), [size]), options);
+        const { rows, parseErrors } = await readText(chunked(Buffer.from(text), [size]), options);
         expect(rows.map(({ line }) => line)).toEqual([2, 4]);
-        expect(faults).toMatchObject([
+        expect(parseErrors).toMatchObject([
           { line: 3, error: 'longer than 1000 bytes (--max-record-bytes)' },
         ]);
       }),
@@ -218,9 +218,9 @@ describe('a record over the limit', () => {
       const text = `a\n${'x'.repeat(1000)}${end}${'y'.repeat(1001)}${end}z${end}`;
       for (const size of [1, 7, 1001, 1002, 1003, 5000]) {
         const options = { inputFormat: 'csv', maxRecordBytes: 1000 } as const;
-        const { rows, faults } = await readText(chunked(Buffer.from(text), [size]), options);
+        const { rows, parseErrors } = await readText(chunked(Buffer.from(text), [size]), options);
         expect(rows.map(({ line }) => line)).toEqual([2, 4]);
-        expect(faults.map(({ line }) => line)).toEqual([3]);
+        expect(parseErrors.map(({ line }) => line)).toEqual([3]);
       }
     },
   );
@@ -228,14 +228,14 @@ describe('a record over the limit', () => {
   it('because of a lost quote costs only the line of the quote with --recover-quotes', async () => {
     const text = `a,b\n1,"x\n${'2,y\n'.repeat(1000)}`;
     const options = { inputFormat: 'csv', maxRecordBytes: 1000, recoverQuotes: true } as const;
-    const { rows, faults } = await readText(text, options);
-    expect(faults).toMatchObject([{ line: 2 }]);
+    const { rows, parseErrors } = await readText(text, options);
+    expect(parseErrors).toMatchObject([{ line: 2 }]);
     expect(rows.map(({ line }) => line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 3));
   });
 
   it('keeps its first 64 KiB', async () => {
     const text = `{"a":"${'x'.repeat(200_000)}"}`;
-    const { faults } = await readText(text, { maxRecordBytes: 100_000 });
-    expect(faults.map(({ raw }) => raw)).toEqual([text.slice(0, 64 * 1024)]);
+    const { parseErrors } = await readText(text, { maxRecordBytes: 100_000 });
+    expect(parseErrors.map(({ raw }) => raw)).toEqual([text.slice(0, 64 * 1024)]);
   });
 });

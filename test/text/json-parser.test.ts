@@ -28,7 +28,7 @@ function isJson(text: string): boolean {
 /** As JSON.parse judges, but for repeated keys, which it allows. */
 function expectSameVerdict(text: string): void {
   const isGood = read(text) || json.repeatsKey;
-  expect({ text, isGood, fault: json.fault }).toMatchObject({ text, isGood: isJson(text) });
+  expect({ text, isGood, failure: json.failure }).toMatchObject({ text, isGood: isJson(text) });
 }
 
 /** The texts one behind the other in one block, each read where it lies. */
@@ -232,7 +232,7 @@ describe('JsonText', () => {
     ],
   ])('rejects the repeated key of an object: %s', (text, key) => {
     expect(read(text)).toBe(false);
-    expect(json).toMatchObject({ repeatsKey: true, fault: `repeats the key "${key}"` });
+    expect(json).toMatchObject({ repeatsKey: true, failure: `repeats the key "${key}"` });
   });
 
   it.each([
@@ -265,7 +265,7 @@ describe('JsonText', () => {
     const keys = Array.from({ length: 5000 }, (_, index) => `"k${index}":${index}`);
     expect(read(`{${keys.join(',')}}`)).toBe(true);
     expect(read(`{${[...keys, '"k2500":1'].join(',')}}`)).toBe(false);
-    expect(json.fault).toBe('repeats the key "k2500"');
+    expect(json.failure).toBe('repeats the key "k2500"');
     expect(read('{"k1":1}')).toBe(true);
   });
 
@@ -316,7 +316,7 @@ describe('JsonText', () => {
     const isGood = depth <= 200;
     expect(read('['.repeat(depth) + ']'.repeat(depth))).toBe(isGood);
     expect(read('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))).toBe(isGood);
-    if (!isGood) expect(json.fault).toBe('nests deeper than 200');
+    if (!isGood) expect(json.failure).toBe('nests deeper than 200');
   });
 
   it.each([
@@ -327,10 +327,10 @@ describe('JsonText', () => {
     ['[😀]', 1, 'has "😀", not a value'],
     ['[1.x]', 3, 'has "x", not a digit'],
     ['"😀" 😀', 7, 'continues after its end, with "😀"'],
-  ])('reports the error in %j, and its byte', (text, at, fault) => {
+  ])('reports the error in %j, and its byte', (text, at, failure) => {
     expect(read(text)).toBe(false);
-    expect(json.fault).toBe(fault);
-    expect(json.faultAt - Buffer.byteLength('{"x":[1')).toBe(at);
+    expect(json.failure).toBe(failure);
+    expect(json.failureAt - Buffer.byteLength('{"x":[1')).toBe(at);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { hashWords } from '../../text/record-hash.js';
-import { FileDraft } from '../../files/atomic-write.js';
+import { AtomicFile } from '../../files/atomic-write.js';
 
 /**
  * Numbers in an entry: the low and high half of the key's hash, then of the record's hash. They are
@@ -126,15 +126,15 @@ const bufferedEntries = 65_536;
 
 /** Writes a file of entries. The file gets its name when it is complete. */
 export class BaselineWriter {
-  readonly #draft: FileDraft;
+  readonly #temporary: AtomicFile;
   readonly #buffer = new Int32Array(entryWords * bufferedEntries);
   #filled = 0;
   #count = 0;
   #checksum = 0;
 
   constructor(path: string) {
-    this.#draft = new FileDraft(path);
-    this.#draft.write(Buffer.alloc(headBytes));
+    this.#temporary = new AtomicFile(path);
+    this.#temporary.write(Buffer.alloc(headBytes));
   }
 
   /** Adds the entry at `words[at]`. Entries must come in the order of their keys. */
@@ -151,18 +151,18 @@ export class BaselineWriter {
   finish(about: Pick<BaselineHeader, 'seed' | 'owner'>): void {
     this.#flush();
     const head = encodeHeader({ ...about, count: this.#count, checksum: this.#checksum });
-    this.#draft.write(head, 0);
-    this.#draft.commit();
+    this.#temporary.write(head, 0);
+    this.#temporary.commit();
   }
 
   close(): void {
-    this.#draft.discard();
+    this.#temporary.discard();
   }
 
   #flush(): void {
     const bytes = bytesOf(this.#buffer.subarray(0, this.#filled));
     this.#checksum = crc32(bytes, this.#checksum);
-    this.#draft.write(bytes);
+    this.#temporary.write(bytes);
     this.#filled = 0;
   }
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { Breaks } from '../../event-loop.js';
-import { FileDraft } from '../../files/atomic-write.js';
+import { AtomicFile } from '../../files/atomic-write.js';
 import { bytesOf, readWords } from '../change-tracking/baseline-file.js';
 
 /**
@@ -227,7 +227,7 @@ const bufferedEntries = 65_536;
 
 /** Writes an archive of at most `most` entries, which get their name when all are written. */
 export class ArchiveWriter {
-  readonly #draft: FileDraft;
+  readonly #temporary: AtomicFile;
   readonly #bits: number;
   readonly #starts: Uint32Array;
   readonly #sums: Uint32Array;
@@ -242,8 +242,8 @@ export class ArchiveWriter {
     this.#bits = Math.max(0, Math.ceil(Math.log2(most / bucketEntries)));
     this.#starts = new Uint32Array(2 ** this.#bits + 1);
     this.#sums = new Uint32Array(2 ** this.#bits);
-    this.#draft = new FileDraft(path);
-    this.#draft.write(Buffer.alloc(headBytes));
+    this.#temporary = new AtomicFile(path);
+    this.#temporary.write(Buffer.alloc(headBytes));
   }
 
   /** Adds the entry at `words[at]`. Entries come in the order of their fingerprints. */
@@ -260,12 +260,12 @@ export class ArchiveWriter {
   /** Syncs the file and renames it into place. Discards it if nothing was added; returns whether it exists. */
   async finish(): Promise<boolean> {
     if (this.#count === 0) {
-      this.#draft.discard();
+      this.#temporary.discard();
       return false;
     }
     this.#toBucket(this.#sums.length);
-    this.#draft.write(bytesOf(this.#buffer.subarray(0, this.#filled)));
-    for (const part of [this.#starts, this.#sums]) this.#draft.write(bytesOf(part));
+    this.#temporary.write(bytesOf(this.#buffer.subarray(0, this.#filled)));
+    for (const part of [this.#starts, this.#sums]) this.#temporary.write(bytesOf(part));
     const parts = partsFor(this.#count);
     const sum = await this.#writeFilter(
       parts,
@@ -273,8 +273,8 @@ export class ArchiveWriter {
     );
     const head = Uint32Array.of(magic, version, this.#count, this.#bits, parts, sum, 0);
     head[headWords - 1] = crc32(bytesOf(head).subarray(0, headBytes - 4));
-    this.#draft.write(bytesOf(head), 0);
-    this.#draft.commit();
+    this.#temporary.write(bytesOf(head), 0);
+    this.#temporary.commit();
     return true;
   }
 
@@ -285,7 +285,7 @@ export class ArchiveWriter {
     let start = 0;
     const write = (words: number) => {
       const written = bytesOf(filter.subarray(0, words));
-      this.#draft.write(written);
+      this.#temporary.write(written);
       sum = crc32(written, sum);
       filter.fill(0);
     };
@@ -293,7 +293,7 @@ export class ArchiveWriter {
     for (let first = 0; first < this.#count; first += bufferedEntries) {
       const count = Math.min(bufferedEntries, this.#count - first);
       const words = this.#buffer.subarray(0, archiveWords * count);
-      if (!readWords(this.#draft.descriptor, words, headBytes + entryBytes * first))
+      if (!readWords(this.#temporary.descriptor, words, headBytes + entryBytes * first))
         throw truncated();
       for (let at = 0; at < words.length; at += archiveWords) {
         const part = partOf(words[at + 1]!, parts);
@@ -307,7 +307,7 @@ export class ArchiveWriter {
   }
 
   discard(): void {
-    this.#draft.discard();
+    this.#temporary.discard();
   }
 
   #toBucket(bucket: number): void {
@@ -327,7 +327,7 @@ export class ArchiveWriter {
       this.#buffer = larger;
       return;
     }
-    this.#draft.write(bytesOf(this.#buffer.subarray(0, this.#bucketAt)));
+    this.#temporary.write(bytesOf(this.#buffer.subarray(0, this.#bucketAt)));
     this.#buffer.copyWithin(0, this.#bucketAt, this.#filled);
     this.#filled -= this.#bucketAt;
     this.#bucketAt = 0;

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { Breaks } from '../../event-loop.js';
-import { draftPath, fsyncFolder } from '../../files/atomic-write.js';
+import { temporaryPath, fsyncFolder } from '../../files/atomic-write.js';
 import { fingerprintWords } from '../../text/record-hash.js';
 import {
   archivedState,
@@ -160,7 +160,7 @@ export interface EndedEvents {
 export async function archiveEnded(log: string, runs: Runs): Promise<EndedEvents | undefined> {
   const until = statSync(log).size;
   if (until <= logMaximum) return undefined;
-  const file = draftPath(log);
+  const file = temporaryPath(log);
   let position = 0;
   const blocks = function* () {
     const opened = new EventLog(log);

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fdatasync, fstatSync, readFileSync, rmSync } from 'node:fs';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
-import { createFile, FileDraft, writeAll } from '../../files/atomic-write.js';
+import { createFile, AtomicFile, writeAll } from '../../files/atomic-write.js';
 import {
   corruptJournalError,
   formatJournal,
@@ -82,10 +82,10 @@ export class Journal<Entry extends JournalEntry> {
     this.#synced = found.good.length;
     const lines = Buffer.concat([found.good, this.#line([])]);
     this.#length = lines.length;
-    const draft = new FileDraft(path);
-    this.#file = draft.descriptor;
-    draft.write(formatJournal(lines, this.#last));
-    draft.commit({ keepOpen: true });
+    const temporary = new AtomicFile(path);
+    this.#file = temporary.descriptor;
+    temporary.write(formatJournal(lines, this.#last));
+    temporary.commit({ keepOpen: true });
     this.#synced = this.#length;
     try {
       this.#links = fstatSync(this.#file).nlink;

@@ -88,15 +88,17 @@ export class OrdinalSet {
 }
 
 /** Returns the ordinal of a row in the run, counting unreadable records; see RowBlock.first. */
-export function ordinalOfRow({ first, bounds, faults }: RowBlock, row: number): number {
-  if (faults.length === 0) return first + row;
+export function ordinalOfRow({ first, bounds, parseErrors }: RowBlock, row: number): number {
+  if (parseErrors.length === 0) return first + row;
   const start = bounds[2 * row] ?? 0;
-  return first + row + countBefore(faults.length, (index) => (faults[index]?.at ?? 0) < start);
+  return (
+    first + row + countBefore(parseErrors.length, (index) => (parseErrors[index]?.at ?? 0) < start)
+  );
 }
 
 /** Returns the ordinals of neighboring rows as runs: one, unless an unreadable record lies between. */
 export function ordinalRuns(rows: RowBlock, row: number, count: number) {
-  if (rows.faults.length === 0) return [{ first: rows.first + row, count }];
+  if (rows.parseErrors.length === 0) return [{ first: rows.first + row, count }];
   return Array.from({ length: count }, (_, n) => ({
     first: ordinalOfRow(rows, row + n),
     count: 1,
@@ -104,15 +106,15 @@ export function ordinalRuns(rows: RowBlock, row: number, count: number) {
 }
 
 /** Returns the ordinal of an unreadable record in the run. */
-export function ordinalOfFault(
-  { first, bounds, count, faults }: RowBlock,
-  fault: RowParseError,
+export function ordinalOfParseError(
+  { first, bounds, count, parseErrors }: RowBlock,
+  parseError: RowParseError,
 ): number {
-  const { at } = fault;
+  const { at } = parseError;
   const rows = countBefore(count, (row) => (bounds[2 * row] ?? 0) < at);
-  // Faults can share a position: the block of an overlong record has no text.
-  const from = countBefore(faults.length, (index) => (faults[index]?.at ?? 0) < at);
-  return first + rows + faults.indexOf(fault, from);
+  // Failures can share a position: the block of an overlong record has no text.
+  const from = countBefore(parseErrors.length, (index) => (parseErrors[index]?.at ?? 0) < at);
+  return first + rows + parseErrors.indexOf(parseError, from);
 }
 
 /** Counts the leading items for which `isBefore` is true, by binary search. */

@@ -181,7 +181,7 @@ class HighWaterMark {
   }
 
   opened(block: RowBlock): void {
-    const open = { left: block.count + block.faults.length, end: block.end };
+    const open = { left: block.count + block.parseErrors.length, end: block.end };
     this.#open.push(open);
     if (open.left > 0) this.#byBlock.set(block, open);
   }

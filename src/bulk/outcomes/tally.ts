@@ -5,7 +5,7 @@ import {
   type OutcomeCounts,
   type CommittedCounts,
 } from './outcome-counts.js';
-import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './ordinal-set.js';
+import { ordinalOfParseError, ordinalOfRow, ordinalRuns } from './ordinal-set.js';
 import { locateServiceError, RejectSamples } from './reject-samples.js';
 import { MemoryOutcomes, type OutcomeLog } from './outcome-log.js';
 import type { RowBlock, RowParseError } from '../../input/row-block.js';
@@ -77,21 +77,21 @@ export class Tally {
   }
 
   /** Ends a record that could not be parsed. */
-  parseError(rows: RowBlock, fault: RowParseError): void {
-    const ordinal = ordinalOfFault(rows, fault);
-    this.#listRaw(rows, fault, { stage: 'parse', ordinal });
+  parseError(rows: RowBlock, failure: RowParseError): void {
+    const ordinal = ordinalOfParseError(rows, failure);
+    this.#listRaw(rows, failure, { stage: 'parse', ordinal });
     this.#end(rows, ordinal, 'rejected');
   }
 
   /** Counts the incomplete last record of an input as not sent. It has no outcome in the journal. */
-  holdBack(rows: RowBlock, fault: RowParseError): void {
-    const { line, error } = fault;
+  holdBack(rows: RowBlock, failure: RowParseError): void {
+    const { line, error } = failure;
     this.incomplete = { source: rows.source, line, error };
     this.counts.read += 1;
     this.counts.notSent += 1;
     this.counts.heldBack = 1;
     const ordinal = Number.POSITIVE_INFINITY;
-    if (this.#options.listHeldBack) this.#listRaw(rows, fault, { stage: 'notSent', ordinal });
+    if (this.#options.listHeldBack) this.#listRaw(rows, failure, { stage: 'notSent', ordinal });
   }
 
   /** Ends a row that was not accepted. */

@@ -1,5 +1,5 @@
 import { PeekableIterator, whileIdle } from '../peekable-iterator.js';
-import { ordinalOfFault, ordinalOfRow } from '../outcomes/ordinal-set.js';
+import { ordinalOfParseError, ordinalOfRow } from '../outcomes/ordinal-set.js';
 import { BatchBuilder } from './batch-builder.js';
 import { RunStop, checkRejectLimit } from './stop-conditions.js';
 import { Breaks } from '../../event-loop.js';
@@ -105,7 +105,7 @@ class Head {
     this.#blocks.push(rows);
     const hasEvents = this.#lookUp(rows);
     const hasColumns = namedColumns?.look(rows) ?? true;
-    this.#records += Math.min(headRecords - this.#records, rows.count + rows.faults.length);
+    this.#records += Math.min(headRecords - this.#records, rows.count + rows.parseErrors.length);
     this.#bytes += rows.bytes.length + (rows.cells?.bounds.byteLength ?? 0);
     if (this.#records === headRecords || this.#bytes >= headBytes) await this.end('full');
     else if (hasColumns && !this.#parts.job.events?.head) await this.end('full');
@@ -189,17 +189,17 @@ const waitingMaximum = 1024 * 1024;
  * when many characters are waiting.
  */
 async function rejectInvalid(
-  { rows, rejects, faults }: RecordBlock,
+  { rows, rejects, parseErrors }: RecordBlock,
   job: WriteJob,
   commit: () => Promise<void>,
 ): Promise<boolean> {
   const { tally } = job;
   const before = tally.counts.read;
   const breaks = new Breaks();
-  for (const fault of faults) {
-    if (hasOutcome(job, rows, ordinalOfFault(rows, fault))) continue;
+  for (const parseError of parseErrors) {
+    if (hasOutcome(job, rows, ordinalOfParseError(rows, parseError))) continue;
     tally.counts.read += 1;
-    tally.parseError(rows, fault);
+    tally.parseError(rows, parseError);
     if (tally.rejects.waiting > waitingMaximum) await commit();
     if (breaks.areDue(rejectUnits)) await breaks.take();
   }
@@ -300,12 +300,12 @@ async function countUnread(
   }
 }
 
-const ordinalsIn = ({ first, count, faults }: RowBlock): number[] =>
-  Array.from({ length: count + faults.length }, (_, n) => first + n);
+const ordinalsIn = ({ first, count, parseErrors }: RowBlock): number[] =>
+  Array.from({ length: count + parseErrors.length }, (_, n) => first + n);
 
 /** Ordinals of the records of this shard. */
-const ordinalsOf = ({ rows, row, count, rejects, faults }: RecordBlock): number[] => [
+const ordinalsOf = ({ rows, row, count, rejects, parseErrors }: RecordBlock): number[] => [
   ...Array.from(row.subarray(0, count), (at) => ordinalOfRow(rows, at)),
   ...rejects.map((reject) => ordinalOfRow(rows, reject.row)),
-  ...faults.map((fault) => ordinalOfFault(rows, fault)),
+  ...parseErrors.map((parseError) => ordinalOfParseError(rows, parseError)),
 ];

@@ -14,7 +14,7 @@ import type { AccountCheck } from '../../jobs/connection.js';
 import type { GlobalOptions } from '../shared/global-options.js';
 
 export const check: CommandSpec = {
-  summary: 'test the account with one harmless request',
+  summary: 'test the account with one read-only request',
   examples: `
     # test the default account
     engagectl config check
@@ -25,7 +25,7 @@ export const check: CommandSpec = {
 };
 
 /**
- * `config check`: sends one harmless request that needs valid credentials. If they are rejected, it also
+ * `config check`: sends one read-only request that needs valid credentials. If they are rejected, it also
  * tries the other regions of the config profile, and the error suggests what to type.
  */
 async function checkCredentials({ settings, runtime }: Invocation): Promise<void> {

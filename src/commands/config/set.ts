@@ -57,7 +57,7 @@ type SetFlags = FlagsOf<typeof setOptions>;
 export const set: CommandSpec<SetFlags> = {
   summary: 'save or change the account of a region',
   description:
-    'Saves the account of one region and tests it with one harmless request of at most 5 s (--timeout). If ' +
+    'Saves the account of one region and tests it with one read-only request of at most 5 s (--timeout). If ' +
     'the account does not work, or the service cannot be reached, it is saved with a warning, exit code 0. ' +
     'Settings that are not given keep their values. On a terminal, the command asks for the passcode; no flag takes it.',
   examples: `
@@ -226,7 +226,7 @@ const notTried: Tried = { status: 'not tried' };
 const patienceMs = 5000;
 
 /**
- * Checks with one harmless request, without retries, that account, passcode and region match. They are
+ * Checks with one read-only request, without retries, that account, passcode and region match. They are
  * saved whatever the result, so that this works without a network.
  */
 async function checkSavedAccount(

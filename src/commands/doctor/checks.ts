@@ -229,7 +229,7 @@ interface Answer {
   readonly date: string | undefined;
 }
 
-/** Sends one harmless authenticated request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
+/** Sends one authenticated read-only request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
 async function checkAccountOnce(
   account: Account,
   settings: GlobalOptions,

@@ -5,7 +5,7 @@ export const command: CommandSpec = {
   summary: 'check configuration, directories, clock and network',
   description:
     'Checks Node, configuration, state directory, credentials, proxy, DNS, certificate and clock, ' +
-    'and makes one harmless authenticated request. Prints a fix for each problem.',
+    'and makes one authenticated read-only request. Prints a fix for each problem.',
   examples: `
     # before the first run, or when one fails
     engagectl doctor

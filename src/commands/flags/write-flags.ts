@@ -30,9 +30,9 @@ export function writeOptions(name: WriteEndpoint): OptionTable {
     ...inputOptions.filter(([flags]) => write.idempotent || flags !== '--recover-quotes'),
     'Sending:',
     ['--check', 'read and validate everything, send nothing', { common: true }],
-    ...(name === 'demerge'
-      ? []
-      : [['--fail-on-warnings', 'exit 3 if the input has likely mistakes'] as const]),
+    ...(write.hints
+      ? [['--fail-on-warnings', 'exit 3 if the input has likely mistakes'] as const]
+      : []),
     [
       '--dry-run',
       write.dryRun ? 'let the service check the records and change nothing' : 'the same as --check',

@@ -15,7 +15,7 @@ export const command: CommandSpec<ServeFlags> = {
     # for another container: TLS, host name "engage", seeded with users
     engagectl serve --host 0.0.0.0 --allow-host engage --tls --seed users.ndjson
     # simulate a slow and failing service
-    engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3
+    engagectl serve --data ./staging-copy --latency 200 --fail-rate 0.05 --pending 3
   `,
   options: serveOptions,
   run: async ({ flags, settings, runtime }) =>

@@ -94,7 +94,7 @@ export async function closeAfter<T>(connection: AccountConnection, work: Promise
   }
 }
 
-/** Checks the account with one harmless request, without retries. */
+/** Checks the account with one read-only request, without retries. */
 export async function checkAccess(
   account: Account,
   settings: GlobalOptions,

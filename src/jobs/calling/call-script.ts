@@ -87,9 +87,9 @@ export class CallScriptReader {
   }
 
   #textOf(name: (typeof columns)[number]): string {
-    const fault = this.#values.readOptional(name, this.#text);
-    if (fault) this.#wrong.push(fault.error);
-    return fault ? '' : this.#text.toString();
+    const failure = this.#values.readOptional(name, this.#text);
+    if (failure) this.#wrong.push(failure.error);
+    return failure ? '' : this.#text.toString();
   }
 
   #cuid(name: 'caller' | 'callee'): string {

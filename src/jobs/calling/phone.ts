@@ -292,16 +292,16 @@ interface Placement {
 export function checkCallOptions({ cuid, to, context }: Placement): void {
   checkCuid(cuid, '--cuid');
   checkCuid(to, '--to');
-  const fault = validateCallRequest({
+  const failure = validateCallRequest({
     cuid,
     receiverCuid: to,
     callContext: context,
     callProperties: undefined,
   });
-  if (fault === undefined) return;
-  const { message, description } = errorTable[fault.name];
-  throw new EngagectlError('E-USAGE', `the call to ${to} cannot be placed: ${fault.name}`, {
-    why: fault.detail ?? description,
+  if (failure === undefined) return;
+  const { message, description } = errorTable[failure.name];
+  throw new EngagectlError('E-USAGE', `the call to ${to} cannot be placed: ${failure.name}`, {
+    why: failure.detail ?? description,
     fix: `${message}: correct --to or --context`,
   });
 }

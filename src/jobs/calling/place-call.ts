@@ -111,7 +111,7 @@ async function follow(
       if (!course.isOver) hangup();
       await Promise.race([course.over, after(longestEnd)]);
     }
-    return course.isOver ? undefined : silence(to);
+    return course.isOver ? undefined : noAnswerError(to);
   } finally {
     over.abort();
     signal.removeEventListener('abort', hangup);
@@ -120,7 +120,7 @@ async function follow(
 
 const ignore = () => undefined;
 
-const silence = (to: string): EngagectlError =>
+const noAnswerError = (to: string): EngagectlError =>
   new EngagectlError('E-UNAVAILABLE', `no more events of the call to ${to}`, {
     why: 'the calling system cannot be reached',
     fix: 'retry when the calling system can be reached',

@@ -80,13 +80,13 @@ class CallScript implements RowConsumer<object> {
 
   async take(rows: RowBlock): Promise<void> {
     const { tally, onOutcome } = this.#parts;
-    for (const fault of rows.faults) {
-      tally.parseError(rows, fault);
+    for (const parseError of rows.parseErrors) {
+      tally.parseError(rows, parseError);
       onOutcome?.({
         source: rows.source,
-        line: fault.line,
+        line: parseError.line,
         outcome: 'rejected',
-        error: fault.error,
+        error: parseError.error,
       });
     }
     for (let row = 0; row < rows.count; row += 1) {

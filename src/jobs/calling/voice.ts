@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { readWav, resample, writeWav, type Sound } from '../../calling/node/wav.js';
 import type { NodeVoiceOptions } from '../../calling/node/voice.js';
 import { EngagectlError } from '../../errors.js';
-import { FileDraft } from '../../files/atomic-write.js';
+import { AtomicFile } from '../../files/atomic-write.js';
 import { fileErrorReason, fileWriteError } from '../../files/file-errors.js';
 import type { MediaAdapter } from '../../calling/environment.js';
 import type { JobContext } from '../job-context.js';
@@ -128,7 +128,7 @@ const dataSizeAt = 40;
 
 /** A WAV file that is written during the call and published at its end. */
 class Recording {
-  readonly #draft: FileDraft;
+  readonly #temporary: AtomicFile;
   readonly #name: string;
   #bytes = 0;
   #failure: unknown;
@@ -138,7 +138,7 @@ class Recording {
     try {
       // A symbolic link counts as existing, whatever its target.
       if (!lstatSync(target, { throwIfNoEntry: false })) {
-        return new Recording(name, new FileDraft(target));
+        return new Recording(name, new AtomicFile(target));
       }
     } catch (error) {
       throw notWritten(name, error);
@@ -150,9 +150,9 @@ class Recording {
     });
   }
 
-  private constructor(name: string, draft: FileDraft) {
+  private constructor(name: string, temporary: AtomicFile) {
     this.#name = name;
-    this.#draft = draft;
+    this.#temporary = temporary;
   }
 
   /** Appends sound. The first piece includes the header. */
@@ -165,7 +165,7 @@ class Recording {
         ? Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
         : Buffer.from(writeWav({ rate: recordedRate, samples }));
     try {
-      this.#draft.write(piece);
+      this.#temporary.write(piece);
       this.#bytes += piece.length;
     } catch (error) {
       this.#failure = error; // thrown by `close`, so that the call continues
@@ -177,16 +177,16 @@ class Recording {
     if (this.#bytes === 0) this.add({ rate: recordedRate, samples: new Int16Array(0) });
     try {
       if (this.#failure !== undefined) throw this.#failure;
-      this.#draft.write(sizeField(this.#bytes - 8), sizeAt);
-      this.#draft.write(sizeField(this.#bytes - dataSizeAt - 4), dataSizeAt);
-      this.#draft.commit();
+      this.#temporary.write(sizeField(this.#bytes - 8), sizeAt);
+      this.#temporary.write(sizeField(this.#bytes - dataSizeAt - 4), dataSizeAt);
+      this.#temporary.commit();
     } catch (error) {
       throw notWritten(this.#name, error);
     }
   }
 
   discard(): void {
-    this.#draft.discard();
+    this.#temporary.discard();
   }
 }
 

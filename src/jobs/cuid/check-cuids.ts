@@ -101,12 +101,12 @@ class CuidChecker implements RowConsumer<CheckFigures> {
     const { tally, known, found } = this.#parts;
     const { source } = rows;
     const checked: CheckedCuid[] = [];
-    for (const fault of rows.faults) {
-      tally.parseError(rows, fault);
+    for (const failure of rows.parseErrors) {
+      tally.parseError(rows, failure);
       checked.push(
-        this.#checked(unreadable({ error: fault.error, stage: 'parse' }), {
+        this.#checked(unreadable({ error: failure.error, stage: 'parse' }), {
           source,
-          line: fault.line,
+          line: failure.line,
         }),
       );
     }
@@ -136,9 +136,9 @@ class CuidChecker implements RowConsumer<CheckFigures> {
     const { bytes } = rows;
     known.begin(rows, { bytes, start: 0, end: bytes.length });
     for (let row = 0; row < rows.count; row += 1) {
-      const fault = this.#values.moveTo(rows, row) ?? this.#read();
-      if (fault) {
-        problems.set(row, unreadable(fault));
+      const failure = this.#values.moveTo(rows, row) ?? this.#read();
+      if (failure) {
+        problems.set(row, unreadable(failure));
         continue;
       }
       const findings = cuidIssues(this.#text);

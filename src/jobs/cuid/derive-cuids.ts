@@ -89,24 +89,24 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
 
   async take(rows: RowBlock): Promise<void> {
     const { tally, rows: derived } = this.#parts;
-    for (const fault of rows.faults) tally.parseError(rows, fault);
-    const faults = new Map<number, RejectReason>();
-    const taken = this.#takeValues(rows, faults);
-    this.#make(rows, taken, faults);
-    const turnedDown = [...faults.keys()].toSorted((a, b) => a - b);
-    for (const row of turnedDown) {
-      const fault = faults.get(row)!;
-      tally.reject(rows, row, { ...fault, stage: stageOf(fault) });
+    for (const failure of rows.parseErrors) tally.parseError(rows, failure);
+    const failures = new Map<number, RejectReason>();
+    const taken = this.#takeValues(rows, failures);
+    this.#make(rows, taken, failures);
+    const rejectedRows = [...failures.keys()].toSorted((a, b) => a - b);
+    for (const row of rejectedRows) {
+      const failure = failures.get(row)!;
+      tally.reject(rows, row, { ...failure, stage: stageOf(failure) });
     }
     this.#known.refuseTooMany();
     const kept: number[] = [];
     for (let index = 0; index < taken.length; index += 1) {
-      if (!faults.has(taken[index]!)) kept.push(index);
+      if (!failures.has(taken[index]!)) kept.push(index);
     }
     const output = await this.#opened();
     await output.writePage(derived.page({ rows, taken, kept, made: this.#maker }));
     let first = 0;
-    for (const row of [...turnedDown, rows.count]) {
+    for (const row of [...rejectedRows, rows.count]) {
       if (row > first) tally.accept(rows, first, row - first);
       first = row + 1;
     }
@@ -128,27 +128,27 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     return { style, bytes: this.#output?.bytes ?? 0, output: path };
   }
 
-  /** Derives the cuids of the batch, and adds an error for each duplicate to `faults`. */
-  #make(rows: RowBlock, taken: readonly number[], faults: Map<number, RejectReason>): void {
+  /** Derives the cuids of the batch, and adds an error for each duplicate to `failures`. */
+  #make(rows: RowBlock, taken: readonly number[], failures: Map<number, RejectReason>): void {
     this.#maker.make();
     this.#known.begin(rows, this.#maker.cuids);
     for (let index = 0; index < taken.length; index += 1) {
       this.#known.put(rows, taken[index]!, this.#maker.cuid(index));
     }
     this.#known.meet(({ row, cuid }, met) => {
-      faults.set(row, validationError(collision(cuid, met, rows.source)));
+      failures.set(row, validationError(collision(cuid, met, rows.source)));
     });
   }
 
   /** Adds the values of valid rows to the batch; returns these rows. */
-  #takeValues(rows: RowBlock, faults: Map<number, RejectReason>): readonly number[] {
+  #takeValues(rows: RowBlock, failures: Map<number, RejectReason>): readonly number[] {
     const { values, rows: derived } = this.#parts;
     const taken: number[] = [];
     this.#maker.begin(rows.count);
     for (let row = 0; row < rows.count; row += 1) {
-      const fault = values.moveTo(rows, row) ?? this.#read();
-      if (fault) {
-        faults.set(row, fault);
+      const failure = values.moveTo(rows, row) ?? this.#read();
+      if (failure) {
+        failures.set(row, failure);
         continue;
       }
       this.#style ??= this.#chosen(this.#value);
@@ -164,8 +164,8 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     const { from, deviceColumn } = options;
     if (!values.isNamed) return validationError('the record must be a JSON object');
     if (values.has('cuid')) return validationError('the record already has a "cuid"');
-    const fault = values.read(from, this.#value);
-    if (fault) return fault;
+    const failure = values.read(from, this.#value);
+    if (failure) return failure;
     if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
     return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
   }

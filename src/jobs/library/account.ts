@@ -261,7 +261,7 @@ async function* lookUpAll(
   options: Options,
   stream?: Parameters<LibraryContext['of']>[1],
 ): AsyncGenerator<LookedUpUser> {
-  const faults: RejectedRecord[] = [];
+  const failures: RejectedRecord[] = [];
   const { signal } = options;
   yield* channelReader<LookedUpUser>(async (found, left) => {
     const context = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
@@ -276,7 +276,7 @@ async function* lookUpAll(
       abort: () => Promise.resolve(),
     };
     const rejected = (record: RejectedRecord) => {
-      if (record.stage === 'parse' || record.stage === 'validate') faults.push(record);
+      if (record.stage === 'parse' || record.stage === 'validate') failures.push(record);
     };
     const { getProfiles } = await import('../get-profiles.js');
     const { error } = await toEngagectlError(
@@ -284,12 +284,12 @@ async function* lookUpAll(
       context,
     );
     if (error && error.id !== 'E-NOT-FOUND') return error;
-    return faultsOf(faults);
+    return failuresOf(failures);
   });
 }
 
 /** Builds the error for records without a usable identifier, thrown at the end. */
-function faultsOf([first, ...others]: readonly RejectedRecord[]): EngagectlError | undefined {
+function failuresOf([first, ...others]: readonly RejectedRecord[]): EngagectlError | undefined {
   if (first === undefined) return undefined;
   const { source, line, error } = first;
   return new EngagectlError(

@@ -86,14 +86,14 @@ export function createRun(
   header: RunHeader,
 ): RunFolder & { readonly journal: ParsedJournal } {
   const folder = path.join(root, header.run);
-  const draft = draftOf(root, header);
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft, { mode: 0o700 });
+  const temporary = temporaryPathOf(root, header);
+  rmSync(temporary, { recursive: true, force: true });
+  mkdirSync(temporary, { mode: 0o700 });
   const checked = { ...header, checksum: fingerprint(header) };
-  createFile(path.join(draft, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
-  const journal = createJournal(path.join(draft, journalFile), checked);
-  fsyncFolder(draft);
-  renameSync(draft, folder);
+  createFile(path.join(temporary, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
+  const journal = createJournal(path.join(temporary, journalFile), checked);
+  fsyncFolder(temporary);
+  renameSync(temporary, folder);
   fsyncFolder(root);
   return { path: folder, header, journal };
 }
@@ -102,7 +102,8 @@ export function createRun(
  * Returns the temporary folder in which a run folder is built and deleted. There is one per key and
  * the next run of that key reuses it, so crashes leave no garbage.
  */
-const draftOf = (root: string, { key }: RunPlace['header']): string => path.join(root, `.${key}`);
+const temporaryPathOf = (root: string, { key }: RunPlace['header']): string =>
+  path.join(root, `.${key}`);
 
 /** Lists the unfinished runs under `root`, oldest first. Throws E-CONFIG-FILE. */
 export const listRuns = (root: string, runtime: TrustRuntime): readonly RunFolder[] =>
@@ -215,18 +216,18 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 /** Deletes a run folder. Call while holding the run's lock. Throws E-FILE-WRITE. */
 export function removeRun({ path: folder, header }: RunPlace, words: Wording): void {
-  const draft = draftOf(path.dirname(folder), header);
+  const temporary = temporaryPathOf(path.dirname(folder), header);
   try {
-    rmSync(draft, { recursive: true, force: true });
-    renameSync(folder, draft);
+    rmSync(temporary, { recursive: true, force: true });
+    renameSync(folder, temporary);
     try {
       // After a power failure it must not reappear without its journal: it would restart.
       fsyncFolder(path.dirname(folder));
     } catch (error) {
-      renameSync(draft, folder); // --resume would restart it, too
+      renameSync(temporary, folder); // --resume would restart it, too
       throw error;
     }
-    rmSync(draft, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
       why: cause instanceof Error ? cause.message : String(cause),

@@ -58,8 +58,8 @@ export class SentInput {
   /** Reads the input once. Throws E-TOO-MANY for more records than fit in memory. */
   async readAll(inputs: Inputs): Promise<void> {
     await this.#read(inputs, (rows) => {
-      if (!this.#reading.settle) this.read += rows.count + rows.faults.length;
-      if (!this.#reading.settle) this.rejected += rows.faults.length;
+      if (!this.#reading.settle) this.read += rows.count + rows.parseErrors.length;
+      if (!this.#reading.settle) this.rejected += rows.parseErrors.length;
       this.#add(this.#reading.mapper.map(rows));
     });
   }

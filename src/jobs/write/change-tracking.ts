@@ -5,7 +5,7 @@ import { Baseline, ChangeTracker, TouchedKeys } from '../../bulk/change-tracking
 import { TouchedLog } from '../../bulk/change-tracking/baseline-store.js';
 import { EngagectlError } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
-import { FileDraft } from '../../files/atomic-write.js';
+import { AtomicFile } from '../../files/atomic-write.js';
 import {
   checkWritablePath,
   refuseInputAsOutput,
@@ -210,22 +210,22 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
     cwd,
   });
   checkWritablePath(file, place, { uid });
-  let draft: FileDraft | undefined;
+  let temporary: AtomicFile | undefined;
   return {
     async write(memory: ChangeTracker): Promise<void> {
       try {
-        draft = new FileDraft(file);
+        temporary = new AtomicFile(file);
         let head = true;
         for await (const gone of memory.gone()) {
-          draft.write(goneLine(gone, head));
+          temporary.write(goneLine(gone, head));
           head = false;
         }
-        draft.commit();
+        temporary.commit();
       } catch (error) {
         throw unwritablePathError(file, place, error);
       }
     },
-    close: (): void => draft?.discard(),
+    close: (): void => temporary?.discard(),
   };
 }
 

@@ -287,8 +287,11 @@ class PreviewSample {
 }
 
 /** Lists the rejects of a block by line. */
-function rejectsOf({ rows: { source, lines, faults }, rejects }: RecordBlock): PreviewReject[] {
-  const unread = faults.map(
+function rejectsOf({
+  rows: { source, lines, parseErrors },
+  rejects,
+}: RecordBlock): PreviewReject[] {
+  const unread = parseErrors.map(
     ({ line, error }) => ({ source, line, stage: 'parse', error }) as const,
   );
   const unfit = rejects.map(({ row, ...why }) => ({ source, line: lines[row] ?? 0, ...why }));

@@ -15,8 +15,10 @@ export async function requireRecords(
 ): Promise<void> {
   let records = 0;
   try {
-    for await (const { count, faults } of new PeekableIterator(inputs.blocks()).until(signal)) {
-      records += count + faults.length;
+    for await (const { count, parseErrors } of new PeekableIterator(inputs.blocks()).until(
+      signal,
+    )) {
+      records += count + parseErrors.length;
       if (records >= least) return;
     }
     signal.throwIfAborted();

@@ -295,7 +295,7 @@ const sampleOf = (block: RecordBlock, isFirst: boolean): CountedRecords => ({
   ...block,
   count: isFirst ? block.count : Math.min(block.count, laterRecords),
   rejects: [],
-  faults: [],
+  parseErrors: [],
 });
 
 /** Long numbers that a spreadsheet shortened, which merges users if they are identities. */

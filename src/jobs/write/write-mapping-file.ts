@@ -1,5 +1,5 @@
 import { EngagectlError, groupDigits } from '../../errors.js';
-import { FileDraft } from '../../files/atomic-write.js';
+import { AtomicFile } from '../../files/atomic-write.js';
 import {
   AmbiguousColumnError,
   inferMapping,
@@ -47,7 +47,7 @@ export async function writeMappingFile(
 ): Promise<void> {
   const { name, path, option } = target;
   try {
-    const draft = new FileDraft(path);
+    const draft = new AtomicFile(path);
     draft.write(`${JSON.stringify(drafted, undefined, 2)}\n`);
     draft.commit({ overwrite });
   } catch (error) {

@@ -23,7 +23,7 @@ const typeOf: Readonly<Record<number, JsonType>> = {
 /** Records to be counted: those of a block, or copies of some of them. */
 export type CountedRecords = Pick<
   RecordBlock,
-  'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'faults'
+  'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'parseErrors'
 > & { readonly rows: Pick<RowBlock, 'source' | 'lines'> & { readonly cells: object | undefined } };
 
 /** A column whose cells are values of one key. */
@@ -60,7 +60,7 @@ export class RecordSample {
       json: Buffer.concat(texts),
       bounds: Int32Array.from(copied),
       rejects: [],
-      faults: [],
+      parseErrors: [],
     });
   }
 }
@@ -96,10 +96,10 @@ export class FieldStatistics {
     this.#onlyRules = onlyRules;
   }
 
-  add({ rows, rejects, faults, count, row, json, bounds }: CountedRecords): void {
+  add({ rows, rejects, parseErrors, count, row, json, bounds }: CountedRecords): void {
     const { source, lines } = rows;
     const lineOf = (row: number): number => lines[row] ?? 0;
-    for (const { line, error } of faults) this.#reject({ source, line }, error);
+    for (const { line, error } of parseErrors) this.#reject({ source, line }, error);
     for (const { row, error } of rejects) this.#reject({ source, line: lineOf(row) }, error);
     this.hasJson ||= rows.cells === undefined;
     this.records += count;

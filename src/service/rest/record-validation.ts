@@ -27,10 +27,10 @@ export class RecordError extends Error {
   }
 }
 
-const eventFault = (code: number, what: string) =>
+const eventFailure = (code: number, what: string) =>
   new RecordError(code, `Event data is incorrect. ${what}`);
 const { eventStructure } = recordCodes;
-const eventFaults = {
+const eventFailures = {
   noName: new RecordError(
     recordCodes.eventNameMissing,
     'Event Name is incorrect. ErrorCode: 509 - Event name is mandatory.',
@@ -39,34 +39,34 @@ const eventFaults = {
     recordCodes.reservedEventName,
     'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
   ),
-  nameText: eventFault(eventStructure, 'The event name is not valid text.'),
-  structure: eventFault(eventStructure, 'evtData is not a flat object.'),
-  key: eventFault(eventStructure, 'A property key is longer than 120 bytes.'),
-  value: eventFault(eventStructure, 'A property value is longer than 512 bytes.'),
-  properties: eventFault(recordCodes.tooManyEventProperties, 'More than 256 properties.'),
+  nameText: eventFailure(eventStructure, 'The event name is not valid text.'),
+  structure: eventFailure(eventStructure, 'evtData is not a flat object.'),
+  key: eventFailure(eventStructure, 'A property key is longer than 120 bytes.'),
+  value: eventFailure(eventStructure, 'A property value is longer than 512 bytes.'),
+  properties: eventFailure(recordCodes.tooManyEventProperties, 'More than 256 properties.'),
 };
 
 const reserved = new Set<string>(reservedEventNames);
 
 /** Throws RecordError for the name of an event that uploads must not use. */
 export function checkNotReserved(name: string): void {
-  if (reserved.has(name)) throw eventFaults.reservedName;
+  if (reserved.has(name)) throw eventFailures.reservedName;
 }
 
 /** Validates an event; `props` is evtData as JSON text. Throws RecordError. */
 export function checkEvent(name: string, props: string): void {
-  if (name === '') throw eventFaults.noName;
-  if (!name.isWellFormed()) throw eventFaults.nameText;
-  if (!isObject(props)) throw eventFaults.structure;
+  if (name === '') throw eventFailures.noName;
+  if (!name.isWellFormed()) throw eventFailures.nameText;
+  if (!isObject(props)) throw eventFailures.structure;
   const members = parseMembers(props);
-  if (members.size > limits.eventProperties) throw eventFaults.properties;
+  if (members.size > limits.eventProperties) throw eventFailures.properties;
   for (const [key, value] of members) {
-    if (exceedsBytes(key, limits.eventPropertyKeyBytes)) throw eventFaults.key;
+    if (exceedsBytes(key, limits.eventPropertyKeyBytes)) throw eventFailures.key;
     const isItems = isArray(value) && name === 'Charged' && key === 'Items';
     if (isItems ? !parseElements(value).every(isFlatObject) : isNested(value))
-      throw eventFaults.structure;
+      throw eventFailures.structure;
     if (!isItems && scalarExceedsBytes(value, limits.eventPropertyValueBytes))
-      throw eventFaults.value;
+      throw eventFailures.value;
   }
 }
 
@@ -146,12 +146,12 @@ function sum(current: string | undefined, operand: string, sign: 1 | -1): string
 
 const isInteger = (text: string): boolean => /^-?\d+$/.test(text);
 
-const profileFault = (code: number, what: string) =>
+const profileFailure = (code: number, what: string) =>
   new RecordError(code, `Profile data is incorrect. ${what}`);
 
-/** Faults without a documented code use that of a wrong structure. */
-const structure = (what: string) => profileFault(recordCodes.eventStructure, what);
-const profileFaults = {
+/** Failures without a documented code use that of a wrong structure. */
+const structure = (what: string) => profileFailure(recordCodes.eventStructure, what);
+const profileFailures = {
   key: structure('A key is longer than 120 bytes.'),
   value: structure('A value is longer than 512 bytes.'),
   operator: structure('An operator is not valid.'),
@@ -201,7 +201,7 @@ export const isCustomKey = (key: string): boolean =>
 export function checkProfile(data: Members): void {
   for (const key of ['Email', 'Phone']) checkMember(key, data.get(key) ?? 'null');
   for (const [key, value] of data) {
-    if (exceedsBytes(key, limits.profileKeyBytes)) throw profileFaults.key;
+    if (exceedsBytes(key, limits.profileKeyBytes)) throw profileFailures.key;
     checkMember(key, value);
   }
 }
@@ -212,14 +212,14 @@ function checkMember(key: string, value: string): void {
   else checkField(defaultFields.get(key), value);
   const scalars = isArray(value) || isObject(value) ? scalarsIn(value) : [value];
   if (scalars.some((scalar) => scalarExceedsBytes(scalar, limits.profileValueBytes)))
-    throw profileFaults.value;
+    throw profileFailures.value;
 }
 
 /** Rejects operators on default fields, because none of them is a list or a counter. */
 function checkOperator(key: string, value: string): void {
   const [[name, operand] = ['', ''], ...others] = parseMembers(value);
-  if (others.length > 0 || !operators.get(name)?.accepts(operand)) throw profileFaults.operator;
-  if (defaultFields.has(key) && name !== '$delete') throw profileFaults.operatorOnDefault;
+  if (others.length > 0 || !operators.get(name)?.accepts(operand)) throw profileFailures.operator;
+  if (defaultFields.has(key) && name !== '$delete') throw profileFailures.operatorOnDefault;
 }
 
 /** Accepts null, which unsets a field, and numbers as text, as a CSV without types has them. */
@@ -227,5 +227,5 @@ function checkField(rule: Rule | undefined, value: string): void {
   if (!rule || value === 'null') return;
   const [isValid, code, what] = rule;
   const text = isNumber(value) ? String(integerOf(value)) : stringOf(value);
-  if (text === undefined || !isValid(text)) throw profileFault(code, what);
+  if (text === undefined || !isValid(text)) throw profileFailure(code, what);
 }

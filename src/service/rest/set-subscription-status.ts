@@ -19,7 +19,7 @@ export const setSubscriptionStatus: Endpoint = ({ query, body, deviations }, ser
   return writeRecords(body, write, deviations, service);
 };
 
-const faults = {
+const failures = {
   type: new RecordError(recordCodes.recordType, 'Type is neither phone, whatsapp nor email.'),
   email: new RecordError(recordCodes.email, 'Email is not valid.'),
   phone: new RecordError(recordCodes.phone, 'Phone number is not valid.'),
@@ -31,14 +31,14 @@ const faults = {
 
 /** Parses an element of `d`; types and statuses match in any case. Throws RecordError. */
 function checkSubscription(text: string, deviations: Deviations): AddressFlag {
-  if (!isObject(text)) throw faults.type;
+  if (!isObject(text)) throw failures.type;
   const record = parseMembers(text);
   const type = addressTypeOf(stringOf(record.get('type')));
-  if (type === undefined) throw faults.type;
+  if (type === undefined) throw failures.type;
   const address = addressOf(type, stringOf(record.get('value')));
-  if (address === undefined) throw type === 'email' ? faults.email : faults.phone;
+  if (address === undefined) throw type === 'email' ? failures.email : failures.phone;
   deviations.unknownMembers(record, ['type', 'value', 'status'], 'record');
   const status = stringOf(record.get('status'))?.toLowerCase() ?? '';
-  if (!Object.hasOwn(subscriptionStatuses, status)) throw faults.status;
+  if (!Object.hasOwn(subscriptionStatuses, status)) throw failures.status;
   return { type, address, isBlocked: status === 'unsubscribe' };
 }

@@ -109,7 +109,7 @@ export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
     }
 );
 
-const faults = {
+const failures = {
   type: new RecordError(recordCodes.recordType, 'Type is neither event nor profile.'),
   identity: new RecordError(recordCodes.identityMissing, 'Identity is missing.'),
   objectId: new RecordError(recordCodes.objectId, 'Object ID is not valid.'),
@@ -140,22 +140,22 @@ function checkFlags(data: Members, deviations: Deviations): void {
 }
 
 /**
- * Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first fault. Without
+ * Parses and validates an element of `d` of endpoint 1. Throws RecordError for its first failure. Without
  * `deviations`, for seeds, accepts events that only the service may raise.
  */
 export function parseUploadRecord(text: string, deviations?: Deviations): UploadRecord {
-  if (!isObject(text)) throw faults.type;
+  if (!isObject(text)) throw failures.type;
   const record = parseMembers(text);
   const type = stringOf(record.get('type'));
-  if (type !== 'profile' && type !== 'event') throw faults.type;
+  if (type !== 'profile' && type !== 'event') throw failures.type;
   const keys = keysOf(record);
   const ts = integerOf(record.get('ts'));
   // More than 11 digits are milliseconds; 0 is invalid, too (service-facts, Answers).
   const isTimestamp = ts !== undefined && ts > 0 && ts < 1e11;
-  if (record.has('ts') && !isTimestamp) throw faults.timestamp;
+  if (record.has('ts') && !isTimestamp) throw failures.timestamp;
   if (type === 'profile') {
     const profileData = record.get('profileData');
-    if (!isObject(profileData)) throw faults.profileData;
+    if (!isObject(profileData)) throw failures.profileData;
     const data = parseMembers(profileData);
     checkProfile(data);
     if (deviations) checkFlags(data, deviations);
@@ -182,20 +182,20 @@ function keysOf(record: Members): ProfileKey[] {
   const keys: ProfileKey[] = [];
   if (record.has('identity')) {
     const value = stringOf(record.get('identity'));
-    if (!value || !isIdentity(value)) throw faults.identity;
+    if (!value || !isIdentity(value)) throw failures.identity;
     keys.push({ kind: 'identity', value });
   }
   if (record.has('objectId')) {
     const value = stringOf(record.get('objectId'));
-    if (value === undefined || !objectIdPattern.test(value)) throw faults.objectId;
+    if (value === undefined || !objectIdPattern.test(value)) throw failures.objectId;
     keys.push({ kind: 'objectId', value });
   }
   for (const name of ['FBID', 'GPID']) {
     const value = stringOf(record.get(name));
-    if (value && !value.isWellFormed()) throw faults.identity;
+    if (value && !value.isWellFormed()) throw failures.identity;
     if (value) keys.push({ kind: 'social', value: `${name}:${value}` });
   }
-  if (keys.length === 0) throw faults.identity;
+  if (keys.length === 0) throw failures.identity;
   return keys;
 }
 

@@ -46,20 +46,20 @@ export async function writeRecords<Checked>(
   const store = (slice: readonly string[]): (RecordError | undefined)[] =>
     slice.map((text) => recordErrorOf(() => save(database, check(text))));
   const isHeld = isDryRun || lag.isOn;
-  const faults = isHeld
+  const failures = isHeld
     ? database.dryRun(() => store(records))
     : await mutex.run(() => inSlices(records, (slice) => database.transaction(() => store(slice))));
   if (lag.isOn && !isDryRun) {
     lag.schedule(() =>
       refuseLosses(
-        faults,
+        failures,
         database.transaction(() => store(records)),
       ),
     );
   }
-  const unprocessed = faults.flatMap((fault, index) =>
-    fault
-      ? [unprocessedEntry(fault, index + 1, records[index] ?? '', settings.values.variants)]
+  const unprocessed = failures.flatMap((failure, index) =>
+    failure
+      ? [unprocessedEntry(failure, index + 1, records[index] ?? '', settings.values.variants)]
       : [],
   );
   const processed = records.length - unprocessed.length;
@@ -69,7 +69,7 @@ export async function writeRecords<Checked>(
     processed: String(processed),
     unprocessed: `[${unprocessed.join(',')}]`,
   });
-  return { ...answer, reason: rejectionSummary(faults) };
+  return { ...answer, reason: rejectionSummary(failures) };
 }
 
 /** Returns the elements of `d`. Throws RequestError 400. */
@@ -87,17 +87,17 @@ function recordsOf(body: string | undefined, most: number, deviations: Deviation
 }
 
 /** Formats `2 of 9 records rejected: 515 Profile data is incorrect. Email is not valid. (2)`. */
-function rejectionSummary(faults: readonly (RecordError | undefined)[]): string | undefined {
+function rejectionSummary(failures: readonly (RecordError | undefined)[]): string | undefined {
   const counts = new Map<string, number>();
-  for (const fault of faults) {
-    if (!fault) continue;
-    const text = `${fault.code} ${fault.message}`;
+  for (const failure of failures) {
+    if (!failure) continue;
+    const text = `${failure.code} ${failure.message}`;
     counts.set(text, (counts.get(text) ?? 0) + 1);
   }
   if (counts.size === 0) return undefined;
-  const rejected = faults.filter((fault) => fault !== undefined).length;
+  const rejected = failures.filter((failure) => failure !== undefined).length;
   const causes = [...counts].map(([text, count]) => (count > 1 ? `${text} (${count})` : text));
-  return `${rejected} of ${faults.length} records rejected: ${causes.join('; ')}`;
+  return `${rejected} of ${failures.length} records rejected: ${causes.join('; ')}`;
 }
 
 /** Throws if the delayed write rejected a record that was reported as processed. */
@@ -105,8 +105,8 @@ function refuseLosses(
   answered: readonly (RecordError | undefined)[],
   stored: readonly (RecordError | undefined)[],
 ): void {
-  const lost = stored.flatMap((fault, index) =>
-    fault && !answered[index] ? [`record number ${index + 1}: ${fault.message}`] : [],
+  const lost = stored.flatMap((failure, index) =>
+    failure && !answered[index] ? [`record number ${index + 1}: ${failure.message}`] : [],
   );
   if (lost.length === 0) return;
   throw new Error(`a delayed write lost records answered as processed: ${lost.join('; ')}`);

@@ -33,7 +33,7 @@ export function recordBlock(records: readonly TestRecord[]): RecordBlock {
     ),
     kinds: Uint8Array.from(records, ({ event }) => +(event === true)),
     rejects: [],
-    faults: [],
+    parseErrors: [],
   };
 }
 

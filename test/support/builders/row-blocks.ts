@@ -39,7 +39,7 @@ export function csvRows(
     cells: { header, bounds: Int32Array.from(cellBounds) },
     first: 0,
     end: { input: 0, offset: length, line: rows.length + 2, ordinal: rows.length },
-    faults: [],
+    parseErrors: [],
   };
 }
 
@@ -63,7 +63,7 @@ export function jsonRows(texts: readonly (string | Buffer)[], source = 'users.nd
     cells: undefined,
     first: 0,
     end: { input: 0, offset: at, line: texts.length + 1, ordinal: texts.length },
-    faults: [],
+    parseErrors: [],
   };
 }
 

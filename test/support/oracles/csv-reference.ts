@@ -3,7 +3,7 @@ import type { Marks, WildDocument } from './random-csv.js';
 
 /**
  * What a document holds, by csv-parse and by what the contract adds to it: line numbers, what is a
- * record, and where reading goes on after a fault (contract §2).
+ * record, and where reading goes on after a failure (contract §2).
  *
  * - csv-parse says what the cells are and which record breaks the rules of quoting. It ends at the
  *   first that does. The line of the error is the first one up to which csv-parse finds more wrong than a
@@ -28,16 +28,16 @@ export function expectedOf({ text, marks, columns }: WildDocument): readonly str
       if (isHeader) isHeader = false;
       else if (cells.length === columns)
         outcomes.push(rowOutcome(line, text.slice(from, to), cells));
-      else outcomes.push(faultOutcome(line, 'cells', text.slice(from, to)));
+      else outcomes.push(failureOutcome(line, 'cells', text.slice(from, to)));
     }
-    if (read.faultAt === undefined) break;
-    const { errorEnd, openLine } = faultFrom(text, read.faultAt, marks);
+    if (read.failureAt === undefined) break;
+    const { errorEnd, openLine } = failureFrom(text, read.failureAt, marks);
     if (errorEnd === undefined) {
       outcomes.push(unclosedOutcome(openLine));
       break;
     }
-    const raw = text.slice(read.faultAt, errorEnd);
-    outcomes.push(faultOutcome(lineAt(text, read.faultAt), 'quoting', raw));
+    const raw = text.slice(read.failureAt, errorEnd);
+    outcomes.push(failureOutcome(lineAt(text, read.failureAt), 'quoting', raw));
     start = errorEnd + /^(?:\r\n|\r|\n|)/.exec(text.slice(errorEnd))![0].length;
   }
   return outcomes;
@@ -48,13 +48,13 @@ export const rowOutcome = (
   text: string,
   cells: readonly string[] | undefined,
 ): string => JSON.stringify({ line, text, cells });
-export const faultOutcome = (line: number, fault: 'quoting' | 'cells', raw: string): string =>
-  JSON.stringify({ line, fault, raw });
+export const failureOutcome = (line: number, failure: 'quoting' | 'cells', raw: string): string =>
+  JSON.stringify({ line, failure, raw });
 
 export const unclosedOutcome = (line: number): string => JSON.stringify({ unclosed: line });
 
 /** The end of the line with the error in the record at `from`; or, without one, the line of the quote that stays open. */
-function faultFrom(text: string, from: number, marks: Marks) {
+function failureFrom(text: string, from: number, marks: Marks) {
   for (const { index } of [...text.matchAll(/\r\n|\r|\n|$/g)].filter((end) => end.index >= from)) {
     if (judged(text.slice(from, index), marks) === 'broken')
       return { errorEnd: index, openLine: 0 };
@@ -99,9 +99,9 @@ function readFrom(text: string, start: number, marks: Marks) {
   };
   try {
     parse(bytes, options);
-    return { records, faultAt: undefined };
+    return { records, failureAt: undefined };
   } catch {
-    return { records, faultAt: start + lengthOf(bytes, recordStart(bytes, done, marks)) };
+    return { records, failureAt: start + lengthOf(bytes, recordStart(bytes, done, marks)) };
   }
 }
 

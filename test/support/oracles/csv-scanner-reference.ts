@@ -18,12 +18,12 @@ export class SlowScanner {
   at = 0;
   line = 0;
   width = 0;
-  fault = '';
-  faultAt = 0;
+  failure = '';
+  failureAt = 0;
   #text: Buffer = Buffer.alloc(0);
   #last = false;
   #columns = 0;
-  /** Records and faults that `cut` may still find. */
+  /** Records and parseErrors that `cut` may still find. */
   #room = 0;
   readonly #dialect: CsvDialect;
   readonly #doubles: boolean;
@@ -159,9 +159,9 @@ export class SlowScanner {
     return second > 0 ? 2 * length - 1 : second;
   }
 
-  #broken(at: number, fault: string): number {
-    this.faultAt = at;
-    this.fault = fault;
+  #broken(at: number, failure: string): number {
+    this.failureAt = at;
+    this.failure = failure;
     return FAULT;
   }
 }
