@@ -46,4 +46,6 @@ function outcome(rows: RowBlock, options: Options): unknown {
 export const isValidIdentity = (text: string): boolean =>
   text === text.trim() &&
   text !== '-' &&
-  !/[\p{Cc}\p{Cf}\u00a0\u115f\u1160\u2800\u3164\uffa0\u2028\u2029\u202f\u2065\u{e0000}-\u{e007f}]/u.test(text);
+  !/[\p{Cc}\p{Cf}\u00a0\u115f\u1160\u2800\u3164\uffa0\u2028\u2029\u202f\u2065\u{e0000}-\u{e007f}]/u.test(
+    text,
+  );
