@@ -18,6 +18,9 @@ export interface PiiSettings {
 
 const shortest = 4;
 
+/** Texts for a missing value, which identify nobody, and which the advice to use --null-values repeats. */
+const missing = /^(?:undefined|unknown|#(?:REF|NAME|VALUE|NUM|NULL|DIV\/0)[!?])$/i;
+
 /**
  * Masks an identity or address: keeps at most the first half, enough to recognize it beside its file and
  * line. Very short values are kept.
@@ -25,7 +28,7 @@ const shortest = 4;
 export function mask(value: string): string {
   const isPhone = value.startsWith('+');
   const letters = Array.from(isPhone ? value.replace(/[ ()-]/g, '') : value.replace('%40', '@'));
-  if (letters.length <= shortest) return value;
+  if (letters.length <= shortest || missing.test(value)) return value;
   const at = letters.indexOf('@');
   const most = at >= 0 ? Math.min(at, 3) : isPhone ? 5 : 4;
   return `${letters.slice(0, Math.min(most, Math.floor(letters.length / 2))).join('')}…`;

@@ -154,6 +154,14 @@ it('prints the typed arguments unmasked', async () => {
   expect(several.stderr).toContain(`identity "${ada.phone}"`);
 });
 
+it('keeps words for a missing value, which the advice repeats', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('users.csv'), 'identity,City\nUndefined,a\n#REF!,b\nann-of-oslo,c\n');
+  const { stderr } = await world.run(['upload', 'users.csv', '--check']);
+  expect(stderr).toContain('--null-values Undefined treats such cells as empty');
+  expect(stderr).toContain('"#REF!" is a placeholder');
+});
+
 it('keeps file names and suggested commands', async () => {
   const name = 'ada.lovelace@mail.example.csv';
   const files = { [name]: 'identity,Age\nu1,x\n' };
