@@ -39,6 +39,11 @@ it.each([
     { record: JSON.stringify('x'.repeat(65_535)) },
   ],
   [
+    'long text that was cut two bytes into a character',
+    Buffer.from(`${'x'.repeat(65_534)}😀`),
+    { record: JSON.stringify('x'.repeat(65_534)) },
+  ],
+  [
     'long text that was cut three bytes into a character',
     Buffer.from(`${'x'.repeat(65_533)}😀`),
     { record: JSON.stringify('x'.repeat(65_533)) },

@@ -84,11 +84,15 @@ describe('events that were sent', () => {
 
   it('keep every other event of the input from being sent until the user decides', async () => {
     const { run, stored, write } = await stage();
-    write('old.ndjson', lines(9));
+    // Longer together than what is read at once.
+    const half = 'x'.repeat(500);
+    const long = (n: number) =>
+      `${JSON.stringify({ ...event(n), evtData: { n, A: half, B: half, C: half, D: half } })}\n`;
+    write('old.ndjson', long(900));
     await run(['upload', 'old.ndjson']);
-    write('new.ndjson', lines(1, 2, 3, 4, 9));
+    write('new.ndjson', [...numbers(900), 900].map((n) => long(n)).join(''));
     const refused = await run(['upload', 'new.ndjson', '--chunk-size', '1']);
-    expect([refused.code, stored()]).toEqual([8, [9]]);
+    expect([refused.code, stored()]).toEqual([8, [900]]);
   });
 
   it('are remembered once although the service asked to send them again', async () => {
