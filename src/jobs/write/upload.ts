@@ -1,6 +1,7 @@
 import { EngagectlError } from '../../errors.js';
 import { timeZone, type TimeZone } from '../../time-zone.js';
 import { limits } from '../../contract/limits.js';
+import { profileFields } from '../../contract/record-fields.js';
 import { resolveColumn } from '../../mapping/columns.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { loadMapping } from '../../mapping/mapping-file.js';
@@ -22,7 +23,7 @@ import {
   type RuledColumn,
 } from '../../mapping/preview/field-statistics.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
-import type { UploadMapping } from '../../mapping/upload-mapping.js';
+import type { CellType, UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
 import type { WriteResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
@@ -279,11 +280,17 @@ function ruledColumnsOf(mapping: UploadMapping) {
       isCellwise &&
       exportedKind(header, mapping) === undefined &&
       data.length <= limits.profileKeys &&
-      data.every(({ type = 'string' }) => type !== 'json' && !type.startsWith('list('));
-    columns = isPlain ? data.filter(({ type = 'string' }) => type === 'string') : undefined;
+      data.every(({ key, type = 'string' }) => isSentAsWritten(type) || isSafe(key, type));
+    columns = isPlain ? data.filter(({ type = 'string' }) => isSentAsWritten(type)) : undefined;
     return columns;
   };
 }
+
+const isSentAsWritten = (type: CellType): boolean => ['string', 'integer', 'number'].includes(type);
+
+/** Whether the service accepts every value of this type under this key: it is short, and has no rule. */
+const isSafe = (key: string, type: CellType): boolean =>
+  /^(?:boolean|date|phone)/.test(type) && profileFields.get(key)?.code === undefined;
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 

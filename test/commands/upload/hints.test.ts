@@ -129,6 +129,27 @@ it('counts all records that the service rejects in a check, and masks addresses'
   expect(stdout + stderr).not.toContain('someone at');
 });
 
+it('counts in a check the typed values that the service rejects, also behind the first records', async () => {
+  const rows = Array.from({ length: 30_000 }, (_, n) => `u${n},${n % 90},1,5,yes`);
+  rows[20_000] = `u20000,999,1,${'7'.repeat(513)},yes`;
+  const header = 'identity,Age,City,Points,Employed';
+  const files = { 'u.csv': [header, ...rows, ''].join('\n') };
+  const check = async (types: string) => {
+    const argv = ['upload', 'u.csv', '--check', '--json', '--types', types];
+    const all = hintsOf((await run(argv, files)).stdout);
+    return all
+      .filter(({ id }) => ['field-value', 'value-too-long'].includes(id))
+      .map(({ column, count, line }) => [column, count, line]);
+  };
+  const all = [
+    ['Age', 1, 20_002],
+    ['Employed', 30_000, 2],
+    ['Points', 1, 20_002],
+  ];
+  expect(await check('Age:integer,Points:number')).toEqual(all);
+  expect(await check('Age:integer,Points:number,Employed:boolean')).toEqual(all);
+});
+
 it('predicts in a check what the local service rejects', async () => {
   const data = (profileData: object) => ({ type: 'profile', profileData });
   const event = (members: object) => ({
