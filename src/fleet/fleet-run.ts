@@ -115,6 +115,8 @@ export const fleetVersion = 4;
 
 /** Maximum size of a run file or result, which are read whole. */
 const maxHeaderBytes = 64 * 1024 * 1024;
+/** The same for the bits of 4 billion records. */
+const maxBitsBytes = 512 * 1024 * 1024;
 
 /** Returns all shards of a run, in order. */
 export const shardsOf = ({ shards }: Pick<FleetRun, 'shards'>): Shard[] =>
@@ -218,10 +220,15 @@ export class WorkDirectory {
     if (!events?.alreadySent) return undefined;
     const file = this.#alreadySentFile;
     for (const each of [this.path, this.events, file]) this.refuseLink(each);
-    const bits = existsSync(file) ? readFileSync(file) : new Uint8Array(0);
-    if (sha256(bits) === events.alreadySent.digest) return bits;
+    let why = 'somebody else wrote or changed it';
+    try {
+      const bits = readRegular(file, maxBitsBytes);
+      if (sha256(bits) === events.alreadySent.digest) return bits;
+    } catch (error) {
+      why = (error as Error).message;
+    }
     throw untrusted(`${file} is not the file that was signed`, {
-      why: 'it is missing, or somebody else wrote or changed it',
+      why,
       fix: 'submit the same command again, which writes it',
       file,
     });
@@ -396,20 +403,25 @@ function entriesOf(folder: string): Dirent[] {
 
 /** Reads JSON from a regular file, without following a link. Throws E-FILE-READ, E-UNTRUSTED. */
 export function readOwn(file: string, fix: string): object {
-  let descriptor: number | undefined;
   try {
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
-    const found = fstatSync(descriptor);
-    if (!found.isFile() || found.size > maxHeaderBytes)
-      throw new Error('it is not a file of a fleet');
-    return Object(JSON.parse(readFileSync(descriptor, 'utf8'))) as object;
+    return Object(JSON.parse(readRegular(file, maxHeaderBytes).toString())) as object;
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === 'ELOOP') throw linked(file, fix);
     const why = message;
     throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, { why, fix, file, cause });
+  }
+}
+
+/** Reads a regular file without following a link. Throws an Error for anything else, or a larger file. */
+function readRegular(file: string, maxBytes: number): Buffer {
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
+  try {
+    const found = fstatSync(descriptor);
+    if (!found.isFile() || found.size > maxBytes) throw new Error('it is not a file of a fleet');
+    return readFileSync(descriptor);
   } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
+    closeSync(descriptor);
   }
 }
 

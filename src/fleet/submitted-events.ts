@@ -49,7 +49,7 @@ export class EventRegister {
       this.#add(file, { seed: [number(), number()] });
     }
     const { seed } = readOwn(file, restoreRegister) as { seed?: readonly [number, number] };
-    if (seed?.length === 2 && seed.every(Number.isInteger)) return seed;
+    if (Array.isArray(seed) && seed.length === 2 && seed.every(Number.isInteger)) return seed;
     throw damagedRegister(file);
   }
 
@@ -57,12 +57,13 @@ export class EventRegister {
   runs(): readonly RegisteredRun[] {
     const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
     const runs = names.flatMap((name) => {
-      const [, number] = /^(\d{1,9})\.json$/.exec(name) ?? [];
+      const [, number] = /^(\d+)\.json$/.exec(name) ?? [];
       if (number === undefined) return [];
       const file = path.join(this.folder, name);
-      const found = readOwn(file, restoreRegister) as RegisteredRun;
-      if (!isRunId(found.run) || typeof found.events !== 'object') throw damagedRegister(file);
-      return { ...found, number: Number(number) };
+      const found = readOwn(file, restoreRegister);
+      const entry = { ...found, number: Number(number) };
+      if (!isRegisteredRun(entry)) throw damagedRegister(file);
+      return entry;
     });
     return runs.toSorted((a, b) => a.number - b.number);
   }
@@ -87,6 +88,17 @@ export class EventRegister {
       throw error;
     }
   }
+}
+
+/** Checks the members of a registered run, which anyone may have written. */
+function isRegisteredRun(value: Partial<RegisteredRun>): value is RegisteredRun {
+  const { number, run, file, otherFiles, events } = value;
+  const { count, submitted } = Object(events) as Partial<FleetEvents>;
+  return (
+    isRunId(run) &&
+    [file, submitted].every((text) => typeof text === 'string') &&
+    [number, count, otherFiles].every((each) => Number.isSafeInteger(each) && each! >= 0)
+  );
 }
 
 const restoreRegister =

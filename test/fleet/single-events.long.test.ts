@@ -5,6 +5,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -239,13 +240,21 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     const { stdout } = await submit('b.ndjson', '--resume');
     const bits = path.join(fleet.workDir, stdout.trim(), 'events', 'already-sent.bits');
     const signed = readFileSync(bits);
-    writeFileSync(bits, Buffer.alloc(signed.length, 255));
-    await drain();
-    const status = await fleet.run('status', stdout.trim());
-    expect([status.code, status.stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
-    expect(status.stderr).toContain('already-sent.bits is not the file that was signed');
-    expect(arrived(service)).toEqual(['A 1700000000']);
-    rmSync(bits);
+    const changes = [
+      () => writeFileSync(bits, Buffer.alloc(signed.length, 255)),
+      () => truncateSync(bits, 3 * 1024 ** 3),
+      () => mkdirSync(bits),
+    ];
+    for (const change of changes) {
+      change();
+      await fleet.run('retry', stdout.trim());
+      await drain();
+      const status = await fleet.run('status', stdout.trim());
+      expect([status.code, status.stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
+      expect(status.stderr).toContain('already-sent.bits is not the file that was signed');
+      expect(arrived(service)).toEqual(['A 1700000000']);
+      if (change !== changes[0]) rmSync(bits, { recursive: true });
+    }
     expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0, stdout });
     await drain();
     expect(arrived(service)).toEqual(['A 1700000000', 'B 1700000000']);
@@ -319,6 +328,40 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     put('a.ndjson', ndjson([event('A')]));
     expect((await submit('a.ndjson')).stderr).toContain('error E-UNTRUSTED: ');
     expect(readdirSync(fleet.world.path('elsewhere'))).toEqual([]);
+  });
+
+  it('a damaged register of events stops the submission', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    put('b.ndjson', ndjson([event('A'), event('B')]));
+    await submit('a.ndjson');
+    const register = path.join(fleet.workDir, 'events', readdirSync(`${fleet.workDir}/events`)[0]!);
+    const entry = path.join(register, '1.json');
+    const whole = JSON.parse(readFileSync(entry, 'utf8')) as { events: object };
+    const damages: [file: string, content: object][] = [
+      [entry, { ...whole, events: null }],
+      [entry, { ...whole, events: { ...whole.events, submitted: 5 } }],
+      [entry, { ...whole, events: { ...whole.events, count: '1' } }],
+      [entry, { ...whole, otherFiles: undefined }],
+      [entry, { ...whole, file: 5 }],
+      [path.join(register, '9007199254740992.json'), whole],
+      [path.join(register, 'seed.json'), { seed: 'ab' }],
+    ];
+    for (const [file, content] of damages) {
+      const before = existsSync(file) ? readFileSync(file) : undefined;
+      writeFileSync(file, JSON.stringify(content));
+      const { code, stderr } = await submit('b.ndjson', '--resume');
+      expect([code, stderr]).toEqual([
+        9,
+        expect.stringContaining(`E-FILE-READ: cannot read ${file}`),
+      ]);
+      if (before) writeFileSync(file, before);
+      else rmSync(file);
+    }
+    writeFileSync(path.join(register, '999999999.json'), JSON.stringify(whole));
+    const { stdout } = await submit('b.ndjson', '--resume');
+    expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0, stdout });
   });
 
   it('a damaged archive of another run stops the submission, and --again does not need it', async () => {
