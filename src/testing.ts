@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { defaultHeaderPrefix, type EndpointName } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
-import { checkEndpoint, parseInstant, secondsOf } from './service/control/routes.js';
+import { advanceClock, checkEndpoint, parseInstant } from './service/control/routes.js';
 import { resetService, validSnapshotName, restoreSnapshot } from './service/control/snapshots.js';
 import { requestError } from './service/response.js';
 import { startService as start } from './service/start.js';
@@ -225,7 +225,7 @@ const testClock = (clock: Clock): TestClock => ({
   now: () => new Date(clock.now()),
   set: (instant) =>
     clock.stopAt(parseInstant(instant instanceof Date ? instant.toISOString() : instant)),
-  advance: (seconds) => clock.advance(secondsOf(seconds) * 1000),
+  advance: (seconds) => advanceClock(clock, seconds),
   release: () => clock.release(),
 });
 

@@ -26,6 +26,7 @@ import {
   listSnapshots,
   saveSnapshot,
 } from './snapshots.js';
+import type { Clock } from '../clock.js';
 import type { CallingRules } from '../calls/call-options.js';
 import type { LoggedRequest } from './request-log.js';
 import type { ServiceContext } from '../service.js';
@@ -183,7 +184,7 @@ const moveClock: ControlHandler = ({ body }, service) => {
     throw badRequest('clock', 'send either {"now": …} or {"advanceSeconds": …}');
   if (name === 'now' && value === null) clock.release();
   else if (name === 'now') clock.stopAt(parseInstant(value));
-  else clock.advance(secondsOf(value) * 1000);
+  else advanceClock(clock, value);
   return clockText(service);
 };
 
@@ -201,10 +202,10 @@ const iso = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\
 /** Parses an instant to milliseconds since 1970. Rejects times without an offset: they depend on the machine. */
 export function parseInstant(value: unknown): number {
   const time = typeof value === 'number' ? value * 1000 : timeOf(String(value));
-  if (Number.isFinite(new Date(time).getTime())) return time;
+  if (time >= earliest && time <= latest) return time;
   throw badRequest(
     'now',
-    `${JSON.stringify(value)} is neither ISO 8601 with an offset, like 2026-01-31T12:00:00Z, nor epoch seconds`,
+    `${JSON.stringify(value)} is neither ISO 8601 with an offset, like 2026-01-31T12:00:00Z, nor epoch seconds of the years 0 to 9999`,
   );
 }
 
@@ -214,12 +215,19 @@ function timeOf(text: string): number {
   return isDay ? Date.parse(text) : NaN;
 }
 
-/** Checks a number of seconds; throws RequestError 400. */
-export function secondsOf(value: unknown): number {
-  const isPlausible = typeof value === 'number' && Math.abs(value) < 1e11;
-  if (isPlausible) return value;
-  throw badRequest('advanceSeconds', `${JSON.stringify(value)} is not a number of seconds`);
+/** Moves a clock by a number of seconds; throws RequestError 400 for anything else, and for other years than 0 to 9999. */
+export function advanceClock(clock: Clock, seconds: unknown): void {
+  const isNumber = typeof seconds === 'number' && Number.isFinite(seconds);
+  const time = clock.now() + 1000 * Number(seconds);
+  if (!isNumber || time < earliest || time > latest) {
+    const what = `${JSON.stringify(seconds)} is not a number of seconds to a time in the years 0 to 9999`;
+    throw badRequest('advanceSeconds', what);
+  }
+  clock.advance(1000 * seconds);
 }
+
+/** Times in other years have another form in ISO 8601, and far ones have none. */
+const [earliest, latest] = [Date.parse('0000-01-01'), Date.parse('9999-12-31')];
 
 /** Waits for its turn before it reads the store, which a reset or snapshot may keep for seconds. */
 const readingStore =

@@ -12,6 +12,8 @@ import { eventRecord, headers, makeFolder, profileRecord, run } from '../running
 /** What the control API answers, as far as the tests look at it. */
 interface ControlAnswer {
   readonly isStopped?: boolean;
+  readonly now?: string;
+  readonly error?: string;
   readonly next?: string | number;
   readonly requests?: Record<string, unknown>[];
   readonly profiles?: { identity?: string }[];
@@ -292,6 +294,19 @@ it('reports a delayed write that loses a record, and fails neither reads nor lat
 });
 
 describe('clock', () => {
+  it('stays within the years 0 to 9999, so that the service answers after each move', async () => {
+    const { service, ask } = await controlled();
+    for (const seconds of [90_000_000_000, -90_000_000_000]) {
+      await ask('PUT', 'clock', { now: 0 });
+      for (let step = 0; step < 100; step++) {
+        const { http, now, error } = await ask('PUT', 'clock', { advanceSeconds: seconds });
+        expect(http === 200 ? now : error).toMatch(/^\d{4}-|^advanceSeconds: .* years 0 to 9999$/);
+      }
+      expect(await service.upload(profileRecord('a', {}))).toMatchObject({ status: 'success' });
+    }
+    expect(await ask('PUT', 'clock', { now: 1e12 })).toMatchObject({ http: 400 });
+  });
+
   it('stops, moves and runs again', async () => {
     const { service, ask } = await controlled();
     await ask('PUT', 'clock', { now: '2026-01-31T12:00:00Z' });
