@@ -232,8 +232,10 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       blocks += 1;
       const { cells } = block.rows;
       const columns = rules && cells && ruledColumns(cells.header);
-      if (columns && cells) rules.addCells(block, cells, columns);
-      else rules?.add(block);
+      if (columns && cells) {
+        rules.add({ ...block, count: 0 }); // only its rejects
+        rules.addCells(block, cells, columns);
+      } else rules?.add(block);
       if (isCheck && isPowerOfTwo(blocks)) statistics.add(sampleOf(block, blocks === 1));
       if (!isCheck) sample.add(block);
       if (!isFirst || block.count === 0) return [];

@@ -150,6 +150,16 @@ it('counts in a check the typed values that the service rejects, also behind the
   expect(await check('Age:integer,Points:number,Employed:boolean')).toEqual(all);
 });
 
+it.each([
+  ['u.csv', 'identity,City\n u1,Rome\nu2,Oslo\n', 2],
+  ['u.ndjson', '{"identity":" u1","type":"profile","profileData":{}}\n', 1],
+])('explains rejected identities in a check of %s', async (name, text, line) => {
+  const { stdout } = await run(['upload', name, '--check', '--json'], { [name]: text });
+  expect(hintsOf(stdout)).toMatchObject([
+    { id: 'padded-identity', count: 1, line, fix: 'add --trim, or correct the identities' },
+  ]);
+});
+
 it('predicts in a check what the local service rejects', async () => {
   const data = (profileData: object) => ({ type: 'profile', profileData });
   const event = (members: object) => ({
