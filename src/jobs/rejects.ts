@@ -1,15 +1,7 @@
 import { parseFileName } from '../contract/file-formats.js';
 import path from 'node:path';
-import {
-  statSync,
-  closeSync,
-  createReadStream,
-  existsSync,
-  openSync,
-  readSync,
-  renameSync,
-} from 'node:fs';
-import { AtomicFile } from '../files/atomic-write.js';
+import { statSync, closeSync, createReadStream, openSync, readSync } from 'node:fs';
+import { AtomicFile, setAside } from '../files/atomic-write.js';
 import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
 import {
@@ -136,17 +128,18 @@ interface Place {
 
 /**
  * Merges rejects files into one, in input order: by source in the order of `sources`, then by line.
- * Writes CSV if `target` ends in `.csv`, and renames an existing file. Returns the number of lines;
- * for 0, no file is created. Throws E-FILE-WRITE, and E-USAGE for a CSV whose rows have different
- * columns.
+ * Writes CSV if `target` ends in `.csv`, and renames an existing file to a name that is free. Returns the number of
+ * lines; for 0, no file is created. Throws E-FILE-WRITE, also for a link of another user than `uid`, and E-USAGE for
+ * a CSV whose rows have different columns.
  */
 export async function mergeRejects(
   files: readonly string[],
   sources: readonly string[],
   target: string,
+  { uid }: Pick<JobContext['runtime'], 'uid'>,
 ): Promise<number> {
   const place = { name: target, what: 'the rejects file', option: '--output <file>' };
-  checkWritablePath(target, place, {});
+  checkWritablePath(target, place, { uid });
   const places: Place[] = [];
   for (const [index, file] of files.entries()) {
     for await (const place of placesIn(file, index, sources)) places.push(place);
@@ -165,7 +158,7 @@ export async function mergeRejects(
       readAll(inputs[file]!, line, start);
       temporary.write(textOf(line));
     }
-    if (existsSync(target)) renameSync(target, `${target}.1`);
+    setAside(target);
     temporary.commit();
   } catch (error) {
     temporary.discard();

@@ -14,6 +14,21 @@ it('sorts very many rejects of two parts in the order of the input', async () =>
     return file;
   });
   const target = world.path('all.ndjson');
-  expect(await mergeRejects(files, ['in.csv'], target)).toBe(count);
+  expect(await mergeRejects(files, ['in.csv'], target, world.runtime())).toBe(count);
   expect(readFileSync(target, 'utf8') === all.join('')).toBe(true);
+});
+
+it('keeps each file that has the name already', async () => {
+  const world = makeWorld();
+  const [part, target] = [world.path('part'), world.path('all.ndjson')];
+  writeFileSync(part, '{"source":"in.csv","line":1}\n');
+  writeFileSync(target, 'first');
+  writeFileSync(`${target}.1`, 'second');
+  await mergeRejects([part], ['in.csv'], target, world.runtime());
+  const files = [target, `${target}.1`, `${target}.2`];
+  expect(files.map((file) => readFileSync(file, 'utf8'))).toEqual([
+    '{"source":"in.csv","line":1}\n',
+    'second',
+    'first',
+  ]);
 });

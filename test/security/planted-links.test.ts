@@ -126,10 +126,31 @@ it('collects rejects files of a fleet without following links', async () => {
   const world = makeWorld();
   writeFileSync(world.path('part'), '{"source":"in.csv","line":1}\n');
   const links = plant(world, 'all.ndjson', 'all.ndjson.new', 'all.ndjson.1');
-  expect(await mergeRejects([world.path('part')], ['in.csv'], world.path('all.ndjson'))).toBe(1);
+  const merge = (target: string) =>
+    mergeRejects([world.path('part')], ['in.csv'], world.path(target), world.runtime());
+  expect(await merge('all.ndjson')).toBe(1);
   links.expectUntouched();
   expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('{"source":"in.csv","line":1}\n');
 });
+
+it.skipIf(process.getuid?.() !== 0)(
+  'collects rejects into no folder behind a link of another user',
+  async () => {
+    const world = makeWorld();
+    writeFileSync(world.path('part'), '{"source":"in.csv","line":1}\n');
+    mkdirSync(world.path('chosen'));
+    symlinkSync('chosen', world.path('out'));
+    lchownSync(world.path('out'), 4711, 4711);
+    const merged = mergeRejects(
+      [world.path('part')],
+      ['in.csv'],
+      world.path('out/all.ndjson'),
+      world.runtime(),
+    );
+    await expect(merged).rejects.toMatchObject({ id: 'E-FILE-WRITE' });
+    expect(readdirSync(world.path('chosen'))).toEqual([]);
+  },
+);
 
 it('replaces a link in place of the certificate of serve --tls', async () => {
   const world = makeWorld();

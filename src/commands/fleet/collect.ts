@@ -150,7 +150,7 @@ async function oneRejectsFile(
   );
   const named = within.flags.rejects ?? `${within.files[0] ?? run.command}.rejects.ndjson`;
   const target = flags.output ?? path.resolve(run.cwd, named);
-  const count = await mergeRejects(files, within.files, path.resolve(runtime.cwd, target));
+  const count = await mergeRejects(files, within.files, path.resolve(runtime.cwd, target), runtime);
   return count === 0 ? null : target;
 }
 
