@@ -129,7 +129,7 @@ interface Place {
 /**
  * Merges rejects files into one, in input order: by source in the order of `sources`, then by line.
  * Writes CSV if `target` ends in `.csv`, and renames an existing file to a name that is free. Returns the number of
- * lines; for 0, no file is created. Throws E-FILE-WRITE, also for a link of another user than `uid`, and E-USAGE for
+ * lines; for 0, no file is created. Throws E-FILE-READ, E-FILE-WRITE, also for a link of another user than `uid`, and E-USAGE for
  * a CSV whose rows have different columns.
  */
 export async function mergeRejects(
@@ -206,20 +206,42 @@ async function* placesIn(
   file: number,
   sources: readonly string[],
 ): AsyncGenerator<Place> {
-  let rest = Buffer.alloc(0);
+  let parts: Buffer[] = [];
+  let bytes = 0;
   let start = 0;
-  for await (const chunk of createReadStream(name)) {
-    const text = Buffer.concat([rest, chunk as Buffer]);
-    let from = 0;
-    for (let to = 0; (to = text.indexOf(0x0a, from) + 1) > 0; from = to) {
-      const { source, line } = JSON.parse(text.toString('utf8', from, to)) as {
-        readonly source: string;
-        readonly line: number;
-      };
-      const end = start + to - from;
-      yield { file, start, end, source: sources.indexOf(source), line };
-      start = end;
+  try {
+    for await (const chunk of createReadStream(name) as AsyncIterable<Buffer>) {
+      parts.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxLineBytes) throw new Error('a line is too long for a rejected record');
+      if (!chunk.includes(0x0a)) continue;
+      const text = Buffer.concat(parts);
+      let from = 0;
+      for (let to = 0; (to = text.indexOf(0x0a, from) + 1) > 0; from = to) {
+        const { source, line } = placeIn(text.toString('utf8', from, to));
+        const end = start + to - from;
+        yield { file, start, end, source: sources.indexOf(source), line };
+        start = end;
+      }
+      parts = [text.subarray(from)];
+      bytes = text.length - from;
     }
-    rest = text.subarray(from);
+    if (bytes > 0) throw new Error('its last line is truncated');
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-READ', `cannot read the rejects file ${name}`, {
+      why: (cause as Error).message,
+      fix: 'restore it; it names the records that were not accepted',
+      file: name,
+      cause,
+    });
   }
+}
+
+/** Maximum bytes of a line, far above those of a record with each character escaped. */
+const maxLineBytes = 256 * 1024 * 1024;
+
+function placeIn(text: string): Pick<RejectLine, 'source' | 'line'> {
+  const { source, line } = Object(JSON.parse(text)) as Partial<RejectLine>;
+  if (typeof source === 'string' && Number.isInteger(line)) return { source, line: line! };
+  throw new Error('a line is not a rejected record');
 }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -31,4 +31,22 @@ it('keeps each file that has the name already', async () => {
     'second',
     'first',
   ]);
+});
+
+it.each<[what: string, damage: (file: string) => void]>([
+  ['is missing', (file) => rmSync(file)],
+  ['is truncated', (file) => truncateSync(file, 20)],
+  ['is not JSON', (file) => writeFileSync(file, 'x\n')],
+  ['has no records', (file) => writeFileSync(file, 'null\n')],
+  ['has one endless line', (file) => truncateSync(file, 300 * 1024 * 1024)],
+])('names a rejects file of a part that %s', async (_, damage) => {
+  const world = makeWorld();
+  const [part, target] = [world.path('part'), world.path('all.ndjson')];
+  writeFileSync(part, '{"source":"in.csv","line":1}\n');
+  damage(part);
+  await expect(mergeRejects([part], ['in.csv'], target, world.runtime())).rejects.toMatchObject({
+    id: 'E-FILE-READ',
+    message: `cannot read the rejects file ${part}`,
+  });
+  expect(existsSync(target)).toBe(false);
 });
