@@ -12,6 +12,8 @@ it(`keeps its invariants in ${count} schedules`, { timeout: 3_600_000 }, async (
   expect(await firstFailure(seeds(count))).toBeUndefined();
 });
 
+// Always the same schedules: some defects show in one of a thousand only, which of 2,000 random ones is missed now and then.
 it.each(mutations)('finds the planted defect %s within 2,000 schedules', async (mutation) => {
-  expect(await firstFailure(seeds(2000), [mutation])).toMatch(/^seed \d+: /);
+  const schedules = Array.from({ length: 2000 }, (_, n) => n + 1);
+  expect(await firstFailure(schedules, [mutation])).toMatch(/^seed \d+: /);
 });

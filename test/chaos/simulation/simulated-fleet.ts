@@ -26,7 +26,6 @@ export const mutations = [
 ];
 export type Mutation = (typeof mutations)[number];
 
-const leaseMs = 1000;
 const records = 6;
 const folder = `${simulatedRoot}/shard`;
 /** Steps after which the disturbances end. */
@@ -63,6 +62,26 @@ class Owner {
 
 const current = new AsyncLocalStorage<Owner>();
 
+/** Chances of the disturbances of a step, and of a renewal that is answered late. */
+type Chances = Readonly<Record<keyof typeof usualChances, number>>;
+
+const usualChances = {
+  pause: 0.02,
+  jump: 0.006,
+  suspend: 0.002,
+  kill: 0.005,
+  wipe: 0.002,
+  powerCut: 0.002,
+  slowAnswer: 0.01,
+};
+
+/** Each schedule has one disturbance much more often, because some defects show only after several of a kind. */
+function chancesOf(random: Random): Chances {
+  const names = Object.keys(usualChances) as (keyof Chances)[];
+  const often = names[random.below(names.length)]!;
+  return { ...usualChances, [often]: often === 'slowAnswer' ? 0.5 : 0.02 };
+}
+
 class Schedule {
   readonly #random: Random;
   readonly #disk: SimulatedDisk;
@@ -79,6 +98,8 @@ class Schedule {
   /** Owners that sent each record, in the order of arrival. */
   readonly #arrived: string[][] = Array.from({ length: records }, () => []);
   readonly #isEvent: boolean;
+  readonly #chances: Chances;
+  readonly #leaseMs: number;
   #failure: Error | undefined;
 
   constructor(random: Random, disk: SimulatedDisk, planted: ReadonlySet<Mutation>) {
@@ -86,6 +107,8 @@ class Schedule {
     this.#disk = disk;
     this.#planted = planted;
     this.#isEvent = random.chance(0.7);
+    this.#chances = chancesOf(random);
+    this.#leaseMs = random.chance(0.5) ? 1000 : 250;
   }
 
   async run(): Promise<void> {
@@ -129,24 +152,27 @@ class Schedule {
   #disturb(): void {
     const random = this.#random;
     const owner = this.#owners[random.below(this.#owners.length)]!;
-    const roll = random.next();
-    if (roll < 0.02) owner.pausedFor += 1 + random.below(80);
-    else if (roll < 0.028) this.#jump(owner);
-    else if (roll < 0.033) this.#kill(owner);
-    else if (roll < 0.035) {
+    const { pause, jump, suspend, kill, wipe, powerCut } = this.#chances;
+    let roll = random.next();
+    const isDue = (chance: number) => (roll -= chance) < 0;
+    if (isDue(pause)) owner.pausedFor += 1 + random.below(80);
+    else if (isDue(jump)) this.#jump(owner, false);
+    else if (isDue(suspend)) this.#jump(owner, true);
+    else if (isDue(kill)) this.#kill(owner);
+    else if (isDue(wipe)) {
       this.#holder = undefined;
       this.#wipedAt = this.#now;
-    } else if (roll < 0.037) {
+    } else if (isDue(powerCut)) {
       for (const each of this.#owners) this.#kill(each);
       this.#disk.cutPower(random);
     }
   }
 
   /** The process is stopped, or its machine suspended, for longer than a lease. */
-  #jump(owner: Owner): void {
-    const gone = leaseMs * (0.5 + 2 * this.#random.next());
+  #jump(owner: Owner, isSuspended: boolean): void {
+    const gone = this.#leaseMs * (0.5 + 2 * this.#random.next());
     this.#now += gone;
-    if (this.#random.chance(0.3)) owner.behind += gone;
+    if (isSuspended) owner.behind += gone;
     owner.pausedFor += this.#random.below(60);
   }
 
@@ -179,7 +205,7 @@ class Schedule {
       await this.#step(); // the request is on its way
       if (this.#isDone) return;
       const isMine = !this.#holder || this.#holder.until < this.#now;
-      if (isMine) this.#holder = { token, until: this.#now + leaseMs };
+      if (isMine) this.#holder = { token, until: this.#now + this.#leaseMs };
       await this.#step(); // its answer is
       if (!isMine) continue;
       try {
@@ -200,7 +226,7 @@ class Schedule {
     let askedAt = monotonic();
     if (!(await this.#extend(token))) return this.#lost();
     if (this.#planted.has('counted-late')) askedAt = monotonic();
-    const lease = new Lease(leaseMs, monotonic, askedAt);
+    const lease = new Lease(this.#leaseMs, monotonic, askedAt);
     const renewals = { areRunning: true };
     void this.#renew(lease, { token, monotonic, renewals });
     try {
@@ -263,8 +289,11 @@ class Schedule {
   async #extend(token: string): Promise<boolean> {
     await this.#step();
     const isHeld = this.#holder?.token === token;
-    if (isHeld) this.#holder = { token, until: this.#now + leaseMs };
-    await this.#step();
+    if (isHeld) this.#holder = { token, until: this.#now + this.#leaseMs };
+    const steps = this.#random.chance(this.#chances.slowAnswer)
+      ? this.#random.below(this.#leaseMs / 8)
+      : 1;
+    for (let step = 0; step < steps; step += 1) await this.#step();
     return isHeld;
   }
 
@@ -274,7 +303,8 @@ class Schedule {
   ): Promise<void> {
     const { token, monotonic, renewals } = how;
     for (;;) {
-      for (let wait = 0; wait < 6; wait += 1) await this.#step();
+      const pause = 2 + this.#random.below(this.#leaseMs / 50);
+      for (let wait = 0; wait < pause; wait += 1) await this.#step();
       if (!renewals.areRunning) return;
       const askedAt = monotonic();
       const isRenewed = await this.#extend(token);
