@@ -345,6 +345,12 @@ interface MatchedRun extends RegisteredRun {
   readonly count: number;
 }
 
+/** Returns which records are events that other runs send; undefined if there are none. Throws E-UNTRUSTED. */
+export function sentByOtherRuns(run: FleetRun): ((ordinal: number) => boolean) | undefined {
+  const bits = new WorkDirectory(run.workDir, run.run).alreadySent(run);
+  return bits && ((ordinal) => (((bits[Math.floor(ordinal / 8)] ?? 0) >> (ordinal % 8)) & 1) === 1);
+}
+
 /** Returns the bits with one more set, in a larger array if necessary. */
 function withBit(bits: Uint8Array<ArrayBuffer>, ordinal: number): Uint8Array<ArrayBuffer> {
   const at = Math.floor(ordinal / 8);

@@ -159,6 +159,14 @@ function splitCsvLine(
 /** Error of a row of a CSV rejects file that has only its bytes. */
 const bytesOnly = /^parse: .*; base64: [\w+/]+=*$/s;
 
+/** Returns the error of a row of a CSV rejects file; empty for rows of another CSV. */
+function errorOf({ cells, bytes }: RowBlock, row: number): string {
+  const column = cells?.header.indexOf('engagectl_error') ?? -1;
+  if (!cells || column < 0) return '';
+  const at = 2 * (row * cells.header.length + column);
+  return text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+}
+
 /**
  * Wraps a mapper to hold back rows of a CSV rejects file: those with unknown outcome, unless
  * `retryUnknown`, those that another run sent, unless `again`, and those that could not be decoded and were not corrected.
@@ -167,13 +175,6 @@ export function holdBackRejects(
   mapper: Mapper,
   { retryUnknown, again }: { readonly retryUnknown: boolean; readonly again: boolean },
 ): Mapper {
-  const text = new TextSlice();
-  const errorOf = ({ cells, bytes }: RowBlock, row: number): string => {
-    const column = cells?.header.indexOf('engagectl_error') ?? -1;
-    if (!cells || column < 0) return '';
-    const at = 2 * (row * cells.header.length + column);
-    return text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
-  };
   const reasonOf = (rows: RowBlock, row: number): RejectReason | undefined => {
     const error = errorOf(rows, row);
     if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
@@ -217,13 +218,8 @@ export function resentRows(
       json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!) &&
       resent.has(rejectsStage(json) ?? '');
   }
-  const column = cells.header.indexOf('engagectl_error');
-  if (column < 0) return undefined;
-  return (row) => {
-    const at = 2 * (row * cells.header.length + column);
-    const error = text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
-    return resent.has(error.split(': ')[0]!);
-  };
+  if (!cells.header.includes('engagectl_error')) return undefined;
+  return (row) => resent.has(errorOf(rows, row).split(': ')[0]!);
 }
 
 /** Maximum bytes of an unparsable text in a rejects file (contract §2, Rejects file). */

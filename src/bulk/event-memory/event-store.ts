@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { crc32 } from 'node:zlib';
 import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
+import { checksumEnd, hexChecksum, withoutChecksum } from '../journal/journal-format.js';
 import { CorruptArchive, EventArchive } from './event-archive.js';
 import {
   archiveEnded,
@@ -292,17 +292,14 @@ function headIn(text: string | undefined): Pick<RunTable, 'seed' | 'first'> {
 /** Formats a line with its checksum as the last member. */
 function lineOf(line: object): string {
   const json = JSON.stringify(line);
-  return `${json.slice(0, -1)},"checksum":"${checksum(json)}"}`;
+  return `${json.slice(0, -1)}${checksumEnd(hexChecksum(json))}`;
 }
-
-const checksum = (json: string): string => crc32(json).toString(16).padStart(8, '0');
 
 /** Parses a line; undefined if it is cut off or damaged. Then its run counts as one that is still sending. */
 function parsed(text: string): RunLine | undefined {
-  const [, start, sum] = /^(.*),"checksum":"([\da-f]{8})"\}$/.exec(text) ?? [];
-  const json = start === undefined ? text : `${start}}`;
   // Earlier versions wrote lines without a checksum.
-  if (start === undefined ? text.includes('"checksum"') : checksum(json) !== sum) return undefined;
+  const json = text.includes('"checksum"') ? withoutChecksum(Buffer.from(text)) : text;
+  if (json === undefined) return undefined;
   try {
     const line = JSON.parse(json) as RunLine;
     return Number.isInteger(line.number) ? line : undefined;

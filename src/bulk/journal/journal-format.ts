@@ -42,9 +42,25 @@ export interface ParsedJournal {
 /** Checksum before the first line. */
 export const noChecksum = '00000000';
 
-/** Computes a CRC-32 that continues another one. */
+/** Computes a CRC-32 in hexadecimal that continues another one. */
+export const hexChecksum = (json: string | Buffer, before = 0): string =>
+  crc32(json, before).toString(16).padStart(8, '0');
+
 const checksum = (json: string | Buffer, before = noChecksum): string =>
-  crc32(json, Number.parseInt(before, 16)).toString(16).padStart(8, '0');
+  hexChecksum(json, Number.parseInt(before, 16));
+
+/** Formats the end of an object whose last member is the checksum of its JSON text without that member. */
+export const checksumEnd = (sum: string): string => `,"checksum":"${sum}"}`;
+
+const checksumEndBytes = checksumEnd(noChecksum).length;
+
+/** Returns the JSON text without its checksum; undefined if it does not end in the right one. */
+export function withoutChecksum(line: Buffer): string | undefined {
+  const end = Math.max(0, line.length - checksumEndBytes);
+  const sum = hexChecksum('}', crc32(line.subarray(0, end)));
+  if (line.toString('latin1', end) !== checksumEnd(sum)) return undefined;
+  return `${line.toString('utf8', 0, end)}}`;
+}
 
 /** Formats a line; returns it and its checksum, which covers the checksum of the line before. */
 export function formatLine(line: JournalLine, before: string): readonly [string, string] {

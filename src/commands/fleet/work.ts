@@ -111,7 +111,8 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       const { signedInputs } = await import('../../fleet/fleet-run.js');
       refuseOthers(within, run, signedInputs(run));
       const inputPath = await checkInputs(run);
-      const isAlreadySent = await sentEvents(run);
+      const { sentByOtherRuns } = await import('../../fleet/submitted-events.js');
+      const isAlreadySent = sentByOtherRuns(run);
       const messages = messagePrinter({ ...settings, quiet: !settings.verbose }, runtime);
       const context: JobContext = {
         ...jobContext(settings, runtime, { maxInFlight: 1, messages, account }),
@@ -126,13 +127,6 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
     };
     return { key, perform };
   };
-}
-
-/** Returns which records are events that other runs send; undefined if there are none. Throws E-UNTRUSTED. */
-async function sentEvents(run: FleetRun) {
-  const { WorkDirectory } = await import('../../fleet/fleet-run.js');
-  const bits = new WorkDirectory(run.workDir, run.run).alreadySent(run);
-  return bits && ((at: number) => (((bits[Math.floor(at / 8)] ?? 0) >> (at % 8)) & 1) === 1);
 }
 
 /** Throws E-RUN-VERSION, since the submitter accepted the same command line. */

@@ -11,6 +11,7 @@ import {
   writevSync,
 } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { checksumEnd, hexChecksum, withoutChecksum } from '../../bulk/journal/journal-format.js';
 import { openToAppend, fsyncFolder } from '../../files/atomic-write.js';
 import { makeStateFolder } from './run-folder.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
@@ -247,19 +248,12 @@ const torn = ' torn';
 
 /** Parses a line; returns the cause if it is invalid. */
 function parsed(line: Buffer): LedgerLine | string {
-  const end = Math.max(0, line.length - checksumBytes);
-  const sum = checksum('}', crc32(line.subarray(0, end)));
-  if (line.toString('latin1', end) !== `,"checksum":"${sum}"}`) return 'is damaged';
-  const found = JSON.parse(`${line.toString('utf8', 0, end)}}`) as LedgerLine;
+  const json = withoutChecksum(line);
+  if (json === undefined) return 'is damaged';
+  const found = JSON.parse(json) as LedgerLine;
   if (found.schemaVersion === schemaVersion) return found;
   return `has version ${found.schemaVersion}, and this program supports ${schemaVersion}`;
 }
-
-/** Length of `,"checksum":"01234567"}`. */
-const checksumBytes = 23;
-
-const checksum = (json: string | Buffer, before = 0): string =>
-  crc32(json, before).toString(16).padStart(8, '0');
 
 /** A ledger line whose inputs are iterated. */
 type NewLine = (
@@ -284,7 +278,7 @@ function lineOf({ sources, ...run }: NewLine): readonly Buffer[] {
   flush();
   pieces.push(Buffer.from(']'));
   const sum = pieces.reduce((before, piece) => crc32(piece, before), 0);
-  return [...pieces, Buffer.from(`,"checksum":"${checksum('}', sum)}"}\n`)];
+  return [...pieces, Buffer.from(`${checksumEnd(hexChecksum('}', sum))}\n`)];
 }
 
 const sourcesAtOnce = 1000;

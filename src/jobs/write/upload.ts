@@ -233,7 +233,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       const { cells } = block.rows;
       const columns = rules && cells && ruledColumns(cells.header);
       if (columns && cells) {
-        rules.add({ ...block, count: 0 }); // only its rejects
+        rules.addRejects(block);
         rules.addCells(block, cells, columns);
       } else rules?.add(block);
       if (isCheck && isPowerOfTwo(blocks)) statistics.add(sampleOf(block, blocks === 1));

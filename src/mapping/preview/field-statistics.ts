@@ -96,20 +96,18 @@ export class FieldStatistics {
     this.#onlyRules = onlyRules;
   }
 
-  add({ rows, rejects, parseErrors, count, row, json, bounds }: CountedRecords): void {
+  add(block: CountedRecords): void {
+    const { rows, count, row, json, bounds } = block;
     const { source, lines } = rows;
-    const lineOf = (row: number): number => lines[row] ?? 0;
-    for (const { line, error } of parseErrors) this.#reject({ source, line }, error);
-    for (const { row, error } of rejects) this.#reject({ source, line: lineOf(row) }, error);
+    this.addRejects(block);
     this.hasJson ||= rows.cells === undefined;
     this.records += count;
     // the memory of a block is reused, so a parser would not load the next one if it were not another view
     const length = bounds.subarray(0, 2 * count).reduce((most, end) => Math.max(most, end), 0);
     const texts = json.subarray(0, length);
     for (let index = 0; index < count; index++) {
-      const start = bounds[2 * index]!;
-      const end = bounds[2 * index + 1]!;
-      const place = { source, line: lineOf(row[index]!) };
+      const [start, end] = [bounds[2 * index]!, bounds[2 * index + 1]!];
+      const place = { source, line: lines[row[index]!] ?? 0 };
       if (this.#onlyRules && this.#shape.addRuled(texts, start, end, place)) continue;
       this.#record.readFrom(texts, start, end);
       this.#shape.begin(texts, start, end);
@@ -151,11 +149,15 @@ export class FieldStatistics {
     return this.#fields.has(`${part} ${key}`);
   }
 
-  #reject(place: Place, error: string): void {
-    this.rejected += 1;
-    const reason = withoutValue(error);
-    const isDistinct = this.reasons.has(reason) || this.reasons.size < maxReasons;
-    this.reasons.note(isDistinct ? reason : 'other reasons', place, error);
+  /** Counts the rows that were rejected before they became records. */
+  addRejects({ rows: { source, lines }, rejects, parseErrors }: CountedRecords): void {
+    const located = rejects.map(({ row, error }) => ({ line: lines[row] ?? 0, error }));
+    for (const { line, error } of [...parseErrors, ...located]) {
+      this.rejected += 1;
+      const reason = withoutValue(error);
+      const isDistinct = this.reasons.has(reason) || this.reasons.size < maxReasons;
+      this.reasons.note(isDistinct ? reason : 'other reasons', { source, line }, error);
+    }
   }
 
   #addRecord(place: Place): void {
@@ -319,9 +321,8 @@ function plainEnd(bytes: Buffer, start: number, limit: number): number {
   if (first === jsonToken.openObject || first === jsonToken.openArray) return -1;
   let end = start + 1;
   if (first === jsonToken.quote) {
-    for (; end < limit && bytes[end] !== jsonToken.quote; end++) {
+    for (; end < limit && bytes[end] !== jsonToken.quote; end++)
       if (bytes[end] === backslash) return -1;
-    }
     return end + 1;
   }
   while (end < limit && !endsScalar(bytes[end]!)) end++;
