@@ -145,6 +145,7 @@ export const topicPages = {
     .csv, .tsv       RFC 4180 with a header row; other dialects: --delimiter, --quote, --escape, --comment
     .ndjson, .jsonl  one JSON object per line; numbers keep their spelling
     .json            one array of JSON objects
+    .gz              after any of these: compressed
     list             one value per line, for subscribe, demerge and get-profile
 
     Columns of profiles:
@@ -188,10 +189,10 @@ export const topicPages = {
     --preview --write-mapping <file> drafts a mapping file from the data.
 
     Output of exports, by the name of --output or by --format:
-    .ndjson  each record byte for byte as the service sent it; the default
-    .csv     nested objects as dotted columns (profileData.City), arrays as JSON; see --columns and --bom
-    .json    one array
-    .gz      after any of these: compressed
+    .ndjson, .jsonl  each record byte for byte as the service sent it; the default
+    .csv             nested objects as dotted columns (profileData.City), arrays as JSON; see --columns and --bom
+    .json            one array
+    .gz              after any of these: compressed
   `,
   resume: `
     # list unfinished runs

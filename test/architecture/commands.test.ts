@@ -2,7 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { endpointPaths } from '../../src/contract/endpoints.js';
+import {
+  defaultHeaderPrefix,
+  endpointNames,
+  endpointPaths,
+  headerNames,
+  writeEndpoints,
+  type WriteEndpoint,
+} from '../../src/contract/endpoints.js';
 import { buildProgram } from '../../src/program.js';
 import { withProgramName } from '../../src/wording.js';
 import { startService } from '../../src/testing.js';
@@ -42,6 +49,35 @@ it.each(commandFiles)('%s in a suggested command line follows the name of the pr
     `npx ${line}`,
   );
 });
+
+const page = (name: string) => readFileSync(path.join(root, 'docs', name), 'utf8');
+
+it.each(Object.values(endpointPaths))('explains the path %s in docs/service-api.md', (known) => {
+  expect(page('service-api.md')).toContain(known);
+});
+
+it('lists the endpoints that a fault rule can name in docs/local-service.md', () => {
+  const listed = /^- `endpoint`: (.*)\.$/m.exec(page('local-service.md'))?.[1];
+  expect(listed).toBe(endpointNames.map((name) => `\`${name}\``).join(', '));
+});
+
+it.each(Object.keys(writeEndpoints) as WriteEndpoint[])(
+  'the local service reads the body of %s',
+  async (name) => {
+    await using service = await startService();
+    const names = headerNames(defaultHeaderPrefix);
+    const { ok } = await fetch(`${service.url}${endpointPaths[name]}`, {
+      method: 'POST',
+      headers: {
+        [names.accountId]: service.accountId,
+        [names.passcode]: service.passcode,
+        'Content-Type': 'application/json',
+      },
+      body: '{"d":',
+    });
+    expect(ok, 'a body that is no JSON').toBe(false);
+  },
+);
 
 it('the local service answers every path of the contract', async () => {
   await using service = await startService();

@@ -7,6 +7,7 @@ import {
   inputFormatOfName,
   type CompressionName,
 } from '../../src/contract/file-formats.js';
+import { topicPages } from '../../src/help/topic-pages.js';
 import { formatNames, outputFormats } from '../../src/output/formats.js';
 import { serve, written } from '../support/serve.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -21,6 +22,7 @@ const formatsPage = readFileSync(
   'utf8',
 );
 const [inputSection = '', outputSection = ''] = formatsPage.split('\n## Output\n');
+const [inputHelp = '', outputHelp = ''] = topicPages.formats.split('Output of exports');
 
 describe.each(Object.keys(compress) as CompressionName[])('the compression %s', (name) => {
   const file = `users.ndjson.${compressions[name].extension}`;
@@ -48,8 +50,9 @@ describe.each(Object.keys(compress) as CompressionName[])('the compression %s', 
     else expect(stderr).toContain('is not a supported output format');
   });
 
-  it('is in docs/formats.md', () => {
+  it('is in docs/formats.md and in help formats', () => {
     expect(inputSection).toContain(`\`.${compressions[name].extension}\``);
+    expect(inputHelp).toContain(`.${compressions[name].extension}`);
   });
 });
 
@@ -69,8 +72,9 @@ describe.each(
     expect(written(service).flat()).toMatchObject([{ identity: 'ann', profileData: texts }]);
   });
 
-  it('is in docs/formats.md', () => {
+  it('is in docs/formats.md and in help formats', () => {
     expect(outputSection).toContain(`\`${extension}\``);
+    expect(outputHelp).toContain(extension);
   });
 });
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { isWrite, writeEndpoints } from '../../src/contract/endpoints.js';
 import { EngagectlError } from '../../src/errors.js';
 import { startService, type TestService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
@@ -161,7 +162,9 @@ async function runWords(words: readonly string[], world: World) {
   if (words[0] === 'serve') return serve(words, world);
   if (words[1] === 'listen') return talk(words, placing, world);
   if (words[1] === 'place') return talk(listening, words, world);
-  const answer = words[0] === 'demerge' ? `${users.length}\n` : `${account.passcode}\r`;
+  const [name = ''] = words;
+  const confirms = isWrite(name) && writeEndpoints[name].irreversible !== undefined;
+  const answer = confirms ? `${users.length}\n` : `${account.passcode}\r`;
   const sleep = words[0] === 'call' ? 'real' : 'instant';
   return world.run(words, { tty: true, stdin: answer, sleep });
 }
