@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
 
 /** Reasons for errno codes, in words. */
@@ -54,4 +55,41 @@ export function fileWriteError(
     file,
     cause,
   });
+}
+
+/** How messages name a file that is written. */
+export interface Place {
+  /** File name as given. */
+  readonly name: string;
+  /** Noun, like `the report`. */
+  readonly what: string;
+  /** Option that names another file, like `--report <file>`. */
+  readonly option: string;
+}
+
+/** Builds the error for a file that cannot be written. */
+export function unwritablePathError(
+  file: string,
+  { name, what, option }: Place,
+  cause: unknown,
+): EngagectlError {
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  const [why, fix] = reasonOf(code, path.dirname(file)) ?? [message];
+  const elsewhere = `name another place with ${option}`;
+  return new EngagectlError('E-FILE-WRITE', `${what} ${name} could not be written`, {
+    why,
+    fix: fix === undefined ? elsewhere : `${fix}, or ${elsewhere}`,
+    file: name,
+    cause,
+  });
+}
+
+function reasonOf(code: string, folder: string): readonly [why: string, fix?: string] | undefined {
+  if (code === 'ENOENT') return [`there is no folder ${folder}`, 'make that folder'];
+  if (code === 'ENOTDIR') return [`${folder} is not a folder`];
+  if (code === 'EACCES' || code === 'EPERM') return [`you may not write in the folder ${folder}`];
+  if (code === 'EROFS') return [`the folder ${folder} can only be read`];
+  if (code === 'ELOOP') return ['it is a symbolic link', 'name the file that it leads to'];
+  if (code === 'ENAMETOOLONG') return ['its name is too long'];
+  return undefined;
 }

@@ -1,18 +1,9 @@
-import path from 'node:path';
+import path, { resolve } from 'node:path';
 import { accessSync, constants, lstatSync, statSync, realpathSync } from 'node:fs';
 import { EngagectlError, groupDigits } from '../errors.js';
-import { resolve } from 'node:path';
+import { unwritablePathError, type Place } from './file-errors.js';
 import { foreignLinkTo } from './ownership.js';
 import type { Runtime } from '../runtime.js';
-
-export interface Place {
-  /** File name as given. */
-  readonly name: string;
-  /** Noun, like `the report`. */
-  readonly what: string;
-  /** Option that names another file, like `--report <file>`. */
-  readonly option: string;
-}
 
 /** Refuses a path through a symbolic link of another user, who decides which file is written. Throws E-FILE-WRITE. */
 export function refuseForeignLink(
@@ -49,33 +40,6 @@ export function checkWritablePath(file: string, place: Place, runtime: Pick<Runt
   } catch (error) {
     throw unwritablePathError(file, place, error);
   }
-}
-
-/** Builds the error for a file that cannot be written. */
-export function unwritablePathError(
-  file: string,
-  { name, what, option }: Place,
-  cause: unknown,
-): EngagectlError {
-  const { code = '', message } = cause as NodeJS.ErrnoException;
-  const [why, fix] = reasonOf(code, path.dirname(file)) ?? [message];
-  const elsewhere = `name another place with ${option}`;
-  return new EngagectlError('E-FILE-WRITE', `${what} ${name} could not be written`, {
-    why,
-    fix: fix === undefined ? elsewhere : `${fix}, or ${elsewhere}`,
-    file: name,
-    cause,
-  });
-}
-
-function reasonOf(code: string, folder: string): readonly [why: string, fix?: string] | undefined {
-  if (code === 'ENOENT') return [`there is no folder ${folder}`, 'make that folder'];
-  if (code === 'ENOTDIR') return [`${folder} is not a folder`];
-  if (code === 'EACCES' || code === 'EPERM') return [`you may not write in the folder ${folder}`];
-  if (code === 'EROFS') return [`the folder ${folder} can only be read`];
-  if (code === 'ELOOP') return ['it is a symbolic link', 'name the file that it leads to'];
-  if (code === 'ENAMETOOLONG') return ['its name is too long'];
-  return undefined;
 }
 
 /**

@@ -1,10 +1,13 @@
+import { appendFile, constants } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError, argumentsSource, sourceLine } from '../errors.js';
+import { noFollow } from '../files/atomic-write.js';
 import { sanitize } from './sanitize.js';
 import { maskError, rejectText } from './mask.js';
 import type { FirstReject } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
+import type { Messages } from './messages.js';
 
 export interface AnnotationContext {
   readonly settings: DisplaySettings;
@@ -67,3 +70,47 @@ const data = (text: string): string =>
   sanitize(text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A'));
 
 const property = (text: string): string => data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+
+/** O_NONBLOCK: opening a FIFO without a reader fails immediately; a link is not followed. */
+const appending =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | noFollow;
+
+interface StepSummary {
+  readonly title: string;
+  readonly figures: readonly { readonly label: string; readonly value: string }[];
+}
+
+/** Appends a table of figures to the summary of the job in GitHub Actions. A failure to write it does not fail the run. */
+export async function appendStepSummary(
+  { title, figures }: StepSummary,
+  { runtime, messages }: { readonly runtime: Pick<Runtime, 'env'>; readonly messages: Messages },
+): Promise<void> {
+  const file = runtime.env['GITHUB_STEP_SUMMARY'];
+  if (file === undefined) return;
+  const rows = figures.map(({ label, value }) => `| ${label} | ${markdown(value)} |`);
+  try {
+    const table = `### ${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`;
+    await appendFile(file, table, { flag: appending });
+  } catch (error) {
+    messages.warn(`the step summary could not be written: ${(error as Error).message}`);
+  }
+}
+
+/** Figures, which have no meaning in Markdown. */
+const figure = /^\d[\d.,]*[ a-z\d/]*$/i;
+
+/**
+ * Escapes text for a table cell: no markup, no HTML, no new row. Text is in code spans, since GitHub
+ * turns addresses, names and numbers in other text into links, even if written as entities. Characters
+ * that would end a span or a cell are placed between spans.
+ */
+const markdown = (text: string): string => {
+  if (figure.test(text)) return text;
+  const parts = sanitize(text)
+    .replace(/[\r\n\t]+/g, ' ')
+    .split(/([`|\\])/)
+    .filter((part) => part !== '');
+  return parts
+    .map((part) => (/^[`|\\]$/.test(part) ? `&#${part.charCodeAt(0)};` : `\`${part}\``))
+    .join('');
+};

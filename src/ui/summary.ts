@@ -1,7 +1,6 @@
-import { appendFile, constants } from 'node:fs/promises';
-import { noFollow } from '../files/atomic-write.js';
 import { withProgramName } from '../wording.js';
 import { formatBytes, count, grouped, formatMs, formatDuration } from './format.js';
+import { appendStepSummary } from './github-actions.js';
 import { sanitize, sanitizedJson, typedLine, versioned } from './sanitize.js';
 import type {
   DayCounts,
@@ -47,7 +46,8 @@ export async function showSummary(summary: Summary, context: SummaryContext): Pr
   else if (settings.json) stderr.write(line);
   else if (!settings.quiet)
     stderr.write(settings.logJson ? line : sanitize(asText(summary, context)));
-  await appendStepSummary(summary, context);
+  const title = `engagectl ${summary.command}: ${verdict(summary)}`;
+  await appendStepSummary({ title, figures: summaryFigures(summary) }, context);
   return (await isTaken) ?? true;
 }
 
@@ -233,45 +233,6 @@ function traffic(summary: Summary): [label: string, text: string][] {
   const time = seconds < 0.1 ? formatMs(1000 * seconds) : formatDuration(seconds);
   return [['traffic', `${size}${count(requests, 'request')}${again}, ${time}${rate}`]];
 }
-
-/** O_NONBLOCK: opening a FIFO without a reader fails immediately; a link is not followed. */
-const appending =
-  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | noFollow;
-
-/** Appends to the file that GitHub Actions shows beside the job. A failure to write does not fail the run. */
-async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryContext) {
-  const file = runtime.env['GITHUB_STEP_SUMMARY'];
-  if (file === undefined) return;
-  const rows = summaryFigures(summary).map(
-    ({ label, value }) => `| ${label} | ${markdown(value)} |`,
-  );
-  const title = `### engagectl ${summary.command}: ${verdict(summary)}`;
-  try {
-    const table = `${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`;
-    await appendFile(file, table, { flag: appending });
-  } catch (error) {
-    messages.warn(`the step summary could not be written: ${(error as Error).message}`);
-  }
-}
-
-/** Figures, which have no meaning in Markdown. */
-const figure = /^\d[\d.,]*[ a-z\d/]*$/i;
-
-/**
- * Escapes text for a table cell: no markup, no HTML, no new row. Text is in code spans, since GitHub
- * turns addresses, names and numbers in other text into links, even if written as entities. Characters
- * that would end a span or a cell are placed between spans.
- */
-const markdown = (text: string): string => {
-  if (figure.test(text)) return text;
-  const parts = sanitize(text)
-    .replace(/[\r\n\t]+/g, ' ')
-    .split(/([`|\\])/)
-    .filter((part) => part !== '');
-  return parts
-    .map((part) => (/^[`|\\]$/.test(part) ? `&#${part.charCodeAt(0)};` : `\`${part}\``))
-    .join('');
-};
 
 /** Formats how a run ended in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */
 export function headline(

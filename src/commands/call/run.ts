@@ -97,9 +97,10 @@ async function openJunitFile(
   name: string,
   runtime: Runtime,
 ): Promise<(outcomes: readonly CallOutcome[]) => void> {
-  const [{ html: xml }, { checkWritablePath, unwritablePathError }, { replaceFile }] =
+  const [{ html: xml }, { unwritablePathError }, { checkWritablePath }, { replaceFile }] =
     await Promise.all([
       import('../../ui/report/html.js'),
+      import('../../files/file-errors.js'),
       import('../../files/path-checks.js'),
       import('../../files/atomic-write.js'),
     ]);

@@ -6,11 +6,8 @@ import { TouchedLog } from '../../bulk/change-tracking/baseline-store.js';
 import { EngagectlError } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { AtomicFile } from '../../files/atomic-write.js';
-import {
-  checkWritablePath,
-  refuseInputAsOutput,
-  unwritablePathError,
-} from '../../files/path-checks.js';
+import { unwritablePathError } from '../../files/file-errors.js';
+import { checkWritablePath, refuseInputAsOutput } from '../../files/path-checks.js';
 import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
