@@ -592,13 +592,15 @@ describe('the memory', () => {
 
   it('is private, holds no text of an event, and is kept for each account and host', async () => {
     const { run, write, world } = await stage();
-    write('e.ndjson', lines(1));
+    // Two letters of an identity would be in a random name of a folder now and then.
+    const secret = { ...event(1), identity: 'ann@example.com' };
+    write('e.ndjson', `${JSON.stringify(secret)}\n`);
     await run(['upload', 'e.ndjson']);
     const [account] = readdirSync(path.join(world.stateDir, 'events'));
     const folder = path.join(world.stateDir, 'events', account!);
     const names = readdirSync(folder);
     expect(names.toSorted()).toEqual(['runs.ndjson', 'sent-1.log']);
     const content = names.map((name) => readFileSync(path.join(folder, name), 'latin1')).join('');
-    expect(content).not.toMatch(/Visit|City|u1/);
+    expect(content).not.toMatch(/Visit|City|ann@example/);
   });
 });
