@@ -1,4 +1,5 @@
 import { sep } from 'node:path';
+import { writeEndpoints } from './contract/endpoints.js';
 
 /** Characters that control a terminal or reorder text: C0 except newline and tab, DEL, C1, bidi. */
 const active =
@@ -55,9 +56,17 @@ export function sanitizeJsonText(json: string): string {
 const inJson = (character: string): string =>
   `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 
+const commandNames = [
+  ...Object.keys(writeEndpoints),
+  ...['export-profiles', 'export-events', 'verify', 'get-profile', 'call', 'cuid', 'config'],
+  ...['doctor', 'serve', 'runs', 'fleet', 'completion', 'version', 'help'],
+];
+
 /** Start of one of our command lines; after any other word, the name is prose. */
-const commandLine =
-  /(?<![\w./-])(?<!npx )engagectl (?=(?:upload|subscribe|demerge|export-profiles|export-events|verify|get-profile|call|cuid|config|doctor|serve|runs|fleet|completion|version|help|<command>|--?[a-z][\w-]*)(?![\w-]))/g;
+const commandLine = new RegExp(
+  `(?<![\\w./-])(?<!npx )engagectl (?=(?:${commandNames.join('|')}|<command>|--?[a-z][\\w-]*)(?![\\w-]))`,
+  'g',
+);
 
 /** Replaces the program name in command lines by the name it was called by: `npx engagectl runs list`. */
 export const withProgramName = (text: string, program: string): string =>

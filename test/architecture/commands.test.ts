@@ -45,7 +45,7 @@ it.each(commandFiles)('runs %s in at least one test', (name) => {
 
 it.each(commandFiles)('%s in a suggested command line follows the name of the program', (name) => {
   const line = `engagectl ${name} --json`;
-  expect(withProgramName(line, 'npx engagectl'), 'commandLine of src/wording.ts').toBe(
+  expect(withProgramName(line, 'npx engagectl'), 'commandNames of src/wording.ts').toBe(
     `npx ${line}`,
   );
 });

@@ -49,7 +49,7 @@ const mayImport: Readonly<Record<string, string>> = {
   errors: '',
   'event-loop': '',
   'did-you-mean': 'type zod',
-  wording: '',
+  wording: 'contract',
   redact: '',
   'error-explanations': 'type errors',
   runtime: 'wording',
