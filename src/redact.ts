@@ -17,8 +17,11 @@ export type Redact = (words: string) => string;
 
 /** Returns the redaction for a passcode. Every text that leaves the program passes through it. */
 export function redactor(passcode: string): Redact {
-  const secret = maskedOrSecret(passcode);
-  return (words) => cut(onOneLine(words.slice(0, mostRead).replaceAll(secret, mask)), words.length);
+  const secretIn = patternFor((notation) => maskedOrSecret(passcode, notation));
+  return (words) => {
+    const start = words.slice(0, mostRead);
+    return cut(onOneLine(start.replaceAll(secretIn(start), mask)), words.length);
+  };
 }
 
 /**
@@ -27,8 +30,8 @@ export function redactor(passcode: string): Redact {
  */
 export function containsSecret(passcode: string): (word: string) => boolean {
   if (passcode.length < shortestEncoded) return () => false;
-  const secret = spellingsOf(passcode);
-  return (word) => word.search(secret) >= 0;
+  const secretIn = patternFor((notation) => spellingsOf(passcode, notation));
+  return (word) => word.search(secretIn(word)) >= 0;
 }
 
 /** Converts a value from the service to text: strings unchanged, others as JSON. */
@@ -58,22 +61,46 @@ const onOneLine = (text: string): string =>
  * Matches the passcode, and an existing mask: `asscode` may be part of a passcode. A passcode short
  * enough to be part of common words is masked only as a separate word.
  */
-function maskedOrSecret(passcode: string): RegExp {
-  const { source } = spellingsOf(passcode);
+function maskedOrSecret(passcode: string, notation: Notation): string {
+  const source = spellingsOf(passcode, notation);
   const alone =
     passcode.length < shortestEncoded ? `(?<!${wordLetter})(?:${source})(?!${wordLetter})` : source;
-  return new RegExp(`${literal(mask)}|${alone}`, 'gi');
+  return `${literal(mask)}|${alone}`;
 }
 
 const wordLetter = '[A-Za-z0-9\\u00C0-\\u024F]';
 
+/** How a text may spell a secret: sources of patterns. */
+interface Notation {
+  readonly spellings: (letter: string) => string;
+  /** What may stand between two letters. */
+  readonly between: string;
+}
+
 /**
- * Matches the passcode in plain text, escaped as in JSON, programs, URLs and HTML, in hexadecimal and in
- * base64; each letter in any spelling.
+ * Returns a function that selects the pattern for a text. The pattern for escapes takes 20 ms to compile, so it is
+ * compiled for the first text that may have one.
  */
-function spellingsOf(passcode: string): RegExp {
-  const plain = Array.from(passcode, letterSpellings).join(invisible);
-  return new RegExp([plain, ...encodings(passcode)].join('|'), 'gi');
+function patternFor(source: (notation: Notation) => string): (text: string) => RegExp {
+  const patterns = new Map<Notation, RegExp>();
+  return (text) => {
+    const notation = mayHaveEscapes.test(text) ? escaped : unescaped;
+    const pattern = patterns.get(notation) ?? new RegExp(source(notation), 'gi');
+    patterns.set(notation, pattern);
+    return pattern;
+  };
+}
+
+/** Matches a character that every escape has, and every character between two letters. */
+const mayHaveEscapes = /[\\%&\x1b]|[^\x00-\x7f]/; // oxlint-disable-line no-control-regex -- the range of ASCII
+
+/**
+ * Source of a pattern that matches the passcode in plain text, escaped as in JSON, programs, URLs and HTML, in
+ * hexadecimal and in base64; each letter in any spelling.
+ */
+function spellingsOf(passcode: string, notation: Notation): string {
+  const plain = Array.from(passcode, notation.spellings).join(notation.between);
+  return [plain, ...encodings(passcode, notation)].join('|');
 }
 
 /** Zero-width characters and terminal colors between two letters, plain or escaped; bounded, as above. */
@@ -122,9 +149,17 @@ const entities: Readonly<Record<string, readonly string[]>> = {
  * Hexadecimal, and base64 for each offset in the encoded text, with the letters that the passcode shares with its
  * neighbors.
  */
-function encodings(passcode: string): string[] {
+function encodings(passcode: string, notation: Notation): string[] {
   if (passcode.length < shortestEncoded) return [];
-  return [Buffer.from(passcode), Buffer.from(passcode, 'latin1')].flatMap((bytes) => [
+  /** Plain, in the URL alphabet, or escaped: some libraries escape a plus sign in JSON. */
+  const letters: Readonly<Record<string, string>> = {
+    '+': `(?:-|${notation.spellings('+')})`,
+    '/': `(?:_|${notation.spellings('/')})`,
+  };
+  const spelled = (letter: string): string => letters[letter] ?? letter;
+  /** The letter behind the passcode, if some of its bits are of the passcode. */
+  const sharedLetter = `(?:[A-Za-z0-9]|${letters['+']}|${letters['/']})?`;
+  const all = [Buffer.from(passcode), Buffer.from(passcode, 'latin1')].flatMap((bytes) => [
     bytes.toString('hex'),
     ...[0, 1, 2].map((before) => {
       // Any four bits of the byte before the passcode change the letter that they share.
@@ -134,25 +169,21 @@ function encodings(passcode: string): string[] {
       const first = Math.ceil((8 * before) / 6);
       const end = Math.floor((8 * (before + bytes.length)) / 6);
       const starts = before === 0 ? [''] : new Set(texts.map((text) => spelled(text[first - 1]!)));
-      const letters = Array.from(texts[0]!.slice(first, end), spelled).join('');
+      const own = Array.from(texts[0]!.slice(first, end), spelled).join('');
       const rest = (before + bytes.length) % 3 === 0 ? '' : sharedLetter;
-      return `(?:${[...starts].join('|')})${letters}${rest}`;
+      return `(?:${[...starts].join('|')})${own}${rest}`;
     }),
   ]);
+  return [...new Set(all)]; // ASCII is the same in both
 }
-
-const spelled = (letter: string): string => base64Letters[letter] ?? letter;
 
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
 
-/** Plain, in the URL alphabet, or escaped: some libraries escape a plus sign in JSON. */
-const base64Letters: Readonly<Record<string, string>> = {
-  '+': `(?:-|${letterSpellings('+')})`,
-  '/': `(?:_|${letterSpellings('/')})`,
+const escaped: Notation = { spellings: letterSpellings, between: invisible };
+const unescaped: Notation = {
+  spellings: (letter) => (letter === ' ' ? '[ +]' : literal(letter)),
+  between: '',
 };
-
-/** The letter behind the passcode, if some of its bits are of the passcode. */
-const sharedLetter = `(?:[A-Za-z0-9]|${base64Letters['+']}|${base64Letters['/']})?`;
 
 const redacted = '[redacted]';
 
@@ -203,14 +234,15 @@ export function typedSecretsRemover(
   const values = variables.filter(([name]) => secretName.test(name)).map(([, value]) => value);
   const urls = [...variables.map(([, value]) => value), ...argv].flatMap(secretsOfUrl);
   const secrets = new Set([...flags, ...values, ...urls].map((secret) => secret.trim()));
-  const spellings = [...secrets]
+  const typed = [...secrets]
     // A passcode "passcode" occurs in messages anyway; hiding it there would only damage them.
     .filter((secret) => secret.length >= shortestTyped && !secretName.test(secret))
-    .toSorted((a, b) => b.length - a.length)
-    .map((secret) => spellingsOf(secret).source);
-  if (spellings.length === 0) return undefined;
-  const all = new RegExp(spellings.join('|'), 'gi');
-  return (text) => text.replaceAll(all, redacted);
+    .toSorted((a, b) => b.length - a.length);
+  if (typed.length === 0) return undefined;
+  const secretIn = patternFor((notation) =>
+    typed.map((secret) => spellingsOf(secret, notation)).join('|'),
+  );
+  return (text) => text.replaceAll(secretIn(text), redacted);
 }
 
 /**

@@ -148,3 +148,35 @@ describe('a passcode', () => {
     }
   });
 });
+
+// A text with a character outside of ASCII is searched for escapes as well.
+it('masks the same in a text without escapes as in one that may have escapes', () => {
+  const letters = Array.from('aB0 +/&%\\<.-ä');
+  const passcodes = fc.oneof(
+    fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 12 }),
+    fc.string({ minLength: 1, maxLength: 12 }),
+  );
+  const texts = passcodes.chain((passcode) => {
+    const bytes = Buffer.concat([Buffer.from('u'), Buffer.from(passcode), Buffer.from('v')]);
+    const spellings = fc.constantFrom(
+      passcode,
+      passcode.toUpperCase(),
+      passcode.replaceAll(' ', '+'),
+      bytes.toString('hex'),
+      bytes.toString('base64'),
+      bytes.toString('base64url'),
+      bytes.subarray(1).toString('base64'),
+      '[passcode]',
+      ' ',
+      'a',
+    );
+    return fc.tuple(fc.constant(passcode), fc.array(spellings, { maxLength: 6 }));
+  });
+  fc.assert(
+    fc.property(texts, ([passcode, parts]) => {
+      const text = parts.join('');
+      expect(redactor(passcode)(`${text} ☃`)).toBe(`${redactor(passcode)(`${text} `)}☃`);
+    }),
+    { numRuns: 300 },
+  );
+});
