@@ -31,7 +31,8 @@ export function redactor(passcode: string): Redact {
 export function containsSecret(passcode: string): (word: string) => boolean {
   if (passcode.length < shortestEncoded) return () => false;
   const secretIn = patternFor((notation) => spellingsOf(passcode, notation));
-  return (word) => word.search(secretIn(word)) >= 0;
+  const shortest = Array.from(passcode).length; // each letter is one character or more, in any spelling
+  return (word) => word.length >= shortest && word.search(secretIn(word)) >= 0;
 }
 
 /** Converts a value from the service to text: strings unchanged, others as JSON. */
@@ -91,8 +92,8 @@ function patternFor(source: (notation: Notation) => string): (text: string) => R
   };
 }
 
-/** Matches a character that every escape has, and every character between two letters. */
-const mayHaveEscapes = /[\\%&\x1b]|[^\x00-\x7f]/; // oxlint-disable-line no-control-regex -- the range of ASCII
+/** Matches how each escape begins (but for `\"`, which any JSON has), and each character between two letters. */
+const mayHaveEscapes = /\\(?![\\"])|%[\da-fA-F]|&[#\w]|\x1b|[^\x00-\x7f]/; // oxlint-disable-line no-control-regex -- the range of ASCII
 
 /**
  * Source of a pattern that matches the passcode in plain text, escaped as in JSON, programs, URLs and HTML, in
@@ -179,9 +180,14 @@ function encodings(passcode: string, notation: Notation): string[] {
 
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
 
+const plainSpellings: Readonly<Record<string, string>> = {
+  ' ': '[ +]',
+  '"': `${escapes}"`,
+  '\\': '\\\\{1,4}',
+};
 const escaped: Notation = { spellings: letterSpellings, between: invisible };
 const unescaped: Notation = {
-  spellings: (letter) => (letter === ' ' ? '[ +]' : literal(letter)),
+  spellings: (letter) => plainSpellings[letter] ?? literal(letter),
   between: '',
 };
 
