@@ -9,7 +9,7 @@ import { randomOf, seeds } from './random.js';
 // Whatever bytes a service answers with, however framed and however slow: each command ends soon, by an exit code of the
 // contract, and its accounts add up. ENGAGECTL_ODD_HTTP=2000 tries as many cases, ENGAGECTL_SEED=<seed> begins at another.
 
-const cases = seeds(Number(process.env['ENGAGECTL_ODD_HTTP'] ?? 64));
+const cases = seeds(Number(process.env['ENGAGECTL_ODD_HTTP'] ?? 24));
 const atATime = 8;
 /** Milliseconds that a case may take: some dozen requests, three attempts each, a second and a half each at the worst. */
 const bound = 60_000;
