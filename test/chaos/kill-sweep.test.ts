@@ -62,7 +62,7 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
   const [seed = 0] = seeds(1);
 
   it(`survives kills and disk failures, seed ${seed}`, { timeout: 3_600_000 }, async () => {
-    const points = await pointsOf(kind, seed);
+    const points = await pointsOf(kind);
     const kills = points.map((point) => ({ ...point, what: 'signal=SIGKILL' }));
     const random = randomOf(seed);
     const powerCuts = kills.map((point) => ({ ...point, cutsPower: true }));
@@ -88,7 +88,7 @@ describe.runIf(hasStrace)('a power cut', () => {
   it.each(powerCutKinds)(
     'while a run renames or removes files loses no outcome: %s',
     async (kind) => {
-      const points = await pointsOf(kind, seed);
+      const points = await pointsOf(kind);
       const at = (call: string, name: RegExp) =>
         points.filter((point) => point.call === call && name.test(point.text ?? ''));
       const syncs = at('fdatasync', /journal/);
@@ -114,7 +114,7 @@ describe.runIf(hasStrace)('a power cut', () => {
   it.each(powerCutKinds)(
     'after one failed sync of the journal loses no outcome: %s',
     async (kind) => {
-      const points = await pointsOf(kind, seed);
+      const points = await pointsOf(kind);
       const syncs = points.filter(
         ({ call, text }) => call === 'fdatasync' && /journal/.test(text ?? ''),
       );
@@ -221,8 +221,16 @@ async function runTraced({ world, truth, scenario }: Stage, strace: readonly str
   return outcomeOf(start(world, { url: truth.server.url, argv, tracer, stdin: scenario.stdin }));
 }
 
+const pointsFound = new Map<ScenarioKind, Promise<readonly Point[]>>();
+
 /** The calls of an uninterrupted run that concern its files or its connections. */
-async function pointsOf(kind: ScenarioKind, seed: number): Promise<readonly Point[]> {
+async function pointsOf(kind: ScenarioKind): Promise<readonly Point[]> {
+  const points = pointsFound.get(kind) ?? findPoints(kind, seeds(1)[0]!);
+  pointsFound.set(kind, points);
+  return points;
+}
+
+async function findPoints(kind: ScenarioKind, seed: number): Promise<readonly Point[]> {
   await using stage = await begin(kind, seed);
   const { code, stderr } = await runTraced(stage, [
     '-y',

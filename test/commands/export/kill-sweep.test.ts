@@ -92,8 +92,18 @@ async function traced(
   return { code, signal };
 }
 
+/** By command line. */
+const callsFound = new Map<string, Promise<readonly Injection[]>>();
+
 /** Every call of an uninterrupted run that changes one of its files. */
-async function callsOf(argv: readonly string[]): Promise<Injection[]> {
+async function callsOf(argv: readonly string[]): Promise<readonly Injection[]> {
+  const line = argv.join(' ');
+  const found = callsFound.get(line) ?? traceCalls(argv);
+  callsFound.set(line, found);
+  return found;
+}
+
+async function traceCalls(argv: readonly string[]): Promise<Injection[]> {
   const { world, server } = await begin(argv);
   await using _ = server;
   const { code } = await traced(world, server, inWork(argv), ['-y', `-etrace=${calls.join(',')}`]);
