@@ -70,20 +70,28 @@ export class JsonParser {
   #numbers = new Int32Array(0);
   /** Index in `#numbers` of the first member. */
   #members = 0;
-  /** The block that is loaded completely. */
-  #loaded: Buffer | undefined;
+  /** The block of the last `readFrom`. */
+  #block: Buffer | undefined;
+  /** Whether it is loaded completely: `read` replaces it. */
+  #isLoaded = false;
 
   /** Parses `bytes[start, end)`; false, with `failure` set, if it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
     this.#load(bytes, start, end);
-    this.#loaded = undefined;
+    this.#isLoaded = false;
     return this.#read(start, end);
   }
 
-  /** The same for a part of a block that never changes and is loaded only once. */
+  /**
+   * The same for a part of a block that never changes and is loaded only once. If `read` is called between two parts,
+   * each part is loaded by itself.
+   */
   readFrom(block: Buffer, start: number, end: number): boolean {
-    if (block !== this.#loaded) this.#load(block, 0, block.length);
-    this.#loaded = block;
+    if (block !== this.#block) {
+      this.#load(block, 0, block.length);
+      this.#block = block;
+      this.#isLoaded = true;
+    } else if (!this.#isLoaded) this.#load(block, start, end);
     return this.#read(start, end);
   }
 

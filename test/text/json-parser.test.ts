@@ -121,6 +121,23 @@ describe('JsonText', () => {
     );
   });
 
+  it('reads the texts of a block also after texts that are not in it', () => {
+    const parser = new JsonParser();
+    const texts = Array.from({ length: 9 }, (_, n) => `{"${'k'.repeat(n)}":"a\\n${n}"}`);
+    const block = Buffer.from(`${'x'.repeat(100)}${texts.join('')}`);
+    const other = Buffer.from('{"other":[1,2,3]}');
+    let end = 100;
+    const seen = texts.map((text, n) => {
+      const start = end;
+      end += text.length;
+      if (n % 3 > 0) expect(parser.read(other, 0, other.length)).toBe(true);
+      expect(parser.readFrom(block, start, end)).toBe(true);
+      expect(parser.find('k'.repeat(n))).toBe(0);
+      return parser.stringAt(0, content)?.toString();
+    });
+    expect(seen).toEqual(texts.map((_, n) => `a\n${n}`));
+  });
+
   it('agrees with JSON.parse on numbers of any form', () => {
     const piece = fc.constantFrom('0', '1', '90', '-', '+', '.', 'e', 'E', '');
     fc.assert(
