@@ -54,9 +54,11 @@ function cut(text: string, length: number): string {
 
 /** After a line end, the text could pass for one of our messages. */
 const onOneLine = (text: string): string =>
-  text.replaceAll(/[\s\u0085]+/g, (space) =>
-    /[\n\v\f\r\u0085\u2028\u2029]/.test(space) ? ' ' : space,
-  );
+  lineEnd.test(text)
+    ? text.replaceAll(/[\s\u0085]+/g, (space) => (lineEnd.test(space) ? ' ' : space))
+    : text;
+
+const lineEnd = /[\n\v\f\r\u0085\u2028\u2029]/;
 
 /**
  * Matches the passcode, and an existing mask: `asscode` may be part of a passcode. A passcode short
