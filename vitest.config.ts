@@ -13,6 +13,7 @@ const sweeps = [
   'test/commands/cuid/derive.test.ts',
   'test/commands/export/kill-sweep.test.ts',
   'test/commands/upload/exported-csv.test.ts',
+  'test/commands/upload/hints.test.ts',
   'test/commands/upload/random-notations.test.ts',
   'test/commands/upload/sharding.test.ts',
   'test/docs/documented-commands.test.ts',
