@@ -83,24 +83,21 @@ it('records a finished write as one line without secrets, and leaves no run dire
   expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain(service.passcode);
 });
 
-it.each([1000, 1001])(
-  'records a write of %i files as one line that names them all',
-  async (count) => {
-    const { service, world, run } = await stage();
-    mkdirSync(world.path('day'));
-    const names = Array.from({ length: count }, (_, n) => `day/${n}.ndjson`);
-    for (const [n, name] of names.entries()) writeFileSync(world.path(name), events(1, n));
-    expect((await run('upload', ...names)).code).toBe(0);
-    const [line, ...more] = ledgerLines(world);
-    expect(more).toEqual([]);
-    const { sources } = line as { sources: { name: string }[] };
-    expect(sources.map(({ name }) => name)).toEqual(names);
-    const requests = written(service).length;
-    const again = await run('upload', ...names);
-    expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
-    expect(written(service)).toHaveLength(requests);
-  },
-);
+it('records a write of 1,001 files as one line that names them all', async () => {
+  const { service, world, run } = await stage();
+  mkdirSync(world.path('day'));
+  const names = Array.from({ length: 1001 }, (_, n) => `day/${n}.ndjson`);
+  for (const [n, name] of names.entries()) writeFileSync(world.path(name), events(1, n));
+  expect((await run('upload', ...names)).code).toBe(0);
+  const [line, ...more] = ledgerLines(world);
+  expect(more).toEqual([]);
+  const { sources } = line as { sources: { name: string }[] };
+  expect(sources.map(({ name }) => name)).toEqual(names);
+  const requests = written(service).length;
+  const again = await run('upload', ...names);
+  expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  expect(written(service)).toHaveLength(requests);
+});
 
 describe('the same events a second time', () => {
   it('are refused before anything is sent, naming run and day', async () => {
