@@ -17,11 +17,9 @@ import { makeWorld } from '../support/test-environment.js';
 /** Compresses a text by each compression; a new one is missing here. */
 const compress: Readonly<Record<CompressionName, (text: string) => Buffer>> = { gzip: gzipSync };
 
-const formatsPage = readFileSync(
-  fileURLToPath(new URL('../../docs/formats.md', import.meta.url)),
-  'utf8',
-);
-const [inputSection = '', outputSection = ''] = formatsPage.split('\n## Output\n');
+const page = (name: string) =>
+  readFileSync(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), 'utf8');
+const [inputSection = '', outputSection = ''] = page('formats.md').split('\n## Output\n');
 const [inputHelp = '', outputHelp = ''] = topicPages.formats.split('Output of exports');
 
 describe.each(Object.keys(compress) as CompressionName[])('the compression %s', (name) => {
@@ -53,6 +51,11 @@ describe.each(Object.keys(compress) as CompressionName[])('the compression %s', 
   it('is in docs/formats.md and in help formats', () => {
     expect(inputSection).toContain(`\`.${compressions[name].extension}\``);
     expect(inputHelp).toContain(`.${compressions[name].extension}`);
+  });
+
+  it('is among the compressions of --seed in docs/local-service.md', () => {
+    const formats = /\(NDJSON or a JSON array, also ([^)]*)\)/.exec(page('local-service.md'))?.[1];
+    expect(formats).toContain(`\`.${compressions[name].extension}\``);
   });
 });
 
