@@ -7,7 +7,7 @@ import { makeWorld } from '../../support/test-environment.js';
 
 const range = ['--from', '2026-01-01', '--to', '2026-01-01'];
 
-it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
+it.each(['events.parquet', 'events.xlsx', 'events.avro.gz'])(
   'refuses to export to %s, because the format is unknown',
   async (file) => {
     const { world } = await serve();
