@@ -222,6 +222,16 @@ export function resentRows(
   return (row) => resent.has(errorOf(rows, row).split(': ')[0]!);
 }
 
+/** Returns whether the block begins with a line of a rejects file. */
+export function holdsRejectLines({ cells, bytes, bounds }: RowBlock): boolean {
+  if (cells) return cells.header.includes('engagectl_error');
+  return (
+    bytes.includes('"stage"') &&
+    json.readFrom(bytes, bounds[0]!, bounds[1]!) &&
+    rejectsStage(json) !== undefined
+  );
+}
+
 /** Maximum bytes of an unparsable text in a rejects file (contract §2, Rejects file). */
 const maxTextBytes = 64 * 1024;
 const json = new JsonParser();

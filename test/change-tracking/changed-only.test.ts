@@ -273,6 +273,77 @@ describe('upload --changed', () => {
     expect(text.stderr).toMatch(/gone +3/);
   });
 
+  it.each([
+    ['fails validation', 'u0,x\n'],
+    ['cannot be parsed', 'u0\n'],
+  ])('--gone keeps its file while a record %s, whose user is in the input', async (_, line) => {
+    const { world, run } = await stage();
+    const command = [...upload, '--types', 'Age:integer', '--gone', 'gone.txt'];
+    writeFileSync(world.path('u.csv'), 'identity,Age\nu0,1\nu1,2\n');
+    await run(...command);
+    writeFileSync(world.path('gone.txt'), 'earlier\n');
+    writeFileSync(world.path('u.csv'), `identity,Age\n${line}u1,3\n`);
+    const { code, stderr } = await run(...command);
+    expect(code).toBe(3);
+    expect(stderr).toContain('gone.txt was not written: the users of 1 record that could not be');
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('earlier\n');
+  });
+
+  it('--gone lists users although the service rejects a record, because it was compared', async () => {
+    const { world } = await serve();
+    const run = jsonRunner<Figures>(world);
+    writeFileSync(world.path('u.csv'), 'identity,Email\nu0,a@b.test\nu1,c@d.test\n');
+    await run(upload);
+    writeFileSync(world.path('u.csv'), 'identity,Email\nu0,nowhere\n');
+    const { code, summary } = await run([...upload, '--gone', 'gone.txt']);
+    expect([code, summary.rejected]).toEqual([3, 1]);
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
+  });
+
+  it.each(['r.ndjson', 'r.csv'])(
+    '--gone writes no list for the rejects file %s, and the advice omits it',
+    async (rejects) => {
+      const { world, run } = await stage();
+      const command = ['--changed', '--types', 'Age:integer'];
+      writeFileSync(world.path('a.csv'), 'identity,Age\nu0,1\nu1,x\nu2,2\n');
+      const gone = ['--gone', 'gone.txt'];
+      const first = await run('upload', 'a.csv', ...command, '--rejects', rejects, ...gone);
+      expect(first.stderr).toContain(`upload ${rejects} --changed --types Age:integer`);
+      expect(first.stderr).not.toContain('--gone gone.txt');
+      const corrected = readFileSync(world.path(rejects), 'utf8')
+        .replace('"Age":"x"', '"Age":"3"')
+        .replace('u1,x', 'u1,3');
+      writeFileSync(world.path(rejects), corrected);
+      const { code, stderr } = await run('upload', rejects, ...command, ...gone);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('the input is a rejects file')]);
+      expect(existsSync(world.path('gone.txt'))).toBe(false);
+    },
+  );
+
+  it('--gone refuses a part of the input, and gives each shard its own file', async () => {
+    const { world, run, sent } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(40)));
+    const limited = await run(...upload, '--gone', 'gone.txt', '--limit', '5');
+    expect([limited.code, sent()]).toEqual([2, []]);
+    const gone: string[] = [];
+    for (const shard of ['1/2', '2/2']) {
+      writeFileSync(world.path('u.csv'), csv(users(40)));
+      await run(...upload, '--shard', shard);
+      writeFileSync(world.path('u.csv'), csv(users(10)));
+      await run(...upload, '--shard', shard, '--gone', 'gone.txt');
+      gone.push(readFileSync(world.path(`gone.${shard.replace('/', '-of-')}.txt`), 'utf8'));
+    }
+    const missing = gone.flatMap((text) => text.trim().split('\n'));
+    expect(new Set(missing)).toEqual(
+      new Set(
+        users(40)
+          .slice(10)
+          .map(([who]) => who),
+      ),
+    );
+    expect(missing).toHaveLength(30);
+  });
+
   it('requires an order, and rejects incomplete flag combinations', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(1)));

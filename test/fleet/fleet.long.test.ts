@@ -524,6 +524,12 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect((await fleet.run('retry', run)).code).toBe(0);
         expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
         expectAll({ server, fleet, records }, 0);
+        const late = await fleet.run('cancel', run);
+        expect([late.code, late.stderr]).toEqual([
+          0,
+          expect.stringContaining('nothing was canceled'),
+        ]);
+        expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
       },
       limit,
     );

@@ -92,7 +92,7 @@ const changedOptions: OptionTable = [
   ['--full', 'with --changed: send everything and renew the baseline'],
   [
     '--gone <file>',
-    'with --changed: replace this file by the users missing from the input since last time',
+    'with --changed: replace this file by the known users missing from the input',
     { writes: true },
   ],
 ];

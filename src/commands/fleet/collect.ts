@@ -72,8 +72,11 @@ async function collectRun(known: FoundRun, call: Invocation<CollectFlags>): Prom
   if (unreported) throw unreported;
   if (summary.exitCode === exitCodes.ok) return;
   const isUnknown = summary.exitCode === exitCodes.unknown;
-  throw new EngagectlError(isUnknown ? 'E-UNKNOWN' : 'E-REJECTED', 'not every record got through', {
-    fix: rejectsFile === null ? undefined : `${rejectsFile} says where and why`,
+  const [id, message] = isUnknown
+    ? (['E-UNKNOWN', 'the outcome of some records is unknown'] as const)
+    : (['E-REJECTED', 'some records were rejected'] as const);
+  throw new EngagectlError(id, message, {
+    fix: rejectsFile === null ? undefined : `see ${rejectsFile} for the lines and reasons`,
   });
 }
 
@@ -133,8 +136,8 @@ function resultsOf({ run, signed }: FoundRun): ShardResult[] {
   const missing = run.shards - results.length;
   if (missing === 0) return results;
   throw new EngagectlError('E-RUN-UNFINISHED', `${missing} of ${run.shards} shards are not done`, {
-    why: 'what is put together would have gaps',
-    fix: `engagectl fleet status ${quoteForShell(run.run)} says why`,
+    why: 'the result would have gaps',
+    fix: `engagectl fleet status ${quoteForShell(run.run)} shows the reason of each shard`,
   });
 }
 
@@ -170,10 +173,14 @@ async function joinExport(
       ? [expandDate(submitted.output, today) ?? '', submitted]
       : [flags.output, how];
   if (isStdout(template)) {
-    throw new EngagectlError('E-USAGE', 'what a fleet exported is put together in files', {
-      why: 'standard output was named, and its slices are joined on the disk',
-      fix: 'name a file: --output <file>',
-    });
+    throw new EngagectlError(
+      'E-USAGE',
+      'an export of a fleet cannot be written to standard output',
+      {
+        why: 'its slices are joined on the disk',
+        fix: 'name a file: --output <file>',
+      },
+    );
   }
   checkOutputFormat(template, fileOptions, cliAdvice);
   const base = flags.output === undefined ? run.cwd : runtime.cwd;

@@ -224,10 +224,14 @@ async function cancelRun(call: Invocation<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const { cancelRun } = await import('../../fleet/submit-run.js');
     const known = await findNamedRun(store, call);
-    await cancelRun(store, known);
-    const { run } = known.run;
-    const note = `run ${run} is cancelled; continue with fleet retry`;
-    printAnswer(call.settings(), call.runtime, { run, state: 'cancelled' }, { note });
+    const { run, shards } = known.run;
+    const isDone = known.signed.results().length === shards;
+    if (!isDone) await cancelRun(store, known);
+    const note = isDone
+      ? `run ${run} is done; nothing was canceled`
+      : `run ${run} is canceled; continue with fleet retry`;
+    const state = isDone ? 'done' : 'cancelled';
+    printAnswer(call.settings(), call.runtime, { run, state }, { note });
   });
 }
 

@@ -126,6 +126,8 @@ function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus
 function wayOn(errorId: ErrorId, run: string): string {
   if (errorId === 'E-JOURNAL') return `engagectl fleet repair ${run}`;
   const retry = `engagectl fleet retry ${run}`;
+  if (errorId === 'E-FILE-WRITE')
+    return `free disk space, or make the file writable, then: ${retry}`;
   return errorId === 'E-REJECTED'
     ? `${retry}    (sends the rest, however many are rejected)`
     : retry;

@@ -27,6 +27,7 @@ export const inputFlags = [
   ],
   ['resume', 'final', 'fresh', 'run', 'run-name'],
   ['shard', 'shards'], // a corrected record may belong to any shard
+  ['gone'], // most users are missing from a rejects file
 ].flat();
 
 /** Flags of a write that `verify` does not have, or that have another meaning there. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { Baseline, ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import { TouchedLog } from '../../bulk/change-tracking/baseline-store.js';
-import { EngagectlError } from '../../errors.js';
+import { countOf, EngagectlError } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { AtomicFile } from '../../files/atomic-write.js';
 import { unwritablePathError } from '../../files/file-errors.js';
@@ -12,7 +12,8 @@ import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
-import { formatShard } from '../shard.js';
+import { formatShard, shardPath } from '../shard.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
 import { escapeCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
 import type { JobContext } from '../job-context.js';
@@ -23,12 +24,21 @@ import {
   type WriteRequest,
 } from './write-request.js';
 
+/** What a run knows about the records of its input. */
+export interface ComparedInput {
+  /** Whether the input has lines of a rejects file, which is only a part of another input. */
+  hasRejectLines: boolean;
+}
+
 /** The open baseline of a write with `changed`. */
 export interface ChangeTracking {
   readonly stream: string;
   readonly memory: ChangeTracker;
-  /** Writes the keys missing from the input, if a file was requested. */
-  writeGone(): Promise<void>;
+  /**
+   * Writes the keys missing from the input, if a file was requested. Warns instead if some records were not
+   * compared, since their users would count as missing.
+   */
+  writeGone(tally: Tally, input: ComparedInput): Promise<void>;
   /** Merges accepted records into the baseline. A failure is a warning; the next run merges them. */
   close(): void;
 }
@@ -76,8 +86,10 @@ export async function openChangeTracking(
   return {
     stream,
     memory,
-    writeGone: async () => {
-      if (gone) await gone.write(memory);
+    writeGone: async (tally, input) => {
+      const why = gone && uncomparedReason(tally, input);
+      if (why) messages.warn(`${gone.name} was not written: ${why}`);
+      else await gone?.write(memory);
     },
     close: () => {
       try {
@@ -104,6 +116,12 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
     throw new EngagectlError('E-USAGE', `${option(alone)} requires ${option('changed')}`, {
       why: 'it refers to the baseline, which only that option uses',
       fix: `add ${option('changed')}, or omit ${option(alone)}`,
+    });
+  }
+  if (request.gone !== undefined && request.limit !== undefined) {
+    throw new EngagectlError('E-USAGE', `${option('gone')} requires the whole input`, {
+      why: `all users after the first ${request.limit} records would count as missing`,
+      fix: `omit ${option('limit')}, or omit ${option('gone')}`,
     });
   }
   if (changed && order === 'none') {
@@ -195,10 +213,24 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
   }
 }
 
+/** Returns why users of the input may count as missing; undefined if every record was compared. */
+function uncomparedReason(
+  { counts, samples }: Tally,
+  { hasRejectLines }: ComparedInput,
+): string | undefined {
+  if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
+  // the service rejects records that were sent, so they were compared
+  const sent = [...samples.kinds].filter(([kind]) => kind.startsWith('service'));
+  const count = sent.reduce((before, [, kind]) => before - kind.count, counts.rejected);
+  if (count === 0) return undefined;
+  const records = countOf(count, 'record');
+  return `the users of ${records} that could not be read or validated would count as missing`;
+}
+
 /** Opens the file of missing keys, published when complete. Throws E-USAGE for an input, E-FILE-WRITE. */
 function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobContext) {
-  const { gone: name } = request;
-  if (name === undefined) return undefined;
+  if (request.gone === undefined) return undefined;
+  const name = shardPath(request.gone, request.shard);
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the file', option: words.option('gone', '<file>') };
   refuseInputAsOutput(file, readFilesOf(request), {
@@ -209,6 +241,7 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
   checkWritablePath(file, place, { uid });
   let temporary: AtomicFile | undefined;
   return {
+    name,
     async write(memory: ChangeTracker): Promise<void> {
       try {
         temporary = new AtomicFile(file);

@@ -16,7 +16,7 @@ import { writeEndpoints } from '../../contract/endpoints.js';
 import { EngagectlError, groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
-import { holdBackRejects } from '../../mapping/rejects-input.js';
+import { holdBackRejects, holdsRejectLines } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
 import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
 import { setAside } from '../../files/atomic-write.js';
@@ -50,7 +50,7 @@ import type { InputOptions } from '../../input/input-format.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
-import type { ChangeTracking } from './change-tracking.js';
+import type { ChangeTracking, ComparedInput } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
 import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
@@ -108,7 +108,7 @@ export async function runWrite(
     }
     if (runName !== undefined) refuseFiles(inputs, context);
     const writing = { kind, request, context, hooks, rehearsal, inputs, connection, limiter };
-    return await runConnected(writing, mapper);
+    return await runConnected(writing, watchRejectLines(mapper, request));
   } finally {
     await inputs.close();
     await connection?.close();
@@ -128,6 +128,21 @@ function withoutSentEvents(mapper: Mapper, isSent: EnginePorts['isAlreadySent'])
     return { ...block, skip };
   };
   return { ...mapper, map };
+}
+
+type WatchedMapper = Mapper & Pick<ComparedInput, 'hasRejectLines'>;
+
+/** Wraps the mapper of a run with `gone` to notice lines of a rejects file. */
+function watchRejectLines(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
+  const watching: WatchedMapper = {
+    ...mapper,
+    hasRejectLines: false,
+    map: (rows, picked) => {
+      if (gone !== undefined) watching.hasRejectLines ||= holdsRejectLines(rows);
+      return mapper.map(rows, picked);
+    },
+  };
+  return watching;
 }
 
 /** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */
@@ -170,7 +185,7 @@ async function openTouched(writing: WriteContext, run: string): Promise<TouchedK
   return openTouchedKeys(writing, run);
 }
 
-async function runConnected(writing: WriteContext, mapper: Mapper): Promise<WriteResult> {
+async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promise<WriteResult> {
   const { hooks, inputs, kind, request } = writing;
   const remembered = await openRemembered(writing);
   const { run, isVerified } = await openCurrentRun(writing).catch((error: unknown) => {
@@ -204,7 +219,7 @@ async function runConnected(writing: WriteContext, mapper: Mapper): Promise<Writ
     const memory = remembered?.memory;
     const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
     const ending = await sendInput(writing, parts);
-    if (ending.result.done) await remembered?.writeGone();
+    if (ending.result.done) await remembered?.writeGone(tally, mapper);
     endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
