@@ -69,10 +69,17 @@ export function forgetCells(recordBytes: i32): void {
   next = scratch;
 }
 
-/** Writes the value at `at` as a cell, and returns the end of the value. */
-export function readCell(at: i32): i32 {
+/**
+ * Writes the value at `at` as a cell, and returns the end of the value. With `keepsType`, a string that looks like another
+ * value is quoted.
+ */
+export function readCell(at: i32, keepsType: bool): i32 {
   const first = load<u8>(at);
-  if (first == 0x22) return readString(at);
+  if (first == 0x22) {
+    const end = readString(at);
+    if (keepsType && looksTyped(cellStart, cellEnd)) addQuotes();
+    return end;
+  }
   if ((first | 0x20) == 0x7b) return readJson(at);
   cellStart = at;
   const end = scalarEnd(at);
@@ -84,6 +91,33 @@ export function valueEnd(at: i32): i32 {
   const first = load<u8>(at);
   if (first == 0x22) return stringEnd(at + 1);
   return (first | 0x20) == 0x7b ? containerEnd(at) : scalarEnd(at);
+}
+
+/** Quotes the last cell, which has none: around it are the quotes of its JSON string, or room for them. */
+function addQuotes(): void {
+  cellStart -= 1;
+  store<u8>(cellStart, 0x22);
+  store<u8>(cellEnd, 0x22);
+  cellEnd += 1;
+}
+
+/** Whether a cell without quotes looks like a number, a boolean, an array or an object of JSON. */
+function looksTyped(start: i32, end: i32): bool {
+  const first = load<u8>(start);
+  if (first == 0x5b || first == 0x7b) return true;
+  if (first == 0x74) return end - start == 4 && load<u32>(start) == 0x65757274; // true
+  if (first == 0x66) return end - start == 5 && load<u32>(start, 1) == 0x65736c61; // false
+  let at = first == 0x2d ? start + 1 : start;
+  if (at >= end || !isDigit(load<u8>(at))) return false;
+  if (load<u8>(at) == 0x30 && at + 1 < end && isDigit(load<u8>(at, 1))) return false; // 007
+  let before = 0;
+  for (; at < end; at += 1) {
+    const byte = <i32>load<u8>(at);
+    const isSign = (byte == 0x2b || byte == 0x2d) && before == 0x65;
+    before = byte | 0x20;
+    if (!isDigit(byte) && byte != 0x2e && before != 0x65 && !isSign) return false;
+  }
+  return true;
 }
 
 /** Only a string with an escape, or perhaps a formula, is written anew. */

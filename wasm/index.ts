@@ -99,5 +99,6 @@ export {
   recordRoom,
   rows as flattened,
   rowsEnd as flattenedEnd,
+  keepTypes,
   takeObjects,
 } from './json-flattener';

@@ -190,6 +190,17 @@ let takesObjects: bool = false;
 /** Whether columns are looked for, and no cells. */
 let isLearning: bool = false;
 
+/** Places in which strings are told from other values, and empty objects have cells. */
+let typedPlace: i32 = 0;
+let otherTypedPlace: i32 = 0;
+let keepsTypes: bool = false;
+
+/** Keeps the types of the values within a place; at most two places. */
+export function keepTypes(place: i32): void {
+  otherTypedPlace = typedPlace;
+  typedPlace = place;
+}
+
 export function takeObjects(): void {
   takesObjects = true;
 }
@@ -244,6 +255,8 @@ export function flatten(from: i32, count: i32): i32 {
 /** Reads the cells of an object's members, from after its brace; returns the end. */
 function walk(parent: i32, start: i32): i32 {
   let at = spaceEnd(start);
+  const kept = keepsTypes;
+  if (parent == typedPlace || parent == otherTypedPlace) keepsTypes = true;
   // Records of one kind mostly have the same members in the same order.
   let expected = firstMember(parent);
   while (load<u8>(at) != 0x7d) {
@@ -261,21 +274,27 @@ function walk(parent: i32, start: i32): i32 {
     at = spaceEnd(place == 0 ? valueEnd(at) : readValue(place, at));
     if (load<u8>(at) == 0x2c) at = spaceEnd(at + 1);
   }
+  keepsTypes = kept;
   return at + 1;
 }
 
 function readValue(place: i32, at: i32): i32 {
   const column = columnOf(place);
-  if (load<u8>(at) == 0x7b && !(takesObjects && column >= 0)) return walk(place, at + 1);
+  if (load<u8>(at) == 0x7b && !(takesObjects && column >= 0) && !(keepsTypes && isEmptyObject(at)))
+    return walk(place, at + 1);
   if (isLearning && column < 0) giveColumn(place);
   if (isLearning || column < 0) return valueEnd(at);
-  const end = readCell(at);
+  const end = readCell(at, keepsTypes);
   const cell = cells + 8 * column;
   store<i32>(cell, cellStart);
   store<i32>(cell, cellEnd, 4);
   const word = filled + 8 * (column >> 6);
   store<u64>(word, load<u64>(word) | ((<u64>1) << (column & 63)));
   return end;
+}
+
+function isEmptyObject(at: i32): bool {
+  return load<u8>(spaceEnd(at + 1)) == 0x7d;
 }
 
 /** Writes the row to `to`, and returns where it ends. */

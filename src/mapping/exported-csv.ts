@@ -35,6 +35,9 @@ export const isMappedByUser = (options: UploadMapping): boolean =>
 const textColumns =
   /^(?:identity|email|name|phone|event_name|profile\.(?:identity|objectId)|profileData\.(?:Name|Email|Phone))$/;
 
+/** Columns in which an export quotes text that looks like another value. */
+const dataColumns = /^(?:profileData|event_props)\./;
+
 /** Nested members of a record, by name; a name may have a value of its own in some rows, and members in others. */
 interface Place {
   column: number | undefined;
@@ -66,11 +69,8 @@ export class ExportedRecords {
 
   /** Returns the record of a row of the CSV. */
   ofCells(rows: RowBlock, cells: Cells, row: number): string {
-    const first = 2 * row * this.#names.length;
-    return this.of((index) => {
-      const at = first + 2 * index;
-      return cellValue(rows, cells, at, textColumns.test(this.#names[index]!));
-    });
+    const values = exportedValues(rows, { header: this.#names, bounds: cells.bounds }, row);
+    return this.of((index) => values[index]);
   }
 
   /** Returns the record whose values are these JSON texts by column; undefined: none. */
@@ -110,25 +110,38 @@ function pathOf(column: string): string[] {
 }
 
 const slice = new TextSlice();
-/** JSON numbers and booleans; longer numbers are rather ids. */
-const scalar = /^(?:true|false|-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE][-+]?\d+)?)$/;
+/** JSON numbers, booleans, and empty objects; longer numbers are rather ids. */
+const scalar = /^(?:true|false|\{\s*\}|-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE][-+]?\d+)?)$/;
+/** Text that an export does not quote. */
+const plainText = /^[\w@.+-]*$/;
+const quote = 0x22;
 
 /**
- * Returns the JSON text of a cell, whose bounds are at `at`; undefined if it is empty. A CSV has no types, so a string
- * that looks like a number, a boolean or a list becomes one.
+ * Returns the JSON texts of a row by column; undefined: an empty cell. An export quotes text that looks like another
+ * value, so quotes around such a cell show text. They show nothing in a row of a program that quotes every cell, and
+ * around lists with commas or quotes: there, text becomes the value that it looks like.
  */
-export function cellValue(
+export function exportedValues(
   { bytes }: RowBlock,
-  { bounds }: Pick<Cells, 'bounds'>,
-  at: number,
-  isText = false,
-): string | undefined {
-  const [start, end] = [bounds[at]!, bounds[at + 1]!];
-  if (start === end) return undefined;
-  const text = slice.ofCell(bytes, start, end).toString();
-  if (!isText && scalar.test(text)) return text;
-  if (!isText && text.startsWith('[') && isJson(text)) return text;
-  return JSON.stringify(withoutApostrophe(text));
+  { header, bounds }: Pick<Cells, 'header' | 'bounds'>,
+  row: number,
+): readonly (string | undefined)[] {
+  const first = 2 * row * header.length;
+  const startOf = (column: number): number => bounds[first + 2 * column]!;
+  const textAt = (column: number): string =>
+    slice.ofCell(bytes, startOf(column), bounds[first + 2 * column + 1]!).toString();
+  const isQuoted = (column: number): boolean => bytes[startOf(column) - 1] === quote;
+  const quotesAll = header.some(
+    (name, column) => !dataColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
+  );
+  return header.map((name, column) => {
+    if (startOf(column) === bounds[first + 2 * column + 1]) return undefined;
+    const text = textAt(column);
+    const isMarked = isQuoted(column) && !quotesAll && !/[",\r\n]/.test(text);
+    const isText = isMarked || textColumns.test(name);
+    if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text)))) return text;
+    return JSON.stringify(withoutApostrophe(text));
+  });
 }
 
 function isJson(text: string): boolean {

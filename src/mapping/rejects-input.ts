@@ -2,7 +2,7 @@ import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
-import { cellValue, exportedKind } from './exported-csv.js';
+import { exportedKind, exportedValues } from './exported-csv.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'alreadySent', 'notSent']);
@@ -269,12 +269,11 @@ function csvRecord(
 ): string {
   const { bytes } = rows;
   const first = 2 * row * header.length;
-  const isExported = exportedKind(header) !== undefined;
+  const values = exportedKind(header) && exportedValues(rows, { header, bounds: uncleaned }, row);
   const members = header.map((name, column) => {
     const at = first + 2 * column;
     const cell = text.ofCell(bytes, uncleaned[at]!, uncleaned[at + 1]!).toString();
-    const value = isExported ? cellValue(rows, { bounds: uncleaned }, at) : undefined;
-    return `${JSON.stringify(name)}:${value ?? JSON.stringify(cell)}`;
+    return `${JSON.stringify(name)}:${values?.[column] ?? JSON.stringify(cell)}`;
   });
   return `{${members.join(',')}}`;
 }

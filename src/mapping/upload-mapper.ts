@@ -47,7 +47,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
     notes: (header) =>
       isExported(header)
         ? [
-            'recognized as a CSV export; cells that look like numbers, booleans or lists are sent as such',
+            'recognized as a CSV export; lists, and numbers and booleans without quotes, are sent as such',
           ]
         : [],
     warnings: (header) =>

@@ -255,8 +255,20 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
   if (typeof read === 'string') return `${betweenCommas(read, reject)},${about}`;
   const members = typeof read === 'object' && read !== null ? read : {};
   const cells = new Map(Object.entries(members));
-  return `${rowOf(columns.map((name) => textOf(cells.get(name)))).slice(0, -1)},${about}`;
+  const row = columns.map((name) => {
+    const value = cells.get(name);
+    const text = textOf(value);
+    // an upload of a CSV export reads text that looks like another value as text if it is quoted
+    const isTyped = typeof value === 'string' && isJsonValue(value) && dataColumn.test(name);
+    return isTyped ? `"${text}"` : escapeCsvCell(text);
+  });
+  return `${row.join(',')},${about}`;
 }
+
+/** Columns of a CSV export whose cells have types. */
+const dataColumn = /^(?:profileData|event_props)\./;
+/** Text without quotes, commas and line breaks that looks like JSON. */
+const isJsonValue = (text: string): boolean => /^(?:true|false|-?\d[\d.eE+-]*|\{\s*\})$/.test(text);
 
 /** Converts a line of another CSV dialect cell by cell; returns a line of ours unchanged. */
 function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = quote }: Reject) {

@@ -20,6 +20,7 @@ interface Program {
   parentOf(place: number): number;
   spellingOf(place: number): number;
   spellingEnd(place: number): number;
+  keepTypes(place: number): void;
   takeObjects(): void;
   escapeFormulas(): void;
   setFormulas(count: number): void;
@@ -34,6 +35,9 @@ interface FlattenerOptions {
   /** Whether cells that a spreadsheet would run as a formula get a leading `'`. */
   readonly escapeFormulas: boolean;
 }
+
+/** Members whose values an upload of the CSV gives their types again: strings that look like others are quoted. */
+const typedMembers = ['profileData', 'event_props'];
 
 /** Bytes of records flattened at a time, sized for the CPU cache. */
 const chunkBytes = 1 << 18;
@@ -51,6 +55,7 @@ export class JsonFlattener {
   constructor({ columns, escapeFormulas }: FlattenerOptions) {
     const program = this.#program;
     for (const column of columns ?? []) program.giveColumn(this.#placeOf(column));
+    for (const member of typedMembers) program.keepTypes(this.#placeOf(member));
     if (columns) program.takeObjects();
     if (escapeFormulas) program.escapeFormulas();
   }
