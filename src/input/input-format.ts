@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import { quoteForShell } from '../wording.js';
 import { endOfLine, skipLine, type HoldBack } from './record-splitter.js';
 import type { InputFormat } from '../contract/file-formats.js';
 import type { TextBuffer } from './text-buffer.js';
@@ -30,6 +31,9 @@ export async function detectFormat(
 export async function expectArray(window: TextBuffer, name: string): Promise<void> {
   const line = await firstLine(window);
   if (line[0] === openingBracket) return;
+  const arrays = arrayPaths(window.bytes.toString()).map(
+    (path) => `--records ${quoteForShell(path)}`,
+  );
   throw new EngagectlError('E-FORMAT', `${name} is not a JSON array`, {
     file: name,
     line: 1,
@@ -39,7 +43,7 @@ export async function expectArray(window: TextBuffer, name: string): Promise<voi
         : 'it does not start with [',
     fix:
       line[0] === openingBrace
-        ? 'for one JSON object per line, add --input-format ndjson; to read an array inside an object, add --records <path>'
+        ? `for one JSON object per line, add --input-format ndjson; to read an array inside an object, add ${arrays.join(' or ') || '--records <path>'}`
         : 'set its format with --input-format csv, tsv or ndjson',
   });
 }
@@ -75,6 +79,30 @@ export async function skipToArray(window: TextBuffer, path: string, name: string
 /** Splits `a.b` into names; a dot after a backslash is part of a name. */
 export const namesOfPath = (path: string): readonly string[] =>
   path.split(/(?<!\\)\./).map((name) => name.replaceAll(String.raw`\.`, '.'));
+
+/** Maximum number of arrays that an error lists. */
+const maxArrays = 5;
+
+/** Returns the paths of arrays of objects within objects, from the start of a JSON text. */
+function arrayPaths(text: string): readonly string[] {
+  const paths: string[] = [];
+  const names: string[] = [];
+  let key = '';
+  let arrays = 0; // open arrays, and what is open in them
+  let before = '';
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:,]/gs)) {
+    if (arrays === 1 && token === '{' && before === '[') paths.push(names.join('.'));
+    if (token.startsWith('"')) key = token.slice(1, -1);
+    else if (arrays > 0) arrays += { '{': 1, '[': 1, '}': -1, ']': -1 }[token] ?? 0;
+    else if (token === ':') names[names.length - 1] = key.replaceAll('.', String.raw`\.`);
+    else if (token === '{') names.push('');
+    else if (token === '}') names.pop();
+    else if (token === '[') arrays = 1;
+    before = token;
+    if (paths.length === maxArrays) break;
+  }
+  return paths;
+}
 
 /** Maximum number of names that an error lists. */
 const maxNames = 10;

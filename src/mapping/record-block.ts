@@ -205,3 +205,58 @@ export function filterRecords(
     kinds: Uint8Array.from(indexes, (index) => block.kinds[index]!),
   };
 }
+
+/** Records to be counted: those of a block, or copies of some of them. */
+export type CountedRecords = Pick<
+  RecordBlock,
+  'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'parseErrors'
+> & { readonly rows: Pick<RowBlock, 'source' | 'lines'> & { readonly cells: object | undefined } };
+
+/** Copies of the first records of a run, which it searches for likely mistakes at its end, when their blocks are reused. */
+export class RecordSample {
+  readonly blocks: CountedRecords[] = [];
+  #records = 1000;
+  #bytes = 1024 * 1024;
+
+  /** Copies the first records of a block, while there is room. Returns whether it copied all of them. */
+  add({ rows, count, row, json, bounds }: RecordBlock): boolean {
+    const texts: Buffer[] = [];
+    const copied: number[] = [];
+    let end = 0;
+    for (let at = 0; at < count && this.#records > 0 && this.#bytes > 0; at++) {
+      const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
+      texts.push(text);
+      copied.push(end, (end += text.length));
+      this.#records -= 1;
+      this.#bytes -= text.length;
+    }
+    if (texts.length === 0) return count === 0;
+    const { source, cells } = rows;
+    this.blocks.push({
+      rows: { source, lines: rows.lines.slice(), cells: cells && {} },
+      count: texts.length,
+      row: row.slice(0, texts.length),
+      json: Buffer.concat(texts),
+      bounds: Int32Array.from(copied),
+      rejects: [],
+      parseErrors: [],
+    });
+    return texts.length === count;
+  }
+}
+
+/** Copies the last record of a block. */
+export function copyLastRecord({ rows, count, row, json, bounds }: RecordBlock): CountedRecords {
+  const last = count - 1;
+  const { source, lines, cells } = rows;
+  const text = Buffer.from(json.subarray(bounds[2 * last], bounds[2 * last + 1]));
+  return {
+    rows: { source, lines: Uint32Array.of(lines[row[last]!]!), cells: cells && {} },
+    count: 1,
+    row: Int32Array.of(0),
+    json: text,
+    bounds: Int32Array.of(0, text.length),
+    rejects: [],
+    parseErrors: [],
+  };
+}

@@ -3,11 +3,8 @@ import { loadMapping, type ColumnMapping } from '../../mapping/mapping-file.js';
 import { parts, subscribeMapper, type SubscribeMapping } from '../../mapping/subscribe-mapper.js';
 import { inputFingerprint } from '../input-files.js';
 import { checkField } from '../../mapping/preview/findings.js';
-import {
-  RecordSample,
-  FieldProfile,
-  type CountedRecords,
-} from '../../mapping/preview/field-statistics.js';
+import { FieldProfile } from '../../mapping/preview/field-statistics.js';
+import { RecordSample, type CountedRecords } from '../../mapping/record-block.js';
 import { JsonParser } from '../../text/json-parser.js';
 import { TextSlice } from '../../text/text-slice.js';
 import { runWrite } from './run-write.js';

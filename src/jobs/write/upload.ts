@@ -16,12 +16,7 @@ import { hasUploadTime, mayHaveEvents } from './open-event-memory.js';
 import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
 import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
-import {
-  RecordSample,
-  FieldStatistics,
-  type CountedRecords,
-  type RuledColumn,
-} from '../../mapping/preview/field-statistics.js';
+import { FieldStatistics, type RuledColumn } from '../../mapping/preview/field-statistics.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { CellType, UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
@@ -29,7 +24,12 @@ import type { WriteResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
 import type { ReadOptions, UploadOptions } from '../job-options.js';
 import type { WriteHooks, WriteRequest, Remarks } from './write-request.js';
-import type { RecordBlock } from '../../mapping/record-block.js';
+import {
+  copyLastRecord,
+  RecordSample,
+  type CountedRecords,
+  type RecordBlock,
+} from '../../mapping/record-block.js';
 
 /** Text before and after the records of a request body. */
 export const uploadFrame = ['{"d":[', ']}'] as const;
@@ -218,6 +218,7 @@ const mappingFingerprint = ({
  * Finds likely mistakes. Suspicious names and shortened numbers of the first block are reported before anything is sent;
  * all others at the end, from a copy of the first records, so that the first request does not wait. A check
  * applies the rules of the service to every record, and samples the first, second, fourth, eighth … block for the rest.
+ * Both also look for totals in the last record.
  */
 function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
   const statistics = new FieldStatistics();
@@ -227,6 +228,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
   const ruledColumns = ruledColumnsOf(mapping);
   let blocks = 0;
   let isFirst = true;
+  let last: CountedRecords | undefined; // unless it is in the sample
   return {
     look: (block) => {
       blocks += 1;
@@ -236,8 +238,14 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
         rules.addRejects(block);
         rules.addCells(block, cells, columns);
       } else rules?.add(block);
-      if (isCheck && isPowerOfTwo(blocks)) statistics.add(sampleOf(block, blocks === 1));
-      if (!isCheck) sample.add(block);
+      let isSampled = false;
+      if (!isCheck) isSampled = sample.add(block);
+      else if (isPowerOfTwo(blocks)) {
+        const sampled = sampleOf(block, blocks === 1);
+        statistics.add(sampled);
+        isSampled = sampled.count === block.count;
+      }
+      if (block.count > 0) last = isSampled ? undefined : copyLastRecord(block);
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
       const suspicious = suspiciousValues(block, mapping);
@@ -249,6 +257,7 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
     },
     found: () => {
       for (const block of sample.blocks) statistics.add(block);
+      if (last && isTotal(last)) statistics.add(last);
       const predicted = rules ? previewFindings(rules, [], mapping).mistakes : [];
       const names = new Set(predicted.map(nameOf));
       const { mistakes } = previewFindings(statistics, [], mapping);
@@ -260,6 +269,12 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
       });
     },
   };
+}
+
+function isTotal(record: CountedRecords): boolean {
+  const statistics = new FieldStatistics();
+  statistics.add(record);
+  return statistics.fields.some(({ traits }) => traits.has('total'));
 }
 
 /** Finds the columns of a CSV to which rules of the service apply; undefined if these depend on the record. */

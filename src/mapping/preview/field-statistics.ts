@@ -3,8 +3,8 @@ import { profileFields } from '../../contract/record-fields.js';
 import { TextSlice, equalBytes } from '../../text/text-slice.js';
 import { JsonParser, jsonToken } from '../../text/json-parser.js';
 import { reservedEventNames } from '../../contract/error-codes.js';
-import type { Cells, RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../record-block.js';
+import type { CountedRecords, RecordBlock } from '../record-block.js';
+import type { Cells } from '../../input/row-block.js';
 
 /** Maximum number of keys in the statistics; others are ignored, so that memory stays flat. */
 const maxFields = 2000;
@@ -20,49 +20,11 @@ const typeOf: Readonly<Record<number, JsonType>> = {
   [jsonToken.openObject]: 'object',
 };
 
-/** Records to be counted: those of a block, or copies of some of them. */
-export type CountedRecords = Pick<
-  RecordBlock,
-  'count' | 'row' | 'json' | 'bounds' | 'rejects' | 'parseErrors'
-> & { readonly rows: Pick<RowBlock, 'source' | 'lines'> & { readonly cells: object | undefined } };
-
 /** A column whose cells are values of one key. */
 export interface RuledColumn {
   readonly index: number;
   readonly part: Part;
   readonly key: string;
-}
-
-/** Copies of the first records of a run, which it searches for likely mistakes at its end, when their blocks are reused. */
-export class RecordSample {
-  readonly blocks: CountedRecords[] = [];
-  #records = 1000;
-  #bytes = 1024 * 1024;
-
-  /** Copies the first records of a block, while there is room. */
-  add({ rows, count, row, json, bounds }: RecordBlock): void {
-    const texts: Buffer[] = [];
-    const copied: number[] = [];
-    let end = 0;
-    for (let at = 0; at < count && this.#records > 0 && this.#bytes > 0; at++) {
-      const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
-      texts.push(text);
-      copied.push(end, (end += text.length));
-      this.#records -= 1;
-      this.#bytes -= text.length;
-    }
-    if (texts.length === 0) return;
-    const { source, cells } = rows;
-    this.blocks.push({
-      rows: { source, lines: rows.lines.slice(), cells: cells && {} },
-      count: texts.length,
-      row: row.slice(0, texts.length),
-      json: Buffer.concat(texts),
-      bounds: Int32Array.from(copied),
-      rejects: [],
-      parseErrors: [],
-    });
-  }
 }
 
 /** Statistics of the records of many blocks, in the form in which they would be sent. */
@@ -352,7 +314,8 @@ export type JsonType = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'ar
 export type ValuePattern = 'empty' | 'text' | (typeof numeric | typeof verbal)[number][0];
 
 /** Property of one value. */
-export type Trait = ValuePattern | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested' | 'old';
+export type Trait =
+  ValuePattern | ('unfit' | 'padded' | 'too long' | 'too many' | 'nested' | 'old' | 'total');
 
 /** Position in an input; `line` is the physical line. */
 export type Place = Pick<Occurrence, 'source' | 'line'>;
@@ -379,6 +342,10 @@ const bytesMaximum: Readonly<Record<Part, number>> = {
   profileData: limits.profileValueBytes,
   evtData: limits.eventPropertyValueBytes,
 };
+
+/** Texts with which spreadsheets mark a row of totals. */
+const totals =
+  /^(?:summe|gesamt|gesamtsumme|insgesamt|zwischensumme|sum|totals?|grand total|subtotal|somme|totale|suma):?$/i;
 
 /** Texts that the service rejects, by member of a record. */
 const unfitTexts: Readonly<Partial<Record<string, readonly string[]>>> = {
@@ -472,6 +439,8 @@ export class FieldProfile {
     if (type !== 'null' && !this.#fits(text)) this.#note('unfit', text, place);
     const isTime = this.part === 'record' && this.key === 'ts';
     if (isTime && /^[1-9]\d{3,7}$/.test(text)) this.#note('old', text, place);
+    const isKey = this.part === 'record' && this.key === 'identity';
+    if (isKey && totals.test(text)) this.#note('total', text, place);
     const isPadded = text.charCodeAt(0) <= 0x20 || text.charCodeAt(text.length - 1) <= 0x20;
     if (isPadded) this.#note('padded', text, place);
     if (bytes > bytesMaximum[this.part]) this.#note('too long', text, place);

@@ -284,6 +284,13 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
       return meant ? `write it "${meant}"` : 'move it into profileData or evtData';
     },
   },
+  // what spreadsheets add below a table
+  'totals-row': {
+    any: 'total',
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} ${value}, which looks like a row of totals`,
+    fix: (found) => `remove the row, or add ${typed('string')(found)} if it is a user`,
+  },
   // what spreadsheets make of long numbers
   'shortened-number': {
     any: 'scientific',

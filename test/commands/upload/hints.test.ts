@@ -51,6 +51,24 @@ it.each([
   },
 );
 
+it.each([
+  [[], 2],
+  [['--check'], 2],
+  [[], 30_000],
+  [['--check'], 30_000],
+])('points at a row of totals at the end (%j, %d users)', async (flags, count) => {
+  const rows = Array.from({ length: count }, (_, n) => `u${n},a\n`).join('');
+  const files = { 'u.csv': `Kunde,Stadt\n${rows}Summe:,x\n` };
+  const argv = ['upload', 'u.csv', '--identity', 'Kunde', '--json', ...flags];
+  const { code, stdout } = await run(argv, files);
+  expect(code).toBe(0);
+  expect(hintsOf(stdout)).toMatchObject([
+    { id: 'totals-row', column: 'Kunde', count: 1, line: count + 2 },
+  ]);
+  const meant = await run([...argv, '--types', 'Kunde:string'], files);
+  expect(hintsOf(meant.stdout)).toEqual([]);
+});
+
 it('lists them in the JSON summary, without values of the input', async () => {
   const { stdout, stderr } = await run(['upload', 'u.csv', '--json'], { 'u.csv': users });
   expect(hintsOf(stdout).map(({ id, column, count, line }) => [id, column, count, line])).toEqual([

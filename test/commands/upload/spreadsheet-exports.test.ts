@@ -137,10 +137,20 @@ describe('D JSON with a wrong extension', () => {
     ]);
   });
 
-  it('an object around the records is reported', async () => {
-    const { code, stderr } = await upload('users.json', '{"users":[{"identity":"u1"}]}');
-    expect([code, stderr]).toEqual([8, expect.stringContaining('add --records <path>')]);
-  });
+  it.each([
+    ['{"users":[{"identity":"u1"}]}', 'add --records users\n'],
+    [
+      '{"a":"[{","tags":["x"],"data":{"n":{},"my users":[{"b":[{}]}]},"more":[\n{}]}',
+      "add --records 'data.my users' or --records more",
+    ],
+    ['{"total":0}', 'add --records <path>\n'],
+  ])(
+    'an object around the records is reported with the paths of its arrays: %s',
+    async (text, fix) => {
+      const { code, stderr } = await upload('users.json', text);
+      expect([code, stderr]).toEqual([8, expect.stringContaining(fix)]);
+    },
+  );
 });
 
 it('reports an empty file name as a variable that was not set', async () => {

@@ -96,7 +96,7 @@ it('warns if CSV rows that look like events are sent as users, but not with --ty
 });
 
 it.each([
-  ['body.json', 8, 'to read an array inside an object, add --records <path>'],
+  ['body.json', 8, 'to read an array inside an object, add --records d'],
   ['body.ndjson', 3, 'column "identity": the value is empty or missing'],
 ])(
   'refuses a request body as records, and sends neither `d` nor the members beside it: %s',
