@@ -47,13 +47,22 @@ export let count: i32 = 0;
 let passed: i32 = 0;
 // The row that is being written: the member that comes next, where its record begins, and where that one's first member
 // does, or 0 if it follows next.
-export let row: i32 = 0;
+let row: i32 = 0;
 export let key: i32 = 0;
 export let start: usize = 0;
 let member: usize = 0;
 let firstMember: usize = 0;
 /** How far `write` has come. */
-export let at: usize = 0;
+let at: usize = 0;
+
+/** Functions, because the host takes much longer to read a global than to call a function. */
+export function currentRow(): i32 {
+  return row;
+}
+
+export function currentEnd(): usize {
+  return at;
+}
 
 /**
  * Takes up the block that was cut last: where form and what is written lie, and how much there is of each. `rows` has the indexes of

@@ -28,11 +28,11 @@ export {
   width,
 } from './csv-scanner';
 export {
-  at as writtenEnd,
   begin as beginRecords,
   count as writtenCount,
+  currentEnd,
+  currentRow,
   key as writtenKey,
-  row as writtenRow,
   skip as skipRow,
   start as writtenStart,
   write as writeRows,

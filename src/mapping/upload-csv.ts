@@ -292,7 +292,7 @@ class CsvRecordWriter {
       out.reserve(this.#rowBytes);
       const last = this.#outAt + out.bytes.length - this.#rowBytes;
       const stop = code.writeRows(this.#outAt + out.length, last);
-      this.#goTo(code.writtenEnd.value);
+      this.#goTo(code.currentEnd());
       if (stop !== FULL) return stop;
     }
   }
@@ -306,7 +306,7 @@ class CsvRecordWriter {
 
   /** Index of the row being written. */
   get row(): number {
-    return this.#program.code.writtenRow.value;
+    return this.#program.code.currentRow();
   }
 
   /** Sets the key of the record whose head the caller wrote. */

@@ -169,6 +169,8 @@ interface CsvCode extends ShardExports, Record<Place | CutNumber | WrittenNumber
 
   beginRecords(form: number, out: number, rows: number, columns: number, members: number): void;
   writeRows(to: number, last: number): number;
+  currentEnd(): number;
+  currentRow(): number;
   skipRow(): void;
   readonly writtenKey: { value: number };
 }
@@ -201,7 +203,7 @@ export interface ShardExports {
 
 type Place = 'text' | 'lines' | 'bounds' | 'cells' | 'failures' | 'rows' | 'writtenBounds' | 'keys' | 'markers'; // prettier-ignore
 type CutNumber = 'cutCount' | 'failureCount' | 'cutAt' | 'cutLine' | 'scannedEnd' | 'width' | 'lineEnds' | 'failureAt' | 'unfinishedCell'; // prettier-ignore
-type WrittenNumber = 'writtenCount' | 'writtenRow' | 'writtenStart' | 'writtenEnd';
+type WrittenNumber = 'writtenCount' | 'writtenStart';
 
 /** How far past its input and output the program may access memory. */
 const slack = 64;

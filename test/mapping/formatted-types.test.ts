@@ -6,6 +6,7 @@ import {
   loadFormats,
   localizedType,
   numberFormat,
+  readIsoBytes,
   utc,
 } from '../../src/mapping/cell-formats.js';
 import { loadMapping } from '../../src/mapping/mapping-file.js';
@@ -257,4 +258,29 @@ it('writes integers as JSON', () => {
     out.integer(value);
     expect(out.bytes.toString('latin1', 0, out.length)).toBe(String(value));
   }
+});
+
+it('reads a day in ISO 8601 as the reader of any format does', () => {
+  const read = dateFormat('YYYY-MM-DD').readBytes!;
+  const number = fc.nat(3000).map((n) => String(n).padStart(2, '0'));
+  const dates = fc.oneof(
+    fc.tuple(fc.nat(9999), fc.nat(13), fc.nat(32)).map(
+      ([year, month, day]) =>
+      [String(year).padStart(4, '0'), String(month).padStart(2, '0'), String(day).padStart(2, '0')].join('-'), // prettier-ignore
+    ),
+    fc.tuple(number, fc.constantFrom('-', '/'), number, number).map((parts) => parts.join('')),
+    fc.string({
+      unit: fc.constantFrom('0', '1', '2', '-', '/', ':'),
+      minLength: 10,
+      maxLength: 10,
+    }),
+  );
+  fc.assert(
+    fc.property(dates, (text) => {
+      const bytes = Buffer.from(`2${text}9`);
+      const [start, end] = [1, bytes.length - 1];
+      if (end - start === 10) expect(readIsoBytes(bytes, start, end)).toBe(read(bytes, start, end));
+    }),
+    { numRuns: 2000 },
+  );
 });
