@@ -58,8 +58,20 @@ const inJson = (character: string): string =>
 
 const commandNames = [
   ...Object.keys(writeEndpoints),
-  ...['export-profiles', 'export-events', 'verify', 'get-profile', 'call', 'cuid', 'config'],
-  ...['doctor', 'serve', 'runs', 'fleet', 'completion', 'version', 'help'],
+  'export-profiles',
+  'export-events',
+  'verify',
+  'get-profile',
+  'call',
+  'cuid',
+  'config',
+  'doctor',
+  'serve',
+  'runs',
+  'fleet',
+  'completion',
+  'version',
+  'help',
 ];
 
 /** Start of one of our command lines; after any other word, the name is prose. */
