@@ -61,6 +61,8 @@ export interface FleetEvents {
   readonly count: number;
   /** Time of submission, ISO 8601. */
   readonly submitted: string;
+  /** SHA-256 of their archive; undefined if there are none. */
+  readonly digest?: string | undefined;
   /** Events of the input that other runs send. A bit of a file in the run's directory is set for each of them. */
   readonly alreadySent?: { readonly count: number; readonly digest: string };
 }

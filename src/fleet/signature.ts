@@ -17,7 +17,7 @@ import {
 import type { Shard } from '../jobs/job-options.js';
 
 /** Kinds of signed content. A signature of one kind is not valid for another. */
-type SignedKind = 'run' | 'shard' | 'result';
+type SignedKind = 'run' | 'shard' | 'result' | 'events';
 
 /** The account, as submitter and workers know it. */
 interface KeyOwner {
@@ -77,14 +77,14 @@ export class SignedRun {
   readonly folder: WorkDirectory;
   /** Covers the whole run: argv, inputs, account, location. Jobs and results are signed with it. */
   readonly signature: string;
-  readonly #key: FleetKey;
+  readonly key: FleetKey;
 
   /** For a run that was verified, or created by this process. */
   constructor(run: FleetRun, { folder, key }: { folder: WorkDirectory; key: FleetKey }) {
     this.run = run;
     this.folder = folder;
     this.signature = key.sign('run', run);
-    this.#key = key;
+    this.key = key;
   }
 
   /**
@@ -128,7 +128,7 @@ export class SignedRun {
 
   job(shard: Shard): ShardJob {
     const job = this.#jobOf(shard);
-    return { ...job, signature: this.#key.sign('shard', { ...job, of: this.signature }) };
+    return { ...job, signature: this.key.sign('shard', { ...job, of: this.signature }) };
   }
 
   /** Whether a job belongs to this run and was signed by `fleet submit` or `fleet retry`. */
@@ -136,7 +136,7 @@ export class SignedRun {
     const { run, workDir } = this.#jobOf(shard);
     const content = { run, workDir, shard, of: this.signature };
     const isOurs = job.run === run && job.workDir === workDir && shard.count === this.run.shards;
-    return isOurs && this.#key.verify('shard', content, signature);
+    return isOurs && this.key.verify('shard', content, signature);
   }
 
   #jobOf(shard: Shard): Omit<ShardJob, 'signature'> {
@@ -155,7 +155,7 @@ export class SignedRun {
     if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
     const fix = 'remove it: fleet retry then finds by the journal what is left to do';
     const { signature, ...result } = readOwn(file, fix) as ShardResult & { signature?: unknown };
-    if (this.#key.verify('result', { result, of: this.signature, shard }, signature)) return result;
+    if (this.key.verify('result', { result, of: this.signature, shard }, signature)) return result;
     throw untrusted(`${file} is not signed by this account's passcode`, {
       why: 'somebody else wrote or changed it, or the passcode was another one when the shard ended',
       fix: `engagectl fleet retry ${this.run.run}    (finds by its journal what is left to do)`,
@@ -182,7 +182,7 @@ export class SignedRun {
   setResult(shard: Shard, folder: string, outcome: ShardResult): ShardResult {
     const { rejectsFile, output, ...rest } = outcome;
     const result = { ...rest, rejectsFile: nameOf(rejectsFile), output: nameOf(output) };
-    const signature = this.#key.sign('result', { result, of: this.signature, shard });
+    const signature = this.key.sign('result', { result, of: this.signature, shard });
     this.folder.put(path.join(folder, resultName), { ...result, signature });
     return result;
   }

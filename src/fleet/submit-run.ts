@@ -173,7 +173,7 @@ export async function retryRun(
   store: QueueStore,
   { folder, signed, lane }: FoundRun,
 ): Promise<number> {
-  if (signed.run.events && !new EventRegister(signed.run).has(signed.run.run)) {
+  if (signed.run.events && !new EventRegister(signed).has(signed.run.run)) {
     throw notSubmitted(folder);
   }
   folder.uncancel();
@@ -240,7 +240,7 @@ const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind
  * errors of runs that cannot be read and may have sent the records.
  */
 export async function refuseDuplicateRun(
-  run: FleetRun,
+  { run, key }: Pick<SignedRun, 'run' | 'key'>,
   { doesHarm, comparesEvents, note }: DuplicateSearch,
   store: QueueStore,
 ): Promise<void> {
@@ -251,7 +251,7 @@ export async function refuseDuplicateRun(
   if (!doesHarm) return;
   const queued = await withinDeadline(store, async () => new RunIndex(store).runs());
   // Read after the queue, to which runs are added last.
-  const registered = new Set(new EventRegister(run).runs().map((other) => other.run));
+  const registered = new Set(new EventRegister({ run, key }).runs().map((other) => other.run));
   const isCompared = (id: string) =>
     comparesEvents && registered.has(id) && existsSync(path.join(run.workDir, id));
   const others = [

@@ -1,14 +1,21 @@
 import path from 'node:path';
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { EventArchive, matchCopies, splitMatched } from '../bulk/event-memory/event-archive.js';
+import {
+  CorruptArchive,
+  EventArchive,
+  matchCopies,
+  splitMatched,
+} from '../bulk/event-memory/event-archive.js';
 import { EventSorter } from '../bulk/event-memory/event-compaction.js';
 import { countOf, EngagectlError, groupDigits } from '../errors.js';
 import { temporaryPath, AtomicFile, makePrivateFolder } from '../files/atomic-write.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
 import {
   changedMeanwhile,
+  inputFile,
   isRunId,
   readOwn,
+  untrusted,
   WorkDirectory,
   type FleetEvents,
   type FleetRun,
@@ -26,28 +33,39 @@ export interface RegisteredRun {
   readonly file: string;
   readonly otherFiles: number;
   readonly events: FleetEvents;
+  /** Whether somebody with the account's passcode of today registered it. */
+  readonly isSigned: boolean;
 }
 
 /**
  * The runs of an account in a work directory that send events, in the order of their submission. Each has a file whose
  * name is the next number, so of two submissions at the same moment only one gets it, and the other one compares
- * its events again. A submission that was killed before it has a number does not count.
+ * its events again. A submission that was killed before it has a number does not count. Entries are signed: a
+ * foreign one can cause a refusal, but no event is left out because of it.
  */
 export class EventRegister {
   readonly folder: string;
 
-  constructor({ workDir, accountId, host }: Pick<FleetRun, 'workDir' | 'accountId' | 'host'>) {
+  readonly #key: FleetKey;
+
+  constructor({ run: { workDir, accountId, host }, key }: Pick<SignedRun, 'run' | 'key'>) {
+    this.#key = key;
     this.folder = path.join(workDir, 'events', fingerprint([accountId, host]).slice(0, 12));
   }
 
   /** Returns the seed of the fingerprints; the first submission chooses it. Throws an error of the file system. */
   seed(random: () => number): readonly [low: number, high: number] {
-    const file = path.join(this.folder, 'seed.json');
+    const file = this.#seedFile;
     if (!existsSync(file)) {
       makePrivateFolder(this.folder);
       const number = () => Math.floor(random() * 2 ** 32);
       this.#add(file, { seed: [number(), number()] });
     }
+    return this.#readSeed();
+  }
+
+  #readSeed(): readonly [low: number, high: number] {
+    const file = this.#seedFile;
     const { seed } = readOwn(file, restoreRegister) as { seed?: readonly [number, number] };
     if (Array.isArray(seed) && seed.length === 2 && seed.every(Number.isInteger)) return seed;
     throw damagedRegister(file);
@@ -56,25 +74,53 @@ export class EventRegister {
   /** Throws E-FILE-READ, E-UNTRUSTED. */
   runs(): readonly RegisteredRun[] {
     const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
-    const runs = names.flatMap((name) => {
-      const [, number] = /^(\d+)\.json$/.exec(name) ?? [];
-      if (number === undefined) return [];
-      const file = path.join(this.folder, name);
-      const found = readOwn(file, restoreRegister);
-      const entry = { ...found, number: Number(number) };
-      if (!isRegisteredRun(entry)) throw damagedRegister(file);
-      return entry;
-    });
+    const entries = names.filter((name) => /^\d+\.json$/.test(name));
+    const runs = entries.map((name) => this.#entry(name));
     return runs.toSorted((a, b) => a.number - b.number);
   }
 
+  /** Whether the run has a signed entry. */
   has(run: string): boolean {
-    return this.runs().some((each) => each.run === run);
+    return this.runs().some((each) => each.isSigned && each.run === run);
   }
 
   /** Returns false if the number is taken. Throws an error of the file system. */
-  add({ number, ...entry }: RegisteredRun): boolean {
-    return this.#add(path.join(this.folder, `${number}.json`), entry);
+  add({ number, ...entry }: Omit<RegisteredRun, 'isSigned'>): boolean {
+    const signature = this.#key.sign('events', this.#signed(number, entry));
+    return this.#add(this.#file(number), { ...entry, signature });
+  }
+
+  get #seedFile(): string {
+    return path.join(this.folder, 'seed.json');
+  }
+
+  #file(number: number): string {
+    return path.join(this.folder, `${number}.json`);
+  }
+
+  #entry(name: string): RegisteredRun {
+    const file = path.join(this.folder, name);
+    const number = Number.parseInt(name, 10);
+    const { signature, ...entry } = readOwn(file, restoreRegister) as { signature?: unknown };
+    const run = { ...entry, number };
+    if (!isRegisteredRun(run)) throw damagedRegister(file);
+    const isSigned = this.#key.verify('events', this.#signed(number, entry), signature);
+    return { ...run, isSigned };
+  }
+
+  /** The signature covers the seed: with another one, other events would have the fingerprints of the archive. */
+  #signed(number: number, entry: object): object {
+    return { number, entry, seed: this.#readSeed() };
+  }
+
+  /** Returns the E-UNTRUSTED error for a run without a valid signature that sends some of the events. */
+  foreign({ number, run }: RegisteredRun): EngagectlError {
+    const file = this.#file(number);
+    return untrusted(`${file} is not signed by this account's passcode`, {
+      why: `somebody else wrote or changed it, or the passcode was another one then; no event is left out because of run ${run}`,
+      fix: 'submit the command of that run again, which signs it; or add --again, which sends all events',
+      file,
+    });
   }
 
   #add(file: string, content: object): boolean {
@@ -91,12 +137,12 @@ export class EventRegister {
 }
 
 /** Checks the members of a registered run, which anyone may have written. */
-function isRegisteredRun(value: Partial<RegisteredRun>): value is RegisteredRun {
+function isRegisteredRun(value: Partial<RegisteredRun>): value is Omit<RegisteredRun, 'isSigned'> {
   const { number, run, file, otherFiles, events } = value;
-  const { count, submitted } = Object(events) as Partial<FleetEvents>;
+  const { count, submitted, digest = '' } = Object(events) as Partial<FleetEvents>;
   return (
     isRunId(run) &&
-    [file, submitted].every((text) => typeof text === 'string') &&
+    [file, submitted, digest].every((text) => typeof text === 'string') &&
     [number, count, otherFiles].every((each) => Number.isSafeInteger(each) && each! >= 0)
   );
 }
@@ -147,7 +193,7 @@ export class SubmittedEvents {
     this.signed = signed;
     this.#key = key;
     this.#options = options;
-    this.#register = new EventRegister(signed.run);
+    this.#register = new EventRegister(signed);
     this.#scratch = temporaryPath(signed.folder.sentEvents);
   }
 
@@ -277,14 +323,17 @@ export class SubmittedEvents {
     const { run } = this.signed;
     const runs = this.#register.runs();
     this.#last = runs.at(-1)?.number ?? 0;
-    const { number = this.#last + 1 } = runs.find((other) => other.run === run.run) ?? {};
+    const { number = this.#last + 1 } =
+      runs.find((other) => other.isSigned && other.run === run.run) ?? {};
     const matched: MatchedRun[] = [];
-    for (const other of this.#options.again ? [] : runs) {
-      if (other.number >= number || other.events.count === 0) continue;
+    for (const other of this.#options.again ? [] : entriesOfRuns(runs)) {
+      if (other.number >= number || other.run === run.run || other.events.count === 0) continue;
       const folder = new WorkDirectory(run.workDir, other.run);
       if (!existsSync(folder.path)) continue;
-      const count = await matchRun(own, folder);
-      if (count > 0) matched.push({ ...other, count });
+      const count = await matchRun(own, folder, other);
+      if (count === 0) continue;
+      if (!other.isSigned && this.#options.resume) throw this.#register.foreign(other);
+      matched.push({ ...other, count });
     }
     return matched.toSorted((a, b) => b.count - a.count);
   }
@@ -299,7 +348,8 @@ export class SubmittedEvents {
     const submitted = new Date(this.#options.runtime.now()).toISOString();
     const digest = known > 0 ? folder.putAlreadySent(await this.#bits(matched)) : undefined;
     const alreadySent = digest === undefined ? undefined : { count: known, digest };
-    const events = { count, submitted, ...(alreadySent && { alreadySent }) };
+    const { digest: archive } = count > 0 ? await inputFile(folder.sentEvents) : {};
+    const events = { count, submitted, digest: archive, ...(alreadySent && { alreadySent }) };
     this.signed = new SignedRun({ ...run, events }, { folder, key: this.#key });
   }
 
@@ -363,11 +413,25 @@ function withBit(bits: Uint8Array<ArrayBuffer>, ordinal: number): Uint8Array<Arr
   return longer;
 }
 
-async function matchRun(own: EventArchive, folder: WorkDirectory): Promise<number> {
+/** Returns one entry of each run, a signed one if there is one: a run that is submitted again with another passcode has two. */
+function entriesOfRuns(runs: readonly RegisteredRun[]): readonly RegisteredRun[] {
+  const entries = new Map<string, RegisteredRun>();
+  for (const run of runs) if (!entries.get(run.run)?.isSigned) entries.set(run.run, run);
+  return [...entries.values()];
+}
+
+/** Counts the events that another run sends. Throws E-LEDGER, also if its archive is not the one that was registered. */
+async function matchRun(
+  own: EventArchive,
+  folder: WorkDirectory,
+  { events }: RegisteredRun,
+): Promise<number> {
   const file = folder.sentEvents;
   for (const each of [folder.path, folder.events, file]) folder.refuseLink(each);
   let archive: EventArchive | undefined;
   try {
+    const { digest } = await inputFile(file);
+    if (digest !== events.digest) throw new CorruptArchive('somebody else wrote or changed it');
     archive = new EventArchive(file, { isFiltered: false });
     return await matchCopies(own, archive);
   } catch (cause) {

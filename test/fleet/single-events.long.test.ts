@@ -1,4 +1,5 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -364,6 +365,94 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0, stdout });
   });
 
+  it('no event is left out because of a run that somebody without the passcode registered', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put, drain } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    put('b.ndjson', ndjson([event('A'), event('B')]));
+    const { stdout: a } = await submit('a.ndjson');
+    await drain();
+    const register = path.join(fleet.workDir, 'events', readdirSync(`${fleet.workDir}/events`)[0]!);
+    const entry = path.join(register, '1.json');
+    const whole = JSON.parse(readFileSync(entry, 'utf8')) as { events: object };
+    const forge = (run: string, events: object, name = '1.json') =>
+      writeFileSync(path.join(register, name), JSON.stringify({ ...whole, run, events }));
+    const refusal = async () => {
+      const { code, stderr } = await submit('b.ndjson', '--resume');
+      expect([code, stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
+      expect(stderr).toContain(`1.json is not signed by this account's passcode`);
+      expect((await submit('b.ndjson')).stderr).toContain('1 of 2 events of b.ndjson was already');
+    };
+    // The archive of all events of the input, as that of a run that nobody submitted.
+    forge(a.trim(), { ...whole.events, count: 2 });
+    await refusal();
+    mkdirSync(path.join(fleet.workDir, '0123456789ab', 'events'), { recursive: true });
+    cpSync(
+      path.join(fleet.workDir, a.trim(), 'events', 'sent.archive'),
+      path.join(fleet.workDir, '0123456789ab', 'events', 'sent.archive'),
+    );
+    forge('0123456789ab', whole.events);
+    await refusal();
+    writeFileSync(entry, JSON.stringify(whole));
+    // An entry of the input's own run, before all others, is not believed either.
+    const { stdout: b } = await submit('b.ndjson', '--resume');
+    rmSync(path.join(fleet.workDir, b.trim()), { recursive: true });
+    rmSync(path.join(register, '2.json'));
+    forge(b.trim(), whole.events, '0.json');
+    await store.wipe();
+    await store.start();
+    expect((await submit('b.ndjson')).stderr).toContain('1 of 2 events of b.ndjson was already');
+    // With another seed, the fingerprints are others.
+    const seed = path.join(register, 'seed.json');
+    const signed = readFileSync(seed);
+    writeFileSync(seed, '{"seed":[1,2]}');
+    put('c.ndjson', ndjson([event('C')]));
+    expect(await submit('c.ndjson', '--resume')).toMatchObject({ code: 0 });
+    writeFileSync(seed, signed);
+    put('d.ndjson', ndjson([event('C'), event('D')]));
+    expect(await submit('d.ndjson', '--resume')).toMatchObject({ code: 0 });
+    await drain();
+    expect(arrived(service).filter((each) => each.startsWith('A'))).toHaveLength(1);
+  });
+
+  it('no event is left out because of an archive that was replaced', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    put('b.ndjson', ndjson([event('B')]));
+    const runs = [];
+    for (const file of ['a.ndjson', 'b.ndjson']) runs.push((await submit(file)).stdout.trim());
+    const [a, b] = runs.map((run) => path.join(fleet.workDir, run, 'events', 'sent.archive'));
+    cpSync(b!, a!);
+    put('c.ndjson', ndjson([event('B'), event('C')]));
+    const { code, stderr } = await submit('c.ndjson', '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('error E-LEDGER: the events of')]);
+    expect(stderr).toContain('somebody else wrote or changed it');
+  });
+
+  it('after a change of the passcode, runs are compared again when their commands were submitted again', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    put('b.ndjson', ndjson([event('A'), event('B')]));
+    const first = await submit('a.ndjson');
+    const second = await submit('b.ndjson', '--resume');
+    await service.close();
+    const port = Number(new URL(service.url).port);
+    const rotated = 'another-secret-of-the-fleet';
+    await using renewed = await startService({ accountId: 'ACCOUNT-1', passcode: rotated, port });
+    const later = async (...argv: string[]) =>
+      fleet.world.run(['fleet', ...argv], { env: { ENGAGECTL_PASSCODE: rotated } });
+    const options = ['--shards', '2', '--work-dir', fleet.workDir];
+    const b = ['submit', 'upload', 'b.ndjson', ...options, '--resume'];
+    expect((await later(...b)).stderr).toContain('error E-UNTRUSTED: ');
+    const a = await later('submit', 'upload', 'a.ndjson', ...options);
+    expect([a.code, a.stdout]).toEqual([0, first.stdout]);
+    expect(await later(...b)).toMatchObject({ code: 0, stdout: second.stdout });
+    expect(await later('work', '--drain')).toMatchObject({ code: 0 });
+    expect(arrived(renewed)).toEqual(['A 1700000000', 'B 1700000000']);
+  });
+
   it('a damaged archive of another run stops the submission, and --again does not need it', async () => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, submit, put } = await fleetAt(service);
@@ -397,7 +486,8 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     await until(isMade, { message: 'the submission comes so far' });
     killed.signal('SIGKILL');
     await killed.ended();
-    expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0 });
+    const other = await submit('b.ndjson', '--resume');
+    expect(other.code, other.stderr).toBe(0);
     const again = await submit('a.ndjson');
     if (again.code !== 0) {
       expect([again.code, again.stderr]).toEqual([

@@ -151,7 +151,7 @@ async function submitOnce(
   const comparesEvents = events !== undefined && !events.hasOthers;
   const note = (text: string) => messages.note(text);
   await events?.compare();
-  await refuseDuplicateRun(events?.signed.run ?? run, { doesHarm, comparesEvents, note }, store);
+  await refuseDuplicateRun(events?.signed ?? signed, { doesHarm, comparesEvents, note }, store);
   await confirm(within, connection, call);
   const enqueue = () => enqueueRun(signed, events, { store, call });
   await (doesHarm ? withContentClaimed(signed, { store, comparesEvents }, enqueue) : enqueue());
