@@ -126,14 +126,20 @@ interface Place {
   readonly line: number;
 }
 
+/** The rejects file of a shard, and how many lines the shard wrote. */
+interface ShardRejects {
+  readonly file: string;
+  readonly lines: number;
+}
+
 /**
  * Merges rejects files into one, in input order: by source in the order of `sources`, then by line.
  * Writes CSV if `target` ends in `.csv`, and renames an existing file to a name that is free. Returns the number of
- * lines; for 0, no file is created. Throws E-FILE-READ, E-FILE-WRITE, also for a link of another user than `uid`, and E-USAGE for
+ * lines; for 0, no file is created. Throws E-FILE-READ, also for a file with another number of lines, E-FILE-WRITE, also for a link of another user than `uid`, and E-USAGE for
  * a CSV whose rows have different columns.
  */
 export async function mergeRejects(
-  files: readonly string[],
+  files: readonly ShardRejects[],
   sources: readonly string[],
   target: string,
   { uid }: Pick<JobContext['runtime'], 'uid'>,
@@ -152,7 +158,7 @@ export async function mergeRejects(
   const inputs: number[] = [];
   const temporary = new AtomicFile(target);
   try {
-    for (const file of files) inputs.push(openSync(file, 'r'));
+    for (const { file } of files) inputs.push(openSync(file, 'r'));
     for (const { file, start, end } of places) {
       const line = Buffer.alloc(end - start);
       readAll(inputs[file]!, line, start);
@@ -202,13 +208,14 @@ const noCsv = (target: string): EngagectlError =>
   });
 
 async function* placesIn(
-  name: string,
+  { file: name, lines }: ShardRejects,
   file: number,
   sources: readonly string[],
 ): AsyncGenerator<Place> {
   let parts: Buffer[] = [];
   let bytes = 0;
   let start = 0;
+  let count = 0;
   try {
     for await (const chunk of createReadStream(name) as AsyncIterable<Buffer>) {
       parts.push(chunk);
@@ -222,11 +229,17 @@ async function* placesIn(
         const end = start + to - from;
         yield { file, start, end, source: sources.indexOf(source), line };
         start = end;
+        count += 1;
       }
       parts = [text.subarray(from)];
       bytes = text.length - from;
     }
     if (bytes > 0) throw new Error('its last line is truncated');
+    if (count !== lines) {
+      throw new Error(
+        `it has ${countOf(count, 'line')}, and its shard wrote ${groupDigits(lines)}`,
+      );
+    }
   } catch (cause) {
     throw new EngagectlError('E-FILE-READ', `cannot read the rejects file ${name}`, {
       why: (cause as Error).message,

@@ -46,7 +46,7 @@ const openBracket = 0x5b;
 /** How far past the last byte the program may read. */
 const slack = 64;
 /** Maximum bytes of a page, which is in memory as a whole. */
-const largestPage = 64 * 1024 * 1024;
+export const largestPage = 64 * 1024 * 1024;
 /** Maximum records of a page; at most 5000 are requested. */
 const mostRecords = 100_000;
 /** Maximum bytes of a member that is parsed. */

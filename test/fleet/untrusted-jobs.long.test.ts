@@ -9,9 +9,11 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { Queue, type Job } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startService, type TestService } from '../../src/testing.js';
@@ -462,6 +464,57 @@ describe.skipIf(!redis)('D fleet collect', () => {
     const { code, stderr } = await fleet.run('collect', run);
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-UNTRUSTED')]);
   });
+
+  it('refuses a rejects file with fewer or more lines than its shard wrote', async () => {
+    await using attack = await submitted('--types', 'Name:boolean');
+    const { fleet, run } = attack;
+    await attack.work();
+    const file = path.join(attack.epoch, 'rejects.1-of-2.ndjson');
+    const lines = readFileSync(file, 'utf8').match(/.*\n/g)!;
+    const target = fleet.world.path('collected.ndjson');
+    for (const changed of [lines.slice(1), [...lines, lines[0]]]) {
+      writeFileSync(file, changed.join(''));
+      const { code, stderr } = await fleet.run('collect', run, '-o', target);
+      expect([code, stderr]).toEqual([9, expect.stringContaining('error E-FILE-READ: ')]);
+      expect(stderr).toContain(`and its shard wrote ${lines.length}`);
+      expect(existsSync(target)).toBe(false);
+    }
+    writeFileSync(file, lines.join(''));
+    expect((await fleet.run('collect', run, '-o', target)).code).toBe(3);
+  });
+
+  it.each(['out.ndjson', 'out.ndjson.gz', 'out.csv'])(
+    'refuses a slice with fewer or more records than its shard exported (%s)',
+    async (output) => {
+      await using attack = await submitted();
+      const { fleet, folder } = attack;
+      const event = (n: number) =>
+        `{"type":"event","identity":"u${n}","ts":1700000000,"evtName":"E","evtData":{"n":${n}}}\n`;
+      writeFileSync(fleet.world.path('events.ndjson'), event(1) + event(2));
+      expect(await fleet.world.run(['upload', 'events.ndjson'])).toMatchObject({ code: 0 });
+      const days = ['--from', '2023-11-14', '--to', '2023-11-14'];
+      const run = await fleet.submit('export-events', '--event', 'E', ...days, '-o', output);
+      await attack.work();
+      const epoch = currentEpoch(path.join(folder, '..', run), '1-of-1');
+      const name = readdirSync(epoch).find((each) => each.startsWith('out.'))!;
+      const slice = path.join(epoch, name);
+      const isGzipped = name.endsWith('.gz');
+      const whole = readFileSync(slice);
+      const text = isGzipped ? gunzipSync(whole).toString() : whole.toString();
+      const lines = text.match(/.*\n/g)!;
+      for (const changed of [lines.slice(1), [...lines, lines[0]], [...lines, '{"cut":']]) {
+        const bytes = Buffer.from(changed.join(''));
+        writeFileSync(slice, isGzipped ? gzipSync(bytes) : bytes);
+        const { code, stderr } = await fleet.run('collect', run);
+        expect([code, stderr]).toEqual([9, expect.stringContaining('error E-FILE-READ: ')]);
+        expect(existsSync(fleet.world.path(output))).toBe(false);
+      }
+      truncateSync(slice, 70 * 1024 * 1024); // one endless line
+      expect((await fleet.run('collect', run)).code).toBe(9);
+      writeFileSync(slice, whole);
+      expect((await fleet.run('collect', run)).code).toBe(0);
+    },
+  );
 
   it('follows no links, neither for reading rejects nor for writing output', async () => {
     await using attack = await submitted();

@@ -1,4 +1,11 @@
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { expect, it } from 'vitest';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -11,7 +18,7 @@ it('sorts very many rejects of two parts in the order of the input', async () =>
   const files = parts.map((lines, part) => {
     const file = world.path(`${part}.ndjson`);
     writeFileSync(file, lines.join(''));
-    return file;
+    return { file, lines: lines.length };
   });
   const target = world.path('all.ndjson');
   expect(await mergeRejects(files, ['in.csv'], target, world.runtime())).toBe(count);
@@ -24,7 +31,7 @@ it('keeps each file that has the name already', async () => {
   writeFileSync(part, '{"source":"in.csv","line":1}\n');
   writeFileSync(target, 'first');
   writeFileSync(`${target}.1`, 'second');
-  await mergeRejects([part], ['in.csv'], target, world.runtime());
+  await mergeRejects([{ file: part, lines: 1 }], ['in.csv'], target, world.runtime());
   const files = [target, `${target}.1`, `${target}.2`];
   expect(files.map((file) => readFileSync(file, 'utf8'))).toEqual([
     '{"source":"in.csv","line":1}\n',
@@ -38,13 +45,17 @@ it.each<[what: string, damage: (file: string) => void]>([
   ['is truncated', (file) => truncateSync(file, 20)],
   ['is not JSON', (file) => writeFileSync(file, 'x\n')],
   ['has no records', (file) => writeFileSync(file, 'null\n')],
+  ['has lost a line', (file) => truncateSync(file, 0)],
+  ['has an additional line', (file) => appendFileSync(file, '{"source":"in.csv","line":2}\n')],
   ['has one endless line', (file) => truncateSync(file, 300 * 1024 * 1024)],
 ])('names a rejects file of a part that %s', async (_, damage) => {
   const world = makeWorld();
   const [part, target] = [world.path('part'), world.path('all.ndjson')];
   writeFileSync(part, '{"source":"in.csv","line":1}\n');
   damage(part);
-  await expect(mergeRejects([part], ['in.csv'], target, world.runtime())).rejects.toMatchObject({
+  await expect(
+    mergeRejects([{ file: part, lines: 1 }], ['in.csv'], target, world.runtime()),
+  ).rejects.toMatchObject({
     id: 'E-FILE-READ',
     message: `cannot read the rejects file ${part}`,
   });

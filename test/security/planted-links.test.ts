@@ -127,7 +127,12 @@ it('collects rejects files of a fleet without following links', async () => {
   writeFileSync(world.path('part'), '{"source":"in.csv","line":1}\n');
   const links = plant(world, 'all.ndjson', 'all.ndjson.new', 'all.ndjson.1');
   const merge = (target: string) =>
-    mergeRejects([world.path('part')], ['in.csv'], world.path(target), world.runtime());
+    mergeRejects(
+      [{ file: world.path('part'), lines: 1 }],
+      ['in.csv'],
+      world.path(target),
+      world.runtime(),
+    );
   expect(await merge('all.ndjson')).toBe(1);
   links.expectUntouched();
   expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('{"source":"in.csv","line":1}\n');
@@ -142,7 +147,7 @@ it.skipIf(process.getuid?.() !== 0)(
     symlinkSync('chosen', world.path('out'));
     lchownSync(world.path('out'), 4711, 4711);
     const merged = mergeRejects(
-      [world.path('part')],
+      [{ file: world.path('part'), lines: 1 }],
       ['in.csv'],
       world.path('out/all.ndjson'),
       world.runtime(),

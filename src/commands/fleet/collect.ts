@@ -14,6 +14,7 @@ import { cliAdvice } from '../shared/job-context.js';
 import { quoteForShell } from '../../wording.js';
 import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
 import type { SignedRun } from '../../fleet/signature.js';
+import type { ShardSlice } from '../../jobs/export/merge-shards.js';
 import type { FoundRun } from '../../fleet/run-status.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
@@ -148,9 +149,12 @@ async function oneRejectsFile(
 ): Promise<string | null> {
   const { mergeRejects } = await import('../../jobs/rejects.js');
   const within = await parseNestedCommand(run.argv, { program, runtime });
-  const files = results.flatMap((result) =>
-    result.rejectsFile === null ? [] : signed.fileOf(result, result.rejectsFile),
-  );
+  const files = results.flatMap((result) => {
+    const { rejectsFile, figures } = result;
+    if (rejectsFile === null) return [];
+    const lines = (figures['rejected'] ?? 0) + (figures['unknown'] ?? 0);
+    return { file: signed.fileOf(result, rejectsFile), lines };
+  });
   const named = within.flags.rejects ?? `${within.files[0] ?? run.command}.rejects.ndjson`;
   const target = flags.output ?? path.resolve(run.cwd, named);
   const count = await mergeRejects(files, within.files, path.resolve(runtime.cwd, target), runtime);
@@ -200,13 +204,13 @@ function slicesByFile(
   signed: SignedRun,
   results: readonly ShardResult[],
   { submitted, template, today }: { submitted: NestedFlags; template: string; today: Today },
-): Map<string, string[]> {
+): Map<string, ShardSlice[]> {
   const { event = [], split = true } = submitted;
   const events = typeof event === 'string' ? [event] : event;
   const { range } = signed.run;
   const days = parseDateRange(range!, today, cliAdvice);
   const plan = planEvents(split ? dayRanges(days) : [days], events, template);
-  const files = new Map<string, string[]>();
+  const files = new Map<string, ShardSlice[]>();
   for (const [at, { file = '' }] of plan.entries()) {
     const result = results[at];
     const slice = result && result.output !== null && signed.fileOf(result, result.output);
@@ -216,7 +220,8 @@ function slicesByFile(
         fix: 'submit the run again to another work directory',
       });
     }
-    files.set(file, [...(files.get(file) ?? []), slice]);
+    const records = result.figures['records'] ?? 0;
+    files.set(file, [...(files.get(file) ?? []), { file: slice, records }]);
   }
   return files;
 }

@@ -1,4 +1,6 @@
 import { parseFileName } from '../../contract/file-formats.js';
+import { countOf, EngagectlError, groupDigits } from '../../errors.js';
+import { largestPage } from '../../text/page-scanner.js';
 import { createReadStream } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -7,17 +9,23 @@ import type { OutputOptions } from '../../output/formats.js';
 import type { RecordEncoder, Output, RecordPage } from '../../output/output.js';
 import type { JobContext } from '../job-context.js';
 
-/** A document and the NDJSON files of its slices, in order: all gzipped, or none. */
+/** An NDJSON file, and how many records its shard exported. */
+export interface ShardSlice {
+  readonly file: string;
+  readonly records: number;
+}
+
+/** A document and its slices, in order: all gzipped, or none. */
 interface CollectedDocument {
   readonly options: OutputOptions;
-  readonly slices: readonly string[];
+  readonly slices: readonly ShardSlice[];
 }
 
 const chunkBytes = 1 << 20;
 
 /**
- * Merges slices into documents, each published when complete. Throws E-OUTPUT-EXISTS, E-FILE-WRITE
- * and errors of reading.
+ * Merges slices into documents, each published when complete. Throws E-OUTPUT-EXISTS, E-FILE-WRITE, and E-FILE-READ, also
+ * for a slice with another number of records.
  */
 export async function mergeShardOutputs(
   documents: readonly CollectedDocument[],
@@ -39,43 +47,77 @@ export async function mergeShardOutputs(
 
 async function fill(
   output: Output,
-  slices: readonly string[],
-  read: (slice: string) => AsyncGenerator<RecordPage>,
+  slices: readonly ShardSlice[],
+  read: (slice: string) => AsyncGenerator<RecordPage, number>,
 ): Promise<void> {
-  for (const slice of slices) {
-    for await (const page of read(slice)) await output.writePage(page);
-  }
+  for (const slice of slices) await copySlice(output, slice, read);
   await output.seal();
   await output.publish();
+}
+
+async function copySlice(
+  output: Output,
+  { file, records }: ShardSlice,
+  read: (slice: string) => AsyncGenerator<RecordPage, number>,
+): Promise<void> {
+  const pages = read(file);
+  const next = async () => pages.next().catch((cause: Error) => notRead(file, cause.message));
+  let page = await next();
+  for (; !page.done; page = await next()) await output.writePage(page.value);
+  if (page.value === records) return;
+  const [found, exported] = [countOf(page.value, 'record'), groupDigits(records)];
+  notRead(file, `it has ${found}, and its shard exported ${exported}`);
+}
+
+function notRead(file: string, why: string): never {
+  throw new EngagectlError('E-FILE-READ', `cannot read the slice ${file}`, {
+    why,
+    fix: 'restore it, or submit the export again to another work directory',
+    file,
+  });
 }
 
 const isGzipped = (slice: string): boolean => parseFileName(slice).compression === 'gzip';
 
 /** Options to concatenate the bytes, which gzip allows as well; undefined if they must be parsed. */
 function asItIs({ options, slices }: CollectedDocument): OutputOptions | undefined {
-  const isSame = slices.every((slice) => isGzipped(slice) === options.gzip);
+  const isSame = slices.every(({ file }) => isGzipped(file) === options.gzip);
   const encoder: RecordEncoder = { page: ({ bytes }) => bytes };
   return options.format === 'ndjson' && isSame ? { ...options, gzip: false, encoder } : undefined;
 }
 
-async function* chunksOf(slice: string): AsyncGenerator<RecordPage> {
+/** Yields the bytes of a slice, and returns how many records it has. */
+async function* chunksOf(slice: string): AsyncGenerator<RecordPage, number> {
+  let records = 0;
+  for await (const { count } of pagesOf(slice)) records += count;
   for await (const chunk of createReadStream(slice, { highWaterMark: chunkBytes })) {
     yield { bytes: chunk as Buffer, bounds: new Int32Array(0), count: 1 };
   }
+  return records;
 }
 
-/** Reads pages of one record per line. */
-async function* pagesOf(slice: string): AsyncGenerator<RecordPage> {
-  let rest = Buffer.alloc(0);
-  for await (const chunk of textOf(slice)) {
-    const bytes = Buffer.concat([rest, chunk as Buffer]);
+/** Reads pages of one record per line. Returns their number. */
+async function* pagesOf(slice: string): AsyncGenerator<RecordPage, number> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  let records = 0;
+  for await (const chunk of textOf(slice) as AsyncIterable<Buffer>) {
+    parts.push(chunk);
+    length += chunk.length;
+    if (length > largestPage) throw new Error('a line is too long for a record');
+    if (!chunk.includes(0x0a)) continue;
+    const bytes = Buffer.concat(parts, length);
     const bounds: number[] = [];
     let from = 0;
     for (let end = 0; (end = bytes.indexOf(0x0a, from)) >= 0; from = end + 1)
       bounds.push(from, end);
-    rest = Buffer.from(bytes.subarray(from)); // the consumer may overwrite the page's buffer
+    parts = [Buffer.from(bytes.subarray(from))]; // the consumer may overwrite the page's buffer
+    length -= from;
+    records += bounds.length / 2;
     yield { bytes, bounds: Int32Array.from(bounds), count: bounds.length / 2 };
   }
+  if (length > 0) throw new Error('its last line is truncated');
+  return records;
 }
 
 function textOf(slice: string): Readable {
