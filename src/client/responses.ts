@@ -2,7 +2,7 @@ import type * as answers from '../contract/response-schemas.js';
 import { RequestFailure, type Failure } from './failure.js';
 import { parseRetryAfter } from './retry.js';
 import { JsonSize } from '../text/json-limits.js';
-import { rawMembers } from '../text/raw-json.js';
+import { repeatedMember } from '../text/raw-json.js';
 import { toText, type Redact } from '../redact.js';
 import type { PageBody } from './client.js';
 import type { HttpRequest, RawResponse, Transport } from './transport.js';
@@ -57,13 +57,8 @@ function jsonOf(body: Buffer, text: string): Pick<Response, 'json' | 'problem'> 
   } catch {
     return { json: undefined, problem: 'invalid JSON' };
   }
-  const names = new Set<unknown>();
-  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
-  for (const { key } of isObject ? rawMembers(body) : []) {
-    const name: unknown = JSON.parse(key.toString());
-    if (names.has(name)) return { json: undefined, problem: `JSON that repeats ${toText(name)}` };
-    names.add(name);
-  }
+  const name = toText(repeatedMember(body, ['unprocessed', 'record']));
+  if (name !== undefined) return { json: undefined, problem: `JSON that repeats ${name}` };
   return { json, problem: undefined };
 }
 

@@ -2,6 +2,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
 
 /** A member of an object, as written. */
 interface Member {
@@ -21,6 +23,37 @@ export function* rawMembers(json: Buffer): Generator<Member> {
     at = spaceEnd(json, end);
     if (json[at] === comma) at = spaceEnd(json, at + 1);
   }
+}
+
+/** Yields a valid JSON object, or the elements of an array. */
+function* rawElements(json: Buffer): Generator<Buffer> {
+  if (json[spaceEnd(json, 0)] !== openBracket) return yield json;
+  let at = spaceEnd(json, spaceEnd(json, 0) + 1);
+  while (!closes(json[at])) {
+    const end = valueEnd(json, at);
+    yield json.subarray(at, end);
+    at = spaceEnd(json, end);
+    if (json[at] === comma) at = spaceEnd(json, at + 1);
+  }
+}
+
+/**
+ * Returns the first name that a valid JSON object has more than once; undefined also for other values. Searches the
+ * member `inside[0]`, or each element of it, as well, for which the rest of `inside` applies.
+ */
+export function repeatedMember(json: Buffer, [inner, ...inside]: readonly string[]): unknown {
+  if (json[spaceEnd(json, 0)] !== openBrace) return undefined;
+  const names = new Set<unknown>();
+  for (const { key, value } of rawMembers(json)) {
+    const name: unknown = JSON.parse(key.toString());
+    if (names.has(name)) return name;
+    names.add(name);
+    for (const element of name === inner ? rawElements(value) : []) {
+      const found = repeatedMember(element, inside);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
 }
 
 /**
