@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { rawMember } from '../../src/text/raw-json.js';
+import { rawMember, repeatedMember } from '../../src/text/raw-json.js';
 
 const of = (json: string) => rawMember(Buffer.from(json), 'record')?.toString();
 
@@ -30,4 +30,18 @@ it.each([
   ['{"\\u0072ecord":null}', 'null'],
 ])('finds for %s: %s', (json, expected) => {
   expect(of(json)).toBe(expected);
+});
+
+it.each([
+  ['{"a":1,"b":{"c":1,"c":2}}', undefined],
+  ['{"a":1,"\\u0061":2}', 'a'],
+  ['{"outer":[ ]}', undefined],
+  ['{"outer":[{"b":1},{"b":2},5,"b",[{"b":1,"b":2}]]}', undefined],
+  ['{"outer" : [ {"b":1} , { "b":1 , "b":2 } ] }', 'b'],
+  ['{"outer":{"b":1,"b":2}}', 'b'],
+  ['{"outer":[{"inner":{"c":1,"c":2}}]}', 'c'],
+  ['{"outer":[{"inner":{"outer":{"c":1,"c":2}}}]}', undefined],
+  ['[{"b":1,"b":2}]', undefined],
+])('finds the repeated member of %s: %s', (json, expected) => {
+  expect(repeatedMember(Buffer.from(json), ['outer', 'inner'])).toBe(expected);
 });
