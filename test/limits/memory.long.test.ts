@@ -1,5 +1,13 @@
-import { createWriteStream, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  createWriteStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
+import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
@@ -8,6 +16,7 @@ import { lockRun } from '../../src/files/file-lock.js';
 import { startLoopbackServer } from '../support/servers/loopback-server.js';
 import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 import { outcomeOf, start } from '../chaos/bin.js';
 
 // "Memory stays flat (< 150 MB) however large the input, or a single line of it": the peak of the built program.
@@ -33,7 +42,12 @@ async function run(world: World, argv: readonly string[], latency = 0) {
   return await runAgainst(server.url, world, argv);
 }
 
-async function runAgainst(url: string, world: World, argv: readonly string[]) {
+async function runAgainst(
+  url: string,
+  world: World,
+  argv: readonly string[],
+  feed?: (stdin: Writable) => Promise<void>,
+) {
   const peakFile = world.path('peak');
   // Of this program alone: maxRSS also counts what who starts a process held at that moment.
   const atExit = `process.on('exit', () => {
@@ -47,7 +61,7 @@ async function runAgainst(url: string, world: World, argv: readonly string[]) {
     argv: [...argv, '--json'],
     tracer: ['env', measured],
   });
-  const { stdout, stderr } = await outcomeOf(child);
+  const [{ stdout, stderr }] = await Promise.all([outcomeOf(child), feed?.(child.stdin)]);
   const summary = JSON.parse(stdout) as Readonly<Record<string, unknown>>;
   return { summary, stderr, peak: Number(readFileSync(peakFile, 'utf8')) };
 }
@@ -267,5 +281,39 @@ it('sends events beside another process, after it sent 3,000,000, within 150 MB'
   const { summary, peak } = await upload('next.ndjson');
   live.release();
   expect(summary).toMatchObject({ read: 1, accepted: 1 });
+  expect(peak).toBeLessThan(mostBytes);
+});
+
+it('sends events of a pipe while another process sends 3,000,000, within 150 MB', async () => {
+  await using server = await startCountingServer(0);
+  const world = makeWorld();
+  const event = (n: number) =>
+    `{"identity":"u${n}","type":"event","evtName":"A","ts":1700000000,"evtData":{}}\n`;
+  const memory = path.join(world.stateDir, 'events');
+  const isLogged = () =>
+    existsSync(memory) &&
+    readdirSync(memory, { recursive: true }).some((name) => String(name).endsWith('.log'));
+  const feed = async (stdin: Writable) => {
+    stdin.write(event(1));
+    await until(isLogged, { message: 'the pipe opened the event memory' });
+    const [account = ''] = readdirSync(memory);
+    const log = new EventLog(path.join(memory, account, 'sent-1.log'));
+    const sent = new Int32Array(2000);
+    let state = 1;
+    for (let n = 0; n < 3000; n += 1) {
+      for (let at = 0; at < sent.length; at += 1) {
+        state ^= state << 13;
+        state ^= state >>> 17;
+        state ^= state << 5;
+        sent[at] = state;
+      }
+      for (const state of [eventState.intended, eventState.sent]) log.append(state, 99, sent);
+    }
+    log.close();
+    stdin.end(event(2));
+  };
+  const argv = ['upload', '-', '--input-format', 'ndjson', '--resume'];
+  const { summary, peak } = await runAgainst(server.url, world, argv, feed);
+  expect(summary).toMatchObject({ read: 2, accepted: 2 });
   expect(peak).toBeLessThan(mostBytes);
 });

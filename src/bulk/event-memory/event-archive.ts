@@ -231,7 +231,7 @@ export class ArchiveWriter {
   readonly #bits: number;
   readonly #starts: Uint32Array;
   readonly #sums: Uint32Array;
-  #buffer = new Int32Array(archiveWords * bufferedEntries);
+  #buffer: Int32Array;
   #filled = 0;
   /** Where the entries of the current bucket begin in the buffer. */
   #bucketAt = 0;
@@ -242,6 +242,7 @@ export class ArchiveWriter {
     this.#bits = Math.max(0, Math.ceil(Math.log2(most / bucketEntries)));
     this.#starts = new Uint32Array(2 ** this.#bits + 1);
     this.#sums = new Uint32Array(2 ** this.#bits);
+    this.#buffer = new Int32Array(archiveWords * Math.min(bufferedEntries, Math.max(most, 1)));
     this.#temporary = new AtomicFile(path);
     this.#temporary.write(Buffer.alloc(headBytes));
   }
@@ -280,8 +281,8 @@ export class ArchiveWriter {
 
   /** Reads the entries once more, because the filter of many events takes much memory. Returns `sum`, continued. */
   async #writeFilter(parts: number, sum: number): Promise<number> {
-    const filter = new Uint32Array(bufferedEntries);
     const end = filterWords * parts;
+    const filter = new Uint32Array(Math.min(bufferedEntries, end));
     let start = 0;
     const write = (words: number) => {
       const written = bytesOf(filter.subarray(0, words));
@@ -290,8 +291,9 @@ export class ArchiveWriter {
       filter.fill(0);
     };
     const breaks = new Breaks();
-    for (let first = 0; first < this.#count; first += bufferedEntries) {
-      const count = Math.min(bufferedEntries, this.#count - first);
+    const atOnce = this.#buffer.length / archiveWords;
+    for (let first = 0; first < this.#count; first += atOnce) {
+      const count = Math.min(atOnce, this.#count - first);
       const words = this.#buffer.subarray(0, archiveWords * count);
       if (!readWords(this.#temporary.descriptor, words, headBytes + entryBytes * first))
         throw truncated();

@@ -11,7 +11,13 @@ import {
   entryBytes,
   EventArchive,
 } from './event-archive.js';
-import { EventLog, eventState, type EventBlock } from './event-log.js';
+import {
+  EventLog,
+  eventState,
+  type EventBlock,
+  type EventState,
+  type RecentEvents,
+} from './event-log.js';
 
 /** The runs, as far as compaction depends on them. */
 interface Runs {
@@ -184,13 +190,36 @@ export async function archiveEnded(log: string, runs: Runs): Promise<EndedEvents
   }
 }
 
+/** Archives events that have an outcome for this process alone. The file has no name any more. Throws an error of the file system. */
+export async function archiveSettled(log: string, events: RecentEvents): Promise<EventArchive> {
+  const file = temporaryPath(log);
+  const writer = new ArchiveWriter(file, events.count);
+  try {
+    const sorted = new SortedEvents(events.count);
+    const breaks = new Breaks();
+    for (const { low, high, run, sent, unknown, missing } of events.entries()) {
+      if (breaks.areDue(4 * sortedWords)) await breaks.take();
+      const copies = { sent, unknown, missing };
+      for (const state of ['sent', 'unknown', 'missing'] as const) {
+        if (copies[state] > 0) sorted.put(low, high, run, eventState[state], copies[state]);
+      }
+    }
+    sorted.writeTo(writer, { hasEnded: () => false });
+    await writer.finish();
+    return new EventArchive(file);
+  } finally {
+    writer.discard();
+    rmSync(file, { force: true });
+  }
+}
+
 /** Writes the events of blocks, which are read once for each range of fingerprints that is sorted in memory. Returns whether there are any. */
 async function writeArchive(
   target: string,
   blocks: () => Iterable<EventBlock>,
   runs: Pick<Runs, 'hasEnded'>,
 ): Promise<boolean> {
-  const { intended, entries } = countEvents(blocks());
+  const { intended, entries } = await countEvents(blocks());
   const writer = new ArchiveWriter(target, intended);
   try {
     const parts = Math.ceil(entries / sortedMaximum) || 1;
@@ -247,12 +276,14 @@ function* blocksOf(file: string): Generator<EventBlock> {
   }
 }
 
-function countEvents(blocks: Iterable<EventBlock>) {
+async function countEvents(blocks: Iterable<EventBlock>) {
   let [intended, entries] = [0, 0];
+  const breaks = new Breaks();
   for (const { state, fingerprints } of blocks) {
     const events = fingerprints.length / fingerprintWords;
     entries += events;
     if (state === eventState.intended || state === eventState.missing) intended += events;
+    if (breaks.areDue(4 * fingerprints.length)) await breaks.take();
   }
   return { intended, entries };
 }
@@ -282,16 +313,21 @@ class SortedEvents {
     for (let index = 0; index < fingerprints.length; index += fingerprintWords) {
       const high = fingerprints[index + 1]! >>> 0;
       if (high < from || high >= to) continue;
-      if (this.#count === indexes) this.#merge();
-      const at = sortedWords * this.#count;
-      if (at === this.#words.length) this.#grow();
-      this.#words[at] = fingerprints[index]!;
-      this.#words[at + 1] = fingerprints[index + 1]!;
-      this.#words[at + 2] = run;
-      this.#words[at + 3] = state;
-      this.#words[at + 4] = 1;
-      this.#count += 1;
+      this.put(fingerprints[index]!, fingerprints[index + 1]!, run, state, 1);
     }
+  }
+
+  // oxlint-disable-next-line max-params -- called for each event
+  put(low: number, high: number, run: number, state: EventState, copies: number): void {
+    if (this.#count === indexes) this.#merge();
+    const at = sortedWords * this.#count;
+    if (at === this.#words.length) this.#grow();
+    this.#words[at] = low;
+    this.#words[at + 1] = high;
+    this.#words[at + 2] = run;
+    this.#words[at + 3] = state;
+    this.#words[at + 4] = copies;
+    this.#count += 1;
   }
 
   /** Sorts the entries, and counts equal ones in one: an input may have a million equal events. */

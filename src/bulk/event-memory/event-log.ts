@@ -85,12 +85,14 @@ export class EventLog {
   *read(until = Number.POSITIVE_INFINITY): Generator<EventBlock> {
     const size = Math.min(until, this.bytes);
     const head = Buffer.alloc(headBytes);
+    let room = Buffer.alloc(0);
     while (this.#position + headBytes <= size) {
       this.#fill(head, this.#position);
       const block = headOf(head);
       const end = block && this.#position + headBytes + fingerprintBytes * block.count;
-      const payload =
-        block && end! <= size ? Buffer.alloc(end! - this.#position - headBytes) : undefined;
+      const bytes = block && end! <= size ? end! - this.#position - headBytes : 0;
+      if (bytes > room.length) room = Buffer.alloc(bytes);
+      const payload = block && end! <= size ? room.subarray(0, bytes) : undefined;
       if (payload) this.#fill(payload, this.#position + headBytes);
       if (!block || (payload && crc32(payload) !== block.sum)) {
         this.#position = this.#nextBlock(this.#position + 1, size);
@@ -160,8 +162,9 @@ export class RecentEvents {
   #words = new Int32Array(recentWords * 1024);
   #count = 0;
 
-  get isEmpty(): boolean {
-    return this.#count === 0;
+  /** Number of entries. */
+  get count(): number {
+    return this.#count;
   }
 
   /** Applies a block. */
@@ -215,6 +218,57 @@ export class RecentEvents {
     }
   }
 
+  /**
+   * Moves the copies without an outcome to `open`, and those that were taken back. No later block of the log changes
+   * what is left.
+   */
+  moveOpen(open: RecentEvents): void {
+    const words = this.#words;
+    for (let entry = 0; entry < words.length; entry += recentWords) {
+      if (words[entry + at.run] === 0) continue;
+      const isSettled =
+        words[entry + at.sent]! + words[entry + at.unknown]! + words[entry + at.missing]! > 0;
+      const intended = words[entry + at.intended]!;
+      const used = isSettled ? 0 : words[entry + at.used]!;
+      if (intended + used === 0) continue;
+      const moved = open.#entryOf(words[entry]!, words[entry + 1]!, words[entry + at.run]!);
+      open.#words[moved + at.intended] = intended;
+      open.#words[moved + at.used] = used;
+      words[entry + at.intended] = 0;
+      words[entry + at.used]! -= used;
+    }
+  }
+
+  /** Removes all entries, and keeps the memory for others. */
+  clear(): void {
+    this.#words.fill(0);
+    this.#count = 0;
+  }
+
+  /** Yields all entries. */
+  *entries(): Generator<RecentEntry> {
+    const words = this.#words;
+    for (let entry = 0; entry < words.length; entry += recentWords) {
+      if (words[entry + at.run] === 0) continue;
+      yield {
+        low: words[entry]!,
+        high: words[entry + 1]!,
+        run: words[entry + at.run]!,
+        sent: words[entry + at.sent]!,
+        unknown: words[entry + at.unknown]!,
+        missing: words[entry + at.missing]!,
+      };
+    }
+  }
+
+  /** Returns the number of copies of an entry that were matched, and makes it 0. */
+  takeUsed(low: number, high: number, run: number): number {
+    const usedAt = freeEntry(this.#words, low, high, run) + at.used;
+    const used = this.#words[usedAt]!;
+    this.#words[usedAt] = 0;
+    return used;
+  }
+
   #entryOf(low: number, high: number, run: number): number {
     if (2 * recentWords * this.#count > this.#words.length) this.#grow();
     const words = this.#words;
@@ -231,12 +285,26 @@ export class RecentEvents {
   #grow(): void {
     const words = new Int32Array(2 * this.#words.length);
     for (let entry = 0; entry < this.#words.length; entry += recentWords) {
-      const [low = 0, high = 0, run = 0] = this.#words.subarray(entry, entry + 3);
+      const [low, high, run] = [
+        this.#words[entry]!,
+        this.#words[entry + 1]!,
+        this.#words[entry + 2]!,
+      ];
       if (run === 0) continue;
       words.set(this.#words.subarray(entry, entry + recentWords), freeEntry(words, low, high, run));
     }
     this.#words = words;
   }
+}
+
+/** An entry, and how many copies have which outcome. */
+export interface RecentEntry {
+  readonly low: number;
+  readonly high: number;
+  readonly run: number;
+  readonly sent: number;
+  readonly unknown: number;
+  readonly missing: number;
 }
 
 export interface RecentEvent {

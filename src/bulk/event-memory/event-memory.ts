@@ -1,8 +1,10 @@
 import { EngagectlError } from '../../errors.js';
 import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
-import { archivedState, CorruptArchive } from './event-archive.js';
-import { eventState, RecentEvents, type EventState } from './event-log.js';
+import { Breaks } from '../../event-loop.js';
+import { archivedState, archiveWords, CorruptArchive, type EventArchive } from './event-archive.js';
+import { archiveSettled } from './event-compaction.js';
+import { eventState, RecentEvents, type EventBlock, type EventState } from './event-log.js';
 import { EventStore, pruneStore, type EventRun, type StoreOptions } from './event-store.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
@@ -25,6 +27,17 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly skippedRuns: readonly string[];
 }
 
+/** Entries in memory from which those with an outcome are archived. */
+const recentMaximum = 32_768;
+/** Bytes of the log that are read without a break. */
+const unreadMaximum = 256 * 1024;
+
+/** Events of the log, and the lower halves of those that other processes appended since this run began. */
+interface ConcurrentEvents {
+  readonly events: RecentEvents;
+  readonly lows: Set<number>;
+}
+
 /**
  * Every event that was sent to an account, by its fingerprint. It is on disk before the first byte of the
  * event goes out, and is taken back only if the service provably did not process it. An input may have
@@ -40,9 +53,21 @@ export class EventMemory {
   readonly #reported = new Set<number>();
   readonly #options: EventMemoryOptions;
   readonly #store: EventStore;
-  readonly #recent = new RecentEvents();
-  /** Lower halves of the events that other processes appended since this run began. */
-  readonly #concurrent = new Set<number>();
+  /** The events of the log, except for those in `#settled` and `#spilled`. */
+  #recent: ConcurrentEvents = { events: new RecentEvents(), lows: new Set() };
+  /** How many of them had no outcome when the others were archived. */
+  #openCount = 0;
+  /** Events with an outcome that were in the log when this run began. */
+  #settled = new RecentEvents();
+  /** An empty table, whose memory is used again. */
+  #spare = new RecentEvents();
+  /** Events that are being archived, so that memory does not grow with what other processes send. */
+  #spilling: ConcurrentEvents | undefined;
+  /** Archives of such events: those from before this run began, and those that other processes sent since. */
+  readonly #spilled: { readonly before: EventArchive[]; readonly since: EventArchive[] } = {
+    before: [],
+    since: [],
+  };
   readonly #fingerprints: EventFingerprints;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
   /** Runs with which the input is not compared. */
@@ -57,7 +82,6 @@ export class EventMemory {
     this.#fingerprints = new EventFingerprints(runs.seed, { ignoresTime });
     this.#isRegistered = runs.numberOf(run) !== undefined;
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
-    for (const block of store.recent()) this.#recent.add(block);
   }
 
   /** Throws E-LEDGER if the memory is damaged, E-FILE-WRITE, or the error of the lock. */
@@ -65,11 +89,12 @@ export class EventMemory {
     const { folder } = options;
     return withFileErrors(folder, async () => {
       options.prepare();
-      const store = await EventStore.open(options);
+      const memory = new EventMemory(await EventStore.open(options), options);
       try {
-        return new EventMemory(store, options);
+        await memory.#load();
+        return memory;
       } catch (error) {
-        store.close();
+        memory.close();
         throw error;
       }
     });
@@ -83,15 +108,16 @@ export class EventMemory {
     const first = kinds.indexOf(1);
     if (first < 0 || first >= count) return {};
     const fingerprints = this.#fingerprints.of(json, count, bounds);
-    const { archives } = this.#store;
-    const isNone = this.#options.again || (this.#recent.isEmpty && archives.length === 0);
+    const [archives, tables] = [this.#archives(), this.#tables()];
+    const isEmpty = archives.length === 0 && tables.every((table) => table.count === 0);
+    const isNone = this.#options.again || isEmpty;
     const skip = isNone ? undefined : new Uint8Array(count);
     const archived = new Uint8Array(isNone ? 0 : count);
     for (const archive of archives) archive.filter(fingerprints, archived);
     for (let index = first; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
       const [low, high] = [fingerprints[2 * index]!, fingerprints[2 * index + 1]!];
-      if (skip && (archived[index] === 1 || this.#recent.has(low, high))) {
+      if (skip && (archived[index] === 1 || tables.some((table) => table.has(low, high)))) {
         skip[index] = this.#take(low, high);
       }
       this.counts[skip?.[index] ? 'known' : 'new'] += 1;
@@ -117,6 +143,7 @@ export class EventMemory {
     const { log, number } = this.#store;
     return withFileErrors(this.#options.folder, async () => {
       this.#register();
+      await this.#catchUp();
       const fingerprints = batch.fingerprints();
       log.append(eventState.intended, number, fingerprints);
       const taken = this.#takenByOthers(fingerprints);
@@ -148,13 +175,15 @@ export class EventMemory {
     for (const text of texts) {
       const json = Buffer.from(text);
       const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
+      const unknowns = new Map<number, number>();
       for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
-        if (unknown <= 0) continue;
-        const block = { state: eventState.missing, run, fingerprints: print };
-        this.#store.log.append(block.state, run, print);
-        this.#recent.add(block);
-        break;
+        unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
       }
+      const [run] = [...unknowns].find(([, unknown]) => unknown > 0) ?? [];
+      if (run === undefined) continue;
+      const block = { state: eventState.missing, run, fingerprints: print };
+      this.#store.log.append(block.state, run, print);
+      this.#recent.events.add(block);
     }
   }
 
@@ -170,7 +199,94 @@ export class EventMemory {
   }
 
   close(): void {
+    for (const archive of [...this.#spilled.before, ...this.#spilled.since]) archive.close();
     this.#store.close();
+  }
+
+  #archives(): readonly EventArchive[] {
+    return [...this.#store.archives, ...this.#spilled.before, ...this.#spilled.since];
+  }
+
+  #tables(): readonly RecentEvents[] {
+    const tables = [this.#recent.events, this.#settled];
+    return this.#spilling ? [...tables, this.#spilling.events] : tables;
+  }
+
+  async #load(): Promise<void> {
+    const breaks = new Breaks();
+    for (const block of this.#store.recent()) {
+      this.#recent.events.add(block);
+      if (this.#isLong) await this.#spill(this.#spilled.before);
+      if (breaks.areDue(4 * block.fingerprints.length)) await breaks.take();
+    }
+    this.#settled = this.#splitRecent().events;
+    this.#recent.lows.clear();
+  }
+
+  get #isLong(): boolean {
+    const count = this.#recent.events.count - this.#openCount;
+    return count > recentMaximum && this.#spilling === undefined;
+  }
+
+  /** Reads what other processes have appended, in pieces, so that what is left can be read at once. */
+  async #catchUp(): Promise<void> {
+    const { log } = this.#store;
+    const breaks = new Breaks();
+    for (const block of log.bytes - log.position > unreadMaximum ? log.read() : []) {
+      this.#add(block);
+      if (this.#isLong) await this.#spill(this.#spilled.since);
+      if (breaks.areDue(4 * block.fingerprints.length)) await breaks.take();
+    }
+    if (this.#isLong) await this.#spill(this.#spilled.since);
+  }
+
+  /** Moves the events that have an outcome to an archive that only this process has. */
+  async #spill(archives: EventArchive[]): Promise<void> {
+    const { events: settled } = (this.#spilling = this.#splitRecent());
+    const archive = await archiveSettled(this.#store.logFile, settled);
+    let entry = 0;
+    for (const words of archive.all()) {
+      for (let at = 0; at < words.length; at += archiveWords, entry += 1) {
+        // An event with several states has one entry for each of them: the first one has the copies that were matched.
+        const [low, high, run] = [words[at]!, words[at + 1]!, words[at + 2]!];
+        for (let used = settled.takeUsed(low, high, run); used > 0; used -= 1) archive.use(entry);
+      }
+    }
+    archives.push(archive);
+    settled.clear();
+    this.#spare = settled;
+    this.#spilling = undefined;
+  }
+
+  /** Keeps the events without an outcome in memory, and returns the others. */
+  #splitRecent(): ConcurrentEvents {
+    const recent = this.#recent;
+    const open = this.#spare;
+    recent.events.moveOpen(open);
+    this.#spare = new RecentEvents();
+    this.#recent = { events: open, lows: new Set() };
+    this.#openCount = open.count;
+    for (const { low } of open.entries()) if (recent.lows.has(low)) this.#recent.lows.add(low);
+    return recent;
+  }
+
+  /** Applies a block of the log; returns whether it is of another run. */
+  #add(block: EventBlock): boolean {
+    if (block.run === this.#store.number) return false;
+    const { events, lows } = this.#recent;
+    events.add(block);
+    for (let at = 0; at < block.fingerprints.length; at += fingerprintWords) {
+      lows.add(block.fingerprints[at]!);
+    }
+    return true;
+  }
+
+  /** Whether another process sent the event, or intended to, since this run began. */
+  #isConcurrent(low: number, high: number): boolean {
+    const isIn = (recent: ConcurrentEvents | undefined) =>
+      recent?.lows.has(low) === true && recent.events.has(low, high);
+    if (isIn(this.#recent) || isIn(this.#spilling)) return true;
+    return this.#spilled.since.some((archive) => archive.find(low, high).next().done !== true);
   }
 
   #register(): void {
@@ -205,7 +321,7 @@ export class EventMemory {
 
   /** Yields the copies that other runs sent. */
   *#copies(low: number, high: number): Generator<Copies> {
-    for (const archive of this.#store.archives) {
+    for (const archive of this.#archives()) {
       for (const { run, state, copies, entry } of archive.find(low, high)) {
         if (this.#skipped.has(run)) continue;
         const use = () => archive.use(entry);
@@ -221,13 +337,12 @@ export class EventMemory {
         };
       }
     }
-    for (const { run, sent, unknown, intended, missing, used, use } of this.#recent.find(
-      low,
-      high,
-    )) {
-      if (this.#skipped.has(run)) continue;
-      const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
-      yield { ...counted, used, use };
+    for (const table of this.#tables()) {
+      for (const { run, sent, unknown, intended, missing, used, use } of table.find(low, high)) {
+        if (this.#skipped.has(run)) continue;
+        const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
+        yield { ...counted, used, use };
+      }
     }
   }
 
@@ -252,15 +367,11 @@ export class EventMemory {
    * they were, since this run looked them up.
    */
   #takenByOthers(own: Int32Array): readonly number[] {
-    const { log, number } = this.#store;
+    const { log } = this.#store;
     let taken: readonly number[] | undefined;
     for (const block of log.read()) {
-      if (block.run !== number) {
-        this.#recent.add(block);
-        for (let at = 0; at < block.fingerprints.length; at += fingerprintWords) {
-          this.#concurrent.add(block.fingerprints[at]!);
-        }
-      } else if (block.state === eventState.intended && isEqual(block.fingerprints, own)) {
+      if (this.#add(block)) continue;
+      if (block.state === eventState.intended && isEqual(block.fingerprints, own)) {
         taken ??= this.#knownNow(own);
       }
     }
@@ -270,9 +381,9 @@ export class EventMemory {
 
   #knownNow(own: Int32Array): readonly number[] {
     const known: number[] = [];
-    for (let at = 0; this.#concurrent.size > 0 && at < own.length; at += fingerprintWords) {
+    for (let at = 0; at < own.length; at += fingerprintWords) {
       const [low, high] = [own[at]!, own[at + 1]!];
-      const isKnown = this.#concurrent.has(low) && this.#take(low, high) !== skipReason.none;
+      const isKnown = this.#isConcurrent(low, high) && this.#take(low, high) !== skipReason.none;
       if (isKnown) known.push(at / fingerprintWords);
     }
     return known;

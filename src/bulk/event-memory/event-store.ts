@@ -44,6 +44,7 @@ export interface StoreOptions {
 /** The files of the memory of an account, opened by one run. */
 export class EventStore {
   readonly log: EventLog;
+  readonly logFile: string;
   readonly archives: readonly EventArchive[];
   /** Up to this position of the log, events of ended runs are in an archive. */
   readonly #endedPosition: number;
@@ -55,12 +56,13 @@ export class EventStore {
   readonly #lock: FileLock;
 
   private constructor(
-    parts: Pick<EventStore, 'log' | 'archives' | 'runs' | 'number' | 'live'> & {
+    parts: Pick<EventStore, 'log' | 'logFile' | 'archives' | 'runs' | 'number' | 'live'> & {
       lock: FileLock;
       endedPosition: number;
     },
   ) {
     this.log = parts.log;
+    this.logFile = parts.logFile;
     this.archives = parts.archives;
     this.#endedPosition = parts.endedPosition;
     this.runs = parts.runs;
@@ -87,7 +89,8 @@ export class EventStore {
         const ended = live.size > 0 ? await archiveEnded(file, runs) : undefined;
         if (ended) archives.push(ended.archive);
         const endedPosition = ended?.position ?? 0;
-        return new EventStore({ log, archives, endedPosition, runs, number, live, lock });
+        const logFile = file;
+        return new EventStore({ log, logFile, archives, endedPosition, runs, number, live, lock });
       } catch (error) {
         lock.release();
         throw error;

@@ -9,11 +9,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { crc32, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TestServiceOptions } from '../../../src/testing.js';
 import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
 import { lockRun } from '../../../src/files/file-lock.js';
+import { main } from '../../../src/main.js';
+import { until } from '../../support/until.js';
 import { jsonRunner, serve, written } from '../../support/serve.js';
 
 // Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
@@ -465,6 +468,49 @@ describe('the memory', () => {
     write('more.ndjson', lines(1).repeat(501) + lines(2, 3, 100));
     const { summary } = await run(['upload', 'more.ndjson', '--resume']);
     expect(summary).toMatchObject({ accepted: 1, alreadySent: 503 });
+  });
+
+  it('counts copies for a pipe that lives while other processes send very many events', async () => {
+    const { run, service, stored, write, world } = await stage();
+    const stdin = new PassThrough();
+    const runtime = world.runtime({ stdin });
+    const argv = ['upload', '-', '--input-format', 'ndjson', '--resume', '--json'];
+    const piped = main(argv, runtime);
+    const pipe = async (...of: number[]) => {
+      stdin.write(lines(...of));
+      const isStored = () => stored().includes(of.at(-1)!);
+      await until(isStored, { message: `${of.join()} arrived` });
+    };
+    const sendMany = async () => {
+      const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
+      const log = new EventLog(path.join(world.stateDir, 'events', account, 'sent-1.log'));
+      const others = new Int32Array(2000);
+      for (let n = 0; n < 80; n += 1) {
+        for (let at = 0; at < others.length; at += 1)
+          others[at] = Math.imul(n * 2000 + at, 2654435761);
+        for (const state of [eventState.intended, eventState.sent]) log.append(state, 999, others);
+      }
+      log.close();
+    };
+    await pipe(10);
+    write('other.ndjson', lines(1, 1, 2));
+    expect((await run(['upload', 'other.ndjson'])).code).toBe(0);
+    await pipe(1, 11);
+    await service.fault({ times: 1, answer: { status: 401 } });
+    write('refused.ndjson', lines(3));
+    expect((await run(['upload', 'refused.ndjson'])).code).toBe(4);
+    await sendMany();
+    await pipe(12);
+    write('later.ndjson', lines(4, 5));
+    expect((await run(['upload', 'later.ndjson'])).code).toBe(0);
+    await sendMany();
+    await pipe(13);
+    await pipe(4, 14);
+    stdin.end(lines(1, 1, 2, 3, 4, 5));
+    expect(await piped).toBe(0);
+    const summary = JSON.parse(runtime.output().stdout) as Figures;
+    expect(summary).toMatchObject({ read: 13, accepted: 8, alreadySent: 5 });
+    expect(stored()).toEqual([1, 1, 1, 2, 3, 4, 4, 5, 10, 11, 12, 13, 14]);
   });
 
   it('has room for 130,000 runs, and forgets the old ones without being pruned', async () => {
