@@ -27,7 +27,10 @@ export function* rawMembers(json: Buffer): Generator<Member> {
 
 /** Yields a valid JSON object, or the elements of an array. */
 function* rawElements(json: Buffer): Generator<Buffer> {
-  if (json[spaceEnd(json, 0)] !== openBracket) return yield json;
+  if (json[spaceEnd(json, 0)] !== openBracket) {
+    yield json;
+    return;
+  }
   let at = spaceEnd(json, spaceEnd(json, 0) + 1);
   while (!closes(json[at])) {
     const end = valueEnd(json, at);
