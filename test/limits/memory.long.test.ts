@@ -259,7 +259,10 @@ it.each([[[]], [['--resume']]])(
   },
 );
 
-it('sends events beside another process, after it sent 3,000,000, within 150 MB', async () => {
+it.each([
+  ['has sent', 1],
+  ['is sending', 99],
+])('sends events beside another process, which %s 3,000,000, within 150 MB', async (_, run) => {
   await using server = await startCountingServer(0);
   const world = makeWorld();
   const upload = async (name: string) => {
@@ -274,7 +277,7 @@ it('sends events beside another process, after it sent 3,000,000, within 150 MB'
   const sent = new Int32Array(2000);
   for (let n = 0; n < 3000; n += 1) {
     for (let at = 0; at < sent.length; at += 1) sent[at] = Math.imul(n * 2000 + at, 2654435761);
-    for (const state of [eventState.intended, eventState.sent]) log.append(state, 1, sent);
+    for (const state of [eventState.intended, eventState.sent]) log.append(state, run, sent);
   }
   log.close();
   const live = await lockRun(path.join(folder, '.live-99.lock'));

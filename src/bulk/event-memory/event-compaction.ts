@@ -190,12 +190,16 @@ export async function archiveEnded(log: string, runs: Runs): Promise<EndedEvents
   }
 }
 
-/** Archives events that have an outcome for this process alone. The file has no name any more. Throws an error of the file system. */
-export async function archiveSettled(log: string, events: RecentEvents): Promise<EventArchive> {
+/** Archives events that have an outcome for this process alone; `sorted` is memory to sort them in. The file has no name any more. Throws an error of the file system. */
+export async function archiveSettled(
+  log: string,
+  events: RecentEvents,
+  sorted: SortedEvents,
+): Promise<EventArchive> {
   const file = temporaryPath(log);
   const writer = new ArchiveWriter(file, events.count);
   try {
-    const sorted = new SortedEvents(events.count);
+    sorted.clear();
     const breaks = new Breaks();
     for (const { low, high, run, sent, unknown, missing } of events.entries()) {
       if (breaks.areDue(4 * sortedWords)) await breaks.take();
@@ -295,8 +299,9 @@ const indexes = 2 ** 21;
 const sortedWords = 5;
 
 /** Sorts the events of a log in one range of fingerprints. */
-class SortedEvents {
+export class SortedEvents {
   #words: Int32Array;
+  #order = new Float64Array(0);
   #count = 0;
 
   /** `expected` is an estimate of their number. */
@@ -379,7 +384,8 @@ class SortedEvents {
   /** Yields the positions of the entries in the order of fingerprint, run and state. */
   *#sorted(): Generator<number> {
     const words = this.#words;
-    const order = new Float64Array(this.#count);
+    if (this.#order.length < this.#count) this.#order = new Float64Array(this.#count);
+    const order = this.#order.subarray(0, this.#count);
     for (let index = 0; index < order.length; index += 1) {
       order[index] = (words[sortedWords * index + 1]! >>> 0) * indexes + index;
     }

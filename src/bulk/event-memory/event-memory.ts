@@ -3,7 +3,7 @@ import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import { Breaks } from '../../event-loop.js';
 import { archivedState, archiveWords, CorruptArchive, type EventArchive } from './event-archive.js';
-import { archiveSettled } from './event-compaction.js';
+import { archiveSettled, SortedEvents } from './event-compaction.js';
 import { eventState, RecentEvents, type EventBlock, type EventState } from './event-log.js';
 import { EventStore, pruneStore, type EventRun, type StoreOptions } from './event-store.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
@@ -68,6 +68,7 @@ export class EventMemory {
     before: [],
     since: [],
   };
+  readonly #sorted = new SortedEvents(0);
   readonly #fingerprints: EventFingerprints;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
   /** Runs with which the input is not compared. */
@@ -243,7 +244,7 @@ export class EventMemory {
   /** Moves the events that have an outcome to an archive that only this process has. */
   async #spill(archives: EventArchive[]): Promise<void> {
     const { events: settled } = (this.#spilling = this.#splitRecent());
-    const archive = await archiveSettled(this.#store.logFile, settled);
+    const archive = await archiveSettled(this.#store.logFile, settled, this.#sorted);
     let entry = 0;
     for (const words of archive.all()) {
       for (let at = 0; at < words.length; at += archiveWords, entry += 1) {
