@@ -12,6 +12,7 @@ import {
   type Reject,
 } from '../output/rejects-file.js';
 import { EngagectlError, countOf, groupDigits } from '../errors.js';
+import { Breaks } from '../event-loop.js';
 import { shardPath, shardName } from './shard.js';
 import type { Shard } from '../mapping/sharding.js';
 import type { JobContext } from './job-context.js';
@@ -156,6 +157,7 @@ export async function mergeRejects(
   );
   const textOf = /\.csv$/i.test(target) ? csvOf(target) : (line: Buffer) => line;
   const inputs: number[] = [];
+  const breaks = new Breaks();
   const temporary = new AtomicFile(target);
   try {
     for (const { file } of files) inputs.push(openSync(file, 'r'));
@@ -163,6 +165,7 @@ export async function mergeRejects(
       const line = Buffer.alloc(end - start);
       readAll(inputs[file]!, line, start);
       temporary.write(textOf(line));
+      if (breaks.areDue(lineUnits + line.length)) await breaks.take();
     }
     setAside(target);
     temporary.commit();
@@ -250,6 +253,8 @@ async function* placesIn(
   }
 }
 
+/** Cost of a line besides its bytes; see Breaks. */
+const lineUnits = 4096;
 /** Maximum bytes of a line, far above those of a record with each character escaped. */
 const maxLineBytes = 256 * 1024 * 1024;
 

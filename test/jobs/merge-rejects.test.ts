@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  readdirSync,
   readFileSync,
   rmSync,
   truncateSync,
@@ -23,6 +24,24 @@ it('sorts very many rejects of two parts in the order of the input', async () =>
   const target = world.path('all.ndjson');
   expect(await mergeRejects(files, ['in.csv'], target, world.runtime())).toBe(count);
   expect(readFileSync(target, 'utf8') === all.join('')).toBe(true);
+});
+
+it('lets the event loop take its turns while it writes', async () => {
+  const world = makeWorld();
+  const file = world.path('part');
+  const lines = 1000;
+  writeFileSync(file, '{"source":"in.csv","line":1}\n'.repeat(lines));
+  let turns = 0;
+  let isDone = false;
+  const turn = () => {
+    if (isDone) return;
+    turns += readdirSync(world.cwd).some((name) => name.startsWith('.engagectl-')) ? 1 : 0;
+    setImmediate(turn);
+  };
+  turn();
+  await mergeRejects([{ file, lines }], ['in.csv'], world.path('all.ndjson'), world.runtime());
+  isDone = true;
+  expect(turns).toBeGreaterThan(5);
 });
 
 it('keeps each file that has the name already', async () => {
