@@ -4,20 +4,23 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, type Readable } from 'node:stream';
 import { crc32, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TestServiceOptions } from '../../../src/testing.js';
+import { ArchiveWriter } from '../../../src/bulk/event-memory/event-archive.js';
 import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
 import { lockRun } from '../../../src/files/file-lock.js';
 import { main } from '../../../src/main.js';
 import { until } from '../../support/until.js';
 import { jsonRunner, serve, written } from '../../support/serve.js';
+import { until } from '../../support/until.js';
 
 // Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
 
@@ -35,6 +38,7 @@ async function stage(options: TestServiceOptions = {}) {
   const { service, world } = await serve({ accountId: 'ACC-1', ...options });
   const runJson = jsonRunner<Figures>(world);
   const run = async (argv: readonly string[], stdin = '') => runJson(argv, { stdin });
+  const runPiped = async (argv: readonly string[], stdin: Readable) => runJson(argv, { stdin });
   const runAt = async (day: string, ...argv: string[]) =>
     runJson(argv, { now: () => Date.parse(day) });
   /** Numbers of the events in the account, in order. */
@@ -45,7 +49,12 @@ async function stage(options: TestServiceOptions = {}) {
       .toSorted((a, b) => a - b);
   const write = (name: string, content: string | Buffer) =>
     writeFileSync(world.path(name), content);
-  return { service, world, run, runAt, stored, write };
+  /** Folder of the event memory of the account. */
+  const folder = () => {
+    const events = path.join(world.stateDir, 'events');
+    return path.join(events, readdirSync(events)[0]!);
+  };
+  return { service, world, run, runPiped, runAt, stored, write, folder };
 }
 
 const event = (n: number) => ({
@@ -88,9 +97,9 @@ describe('events that were sent', () => {
   it('keep every other event of the input from being sent until the user decides', async () => {
     const { run, stored, write } = await stage();
     // Longer together than what is read at once.
-    const half = 'x'.repeat(500);
+    const properties = Object.fromEntries(numbers(16).map((n) => [`P${n}`, 'x'.repeat(500)]));
     const long = (n: number) =>
-      `${JSON.stringify({ ...event(n), evtData: { n, A: half, B: half, C: half, D: half } })}\n`;
+      `${JSON.stringify({ ...event(n), evtData: { n, ...properties } })}\n`;
     write('old.ndjson', long(900));
     await run(['upload', 'old.ndjson']);
     write('new.ndjson', [...numbers(900), 900].map((n) => long(n)).join(''));
@@ -107,6 +116,47 @@ describe('events that were sent', () => {
     const { code, summary } = await run(['upload', 'two.ndjson', '--resume']);
     expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1, unknown: 0 }]);
     expect(stored()).toEqual([1, 1]);
+  });
+
+  it('do not keep the profiles before them from being sent', async () => {
+    const { run, service, write } = await stage();
+    write('old.ndjson', lines(1));
+    await run(['upload', 'old.ndjson']);
+    const properties = Object.fromEntries(numbers(16).map((n) => [`P${n}`, 'x'.repeat(500)]));
+    const profile = (n: number) =>
+      `${JSON.stringify({ identity: `p${n}`, type: 'profile', profileData: properties })}\n`;
+    const sent = service.requests().length;
+    // More than what is read at once.
+    write('new.ndjson', numbers(900).map(profile).join('') + lines(1));
+    const refused = await run(['upload', 'new.ndjson']);
+    expect([refused.code, service.requests().length > sent]).toEqual([8, true]);
+  });
+
+  it('are each found among thousands that were sent lately', async () => {
+    const { run, stored, write } = await stage();
+    const all = numbers(3000);
+    write('all.ndjson', lines(...all));
+    await run(['upload', 'all.ndjson']);
+    write('more.ndjson', lines(...all.toReversed(), 3000));
+    const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 3000 }]);
+    expect(stored()).toEqual([...all, 3000]);
+  });
+
+  it('by another run while this one had not come to them are sent once', async () => {
+    const { run, runPiped, service, stored, write } = await stage();
+    const input = new PassThrough();
+    const first = runPiped(['upload', '-', '--input-format', 'ndjson'], input);
+    input.write(lines(1));
+    await until(() => stored().length === 1, { message: 'the first event arrives' });
+    write('other.ndjson', lines(1, 1, 4, 6));
+    const other = await run(['upload', 'other.ndjson', '--resume']);
+    expect([other.code, other.summary]).toMatchObject([0, { accepted: 3, alreadySent: 1 }]);
+    input.end(lines(3, 4, 5, 6, 7));
+    const { code, summary } = await first;
+    expect([code, summary]).toMatchObject([3, { accepted: 4, alreadySent: 2, unknown: 0 }]);
+    expect(stored()).toEqual([1, 1, 3, 4, 5, 6, 7]);
+    expect(service.requests().filter(({ method }) => method === 'POST')).toHaveLength(3);
   });
 
   it('are each found in an archive of ten thousand', async () => {
@@ -363,6 +413,22 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([]);
   });
 
+  it('are those of a killed run, which the next one reports', async () => {
+    const { run, stored, write, folder } = await stage();
+    write('e.ndjson', lines(1, 2, 2));
+    await run(['upload', 'e.ndjson']);
+    // As a kill before the answer leaves the memory: an intent without outcomes, of a run that has not ended.
+    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 3 * 8);
+    const table = path.join(folder(), 'runs.ndjson');
+    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    write('copy.ndjson', lines(2, 2, 2, 1, 3));
+    const first = await run(['upload', 'copy.ndjson', '--resume']);
+    expect([first.code, first.summary]).toMatchObject([6, { accepted: 2, unknown: 3 }]);
+    const second = await run(['upload', 'copy.ndjson', '--resume']);
+    expect([second.code, second.summary]).toMatchObject([0, { accepted: 0, alreadySent: 5 }]);
+    expect(stored()).toEqual([1, 2, 2, 2, 3]);
+  });
+
   it('are sent by --retry-unknown, from the rejects file and from the input', async () => {
     const { run, stored, rejects } = await unknown();
     const { code, summary } = await run(['upload', rejects, '--retry-unknown', '--limit', '1']);
@@ -395,6 +461,88 @@ describe('the memory', () => {
     expect([code, summary.accepted]).toEqual([0, 2]);
     expect((await run(['upload', 'e.ndjson', '--resume'])).summary.alreadySent).toBe(2);
     expect(stored().length).toBeGreaterThan(1);
+  });
+
+  it('forgets events that the service rejected one by one', async () => {
+    const { run, stored, write, service } = await stage();
+    write('e.ndjson', lines(1, 2));
+    await service.fault({ times: 4, answer: { status: 400 } });
+    const first = await run(['upload', 'e.ndjson']);
+    expect([first.code, first.summary.rejected]).toEqual([3, 2]);
+    const { code, summary } = await run(['upload', first.summary.rejectsFile!]);
+    expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 0 }]);
+    expect(stored()).toEqual([1, 2]);
+  });
+
+  it.each([1, 30, 100_000])('reads on after %i bytes that a full disk tore', async (torn) => {
+    const { run, stored, write, folder } = await stage();
+    write('old.ndjson', lines(1));
+    await run(['upload', 'old.ndjson']);
+    appendFileSync(path.join(folder(), 'sent-1.log'), 'x'.repeat(torn));
+    write('new.ndjson', lines(2));
+    expect((await run(['upload', 'new.ndjson'])).code).toBe(0);
+    write('all.ndjson', lines(1, 2, 3));
+    const { code, summary } = await run(['upload', 'all.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 2 }]);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+
+  it('counts nothing twice that a killed compaction left behind, and removes it', async () => {
+    const { run, world, stored, write, folder } = await stage();
+    write('one.ndjson', lines(1));
+    write('two.ndjson', lines(2));
+    const left: [name: string, content: Buffer][] = [['.engagectl-0.tmp', Buffer.from('half')]];
+    for (const name of ['one', 'two']) {
+      await run(['upload', `${name}.ndjson`]);
+      for (const file of readdirSync(folder()).filter((each) => each.startsWith('sent-')))
+        left.push([file, readFileSync(path.join(folder(), file))]);
+      expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+    }
+    expect(left.map(([name]) => name).toSorted()).toEqual([
+      '.engagectl-0.tmp',
+      'sent-1-1.archive',
+      'sent-1.log',
+      'sent-2.log',
+    ]);
+    for (const [name, content] of left) writeFileSync(path.join(folder(), name), content);
+    write('more.ndjson', lines(1, 2, 1, 2));
+    const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 2 }]);
+    expect(stored()).toEqual([1, 1, 2, 2]);
+    expect(readdirSync(folder()).toSorted()).toEqual([
+      'runs.ndjson',
+      'sent-1-2.archive',
+      'sent-3.log',
+    ]);
+  });
+
+  it('continues after its last archive', async () => {
+    const { run, world, write, folder } = await stage();
+    write('many.ndjson', lines(...numbers(300)));
+    await run(['upload', 'many.ndjson']);
+    expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+    // Small enough to stay apart from the first.
+    const writer = new ArchiveWriter(path.join(folder(), 'sent-2-2.archive'), 1);
+    writer.add(Int32Array.of(5, 5, 1, 4), 0);
+    await writer.finish();
+    write('new.ndjson', lines(1000));
+    expect((await run(['upload', 'new.ndjson'])).code).toBe(0);
+    expect((await run(['upload', 'new.ndjson'])).code).toBe(8);
+  });
+
+  it('that was damaged is used again once its file is restored', async () => {
+    const { run, stored, write, folder } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const damaged = path.join(folder(), 'sent-2-2.archive');
+    writeFileSync(damaged, 'broken');
+    write('more.ndjson', lines(1, 2));
+    const refused = await run(['upload', 'more.ndjson', '--resume']);
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+    rmSync(damaged);
+    const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1 }]);
+    expect(stored()).toEqual([1, 2]);
   });
 
   it('that is damaged refuses the upload', async () => {
