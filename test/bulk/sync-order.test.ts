@@ -1,10 +1,11 @@
-import fs, { readlinkSync } from 'node:fs';
+import fs, { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createJournal, Journal } from '../../src/bulk/journal/journal.js';
 import { BaselineWriter } from '../../src/bulk/change-tracking/baseline-file.js';
 import { appendLedger } from '../../src/jobs/run/sent-files-ledger.js';
+import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/test-environment.js';
 
 // In which order files are synced and renamed. What a power cut leaves of that is tried in test/chaos/,
@@ -55,6 +56,25 @@ it.runIf(isLinux)('syncs a baseline before renaming it, then syncs the rename', 
     expect.stringMatching(/^sync \.engagectl-\w+\.tmp$/),
     'rename base',
     'sync work',
+  ]);
+});
+
+it.runIf(isLinux)('syncs a new log of events and each line about their run', async () => {
+  const { world } = await serve({ accountId: 'ACC-1' });
+  writeFileSync(
+    world.path('e.ndjson'),
+    '{"type":"event","identity":"u","ts":1700000000,"evtName":"E","evtData":{}}\n',
+  );
+  const calls = watchDisk();
+  expect((await world.run(['upload', 'e.ndjson'])).code).toBe(0);
+  const [folder = ''] = readdirSync(path.join(world.stateDir, 'events'));
+  const isOfEvents = (call: string) => call.endsWith('runs.ndjson') || call.endsWith(folder);
+  expect(calls.filter(isOfEvents)).toEqual([
+    'rename runs.ndjson',
+    `sync ${folder}`,
+    `sync ${folder}`, // has the name of the log
+    'sync runs.ndjson',
+    'sync runs.ndjson',
   ]);
 });
 

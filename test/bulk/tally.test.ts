@@ -33,6 +33,7 @@ it.each([
   ['text', Buffer.from('Zürich'), { record: '"Zürich"' }],
   ['text that ends within a character', Buffer.from('Zü').subarray(0, 2), { recordBase64: 'WsM=' }],
   ['bytes', Buffer.of(0x41, 0xff, 0x42), { recordBase64: 'Qf9C' }],
+  ['a byte before text', Buffer.of(0xff, 0x41, 0x42), { recordBase64: '/0FC' }],
   [
     'long text that was cut within a character',
     Buffer.from(`${'x'.repeat(65_535)}ü and more`),

@@ -236,6 +236,7 @@ describe('exports', () => {
     await expect(again.result).rejects.toMatchObject({ id: 'E-OUTPUT-EXISTS' });
     const over = account.exportEvents(query).toFile(file, { overwrite: true });
     expect(await over.result).toMatchObject({ records: 100 });
+    rmSync(file);
   });
 
   it('end by a signal of any reason: thrown to a reader, returned for a file', async () => {

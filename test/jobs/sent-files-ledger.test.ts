@@ -83,6 +83,14 @@ it('records a finished write as one line without secrets, and leaves no run dire
   expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain(service.passcode);
 });
 
+it('is created by the first write, also by one without a journal', async () => {
+  const { world, run } = await stage();
+  writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
+  const { code, stderr } = await run('upload', 'users.csv', '--no-journal');
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('cannot')]);
+  expect(ledgerLines(world)).toHaveLength(1);
+});
+
 it('records a write of 1,001 files as one line that names them all', async () => {
   const { service, world, run } = await stage();
   mkdirSync(world.path('day'));
@@ -283,13 +291,16 @@ describe('records of a run that has not finished', () => {
   });
 
   it('are refused in a copy, whose advice leads to each record sent once', async () => {
-    const { run, sent, id } = await stopped(increments(30));
+    const { world, run, sent, id } = await stopped(increments(30));
     const copy = await run('upload', 'copy.ndjson', ...inBatches);
     expect([copy.code, copy.stderr]).toEqual([8, expect.stringContaining(`runs resume ${id}`)]);
     expect(sent()).toBe(10);
     expect((await run('runs', 'resume', id)).code).toBe(0);
     const again = await run('upload', 'copy.ndjson', ...inBatches, '--resume');
     expect([again.code, again.summary.resumed, sent()]).toEqual([0, 30, 30]);
+    appendFileSync(world.path('copy.ndjson'), increments(31).slice(increments(30).length));
+    const more = await run('upload', 'copy.ndjson', ...inBatches, '--resume');
+    expect([more.code, more.summary.accepted, sent()]).toEqual([0, 1, 31]);
   });
 
   it('are refused after a run without a journal, until --again', async () => {

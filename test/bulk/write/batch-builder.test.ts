@@ -140,6 +140,17 @@ it('returns the unsent records when the run stops', async () => {
   expect([sent, [...filler.drain()].map(({ row }) => row)]).toEqual([[], [0, 1, 2]]);
 });
 
+it('returns the records of all batches that were ready when the run stops', async () => {
+  const { filler, feed, sent, sink } = stage();
+  await feed({ text: '"p"', key: 1 }, { text: '"e"', event: true });
+  sink.submit = async () => {
+    sink.isStopped = true;
+    return false;
+  };
+  await filler.finish();
+  expect([sent, [...filler.drain()].map(({ row }) => row)]).toEqual([[], [0, 1]]);
+});
+
 it('submits a partial batch at once if no record is held back', async () => {
   const { filler, feed, events } = stage();
   await feed(...profiles(1, 2, 3, 4));

@@ -66,6 +66,19 @@ it('grows before it is full, however few keys are added at a time', () => {
   expect(keys.addRun(many, 0, 1)).toBe(0);
 });
 
+it('grows before it is full after many keys came and went', () => {
+  const keys = new KeySet();
+  const many = Int32Array.from({ length: 20_000 }, (_, n) => n);
+  for (let times = 0; times < 10; times += 1) {
+    keys.addRun(many, 0, 8000);
+    keys.deleteAll(many, 8000);
+  }
+  for (let from = 0; from < many.length; from += 1000) {
+    expect(keys.addRun(many, from, from + 1000)).toBe(from + 1000);
+    keys.deleteAll(Int32Array.of(0x7fff_ffff), 1); // would never find a free slot in a full table
+  }
+});
+
 it('ignores an absent key when it contains as many keys as it had slots at first', () => {
   const keys = new KeySet();
   const many = Int32Array.from({ length: 16 * 1024 }, (_, n) => n);

@@ -276,6 +276,13 @@ describe('engagectl export-profiles', () => {
     expect(server.asked).toHaveLength(5); // after 0, 2, 5, 9.5 and 10 seconds
   });
 
+  it('waits exactly as long as the time limit', async () => {
+    await using server = await startPageServer(() => [() => pendingBody]);
+    const world = makeWorld({ env: server.env });
+    const { stderr } = await world.run([...command, '--pending-timeout', '9.75s', '-v']);
+    expect(stderr).toContain('pending for 9.5 s, asked 4 times, next in 0.3 s');
+  });
+
   it('names the command that resumes it if it is pending in the middle of a file', async () => {
     const second = inTurn(Array<string>(5).fill(pendingBody), twoPages[1]!);
     await using server = await startPageServer(() => [twoPages[0]!, second]);

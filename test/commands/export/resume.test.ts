@@ -163,6 +163,31 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
+  it('keeps no run of a killed export that had opened no cursor, if it is stopped again', async () => {
+    let journal = '';
+    let content = Buffer.alloc(0);
+    const controller = new AbortController();
+    await using server = await startPageServer((opening) => {
+      journal ||= path.join(
+        world.stateDir,
+        'runs',
+        runsOf(world).find((name) => !name.startsWith('.'))!,
+        'journal.ndjson',
+      );
+      if (content.length === 0) content = readFileSync(journal);
+      if (opening.earlier > 0) controller.abort();
+      return [recordsPage('{"n":1}'), () => broken];
+    });
+    const world = makeWorld({ env: server.env });
+    const argv = [...profiles, '-o', 'out.ndjson', once];
+    expect((await world.run(argv)).code).toBe(5);
+    writeFileSync(journal, content);
+    rmSync(world.path('out.ndjson.partial'), { force: true });
+    const { signal } = controller;
+    expect((await world.run([...argv, '--resume'], { signal })).code).toBe(130);
+    expect(runsOf(world)).toEqual([]);
+  });
+
   it('continues with a day that was restarted and had no records yet', async () => {
     const argv = [...events, '-o', 'out.ndjson', '--pending-timeout=5s'];
     await using server = await startPageServer((opening) => {

@@ -91,6 +91,26 @@ describe('D a large slice', () => {
     },
   );
 
+  it('is divided once, although the run stops before its first part is opened', async () => {
+    const controller = new AbortController();
+    await using server = await startPageServer((opening) => {
+      // The first range of a division: it starts where the slice did, and ends sooner.
+      const isFirst = server.openings.some(
+        ({ from, to }) => from === opening.from && to > opening.to,
+      );
+      if (isFirst) controller.abort();
+      return skewed(opening);
+    });
+    const world = makeWorld({ env: server.env });
+    const run = [...argv, '-o', 'out.ndjson', '--json'];
+    const { signal } = controller;
+    expect((await world.run(run, { ...steadyClock(), signal })).code).toBe(130);
+    const { code, stdout, stderr } = await world.run([...run, '--resume']);
+    expect(code, stderr).toBe(0);
+    expect(files(world)).toEqual(await withOneCursor('out.ndjson'));
+    expect(JSON.parse(stdout)).toMatchObject({ records: 30 });
+  });
+
   it('stays whole if most of its days were read', async () => {
     await using server = await startPageServer((opening) =>
       opening.to === 20240330
@@ -105,9 +125,12 @@ describe('D a large slice', () => {
   it.each(['"ts":"yesterday",', '', '"ts":20230101000000,'])(
     'stays whole if its records have no day: %j',
     async (ts) => {
-      await using server = await startPageServer(
-        eachDay(({ from }) => [recordsPage(`{${ts}"d":${from}}`)]),
-      );
+      await using server = await startPageServer((opening) => {
+        const pages = eachDay(({ from: day }) =>
+          day < 20240301 ? [] : [recordsPage(`{${ts}"d":${day}}`)],
+        )(opening);
+        return pages.length > 0 ? pages : skewed(opening);
+      });
       const world = makeWorld({ env: server.env });
       expect((await world.run([...argv, '-o', 'out.ndjson'], steadyClock())).code).toBe(0);
       expect(server.openings).toHaveLength(3);

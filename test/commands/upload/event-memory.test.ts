@@ -386,7 +386,7 @@ describe('what people do to a file of events', () => {
     await run(['upload', 'a.ndjson']);
     write('b.ndjson', lines(2, 3));
     const plan = await run(['upload', 'b.ndjson', '--changed', '--check']);
-    expect(plan.summary).toMatchObject({ plan: { new: 1, unchanged: 1 } });
+    expect(plan.summary).toMatchObject({ plan: { new: 1, changed: 0, unchanged: 1, gone: 0 } });
     const { code, summary } = await run(['upload', 'b.ndjson', '--changed']);
     expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1 }]);
     expect(stored()).toEqual([1, 2, 3]);
@@ -540,6 +540,7 @@ describe('the memory', () => {
     const refused = await run(['upload', 'more.ndjson', '--resume']);
     expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
     rmSync(damaged);
+    expect(readdirSync(folder()).toSorted()).toEqual(['runs.ndjson', 'sent-1.log']);
     const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
     expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1 }]);
     expect(stored()).toEqual([1, 2]);
