@@ -505,10 +505,10 @@ describe('the memory', () => {
       'sent-2.log',
     ]);
     for (const [name, content] of left) writeFileSync(path.join(folder(), name), content);
-    write('more.ndjson', lines(1, 2, 1, 2));
+    write('more.ndjson', lines(3, 1, 2, 1, 2));
     const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
-    expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 2 }]);
-    expect(stored()).toEqual([1, 1, 2, 2]);
+    expect([code, summary]).toMatchObject([0, { accepted: 3, alreadySent: 2 }]);
+    expect(stored()).toEqual([1, 1, 2, 2, 3]);
     expect(readdirSync(folder()).toSorted()).toEqual([
       'runs.ndjson',
       'sent-1-2.archive',
