@@ -78,6 +78,22 @@ it.runIf(isLinux)('syncs a new log of events and each line about their run', asy
   ]);
 });
 
+it.runIf(isLinux)(
+  'syncs the names of new keys, and opens no file of them if there are none',
+  async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('u.csv'), 'identity,City\nann,Oslo\n');
+    const calls = watchDisk();
+    const upload = async () => world.run(['upload', 'u.csv', '--changed']);
+    expect((await upload()).code).toBe(0);
+    expect(calls).toContain('sync profile.names');
+    calls.length = 0;
+    const { code, stderr } = await upload();
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('not in the baseline')]);
+    expect(calls).not.toContain('sync profile.names');
+  },
+);
+
 it.runIf(isLinux)('syncs a line of the ledger, and at first its directory entry too', () => {
   const world = makeWorld();
   const calls = watchDisk();

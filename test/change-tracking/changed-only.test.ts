@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,6 +15,8 @@ import { accept, answer, startFaultServer, type Script } from '../support/server
 import { judge } from '../support/servers/record-outcomes.js';
 import { jsonRunner, serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { openFilesBelow } from '../support/open-descriptors.js';
+import { until } from '../support/until.js';
 
 // Only what changed since this account last accepted it from us.
 
@@ -46,6 +56,7 @@ const folderOf = ({ stateDir }: World): string => {
   return path.join(root, name ?? '');
 };
 const upload = ['upload', 'u.csv', '--changed'];
+const noSpace = () => Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
 
 describe('upload --changed', () => {
   it('sends new and changed records, and reports their numbers', async () => {
@@ -342,6 +353,27 @@ describe('upload --changed', () => {
       ),
     );
     expect(missing).toHaveLength(30);
+  });
+
+  it('closes the list of keys if the file of missing ones cannot be written', async () => {
+    const { world, run } = await stage();
+    // More than a stream reads at once, in lines so short that it pauses within them.
+    writeFileSync(world.path('u.csv'), csv(users(6000)));
+    await run(...upload);
+    writeFileSync(world.path('u.csv'), csv([['somebody new', 'Oslo']]));
+    const { writeSync } = fs;
+    const change = (one: typeof writeSync) => {
+      Object.assign(fs, { writeSync: one });
+      syncBuiltinESMExports();
+    };
+    onTestFinished(() => change(writeSync));
+    change(((file: number, ...more: [Uint8Array]) => {
+      if (`${Buffer.from(more[0])}`.startsWith('u0\n')) throw noSpace();
+      return writeSync(file, ...more);
+    }) as typeof writeSync);
+    const { code, stderr } = await run(...upload, '--check', '--gone', 'gone.csv');
+    expect([code > 0, stderr]).toEqual([true, expect.stringContaining('gone.csv')]);
+    await until(() => openFilesBelow(world.stateDir).length === 0, { message: 'files are closed' });
   });
 
   it('requires an order, and rejects incomplete flag combinations', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { redactor } from '../../src/redact.js';
+import { redactor, typedSecretsRemover } from '../../src/redact.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // A secret may be typed wherever a value can be: as a flag, as a variable, as a part of a URL. Nothing that a command writes
@@ -114,6 +114,13 @@ function filesOf({ cwd, configDir }: World): (readonly [string, string])[] {
     .filter((file) => statSync(file).isFile() && !file.startsWith(configDir))
     .map((file) => [path.relative(cwd, file), readFileSync(file, 'utf8')]);
 }
+
+it('finds a typed secret of at least six characters within words', () => {
+  const removerOf = (secret: string) => typedSecretsRemover(['--passcode', secret], {});
+  expect(removerOf('Kq7xZ')).toBeUndefined();
+  expect(removerOf('Kq7xZ2')?.('no Kq7xZ2s')).toMatch(/^no .*s$/);
+  expect(removerOf('Kq7xZ2')?.('no Kq7xZ2s')).not.toContain('Kq7');
+});
 
 describe('a short passcode', () => {
   it('is masked once, where it stands alone', () => {

@@ -94,17 +94,8 @@ export class BaselineStore {
 
   /** Creates the log, and first an empty base if there is none, which stores the seed. */
   startLog(identity: BaselineIdentity): ChangeLog {
-    if (!existsSync(this.#base)) this.#writeEmptyBase(identity);
+    if (!existsSync(this.#base)) new BaselineWriter(this.#base).finish(identity);
     return new ChangeLog(this.#log);
-  }
-
-  #writeEmptyBase(identity: BaselineIdentity): void {
-    const writer = new BaselineWriter(this.#base);
-    try {
-      writer.finish(identity);
-    } finally {
-      writer.close();
-    }
   }
 
   /** Merges the log into the base. Throws CorruptBaseline or a file system error. */

@@ -371,10 +371,8 @@ export class EventMemory {
     const { log } = this.#store;
     let taken: readonly number[] | undefined;
     for (const block of log.read()) {
-      if (this.#add(block)) continue;
-      if (block.state === eventState.intended && isEqual(block.fingerprints, own)) {
-        taken ??= this.#knownNow(own);
-      }
+      const isOwn = !this.#add(block);
+      if (isOwn && block.state === eventState.intended) taken ??= this.#knownNow(own);
     }
     if (!taken) throw new Error('the log has lost what was appended to it');
     return taken;
@@ -409,9 +407,6 @@ interface Copies {
   readonly used: number;
   readonly use: () => void;
 }
-
-const isEqual = (a: Int32Array, b: Int32Array): boolean =>
-  a.length === b.length && a.every((word, index) => word === b[index]);
 
 /**
  * Removes the events of runs that started before the time for which they are remembered. Returns how many; 0

@@ -20,7 +20,6 @@ import { lockRun } from '../../../src/files/file-lock.js';
 import { main } from '../../../src/main.js';
 import { until } from '../../support/until.js';
 import { jsonRunner, serve, written } from '../../support/serve.js';
-import { until } from '../../support/until.js';
 
 // Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
 
@@ -112,10 +111,11 @@ describe('events that were sent', () => {
     await service.fault({ endpoint: 'upload', times: 1, answer: { status: 429 } });
     write('one.ndjson', lines(1));
     await run(['upload', 'one.ndjson']);
-    write('two.ndjson', lines(1, 1));
+    // Not the first input and more, which the ledger would recognize.
+    write('two.ndjson', lines(2, 1, 1));
     const { code, summary } = await run(['upload', 'two.ndjson', '--resume']);
-    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1, unknown: 0 }]);
-    expect(stored()).toEqual([1, 1]);
+    expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 1, unknown: 0 }]);
+    expect(stored()).toEqual([1, 1, 2]);
   });
 
   it('do not keep the profiles before them from being sent', async () => {
@@ -481,7 +481,7 @@ describe('the memory', () => {
     appendFileSync(path.join(folder(), 'sent-1.log'), 'x'.repeat(torn));
     write('new.ndjson', lines(2));
     expect((await run(['upload', 'new.ndjson'])).code).toBe(0);
-    write('all.ndjson', lines(1, 2, 3));
+    write('all.ndjson', lines(3, 2, 1));
     const { code, summary } = await run(['upload', 'all.ndjson', '--resume']);
     expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 2 }]);
     expect(stored()).toEqual([1, 2, 3]);
@@ -536,7 +536,7 @@ describe('the memory', () => {
     await run(['upload', 'e.ndjson']);
     const damaged = path.join(folder(), 'sent-2-2.archive');
     writeFileSync(damaged, 'broken');
-    write('more.ndjson', lines(1, 2));
+    write('more.ndjson', lines(2, 1));
     const refused = await run(['upload', 'more.ndjson', '--resume']);
     expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
     rmSync(damaged);
@@ -577,10 +577,10 @@ describe('the memory', () => {
     write('some.ndjson', lines(1).repeat(300));
     await run(['upload', 'some.ndjson']);
     expect((await run(['runs', 'prune', '--yes'])).code).toBe(0);
-    write('more.ndjson', lines(1).repeat(500));
+    write('more.ndjson', lines(2) + lines(1).repeat(500));
     const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
-    expect([code, summary]).toMatchObject([0, { accepted: 200, alreadySent: 300 }]);
-    expect(stored()).toHaveLength(500);
+    expect([code, summary]).toMatchObject([0, { accepted: 201, alreadySent: 300 }]);
+    expect(stored()).toHaveLength(501);
   });
 
   it('knows each copy in a long log while another process works on the account', async () => {
