@@ -368,7 +368,7 @@ describe('upload --changed', () => {
     };
     onTestFinished(() => change(writeSync));
     change(((file: number, ...more: [Uint8Array]) => {
-      if (`${Buffer.from(more[0])}`.startsWith('u0\n')) throw noSpace();
+      if (Buffer.from(more[0]).toString().startsWith('u0\n')) throw noSpace();
       return writeSync(file, ...more);
     }) as typeof writeSync);
     const { code, stderr } = await run(...upload, '--check', '--gone', 'gone.csv');
