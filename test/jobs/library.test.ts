@@ -228,6 +228,7 @@ describe('exports', () => {
 
   it('write a file, and do not replace an existing one by accident', async () => {
     const file = inFolder('charged.csv');
+    rmSync(file, { force: true }); // of an earlier repeat
     const run = account.exportEvents(query).toFile(file);
     const { records, output, error } = await run.result;
     expect([records, output, error, run.progress().records]).toEqual([100, file, undefined, 100]);
@@ -236,7 +237,6 @@ describe('exports', () => {
     await expect(again.result).rejects.toMatchObject({ id: 'E-OUTPUT-EXISTS' });
     const over = account.exportEvents(query).toFile(file, { overwrite: true });
     expect(await over.result).toMatchObject({ records: 100 });
-    rmSync(file);
   });
 
   it('end by a signal of any reason: thrown to a reader, returned for a file', async () => {
