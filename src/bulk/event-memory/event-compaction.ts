@@ -190,8 +190,11 @@ export async function archiveEnded(log: string, runs: Runs): Promise<EndedEvents
   }
 }
 
-/** Archives events that have an outcome for this process alone; `sorted` is memory to sort them in. The file has no name any more. Throws an error of the file system. */
-export async function archiveSettled(
+/**
+ * Archives events that have an outcome, for this process alone: the file is open and removed from its folder. They are
+ * sorted in `sorted`, which is used again. Throws an error of the file system.
+ */
+export async function archiveCompleted(
   log: string,
   events: RecentEvents,
   sorted: SortedEvents,

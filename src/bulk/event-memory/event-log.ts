@@ -226,10 +226,10 @@ export class RecentEvents {
     const words = this.#words;
     for (let entry = 0; entry < words.length; entry += recentWords) {
       if (words[entry + at.run] === 0) continue;
-      const isSettled =
+      const hasOutcome =
         words[entry + at.sent]! + words[entry + at.unknown]! + words[entry + at.missing]! > 0;
       const intended = words[entry + at.intended]!;
-      const used = isSettled ? 0 : words[entry + at.used]!;
+      const used = hasOutcome ? 0 : words[entry + at.used]!;
       if (intended + used === 0) continue;
       const moved = open.#entryOf(words[entry]!, words[entry + 1]!, words[entry + at.run]!);
       open.#words[moved + at.intended] = intended;

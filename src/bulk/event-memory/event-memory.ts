@@ -3,7 +3,7 @@ import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import { Breaks } from '../../event-loop.js';
 import { archivedState, archiveWords, CorruptArchive, type EventArchive } from './event-archive.js';
-import { archiveSettled, SortedEvents } from './event-compaction.js';
+import { archiveCompleted, SortedEvents } from './event-compaction.js';
 import { eventState, RecentEvents, type EventBlock, type EventState } from './event-log.js';
 import { EventStore, pruneStore, type EventRun, type StoreOptions } from './event-store.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
@@ -53,12 +53,12 @@ export class EventMemory {
   readonly #reported = new Set<number>();
   readonly #options: EventMemoryOptions;
   readonly #store: EventStore;
-  /** The events of the log, except for those in `#settled` and `#spilled`. */
+  /** The events of the log, except for those in `#completed` and `#spilled`. */
   #recent: ConcurrentEvents = { events: new RecentEvents(), lows: new Set() };
   /** How many of them had no outcome when the others were archived. */
   #openCount = 0;
   /** Events with an outcome that were in the log when this run began. */
-  #settled = new RecentEvents();
+  #completed = new RecentEvents();
   /** An empty table, whose memory is used again. */
   #spare = new RecentEvents();
   /** Events that are being archived, so that memory does not grow with what other processes send. */
@@ -209,7 +209,7 @@ export class EventMemory {
   }
 
   #tables(): readonly RecentEvents[] {
-    const tables = [this.#recent.events, this.#settled];
+    const tables = [this.#recent.events, this.#completed];
     return this.#spilling ? [...tables, this.#spilling.events] : tables;
   }
 
@@ -220,7 +220,7 @@ export class EventMemory {
       if (this.#isLong) await this.#spill(this.#spilled.before);
       if (breaks.areDue(4 * block.fingerprints.length)) await breaks.take();
     }
-    this.#settled = this.#splitRecent().events;
+    this.#completed = this.#splitRecent().events;
     this.#recent.lows.clear();
   }
 
@@ -243,19 +243,19 @@ export class EventMemory {
 
   /** Moves the events that have an outcome to an archive that only this process has. */
   async #spill(archives: EventArchive[]): Promise<void> {
-    const { events: settled } = (this.#spilling = this.#splitRecent());
-    const archive = await archiveSettled(this.#store.logFile, settled, this.#sorted);
+    const { events: completed } = (this.#spilling = this.#splitRecent());
+    const archive = await archiveCompleted(this.#store.logFile, completed, this.#sorted);
     let entry = 0;
     for (const words of archive.all()) {
       for (let at = 0; at < words.length; at += archiveWords, entry += 1) {
         // An event with several states has one entry for each of them: the first one has the copies that were matched.
         const [low, high, run] = [words[at]!, words[at + 1]!, words[at + 2]!];
-        for (let used = settled.takeUsed(low, high, run); used > 0; used -= 1) archive.use(entry);
+        for (let used = completed.takeUsed(low, high, run); used > 0; used -= 1) archive.use(entry);
       }
     }
     archives.push(archive);
-    settled.clear();
-    this.#spare = settled;
+    completed.clear();
+    this.#spare = completed;
     this.#spilling = undefined;
   }
 
