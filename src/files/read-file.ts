@@ -37,3 +37,27 @@ export function openFifo(path: string): Socket {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({ fd, readable: true, writable: false });
 }
+
+/**
+ * Yields the lines of a file, many at a time. Throws an Error for a line that is longer than about `maxBytes`, the most that
+ * `record` may take, and for a last line without its end.
+ */
+export async function* wholeLines(
+  chunks: AsyncIterable<Buffer>,
+  { maxBytes, record }: { readonly maxBytes: number; readonly record: string },
+): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    length += chunk.length;
+    if (length > maxBytes) throw new Error(`a line is too long for ${record}`);
+    if (!chunk.includes(0x0a)) continue;
+    const bytes = Buffer.concat(parts, length);
+    const end = bytes.lastIndexOf(0x0a) + 1;
+    parts = [Buffer.from(bytes.subarray(end))]; // the consumer may overwrite what it gets
+    length -= end;
+    yield bytes.subarray(0, end);
+  }
+  if (length > 0) throw new Error('its last line is truncated');
+}

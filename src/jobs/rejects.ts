@@ -2,6 +2,7 @@ import { parseFileName } from '../contract/file-formats.js';
 import path from 'node:path';
 import { statSync, closeSync, createReadStream, openSync, readSync } from 'node:fs';
 import { AtomicFile, setAside } from '../files/atomic-write.js';
+import { wholeLines } from '../files/read-file.js';
 import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
 import {
@@ -134,10 +135,10 @@ interface ShardRejects {
 }
 
 /**
- * Merges rejects files into one, in input order: by source in the order of `sources`, then by line.
- * Writes CSV if `target` ends in `.csv`, and renames an existing file to a name that is free. Returns the number of
- * lines; for 0, no file is created. Throws E-FILE-READ, also for a file with another number of lines, E-FILE-WRITE, also for a link of another user than `uid`, and E-USAGE for
- * a CSV whose rows have different columns.
+ * Merges rejects files into one, in input order: by source in the order of `sources`, then by line. Writes CSV if
+ * `target` ends in `.csv`, and renames an existing file to a name that is free. Returns the number of lines; for 0, no
+ * file is created. Throws E-FILE-READ, also for a file with another number of lines; E-FILE-WRITE, also for a link of
+ * another user than `uid`; and E-USAGE for a CSV whose rows have different columns.
  */
 export async function mergeRejects(
   files: readonly ShardRejects[],
@@ -215,17 +216,11 @@ async function* placesIn(
   file: number,
   sources: readonly string[],
 ): AsyncGenerator<Place> {
-  let parts: Buffer[] = [];
-  let bytes = 0;
   let start = 0;
   let count = 0;
   try {
-    for await (const chunk of createReadStream(name) as AsyncIterable<Buffer>) {
-      parts.push(chunk);
-      bytes += chunk.length;
-      if (bytes > maxLineBytes) throw new Error('a line is too long for a rejected record');
-      if (!chunk.includes(0x0a)) continue;
-      const text = Buffer.concat(parts);
+    const limit = { maxBytes: maxLineBytes, record: 'a rejected record' };
+    for await (const text of wholeLines(createReadStream(name), limit)) {
       let from = 0;
       for (let to = 0; (to = text.indexOf(0x0a, from) + 1) > 0; from = to) {
         const { source, line } = placeIn(text.toString('utf8', from, to));
@@ -234,10 +229,7 @@ async function* placesIn(
         start = end;
         count += 1;
       }
-      parts = [text.subarray(from)];
-      bytes = text.length - from;
     }
-    if (bytes > 0) throw new Error('its last line is truncated');
     if (count !== lines) {
       throw new Error(
         `it has ${countOf(count, 'line')}, and its shard wrote ${groupDigits(lines)}`,

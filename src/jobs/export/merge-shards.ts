@@ -1,3 +1,4 @@
+import { wholeLines } from '../../files/read-file.js';
 import { parseFileName } from '../../contract/file-formats.js';
 import { countOf, EngagectlError, groupDigits } from '../../errors.js';
 import { largestPage } from '../../text/page-scanner.js';
@@ -37,7 +38,7 @@ export async function mergeShardOutputs(
     const plain = asItIs(document);
     const output = await openOutput(plain ?? document.options, runtime);
     try {
-      await fill(output, document.slices, plain ? chunksOf : pagesOf);
+      await fill(output, document.slices, plain && document.options.gzip ? chunksOf : pagesOf);
     } finally {
       await output.abort();
     }
@@ -86,7 +87,7 @@ function asItIs({ options, slices }: CollectedDocument): OutputOptions | undefin
   return options.format === 'ndjson' && isSame ? { ...options, gzip: false, encoder } : undefined;
 }
 
-/** Yields the bytes of a slice, and returns how many records it has. */
+/** Yields the bytes of a gzipped slice as they are, and returns how many records it has. */
 async function* chunksOf(slice: string): AsyncGenerator<RecordPage, number> {
   let records = 0;
   for await (const { count } of pagesOf(slice)) records += count;
@@ -98,25 +99,15 @@ async function* chunksOf(slice: string): AsyncGenerator<RecordPage, number> {
 
 /** Reads pages of one record per line. Returns their number. */
 async function* pagesOf(slice: string): AsyncGenerator<RecordPage, number> {
-  let parts: Buffer[] = [];
-  let length = 0;
   let records = 0;
-  for await (const chunk of textOf(slice) as AsyncIterable<Buffer>) {
-    parts.push(chunk);
-    length += chunk.length;
-    if (length > largestPage) throw new Error('a line is too long for a record');
-    if (!chunk.includes(0x0a)) continue;
-    const bytes = Buffer.concat(parts, length);
+  const limit = { maxBytes: largestPage, record: 'a record' };
+  for await (const bytes of wholeLines(textOf(slice), limit)) {
     const bounds: number[] = [];
-    let from = 0;
-    for (let end = 0; (end = bytes.indexOf(0x0a, from)) >= 0; from = end + 1)
+    for (let from = 0, end = 0; (end = bytes.indexOf(0x0a, from)) >= 0; from = end + 1)
       bounds.push(from, end);
-    parts = [Buffer.from(bytes.subarray(from))]; // the consumer may overwrite the page's buffer
-    length -= from;
     records += bounds.length / 2;
     yield { bytes, bounds: Int32Array.from(bounds), count: bounds.length / 2 };
   }
-  if (length > 0) throw new Error('its last line is truncated');
   return records;
 }
 
