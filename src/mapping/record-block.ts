@@ -219,43 +219,40 @@ export class RecordSample {
   #bytes = 1024 * 1024;
 
   /** Copies the first records of a block, while there is room. Returns whether it copied all of them. */
-  add({ rows, count, row, json, bounds }: RecordBlock): boolean {
-    const texts: Buffer[] = [];
-    const copied: number[] = [];
-    let end = 0;
-    for (let at = 0; at < count && this.#records > 0 && this.#bytes > 0; at++) {
-      const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
-      texts.push(text);
-      copied.push(end, (end += text.length));
+  add(block: RecordBlock): boolean {
+    const { count, bounds } = block;
+    let copied = 0;
+    for (; copied < count && this.#records > 0 && this.#bytes > 0; copied += 1) {
       this.#records -= 1;
-      this.#bytes -= text.length;
+      this.#bytes -= bounds[2 * copied + 1]! - bounds[2 * copied]!;
     }
-    if (texts.length === 0) return count === 0;
-    const { source, cells } = rows;
-    this.blocks.push({
-      rows: { source, lines: rows.lines.slice(), cells: cells && {} },
-      count: texts.length,
-      row: row.slice(0, texts.length),
-      json: Buffer.concat(texts),
-      bounds: Int32Array.from(copied),
-      rejects: [],
-      parseErrors: [],
-    });
-    return texts.length === count;
+    if (copied > 0) this.blocks.push(copyRecords(block, 0, copied));
+    return copied === count;
   }
 }
 
-/** Copies the last record of a block. */
-export function copyLastRecord({ rows, count, row, json, bounds }: RecordBlock): CountedRecords {
-  const last = count - 1;
+/** Copies the records of a block from `first` to before `end`. */
+export function copyRecords(
+  { rows, row, json, bounds }: RecordBlock,
+  first: number,
+  end: number,
+): CountedRecords {
   const { source, lines, cells } = rows;
-  const text = Buffer.from(json.subarray(bounds[2 * last], bounds[2 * last + 1]));
+  const copied = row.subarray(first, end);
+  const texts: Buffer[] = [];
+  const textBounds: number[] = [];
+  let length = 0;
+  for (let at = first; at < end; at += 1) {
+    const text = json.subarray(bounds[2 * at], bounds[2 * at + 1]);
+    texts.push(text);
+    textBounds.push(length, (length += text.length));
+  }
   return {
-    rows: { source, lines: Uint32Array.of(lines[row[last]!]!), cells: cells && {} },
-    count: 1,
-    row: Int32Array.of(0),
-    json: text,
-    bounds: Int32Array.of(0, text.length),
+    rows: { source, lines: Uint32Array.from(copied, (each) => lines[each]!), cells: cells && {} },
+    count: texts.length,
+    row: copied.map((_, at) => at),
+    json: Buffer.concat(texts),
+    bounds: Int32Array.from(textBounds),
     rejects: [],
     parseErrors: [],
   };

@@ -25,7 +25,7 @@ import type { Wording, JobContext } from '../job-context.js';
 import type { ReadOptions, UploadOptions } from '../job-options.js';
 import type { WriteHooks, WriteRequest, Remarks } from './write-request.js';
 import {
-  copyLastRecord,
+  copyRecords,
   RecordSample,
   type CountedRecords,
   type RecordBlock,
@@ -245,7 +245,8 @@ function inputRemarks(mapping: UploadMapping, isCheck: boolean): Remarks {
         statistics.add(sampled);
         isSampled = sampled.count === block.count;
       }
-      if (block.count > 0) last = isSampled ? undefined : copyLastRecord(block);
+      if (block.count > 0)
+        last = isSampled ? undefined : copyRecords(block, block.count - 1, block.count);
       if (!isFirst || block.count === 0) return [];
       isFirst = false;
       const suspicious = suspiciousValues(block, mapping);
