@@ -1,3 +1,4 @@
+import { typedColumns } from '../text/json-flattener.js';
 import { TextSlice } from '../text/text-slice.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -34,9 +35,6 @@ export const isMappedByUser = (options: UploadMapping): boolean =>
 /** Columns that are strings, whatever they look like. */
 const textColumns =
   /^(?:identity|email|name|phone|event_name|profile\.(?:identity|objectId)|profileData\.(?:Name|Email|Phone))$/;
-
-/** Columns in which an export quotes text that looks like another value. */
-const dataColumns = /^(?:profileData|event_props)\./;
 
 /** Nested members of a record, by name; a name may have a value of its own in some rows, and members in others. */
 interface Place {
@@ -132,7 +130,8 @@ export function exportedValues(
     slice.ofCell(bytes, startOf(column), bounds[first + 2 * column + 1]!).toString();
   const isQuoted = (column: number): boolean => bytes[startOf(column) - 1] === quote;
   const quotesAll = header.some(
-    (name, column) => !dataColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
+    (name, column) =>
+      !typedColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
   );
   return header.map((name, column) => {
     if (startOf(column) === bounds[first + 2 * column + 1]) return undefined;

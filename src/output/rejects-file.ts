@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { fsyncFolder, replaceFile, setAside } from '../files/atomic-write.js';
 import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
+import { typedColumns } from '../text/json-flattener.js';
 import { escapeCsvCell } from './formats.js';
 
 interface RejectsOptions {
@@ -259,14 +260,12 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
     const value = cells.get(name);
     const text = textOf(value);
     // an upload of a CSV export reads text that looks like another value as text if it is quoted
-    const isTyped = typeof value === 'string' && isJsonValue(value) && dataColumn.test(name);
+    const isTyped = typeof value === 'string' && isJsonValue(value) && typedColumns.test(name);
     return isTyped ? `"${text}"` : escapeCsvCell(text);
   });
   return `${row.join(',')},${about}`;
 }
 
-/** Columns of a CSV export whose cells have types. */
-const dataColumn = /^(?:profileData|event_props)\./;
 /** Text without quotes, commas and line breaks that looks like JSON. */
 const isJsonValue = (text: string): boolean => /^(?:true|false|-?\d[\d.eE+-]*|\{\s*\})$/.test(text);
 

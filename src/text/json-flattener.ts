@@ -38,6 +38,8 @@ interface FlattenerOptions {
 
 /** Members whose values an upload of the CSV gives their types again: strings that look like others are quoted. */
 const typedMembers = ['profileData', 'event_props'];
+/** Matches the columns of these members. */
+export const typedColumns = new RegExp(String.raw`^(?:${typedMembers.join('|')})\.`);
 
 /** Bytes of records flattened at a time, sized for the CPU cache. */
 const chunkBytes = 1 << 18;
