@@ -76,7 +76,7 @@ const wordLetter = '[A-Za-z0-9\\u00C0-\\u024F]';
 /** How a text may spell a secret: sources of patterns. */
 interface Notation {
   readonly spellings: (letter: string) => string;
-  /** What may stand between two letters. */
+  /** Pattern of what a display ignores between two letters. */
   readonly between: string;
 }
 

@@ -47,6 +47,7 @@ export class EventRegister {
   readonly folder: string;
 
   readonly #key: FleetKey;
+  #seed: readonly [number, number] | undefined;
 
   constructor({ run: { workDir, accountId, host }, key }: Pick<SignedRun, 'run' | 'key'>) {
     this.#key = key;
@@ -110,7 +111,8 @@ export class EventRegister {
 
   /** The signature covers the seed: with another one, other events would have the fingerprints of the archive. */
   #signed(number: number, entry: object): object {
-    return { number, entry, seed: this.#readSeed() };
+    this.#seed ??= this.#readSeed();
+    return { number, entry, seed: this.#seed };
   }
 
   /** Returns the E-UNTRUSTED error for a run without a valid signature that sends some of the events. */

@@ -156,7 +156,7 @@ describe('a model of copies', () => {
     return counts;
   }
 
-  /** What an archive has of these counts. */
+  /** Counts in an archive, for these counts in the log. */
   function archived({ sent, unknown, intended, missing }: Counts, hasEnded: boolean): Counts {
     const all = hasEnded ? unknown + intended : unknown;
     const found = Math.min(all, missing);

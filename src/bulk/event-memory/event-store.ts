@@ -89,8 +89,8 @@ export class EventStore {
         const ended = live.size > 0 ? await archiveEnded(file, runs) : undefined;
         if (ended) archives.push(ended.archive);
         const endedPosition = ended?.position ?? 0;
-        const logFile = file;
-        return new EventStore({ log, logFile, archives, endedPosition, runs, number, live, lock });
+        const parts = { log, logFile: file, archives, endedPosition, runs, number, live, lock };
+        return new EventStore(parts);
       } catch (error) {
         lock.release();
         throw error;

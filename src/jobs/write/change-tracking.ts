@@ -24,7 +24,7 @@ import {
   type WriteRequest,
 } from './write-request.js';
 
-/** What a run knows about the records of its input. */
+/** An input whose records are compared with the baseline. */
 export interface ComparedInput {
   /** Whether the input has lines of a rejects file, which is only a part of another input. */
   hasRejectLines: boolean;
