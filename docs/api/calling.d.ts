@@ -277,8 +277,6 @@ interface MissedCall {
 declare const devicePresets: {
   readonly allowAll: DeviceCapabilities;
   readonly micDenied: {
-    readonly microphone: () => 'denied';
-    readonly requestMicrophone: () => boolean;
     readonly osVersion: () => Answer<number>;
     readonly notificationsEnabled: () => Answer<boolean>;
     readonly requestNotificationPermission: () => Answer<boolean>;
@@ -287,10 +285,10 @@ declare const devicePresets: {
     readonly pstnBusy: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
     readonly setSpeaker: (isOn: boolean) => unknown;
+    readonly microphone: () => 'denied';
+    readonly requestMicrophone: () => false;
   };
   readonly notificationsOff: {
-    readonly notificationsEnabled: () => false;
-    readonly requestNotificationPermission: () => boolean;
     readonly osVersion: () => Answer<number>;
     readonly microphone: () => Answer<Permission>;
     readonly requestMicrophone: () => Answer<boolean>;
@@ -299,11 +297,10 @@ declare const devicePresets: {
     readonly pstnBusy: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
     readonly setSpeaker: (isOn: boolean) => unknown;
+    readonly notificationsEnabled: () => false;
+    readonly requestNotificationPermission: () => false;
   };
   readonly android13Denied: {
-    readonly osVersion: () => number;
-    readonly notificationsEnabled: () => false;
-    readonly requestNotificationPermission: () => boolean;
     readonly microphone: () => Answer<Permission>;
     readonly requestMicrophone: () => Answer<boolean>;
     readonly phoneState: () => Answer<Permission>;
@@ -311,9 +308,11 @@ declare const devicePresets: {
     readonly pstnBusy: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
     readonly setSpeaker: (isOn: boolean) => unknown;
+    readonly osVersion: () => number;
+    readonly notificationsEnabled: () => false;
+    readonly requestNotificationPermission: () => false;
   };
   readonly pstnBusy: {
-    readonly pstnBusy: () => true;
     readonly osVersion: () => Answer<number>;
     readonly microphone: () => Answer<Permission>;
     readonly requestMicrophone: () => Answer<boolean>;
@@ -323,11 +322,10 @@ declare const devicePresets: {
     readonly requestPhoneState: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
     readonly setSpeaker: (isOn: boolean) => unknown;
+    readonly pstnBusy: () => true;
   };
   /** On the telephone, and not asked for Read Phone State yet. */
   readonly pstnBusyUnasked: {
-    readonly phoneState: () => 'prompt';
-    readonly pstnBusy: () => true;
     readonly osVersion: () => Answer<number>;
     readonly microphone: () => Answer<Permission>;
     readonly requestMicrophone: () => Answer<boolean>;
@@ -336,6 +334,8 @@ declare const devicePresets: {
     readonly requestPhoneState: () => Answer<boolean>;
     readonly showMissedCall: (missed: MissedCall) => unknown;
     readonly setSpeaker: (isOn: boolean) => unknown;
+    readonly phoneState: () => 'prompt';
+    readonly pstnBusy: () => true;
   };
 };
 

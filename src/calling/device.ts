@@ -52,22 +52,20 @@ const allowAll: DeviceCapabilities = {
   setSpeaker: () => undefined,
 };
 
-const deny = () => false;
-
 /** Simulated devices for tests. */
 export const devicePresets = {
   allowAll,
-  micDenied: { ...allowAll, microphone: () => 'denied', requestMicrophone: deny },
+  micDenied: { ...allowAll, microphone: () => 'denied', requestMicrophone: () => false },
   notificationsOff: {
     ...allowAll,
     notificationsEnabled: () => false,
-    requestNotificationPermission: deny,
+    requestNotificationPermission: () => false,
   },
   android13Denied: {
     ...allowAll,
     osVersion: () => 13,
     notificationsEnabled: () => false,
-    requestNotificationPermission: deny,
+    requestNotificationPermission: () => false,
   },
   pstnBusy: { ...allowAll, pstnBusy: () => true },
   /** On the telephone, and not asked for Read Phone State yet. */
