@@ -28,7 +28,7 @@ const table = `
 src/bulk/write batch-builder batch-sender batch deduplication per-key-order response-check send-queue stop-conditions write-pipeline: test/bulk test/change-tracking test/chaos/random-fault-schedules.test.ts test/client/retry-attempts.test.ts test/commands/common/log-format.test.ts test/commands/upload test/jobs/sent-files-ledger.test.ts test/mapping/demerge.test.ts test/output/rejects-file.test.ts
 src/bulk/outcomes ordinal-set outcome-log tally: test/bulk test/change-tracking test/chaos/random-fault-schedules.test.ts test/commands/upload test/jobs/sent-files-ledger.test.ts test/output/rejects-file.test.ts
 src/bulk/journal journal journal-format: test/bulk/journal.test.ts test/bulk/sync-order.test.ts test/bulk/fencing.test.ts test/bulk/commit-queue.test.ts test/bulk/resume.test.ts test/commands/runs/repair.test.ts test/chaos/simulation/fleet-simulation.test.ts
-src/bulk/event-memory event-archive event-compaction event-log event-memory event-store: test/bulk/event-compaction.test.ts test/bulk/sync-order.test.ts test/commands/upload/event-memory.test.ts test/chaos/event-memory.test.ts
+src/bulk/event-memory event-archive event-compaction event-log event-memory event-store: test/bulk/event-compaction.test.ts test/bulk/sync-order.test.ts test/commands/upload/event-memory.test.ts test/commands/upload/event-memory.long.test.ts test/chaos/event-memory.test.ts
 src/bulk/export cursor export-documents export-journal slice: test/commands/export test/chaos/malformed-http-cases.test.ts
 src/output checkpoint-file spill-file: test/commands/export test/output
 src redact: test/client/redact.test.ts test/security test/commands/common/log-file.test.ts
@@ -77,8 +77,10 @@ writeFileSync(
   `import config from './vitest.config.ts';
 const { test } = config({ mode: 'test', command: 'serve' });
 const recorded = { runner: './bin/mutation-runner.mjs', retry: 0, bail: 0 };
+// Of the long tests, those of the event memory take part: they take seconds, and start no processes.
+const exclude = ['test/**/!(event-memory).long.test.ts'];
 const isWoven = process.env.MUTATION_PLAN !== undefined;
-export default { test: { ...test, ...(isWoven ? recorded : { bail: 1 }), experimental: { fsModuleCache: true, fsModuleCachePath: '.cache' } } };
+export default { test: { ...test, exclude, ...(isWoven ? recorded : { bail: 1 }), experimental: { fsModuleCache: true, fsModuleCachePath: '.cache' } } };
 `,
 );
 

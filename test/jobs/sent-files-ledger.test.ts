@@ -91,10 +91,10 @@ it('is created by the first write, also by one without a journal', async () => {
   expect(ledgerLines(world)).toHaveLength(1);
 });
 
-it('records a write of 1,001 files as one line that names them all', async () => {
+it('records a write of 101 files as one line that names them all', async () => {
   const { service, world, run } = await stage();
   mkdirSync(world.path('day'));
-  const names = Array.from({ length: 1001 }, (_, n) => `day/${n}.ndjson`);
+  const names = Array.from({ length: 101 }, (_, n) => `day/${n}.ndjson`);
   for (const [n, name] of names.entries()) writeFileSync(world.path(name), events(1, n));
   expect((await run('upload', ...names)).code).toBe(0);
   const [line, ...more] = ledgerLines(world);

@@ -281,7 +281,7 @@ function lineOf({ sources, ...run }: NewLine): readonly Buffer[] {
   return [...pieces, Buffer.from(`${checksumEnd(hexChecksum('}', sum))}\n`)];
 }
 
-const sourcesAtOnce = 1000;
+const sourcesAtOnce = 100;
 
 /** Appends a line and syncs it to disk. Keeps damaged lines. Throws errors of the file system. */
 export function appendLedger(

@@ -10,62 +10,18 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { PassThrough, type Readable } from 'node:stream';
-import { crc32, gzipSync } from 'node:zlib';
+import { PassThrough } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { TestServiceOptions } from '../../../src/testing.js';
 import { ArchiveWriter } from '../../../src/bulk/event-memory/event-archive.js';
 import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
-import { lockRun } from '../../../src/files/file-lock.js';
 import { main } from '../../../src/main.js';
 import { until } from '../../support/until.js';
-import { jsonRunner, serve, written } from '../../support/serve.js';
+import { written } from '../../support/serve.js';
+import { event, lines, numbers, stage, type Figures } from './event-memory.js';
 
 // Whatever happens to a file of events, each arrives once, or the upload is refused with advice that works.
 
-interface Figures {
-  readonly run: string;
-  readonly read: number;
-  readonly accepted: number;
-  readonly alreadySent: number;
-  readonly rejected: number;
-  readonly unknown: number;
-  readonly rejectsFile: string | null;
-}
-
-async function stage(options: TestServiceOptions = {}) {
-  const { service, world } = await serve({ accountId: 'ACC-1', ...options });
-  const runJson = jsonRunner<Figures>(world);
-  const run = async (argv: readonly string[], stdin = '') => runJson(argv, { stdin });
-  const runPiped = async (argv: readonly string[], stdin: Readable) => runJson(argv, { stdin });
-  const runAt = async (day: string, ...argv: string[]) =>
-    runJson(argv, { now: () => Date.parse(day) });
-  /** Numbers of the events in the account, in order. */
-  const stored = () =>
-    written<{ ts: unknown; evtData: { n: unknown } }>(service)
-      .flat()
-      .flatMap(({ ts, evtData }) => (Number.isInteger(ts) ? Number(evtData.n) : []))
-      .toSorted((a, b) => a - b);
-  const write = (name: string, content: string | Buffer) =>
-    writeFileSync(world.path(name), content);
-  /** Folder of the event memory of the account. */
-  const folder = () => {
-    const events = path.join(world.stateDir, 'events');
-    return path.join(events, readdirSync(events)[0]!);
-  };
-  return { service, world, run, runPiped, runAt, stored, write, folder };
-}
-
-const event = (n: number) => ({
-  identity: `u${n}`,
-  type: 'event',
-  evtName: 'Visit',
-  ts: 1_700_000_000 + n,
-  evtData: { n, Amount: `${n}.50`, City: 'Zürich' },
-});
-const lines = (...numbers: number[]) =>
-  numbers.map((n) => `${JSON.stringify(event(n))}\n`).join('');
-const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
 const csvHead = 'identity,ts,n,Amount,City\n';
 const csvLines = (...of: number[]) =>
   of.map((n) => `u${n},${1_700_000_000 + n},${n},${n}.50,Zürich\n`).join('');
@@ -157,18 +113,6 @@ describe('events that were sent', () => {
     expect([code, summary]).toMatchObject([3, { accepted: 4, alreadySent: 2, unknown: 0 }]);
     expect(stored()).toEqual([1, 1, 3, 4, 5, 6, 7]);
     expect(service.requests().filter(({ method }) => method === 'POST')).toHaveLength(3);
-  });
-
-  it('are each found in an archive of ten thousand', async () => {
-    const { run, world, stored, write } = await stage();
-    const all = numbers(10_000);
-    write('all.ndjson', lines(...all));
-    await run(['upload', 'all.ndjson']);
-    await world.run(['runs', 'prune', '--yes']);
-    write('more.ndjson', lines(...all.toReversed(), 10_000));
-    const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
-    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 10_000 }]);
-    expect(stored()).toEqual([...all, 10_000]);
   });
 
   it('are held back in the rejects file if they turn up after the first thousand', async () => {
@@ -583,42 +527,6 @@ describe('the memory', () => {
     expect(stored()).toHaveLength(501);
   });
 
-  it('knows each copy in a long log while another process works on the account', async () => {
-    const { run, service, stored, write, world } = await stage();
-    write('some.ndjson', lines(1).repeat(300) + lines(2));
-    await run(['upload', 'some.ndjson']);
-    write('stopped.ndjson', lines(...numbers(20, 100)));
-    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
-    const inBatches = ['--chunk-size', '10', '--concurrency', '1'];
-    expect((await run(['upload', 'stopped.ndjson', ...inBatches])).code).toBe(4);
-    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
-    const folder = path.join(world.stateDir, 'events', account);
-    const log = new EventLog(path.join(folder, 'sent-1.log'));
-    const others = new Int32Array(2000);
-    for (let n = 0; n < 300; n += 1) {
-      for (let at = 0; at < others.length; at += 1)
-        others[at] = Math.imul(n * 2000 + at, 2654435761);
-      for (const state of [eventState.intended, eventState.sent]) log.append(state, 1, others);
-    }
-    log.close();
-    const names = readdirSync(folder);
-    const live = await lockRun(path.join(folder, '.live-99.lock'));
-    write('more.ndjson', lines(1).repeat(500) + lines(2, 3, 100));
-    for (const [accepted, alreadySent] of [
-      [201, 302],
-      [0, 503],
-    ]) {
-      const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
-      expect([code, summary]).toMatchObject([0, { accepted, alreadySent }]);
-    }
-    live.release();
-    expect(readdirSync(folder)).toEqual(names);
-    expect(stored()).toHaveLength(301 + 10 + 201);
-    write('more.ndjson', lines(1).repeat(501) + lines(2, 3, 100));
-    const { summary } = await run(['upload', 'more.ndjson', '--resume']);
-    expect(summary).toMatchObject({ accepted: 1, alreadySent: 503 });
-  });
-
   it('counts copies for a pipe that lives while other processes send very many events', async () => {
     const { run, service, stored, write, world } = await stage();
     const stdin = new PassThrough();
@@ -660,30 +568,6 @@ describe('the memory', () => {
     const summary = JSON.parse(runtime.output().stdout) as Figures;
     expect(summary).toMatchObject({ read: 13, accepted: 8, alreadySent: 5 });
     expect(stored()).toEqual([1, 1, 1, 2, 3, 4, 4, 5, 10, 11, 12, 13, 14]);
-  });
-
-  it('has room for 130,000 runs, and forgets the old ones without being pruned', async () => {
-    const { runAt, write, world } = await stage();
-    write('e.ndjson', lines(1));
-    expect((await runAt('2026-04-01', 'upload', 'e.ndjson')).code).toBe(0);
-    const [account = ''] = readdirSync(path.join(world.stateDir, 'events'));
-    const table = path.join(world.stateDir, 'events', account, 'runs.ndjson');
-    const text = readFileSync(table, 'utf8').split('\n').filter(Boolean);
-    const { checksum: _, ...first } = JSON.parse(text[1]!) as Record<string, unknown>;
-    const lineOf = (line: object) => {
-      const json = JSON.stringify(line);
-      const sum = crc32(json).toString(16).padStart(8, '0');
-      return `${json.slice(0, -1)},"checksum":"${sum}"}\n`;
-    };
-    const more = Array.from({ length: 130_000 }, (_unused, n) => {
-      const number = n + 1;
-      const run = { ...first, number, run: `r${n}`, started: '2025-06-01T00:00:00.000Z' };
-      return lineOf(run) + lineOf({ number, ended: true });
-    });
-    const last = lineOf({ ...first, number: 130_001 }) + lineOf({ number: 130_001, ended: true });
-    writeFileSync(table, `${text[0]}\n${more.join('')}${last}`);
-    expect((await runAt('2026-04-02', 'upload', 'e.ndjson')).code).toBe(8);
-    expect(readFileSync(table, 'utf8').length).toBeLessThan(1000);
   });
 
   it('keeps the events of a run whose line was damaged on the disk', async () => {
