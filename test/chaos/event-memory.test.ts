@@ -1,5 +1,4 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +6,7 @@ import { serve, written } from '../support/serve.js';
 import { accountAt } from '../support/account-environment.js';
 import { outcomeOf, start } from './bin.js';
 import { passcode } from './invariants.js';
+import { until } from '../support/until.js';
 
 // Each event arrives as often as the input has it, whatever people and processes do to its file.
 
@@ -213,7 +213,7 @@ describe('processes', () => {
     const { world, run, service, stored } = await stage();
     writeFileSync(world.path('a.ndjson'), lines(range(0, 2000)));
     const killed = start(world, { url: service.url, argv: ['upload', 'a.ndjson', ...chunks] });
-    while (service.requests().length < 12) await delay(5);
+    await until(() => service.requests().length >= 12, { message: '12 requests' });
     killed.kill('SIGKILL');
     await outcomeOf(killed);
     copyFileSync(world.path('a.ndjson'), world.path('copy.ndjson'));

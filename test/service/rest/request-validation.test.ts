@@ -114,7 +114,7 @@ describe('D invalid requests', () => {
 
 describe('D failure injection', () => {
   it('answers 429 beyond the requests in flight of each endpoint, and processes none of them', async () => {
-    const service = await run({ latencyMs: 300, maxConcurrent: { upload: 4, other: 2 } });
+    const service = await run({ latencyMs: 1500, maxConcurrent: { upload: 4, other: 2 } });
     const uploads = Array.from({ length: 7 }, (_, n) => service.upload(profileRecord(`u${n}`)));
     const reads = Array.from({ length: 3 }, () =>
       service.call('GET', '/1/profile.json?identity=u0'),
