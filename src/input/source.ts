@@ -54,30 +54,40 @@ const knownFile = (name: string, size: number, path: string): Source => ({
   open: () => openFile({ name, path, size }),
 });
 
+/** Bytes at the end of a read that the next one reads again, to find out whether the file was rewritten. */
+const overlapBytes = 4096;
+
 /**
  * Reads ahead into one of two buffers while the other one is processed. A file that ends before
- * its known size was truncated in the meantime, which is an error.
+ * its known size was truncated in the meantime, and one whose last bytes are no longer those that
+ * were read was rewritten: its next bytes do not continue the record that was begun. Both are errors.
  */
 function openFile({ name, path, size }: { name: string; path: string; size: number }): OpenSource {
   // No larger than the file, because there may be thousands of small ones.
   const length = Math.min(readBytes, size + 1);
   const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const;
+  const overlap = Math.min(overlapBytes, length >> 1);
   let replaced = false;
   async function* read(): AsyncGenerator<Buffer> {
     const file = await open(path);
-    let reading = file.read(buffers[0]);
+    let reading = file.read(buffers[0], 0, length, 0);
     let total = 0;
+    let known = Buffer.alloc(0); // the end of what was read
     try {
       for (let turn = 0; ; turn = 1 - turn) {
         const { bytesRead, buffer } = await reading;
-        total += bytesRead;
-        if (bytesRead === 0 && total < size) throw shorter(name, total, size);
-        if (bytesRead === 0) {
+        const isShorter = bytesRead < known.length;
+        if (!isShorter && !known.equals(buffer.subarray(0, known.length))) throw rewritten(name);
+        const chunk = buffer.subarray(known.length, bytesRead);
+        total += chunk.length;
+        if (isShorter || (chunk.length === 0 && total < size)) throw shorter(name, total, size);
+        if (chunk.length === 0) {
           replaced = (await file.stat()).ino !== statSync(path, { throwIfNoEntry: false })?.ino;
           return;
         }
-        reading = file.read(buffers[1 - turn]!);
-        yield buffer.subarray(0, bytesRead);
+        known = chunk.subarray(Math.max(0, chunk.length - overlap));
+        reading = file.read(buffers[1 - turn]!, 0, length, total - known.length);
+        yield chunk;
       }
     } finally {
       await reading.catch(() => undefined); // a read ahead that nobody waits for may fail
@@ -142,6 +152,13 @@ const shorter = (name: string, is: number, was: number): EngagectlError =>
   new EngagectlError('E-FILE-READ', `${name} became shorter while it was read`, {
     file: name,
     why: `it ended after ${is} of ${was} bytes: another program truncated or rewrote it`,
+    fix: 'wait until nothing writes to it, then run again',
+  });
+
+const rewritten = (name: string): EngagectlError =>
+  new EngagectlError('E-FILE-READ', `${name} was rewritten while it was read`, {
+    file: name,
+    why: 'another program changed a part that was already read',
     fix: 'wait until nothing writes to it, then run again',
   });
 

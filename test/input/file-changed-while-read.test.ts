@@ -35,3 +35,14 @@ it('reads a file that grows to its new end', async () => {
   const { code, sent } = await uploadWhile((file) => appendFileSync(file, 'late,comer\n'));
   expect([code, sent]).toEqual([0, count + 1]);
 });
+
+it.each([
+  ['with a row inserted at its start', `identity,Note\nfirst,y\n${users}`],
+  ['with other text of the same length', `identity,Note\n${users.replaceAll('x', 'y')}`],
+])('exits 9 for a file rewritten %s, before a record is cut', async (_, text) => {
+  const { code, stderr, sent, summary } = await uploadWhile((file) => writeFileSync(file, text));
+  expect([code, summary['exitCode']]).toEqual([9, 9]);
+  expect(stderr).toContain('users.csv was rewritten while it was read');
+  expect([summary['accepted'], summary['rejected']]).toEqual([sent, 0]);
+  expect(sent).toBeLessThan(count);
+});
