@@ -43,17 +43,17 @@ export function checkWritablePath(file: string, place: Place, runtime: Pick<Runt
 }
 
 /**
- * Refuses an input that is named twice, however its path is spelled: its records would be read twice,
- * and some are not idempotent. Throws E-USAGE.
+ * Refuses an input that is named twice, however its path is spelled, also by hard links: its records
+ * would be read twice, and some are not idempotent. Throws E-USAGE.
  */
 export function refuseDuplicatePaths(names: readonly string[], cwd: string): void {
   if (names.length < 2) return;
   const firstAt = new Map<string, string>();
   const failures: string[] = [];
   for (const name of names) {
-    const place = placeOf(name, cwd);
-    const first = firstAt.get(place);
-    if (first === undefined) firstAt.set(place, name);
+    const file = fileOf(name, cwd);
+    const first = firstAt.get(file);
+    if (first === undefined) firstAt.set(file, name);
     else
       failures.push(
         first === name
@@ -129,6 +129,13 @@ function placeOf(name: string, cwd: string): string {
   } catch {
     return path; // a pipe has no path
   }
+}
+
+/** Returns what identifies a file: its resolved path, or its inode if it has several names. */
+function fileOf(name: string, cwd: string): string {
+  const place = placeOf(name, cwd);
+  const found = statSync(place, { bigint: true, throwIfNoEntry: false });
+  return found?.isFile() && found.nlink > 1n ? `${found.dev}:${found.ino}` : place;
 }
 
 const displayName = (name: string): string => (name === '-' ? 'standard input (-)' : name);

@@ -1,4 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { expect, it } from 'vitest';
 import { serve, written } from '../../support/serve.js';
 
@@ -14,6 +21,7 @@ const stage = async () => {
   );
   mkdirSync(world.path('sub'));
   symlinkSync('a.csv', world.path('latest.csv'));
+  linkSync(world.path('b.csv'), world.path('hard.csv'));
   return { service, world };
 };
 
@@ -22,6 +30,7 @@ it.each([
   ['upload a.csv ./a.csv', './a.csv and a.csv are the same file'],
   ['upload a.csv sub/../a.csv', 'sub/../a.csv and a.csv are the same file'],
   ['upload a.csv b.csv latest.csv', 'latest.csv and a.csv are the same file'],
+  ['upload a.csv b.csv hard.csv --type event', 'hard.csv and b.csv are the same file'],
   ['upload a.csv b.csv latest.csv b.csv', 'latest.csv and a.csv are the same file; b.csv is named'],
   ['upload a.csv a.csv --preview', 'a.csv is named twice'],
   ['upload - -', 'standard input (-) is named twice'],
