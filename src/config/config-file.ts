@@ -65,7 +65,11 @@ async function write(config: Config, file: string): Promise<void> {
     serialize: (value) => `${JSON.stringify(value, undefined, 2)}\n`,
     deserialize: parse,
   });
-  store.store = config;
+  try {
+    store.store = config;
+  } catch (error) {
+    throw notWritten(file, error as NodeJS.ErrnoException);
+  }
 }
 
 /** Loads the schema and zod, which are not needed without a config file. */
@@ -190,6 +194,17 @@ function refuseLoose(
     file,
   });
 }
+
+/** Builds the error for a config file that could not be replaced; another error is returned as it is. */
+const notWritten = (file: string, cause: NodeJS.ErrnoException): Error =>
+  cause.code === undefined
+    ? cause
+    : new EngagectlError('E-FILE-WRITE', `${file} could not be written`, {
+        why: fileErrorReason(cause),
+        fix: 'free some space, or choose another folder by ENGAGECTL_CONFIG_DIR, then run again',
+        file,
+        cause,
+      });
 
 /** E-CONFIG-FILE without any content of the file. */
 function configFileError(file: string, why: string): EngagectlError {

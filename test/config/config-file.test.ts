@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readConfig, updateConfig } from '../../src/config/config-file.js';
 import type { Config } from '../../src/config/schema.js';
+import { BinProcess } from '../support/processes/bin-process.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 const run = promisify(execFile);
@@ -114,6 +115,23 @@ describe('writing', () => {
     expect(Object.keys(profiles)).toHaveLength(200);
     expect(readdirSync(world.configDir)).toEqual(['config.json']);
   });
+});
+
+test('a full disk keeps the earlier file: exit 9', async () => {
+  await updateConfig(world.runtime(), () => saved);
+  const before = readFileSync(file, 'utf8');
+  const full = `import fs from 'node:fs';
+    fs.writeSync = () => {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    };`;
+  const node = ['--import', `data:text/javascript,${encodeURIComponent(full)}`];
+  const argv = ['config', 'use', 'default', '--region', 'eu1'];
+  const child = new BinProcess(world, argv, {}, { node });
+  expect(await child.ended()).toBe(9);
+  expect(child.stderr).toContain(`error E-FILE-WRITE: ${file} could not be written`);
+  expect(child.stderr).toContain('why: the disk is full');
+  expect(readFileSync(file, 'utf8')).toBe(before);
+  expect(readdirSync(world.configDir)).toEqual(['config.json']);
 });
 
 describe('reading', () => {
