@@ -1,4 +1,12 @@
-import { closeSync, existsSync, fdatasync, fstatSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
 import { createFile, AtomicFile, writeAll } from '../../files/atomic-write.js';
 import {
@@ -51,6 +59,7 @@ export class Journal<Entry extends JournalEntry> {
   #length: number;
   #synced: number;
   #marks = 0;
+  #hasReserve = false;
   #failure: EngagectlError | undefined;
 
   /**
@@ -99,12 +108,24 @@ export class Journal<Entry extends JournalEntry> {
   /** Throws E-FILE-WRITE. All later calls fail, too, because a torn line must stay the last one. */
   write(...entries: readonly Entry[]): void {
     if (entries.length === 0) return;
-    this.#guard(() => {
-      this.#assertOwned();
-      const line = this.#line(entries);
-      writeAll(this.#file, line, linesStart + this.#length);
-      this.#length += line.length;
-    });
+    this.#guard(() => this.#withReserve(() => this.#append(entries)));
+  }
+
+  /**
+   * Writes an entry that other entries will follow, for which it reserves space first. A full disk fails
+   * only this call: the entries of earlier intents can still be written. Throws E-FILE-WRITE.
+   */
+  writeIntent(entry: Entry): void {
+    if (this.#failure) throw this.#failure;
+    try {
+      if (!this.#hasReserve) this.#reserve();
+      this.#append([entry]);
+    } catch (cause) {
+      if (isFull(cause)) throw notWritten(this.path, cause, this.#option);
+      this.#guard(() => {
+        throw cause;
+      });
+    }
   }
 
   /** Resolves when all written lines are on disk. Call one at a time. Throws like `write`. */
@@ -118,7 +139,8 @@ export class Journal<Entry extends JournalEntry> {
     this.#guard(() => {
       this.#assertOwned();
       // Not synced: an older mark covers fewer lines, and is still true.
-      writeAll(this.#file, formatMark(mark), (this.#marks % 2) * markBytes);
+      const at = (this.#marks % 2) * markBytes;
+      this.#withReserve(() => writeAll(this.#file, formatMark(mark), at));
       this.#marks += 1;
     });
     this.#synced = mark.bytes;
@@ -131,7 +153,42 @@ export class Journal<Entry extends JournalEntry> {
   }
 
   close(): void {
+    if (this.#hasReserve) rmSync(reserveOf(this.path), { force: true });
     closeSync(this.#file);
+  }
+
+  /** Leaves no part of a line behind if the disk is full. */
+  #append(entries: readonly Entry[]): void {
+    this.#assertOwned();
+    const [lines, last] = [this.#lines, this.#last];
+    const line = this.#line(entries);
+    try {
+      writeAll(this.#file, line, linesStart + this.#length);
+    } catch (cause) {
+      if (!isFull(cause)) throw cause;
+      ftruncateSync(this.#file, linesStart + this.#length);
+      [this.#lines, this.#last] = [lines, last];
+      throw cause;
+    }
+    this.#length += line.length;
+  }
+
+  /** Repeats a write for which the disk has no room, after freeing the reserve. */
+  #withReserve(write: () => void): void {
+    try {
+      write();
+    } catch (cause) {
+      if (!isFull(cause) || !this.#hasReserve) throw cause;
+      this.#hasReserve = false;
+      rmSync(reserveOf(this.path), { force: true });
+      write();
+    }
+  }
+
+  #reserve(): void {
+    rmSync(reserveOf(this.path), { force: true });
+    createFile(reserveOf(this.path), Buffer.alloc(reserveBytes));
+    this.#hasReserve = true;
   }
 
   #line(entries: readonly JournalEntry[]): Buffer {
@@ -157,6 +214,15 @@ export class Journal<Entry extends JournalEntry> {
     }
   }
 }
+
+/** Space for the outcomes of the requests in flight when the disk becomes full. */
+const reserveBytes = 64 * 1024;
+
+/** Path of the file that is removed when the disk is full, so that outcomes can be written. */
+const reserveOf = (journal: string): string => `${journal}.reserve`;
+
+const isFull = (cause: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException).code ?? '');
 
 async function syncData(file: number): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -102,7 +102,7 @@ export class JournaledOutcomes implements OutcomeLog {
 
   async intend(ordinals: readonly number[], kind: NonIdempotentKind): Promise<void> {
     this.nonIdempotent.add(kind);
-    this.#options.journal.write({ kind: 'intent', records: toRanges(ordinals), of: kind });
+    this.#options.journal.writeIntent({ kind: 'intent', records: toRanges(ordinals), of: kind });
     return this.commit();
   }
 

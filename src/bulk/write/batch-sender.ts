@@ -304,7 +304,10 @@ export async function writeIntents(
   const memory = batch.holdsEvents ? events : undefined;
   const kind = batch.holdsEvents ? 'event' : 'other';
   await begin?.(kind);
-  const [taken = []] = await Promise.all([memory?.intend(batch), tally.log.intend(ordinals, kind)]);
+  const intended = tally.log.intend(ordinals, kind);
+  // On a full disk, the journal fails at once. The memory could not take back what it would remember then.
+  await Promise.race([intended, Promise.resolve()]);
+  const [taken = []] = await Promise.all([memory?.intend(batch), intended]);
   return taken;
 }
 

@@ -1,0 +1,68 @@
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { BinProcess } from '../support/processes/bin-process.js';
+import { serve, written } from '../support/serve.js';
+
+// Events on a disk that becomes full. Each event that was sent has its outcome, and each that was not is sent later.
+
+const events = 60;
+const line = (n: number) =>
+  `{"identity":"u${n}","type":"event","evtName":"Seen","ts":${1_700_000_000 + n},"evtData":{}}\n`;
+
+/** A disk of so many bytes: a write beyond them fails, and removing the reserve frees its bytes. */
+const diskOf = (bytes: number) => `
+  import fs from 'node:fs';
+  const { writeSync, writevSync, rmSync, statSync } = fs;
+  let free = ${bytes};
+  const take = (length) => {
+    if (length > free) {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    }
+    free -= length;
+  };
+  fs.writeSync = (file, data, ...rest) => {
+    take(rest[1] ?? data.length);
+    return writeSync(file, data, ...rest);
+  };
+  fs.writevSync = (file, pieces, ...rest) => {
+    take(pieces.reduce((sum, { length }) => sum + length, 0));
+    return writevSync(file, pieces, ...rest);
+  };
+  fs.rmSync = (file, options) => {
+    if (String(file).endsWith('.reserve')) free += statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    rmSync(file, options);
+  };`;
+
+const kilobytes = [3, 4, 5, 6, 7, 8, 69, 70, 71, 72, 73, 74];
+
+it(
+  'sends each event once, with --resume, whenever the disk becomes full',
+  { timeout: 120_000 },
+  async () => {
+    const stopped: number[] = [];
+    for (const size of kilobytes) {
+      const { service, world } = await serve();
+      writeFileSync(
+        world.path('e.ndjson'),
+        Array.from({ length: events }, (_, n) => line(n)).join(''),
+      );
+      const argv = ['upload', '--type', 'event', 'e.ndjson', '--chunk-size', '5', '--json'];
+      const node = ['--import', `data:text/javascript,${encodeURIComponent(diskOf(1024 * size))}`];
+      const env = service.env;
+      const child = new BinProcess(world, [...argv, '--concurrency', '2'], env, { node });
+      const { code, stdout, stderr } = await child.outcome();
+      if (code !== 0) expect([code, stderr]).toEqual([9, expect.stringContaining('E-FILE-WRITE')]);
+      const sent = written(service).flat().length;
+      if (stdout !== '') expect(JSON.parse(stdout)).toMatchObject({ accepted: sent, unknown: 0 });
+      if (code !== 0 && sent > 0) stopped.push(size);
+      const resumed = await world.run([...argv, '--resume']);
+      expect([size, resumed.code, resumed.stderr]).toMatchObject([size, 0, expect.anything()]);
+      expect(JSON.parse(resumed.stdout)).toMatchObject({ unknown: 0, rejected: 0, notSent: 0 });
+      const ids = written<{ identity: string }>(service)
+        .flat()
+        .map(({ identity }) => identity);
+      expect([ids.length, new Set(ids).size]).toEqual([events, events]);
+    }
+    expect(stopped.length).toBeGreaterThan(1);
+  },
+);
