@@ -139,7 +139,8 @@ it('in a renamed directory is refused, because a copy does not know what was sen
   renameSync(folder, copy);
   const { code, stderr } = await world.run([...upload, '--resume']);
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
-  for (const said of [copy, path.basename(folder), 'copied or renamed', 'move the folder away']) {
+  const again = `give it the name ${path.basename(folder)} again`;
+  for (const said of [copy, 'copied or renamed', again, 'move it away']) {
     expect(stderr).toContain(said);
   }
 });

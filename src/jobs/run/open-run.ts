@@ -222,7 +222,7 @@ async function inPlace<T>(
     if (cause instanceof EngagectlError) throw cause;
     throw new NoPlace('E-FILE-WRITE', `cannot ${what}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: `make the state directory writable, set another one with ${stateFolder}, or run without a journal: ${option('noJournal')}`,
+      fix: `free space or make the state directory writable, set another one with ${stateFolder}, or run without a journal: ${option('noJournal')}`,
       file,
       cause,
     });

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { readLedger } from './sent-files-ledger.js';
 import {
@@ -215,9 +216,13 @@ function passOver(
     messages.warn(`${message}: ${why}; it may contain an unfinished run of this command`);
     return;
   }
+  const run = header?.['run'];
+  const isRenamed = typeof run === 'string' && run !== path.basename(file);
   throw new EngagectlError('E-RUN-VERSION', message, {
     why: `${why}; a new run might repeat what that run did`,
-    fix: `resume with the version that started it, start a new run with ${words.option('fresh')} (keeps the folder), or move the folder away`,
+    fix: isRenamed
+      ? `if it was renamed, give it the name ${run} again; if it is a copy, move it away`
+      : `resume with the version that started it, start a new run with ${words.option('fresh')} (keeps the folder), or move the folder away`,
     file,
   });
 }
