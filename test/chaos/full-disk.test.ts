@@ -9,24 +9,28 @@ const events = 60;
 const line = (n: number) =>
   `{"identity":"u${n}","type":"event","evtName":"Seen","ts":${1_700_000_000 + n},"evtData":{}}\n`;
 
-/** A disk of so many bytes: a write beyond them fails, and removing the reserve frees its bytes. */
+/** A disk of so many bytes: of a write beyond them only a part fits, and removing the reserve frees its bytes. */
 const diskOf = (bytes: number) => `
   import fs from 'node:fs';
-  const { writeSync, writevSync, rmSync, statSync } = fs;
+  const { writeSync, writevSync, ftruncateSync, fstatSync, rmSync, statSync } = fs;
   let free = ${bytes};
   const take = (length) => {
-    if (length > free) {
+    const part = Math.min(length, free);
+    if (part < length && part === 0) {
       throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
     }
-    free -= length;
+    free -= part;
+    return part;
   };
-  fs.writeSync = (file, data, ...rest) => {
-    take(rest[1] ?? data.length);
-    return writeSync(file, data, ...rest);
-  };
+  fs.writeSync = (file, data, offset = 0, length = data.length - offset, position = null) =>
+    writeSync(file, Buffer.from(data), offset, take(length), position);
   fs.writevSync = (file, pieces, ...rest) => {
-    take(pieces.reduce((sum, { length }) => sum + length, 0));
-    return writevSync(file, pieces, ...rest);
+    const bytes = Buffer.concat(pieces);
+    return writevSync(file, [bytes.subarray(0, take(bytes.length))], ...rest);
+  };
+  fs.ftruncateSync = (file, length) => {
+    free += fstatSync(file).size - length;
+    ftruncateSync(file, length);
   };
   fs.rmSync = (file, options) => {
     if (String(file).endsWith('.reserve')) free += statSync(file, { throwIfNoEntry: false })?.size ?? 0;

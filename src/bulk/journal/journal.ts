@@ -186,8 +186,14 @@ export class Journal<Entry extends JournalEntry> {
   }
 
   #reserve(): void {
-    rmSync(reserveOf(this.path), { force: true });
-    createFile(reserveOf(this.path), Buffer.alloc(reserveBytes));
+    const file = reserveOf(this.path);
+    rmSync(file, { force: true });
+    try {
+      createFile(file, Buffer.alloc(reserveBytes));
+    } catch (cause) {
+      rmSync(file, { force: true }); // a part of it would take the space that outcomes need
+      throw cause;
+    }
     this.#hasReserve = true;
   }
 
