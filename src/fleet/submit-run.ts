@@ -339,7 +339,7 @@ function alreadySent(
   fix = `engagectl fleet status ${quoteForShell(run)} shows its progress`,
 ): EngagectlError {
   return new EngagectlError('E-ALREADY-SENT', `run ${run} ${what}`, {
-    why: `its records do harm when sent twice, and it is in ${workDir}`,
+    why: `its records are not safe to resend, and it is in ${workDir}`,
     fix: `${fix}; --again sends everything again`,
     file: path.join(workDir, run),
   });
