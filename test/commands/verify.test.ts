@@ -496,6 +496,18 @@ describe('--settle', () => {
     expect(await verified(world, ['e.ndjson'])).toMatchObject({ code: 0, summary: { same: 8 } });
   });
 
+  it('counts an event as arrived that the account holds more often than the file', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const event = eventOf('u', 1, noon);
+    writeFileSync(world.path('e.ndjson'), `${event}\n${event}\n`);
+    await uploaded(world, ['e.ndjson']);
+    writeFileSync(world.path('e.rejects.ndjson'), rejected(2, 'unknown', event));
+    const { code, lines, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, lines]).toEqual([0, []]);
+    expect(summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 0 });
+  });
+
   it('reports an input without records of unknown outcome', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

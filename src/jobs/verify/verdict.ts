@@ -114,10 +114,12 @@ export class UnknownResolution {
   }
 
   /** Yields the lines of records that were not found or could not be compared. */
-  *settle({ verdict, records, untold }: Verdict): Generator<Buffer> {
+  *settle({ verdict, records, untold, differences }: Verdict): Generator<Buffer> {
+    // An event that another source also sent has arrived: sending it again would add one more.
+    const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
     for (const record of records) {
       if (!this.#open.delete(record)) continue;
-      if (verdict === 'same') {
+      if (hasArrived) {
         this.counts.accepted += 1;
       } else if (verdict === 'untold') {
         this.counts.unknown += 1;
