@@ -141,11 +141,19 @@ const rules: {
   bye: {},
 };
 
+/** Nesting of any frame, far above that of a media description. JSON.stringify overflows the stack at some thousands. */
+const maxDepth = 32;
+
 function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isPlain(value) ? value : undefined;
+    return isPlain(value) && isWithin(maxDepth, value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
+
+const isWithin = (depth: number, value: unknown): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (depth > 0 && Object.values(value).every((inner) => isWithin(depth - 1, inner)));

@@ -66,6 +66,23 @@ it('allows media descriptions that are longer than other frames', async () => {
   expect(await ann.closed).toBe(1009);
 });
 
+it('closes the socket after a frame that is nested too deep to be passed on or stored', async () => {
+  const service = await patientRouter();
+  await undisturbed(service, async () => {
+    const [eve, mallory] = [await join(service.url, 'eve_1'), await join(service.url, 'mallory')];
+    const callId = await eve.call('mallory');
+    expect(await mallory.ask('answer', { callId })).toBe('ok');
+    const nested = '['.repeat(30_000) + ']'.repeat(30_000);
+    eve.socket.send(`{"t":"sdp","id":9,"callId":"${callId}","payload":${nested}}`);
+    expect(await eve.closed).toBe(4400);
+    const other = await stranger(service);
+    const auth = JSON.stringify({ t: 'auth', id: 1, ...authOf({ cuid: 'other_1' }) });
+    const caps = `{"more":${nested.slice(23_000, -23_000)}}`;
+    other.socket.send(auth.replace('"caps":{}', () => `"caps":${caps}`));
+    expect(await other.closed).toBe(4400);
+  });
+});
+
 it('rejects frames before auth, a second auth, wrong shapes and unknown types', async () => {
   const service = await runRouter();
   const client = await stranger(service);
