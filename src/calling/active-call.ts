@@ -258,6 +258,9 @@ interface CallMediaEvents {
   quality(quality: NetworkQuality, stats: CallStats): void;
 }
 
+/** Maximum signals kept for a media adapter that registers no handler, as that without voice. */
+const maxEarlySignals = 256;
+
 /** Media session of one call, from its answer to its end. */
 class CallMedia {
   readonly #env: Environment;
@@ -300,8 +303,8 @@ class CallMedia {
 
   receive(payload: unknown): void {
     const handler = this.#handler;
-    if (handler === undefined) this.#early.push(payload);
-    else callSafely(() => handler(payload), 'onSignal', this.#env.log);
+    if (handler === undefined && this.#early.length < maxEarlySignals) this.#early.push(payload);
+    else if (handler !== undefined) callSafely(() => handler(payload), 'onSignal', this.#env.log);
   }
 
   get isMuted(): boolean {

@@ -112,6 +112,9 @@ function play(_track: MediaTrack, stream: TrackStream | undefined): void {
 /** Signal between the two sides. */
 type Signal = { readonly description: SessionDescription } | { readonly candidate: IceCandidate };
 
+/** Maximum candidates kept until the description of the other side arrives. */
+const maxEarlyCandidates = 256;
+
 /** Exchanges session descriptions and ICE candidates: the initiator offers, the receiver answers. */
 function negotiate(
   peer: PeerConnection,
@@ -132,8 +135,8 @@ function negotiate(
   };
   const receiveSignal = async (signal: Signal): Promise<void> => {
     if ('candidate' in signal) {
-      if (early) early.push(signal.candidate);
-      else await peer.addIceCandidate(signal.candidate);
+      if (early === undefined) await peer.addIceCandidate(signal.candidate);
+      else if (early.length < maxEarlyCandidates) early.push(signal.candidate);
       return;
     }
     await peer.setRemoteDescription(signal.description);

@@ -1,7 +1,12 @@
 import { expect, it } from 'vitest';
 import { devicePresets } from '../../src/calling/device.js';
-import type { SignedCallEnv } from '../../src/calling/environment.js';
-import { runRouter } from '../service/calls/raw-client.js';
+import {
+  noMedia,
+  type MediaAdapter,
+  type MediaOptions,
+  type SignedCallEnv,
+} from '../../src/calling/environment.js';
+import { join, runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient } from '../support/calling-client.js';
 import { until } from '../support/until.js';
 
@@ -44,6 +49,32 @@ async function bothHear({ ann, bob }: Sides, ...events: string[]) {
   expect(ann.events).toEqual(outgoing(...events));
   expect(bob.events).toEqual(incoming(...events));
 }
+
+it('keeps 256 signals for an adapter that does not read them', async () => {
+  const { url } = await runRouter({ limits: { framesPerSecond: 10_000 } });
+  let read: (() => number) | undefined;
+  const media: MediaAdapter = {
+    open: ({ onSignal }) => {
+      read = () => {
+        let count = 0;
+        onSignal(() => (count += 1));
+        return count;
+      };
+      return noMedia.open({} as MediaOptions);
+    },
+  };
+  const bob = await testClient({ url, media });
+  expect(await bob.client.initialize(bobProperties)).toMatchObject({ isSuccessful: true });
+  const eve = await join(url, 'eve_1');
+  const callId = await eve.call('bob_1');
+  await until(() => bob.rang.length > 0);
+  expect(await bob.client.answer(callId)).toMatchObject({ isSuccessful: true });
+  const signals = Array.from({ length: 300 }, (_, n) => eve.ask('sdp', { callId, payload: n }));
+  expect(new Set(await Promise.all(signals))).toEqual(new Set(['ok']));
+  bob.client.hangup();
+  await until(() => bob.events.includes('Incoming Ended'));
+  expect(read?.()).toBe(256);
+});
 
 it('answers a call, keeps it open and hangs up', async () => {
   const sides = await inProgress();

@@ -114,6 +114,16 @@ it('answers as the receiver, and adds candidates that arrived early only after t
   expect(said).toEqual([{ description: { type: 'answer', sdp: 'my answer' } }]);
 });
 
+it('keeps 256 candidates of a side that sends no description', async () => {
+  const { done, options } = platform();
+  const { media, hear } = way('receiver');
+  await webrtc(options).open(media);
+  for (let n = 0; n < 300; n += 1) hear({ candidate: candidate(String(n)) });
+  hear({ description: { type: 'offer', sdp: 'their offer' } });
+  await settled();
+  expect(done.filter((text) => text.startsWith('candidate'))).toHaveLength(256);
+});
+
 it('sends its candidates to the other side, and nothing at the end of candidates', async () => {
   const { emit, options } = platform();
   const { media, said } = way('receiver');
