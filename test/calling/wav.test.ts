@@ -4,8 +4,8 @@ import { readWav, resample, writeWav } from '../../src/calling/node/wav.js';
 const samples = Int16Array.of(0, 1000, -1000, 32_767, -32_768);
 
 /** A WAV with these fields of its format, as other programs write it. */
-function wav({ kind = 1, channels = 1, bits = 16, before = Buffer.alloc(0) } = {}): Buffer {
-  const whole = Buffer.from(writeWav({ rate: 8000, samples }));
+function wav({ kind = 1, channels = 1, rate = 8000, bits = 16, before = Buffer.alloc(0) } = {}) {
+  const whole = Buffer.from(writeWav({ rate, samples }));
   whole.writeUInt16LE(kind, 20);
   whole.writeUInt16LE(channels, 22);
   whole.writeUInt16LE(bits, 34);
@@ -39,6 +39,9 @@ it.each([
   ['compressed sound', wav({ kind: 6 }), '16-bit samples'],
   ['samples of 8 bits', wav({ bits: 8 }), '16-bit samples'],
   ['no channel', wav({ channels: 0 }), '16-bit samples'],
+  ['no sample rate', wav({ rate: 0 }), 'of 0 samples per second'],
+  ['one sample per second', wav({ rate: 1 }), 'of 1 samples per second'],
+  ['an endless sample rate', wav({ rate: 2 ** 32 - 1 }), 'of 4294967295 samples per second'],
 ])('refuses %s', (_what, bytes, message) => {
   expect(() => readWav(bytes)).toThrow(message);
 });

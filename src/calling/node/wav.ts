@@ -6,6 +6,8 @@ export interface Sound {
 }
 
 const headerBytes = 44;
+/** Sample rates of sound; at 1 Hz, a short file would be converted to gigabytes. */
+const [minRate, maxRate] = [1000, 384_000];
 
 /** Parses a WAV file of 16-bit samples; keeps the first channel. Throws an Error for other files. */
 export function readWav(bytes: Uint8Array): Sound {
@@ -68,7 +70,10 @@ function formatAt(view: DataView, at: number): { channels: number; rate: number 
   // 0xfffe: the sample format is in an extension, and is PCM in practice.
   if ((kind !== 1 && kind !== 0xfffe) || bits !== 16 || channels === 0)
     throw new Error('not a WAV file of 16-bit samples');
-  return { channels, rate: view.getUint32(at + 4, true) };
+  const rate = view.getUint32(at + 4, true);
+  if (rate < minRate || rate > maxRate)
+    throw new Error(`a WAV file of ${rate} samples per second, which is no voice`);
+  return { channels, rate };
 }
 
 function samplesOf(view: DataView, start: number, end: number, channels: number): Int16Array {
