@@ -213,8 +213,26 @@ it('masks in time that grows with the text, whatever the text is', async () => {
   );
   const note = 'Forgot password?&'.repeat(20_000);
   await service.upload(profileRecord('a', { note, password: 'hidden' }));
+  // Quotes in strings, of a member and of a list; the answer repeats them and is cut off.
+  const quotes = ['"'.repeat(100_000), '":['.repeat(100_000)];
+  await service.upload(profileRecord('a', { password: 'hidden', note: quotes[0], list: quotes }));
+  await service.call(
+    'POST',
+    '/1/upload',
+    `{"password":"hidden","note":"${'\\"'.repeat(4_000_000)}`,
+  );
   const { text } = await service.call('GET', '/_local/requests');
   expect(text).not.toContain('hidden');
+});
+
+it('masks a passcode that is cut off with the rest of the answer', async () => {
+  const service = await run();
+  const rejected = { Email: 'x', note: 'x'.repeat(65_000), passcode: `hidden${'-'.repeat(500)}` };
+  await service.upload(profileRecord('a', rejected));
+  const { requests } = JSON.parse((await service.call('GET', '/_local/requests')).text) as {
+    requests: { answer: string }[];
+  };
+  expect(requests[0]!.answer.slice(-40)).toMatch(/,"passcode":"\*\*\*"$/);
 });
 
 describe('deviations from the specification', () => {

@@ -37,6 +37,8 @@ export interface LoggedRequest {
 const mostRequests = 1000;
 /** Default limit of all bodies together, in characters. */
 const usualText = 16 * 1024 * 1024;
+/** Maximum characters of a body to keep: masking more would hold the event loop. */
+const mostBody = 1024 * 1024;
 /** Maximum bytes of a response to keep. */
 const mostAnswer = 64 * 1024;
 
@@ -105,7 +107,7 @@ export class RequestLog {
     const { mostText = usualText } = this.#options;
     seen.bodyBytes = bytes;
     if (mostText === 0 || !this.#seen.includes(seen)) return;
-    seen.body = maskSecrets(body, this.#options.passcode);
+    seen.body = maskSecrets(body.slice(0, mostBody), this.#options.passcode);
     this.#addText(seen.body.length);
   }
 
@@ -230,17 +232,23 @@ function maskSecrets(text: string, passcode: string): string {
   for (const spelling of spellingsOf(passcode)) masked = masked.replaceAll(spelling, () => mask);
   if (!passcodeName.test(masked) && !escapedLetter.test(masked)) return masked;
   // The names are tested in code: a pattern that searches within them takes cubic time for some texts.
-  const maskMember = (member: string, name: string, colon: string) =>
+  const maskMember = (member: string, name: string, colon: string | undefined) =>
+    colon !== undefined &&
     passcodeName.test(decoded(name, (inside) => String(JSON.parse(`"${inside}"`))))
       ? `"${name}"${colon}"${mask}"`
       : member;
   return masked
-    .replaceAll(/"((?:[^"\\]|\\.)*)"(\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)/g, maskMember)
-    .replaceAll(/"((?:[^"\\]|\\.)*)"(\s*:\s*)\[[^[\]]*\]/g, maskMember)
+    .replaceAll(memberWithScalar, maskMember)
+    .replaceAll(memberWithList, maskMember)
     .replaceAll(/(^|[?&])([^=&#?\s"]*)=[^&#\s"]*/g, (parameter, before: string, name: string) =>
       passcodeName.test(decoded(name, decodeURIComponent)) ? `${before}${name}=${mask}` : parameter,
     );
 }
+
+/** Match each string, with its value if it names a member: a search that began within strings would take quadratic time. */
+const memberWithScalar =
+  /"([^"\\]*(?:\\[^]?[^"\\]*)*)(?:"|$)(?:(\s*:\s*)(?:"[^"\\]*(?:\\[^]?[^"\\]*)*(?:"|$)|[\w.+-]+))?/g;
+const memberWithList = /"([^"\\]*(?:\\[^]?[^"\\]*)*)(?:"|$)(?:(\s*:\s*)\[[^[\]]*(?:\]|$))?/g;
 
 /** Spellings of the passcode as it is, in JSON and in a URL. */
 function spellingsOf(passcode: string): Set<string> {
