@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SentEvents } from '../../src/jobs/verify/sent-events.js';
 import { sentMembers } from '../../src/jobs/verify/sent-records.js';
+import { parseLossless } from '../../src/text/lossless-json.js';
 import { timeZone } from '../../src/time-zone.js';
 
 const sentOf = (day: number, n: number, line: number) => {
@@ -34,4 +35,20 @@ it('reads too many days in turn: each day whole, and each event once', () => {
       expect(held).toEqual(wanted);
     }),
   );
+});
+
+it.each([
+  ['16 MiB', 40, 2 ** 20, 15],
+  ['10,000', 12_000, 1, 10_000],
+])('keeps at most %s of events that are like a sent one', (_most, found, length, kept) => {
+  const book = new SentEvents({ zone: timeZone('UTC'), most: undefined });
+  const sent = sentOf(0, 0, 1);
+  book.add(sent, sentMembers(sent));
+  const props = { note: 'x'.repeat(length) };
+  const event = { profile: { identity: 'u' }, ts: 20_251_009_085_320, event_props: props };
+  for (let n = 0; n < found; n += 1) book.find('E', parseLossless(JSON.stringify(event)));
+  const { near } = book.wordsOf([...book.all()][0]!);
+  let texts = 0;
+  while (near() !== undefined) texts += 1;
+  expect(texts).toBe(kept);
 });

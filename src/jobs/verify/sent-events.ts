@@ -44,8 +44,8 @@ interface EventKey {
   readonly exact: string;
 }
 
-/** Maximum events of the service to keep for display, with user, name and second of a sent one. */
-const mostNear = 10_000;
+/** Maximum events of the service to keep for display, with user, name and second of a sent one, and maximum characters. */
+const mostNear = { events: 10_000, characters: 16 * 1024 * 1024 };
 
 interface BookOptions {
   readonly zone: TimeZone;
@@ -68,6 +68,7 @@ export class SentEvents {
   /** Bloom filter of near keys (2^24 bits), to skip most events that were not sent by us. */
   readonly #kinds = new Uint8Array(2 ** 21);
   readonly #near = new Map<string, string[]>();
+  #nearHeld = { events: 0, characters: 0 };
 
   constructor({ zone, most = Number.POSITIVE_INFINITY }: BookOptions) {
     this.#zone = zone;
@@ -107,7 +108,7 @@ export class SentEvents {
   turn(): boolean {
     for (const { day } of this.#events.values()) this.#done.add(day);
     this.#events.clear();
-    this.#near.clear();
+    this.#forgetNear();
     this.#kinds.fill(0);
     const isOver = this.#waiting.size === 0;
     this.#waiting.clear();
@@ -144,7 +145,7 @@ export class SentEvents {
   /** Resets what was found on these days, before they are checked again. */
   forget(days: readonly EventDays[]): void {
     const again = new Map(days.map((one) => [one.name, one.days]));
-    this.#near.clear();
+    this.#forgetNear();
     for (const event of this.#events.values()) {
       if (again.get(event.name)?.has(event.day)) event.found = 0;
     }
@@ -193,8 +194,20 @@ export class SentEvents {
 
   #keepNear(near: string, props: LosslessJson): void {
     const [byte, bit] = placeOf(near);
-    if ((this.#kinds[byte]! & bit) === 0 || this.#near.size >= mostNear) return;
-    this.#near.set(near, [...(this.#near.get(near) ?? []), stringifyLossless(props)]);
+    const held = this.#nearHeld;
+    if ((this.#kinds[byte]! & bit) === 0 || held.events === mostNear.events) return;
+    const text = stringifyLossless(props);
+    if (held.characters + text.length > mostNear.characters) return;
+    held.events += 1;
+    held.characters += text.length;
+    const known = this.#near.get(near);
+    if (known) known.push(text);
+    else this.#near.set(near, [text]);
+  }
+
+  #forgetNear(): void {
+    this.#near.clear();
+    this.#nearHeld = { events: 0, characters: 0 };
   }
 }
 
