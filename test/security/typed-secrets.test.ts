@@ -148,6 +148,12 @@ it.each([
   '\u200B\u200D\u2060',
   '\u001B[1;31m',
   '\\u001b[0m',
+  '\u001B[K',
+  '\u0000',
+  '\\u0000',
+  '%00',
+  '\b',
+  '\u007F\u0080',
 ])('masks a passcode with %j between its letters', (between) => {
   const text = redactor('s3cret-77Q')(`no ${Array.from('s3cret-77Q').join(between)} here`);
   expect(text).toBe('no [passcode] here');
