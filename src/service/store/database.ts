@@ -140,6 +140,7 @@ export class Database {
     try {
       const format = this.#format('copy');
       if (format !== schemaVersion) throw wrongFormat(format);
+      if (!this.#hasStoredTables()) throw fileError('its tables are not those of a snapshot');
       const copies = dataTables.map(
         (table) => `INSERT INTO main.${table} SELECT * FROM copy.${table}`,
       );
@@ -199,6 +200,18 @@ export class Database {
     return prepared;
   }
 
+  /** Whether the copy's tables are stored in it: a view or a generated column may have any number of rows and bytes. */
+  #hasStoredTables(): boolean {
+    const names = dataTables.map((table) => `'${table}'`).join();
+    const found = this.get<{ count: number }>(
+      `SELECT count(*) AS count FROM copy.sqlite_master AS found
+       WHERE type = 'table' AND rootpage > 0 AND name IN (${names})
+       AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(found.name, 'copy') WHERE hidden > 0)`,
+      [],
+    );
+    return found?.count === dataTables.length;
+  }
+
   #format(schema: 'main' | 'copy'): number | undefined {
     return this.get<{ user_version: number }>(`PRAGMA ${schema}.user_version`, [])?.user_version;
   }
@@ -217,12 +230,12 @@ export class Database {
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Sqlite.SqliteError && error.code === 'SQLITE_FULL';
 
-/** The code marks the error as one of the file, not of the service. */
 const wrongFormat = (format: number | undefined): Error =>
-  Object.assign(
-    new Error(`another version of engagectl made it (format ${format}, not ${schemaVersion})`),
-    { code: 'EFORMAT' },
-  );
+  fileError(`another version of engagectl made it (format ${format}, not ${schemaVersion})`);
+
+/** The code marks the error as one of the file, not of the service. */
+const fileError = (message: string): Error =>
+  Object.assign(new Error(message), { code: 'EFORMAT' });
 
 function rowOf(columns: readonly string[], values: readonly Value[]): Record<string, Value> {
   const row: Record<string, Value> = {};

@@ -210,9 +210,24 @@ describe('seed, reset, snapshots', () => {
     const copy = new Sqlite(older);
     copy.exec('PRAGMA user_version = 4');
     copy.close();
+    const planted = ['view', 'generated', 'virtual'].map((name) => {
+      const file = path.join(dataDir, 'snapshots', `${name}.db`);
+      copyFileSync(path.join(dataDir, 'snapshots', 'good.db'), file);
+      return new Sqlite(file);
+    });
+    const [view, generated, virtual] = planted;
+    for (const database of planted) database.exec('DROP TABLE blocked');
+    view!.exec(`CREATE VIEW blocked AS WITH RECURSIVE addresses (n) AS (
+      SELECT 0 UNION ALL SELECT n + 1 FROM addresses) SELECT 'email', n FROM addresses`);
+    generated!.exec('CREATE TABLE blocked (type TEXT, address AS (zeroblob(1000000000)))');
+    virtual!.exec('CREATE VIRTUAL TABLE blocked USING fts5(type, address)');
+    for (const database of planted) database.close();
     await service.upload(profileRecord('b'));
     for (const [name, why] of [
       ['older', 'another version of engagectl made it (format 4, not '],
+      ['view', 'its tables are not those of a snapshot'],
+      ['generated', 'its tables are not those of a snapshot'],
+      ['virtual', 'its tables are not those of a snapshot'],
       ['text', 'file is not a database'],
     ] as const) {
       expect(await ask('POST', `snapshots/${name}/restore`)).toMatchObject({
