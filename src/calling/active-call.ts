@@ -47,6 +47,9 @@ export class ActiveCall {
   receive(frame: RouterFrame): void {
     switch (frame.t) {
       case 'incoming':
+        // The router decides who is busy, so the call replaces any earlier one.
+        this.#clear();
+        this.begin(frame.details, CallDirection.Incoming);
         return void this.#ring(frame);
       case 'event':
         return this.#event(frame);
@@ -155,11 +158,9 @@ export class ActiveCall {
 
   /**
    * Rings, unless the device declines. The call is current meanwhile: if it ends before the device has answered,
-   * it does not ring. The router decides who is busy, so it replaces any earlier call.
+   * it does not ring.
    */
   async #ring({ callId, details, expiresAt }: RouterFrames['incoming']): Promise<void> {
-    this.#clear();
-    this.begin(details, CallDirection.Incoming);
     const { device, log } = this.#options.env;
     if (!(await device.canNotify())) {
       log.info(`declined ${callId}: notifications are off`);

@@ -274,7 +274,7 @@ export class RouterConnection {
 
   async #reconnect(): Promise<void> {
     this.#isWaiting = false;
-    const failure = await this.#connect('reconnected');
+    const failure = await this.#connect('reconnected').catch(unreadable);
     if (failure === undefined || this.#isClosed) return;
     this.#failed += 1;
     if (failure.name === 'NO_NETWORK') this.#scheduleReconnect();
@@ -310,6 +310,9 @@ const finalCodes: ReadonlyMap<number, CallFailure> = new Map([
     { name: 'CUID_ELSEWHERE', detail: 'A newer socket of this device uses the cuid' },
   ],
 ]);
+
+/** Failure for an answer that lacks what the protocol requires. */
+const unreadable = (error: unknown): CallFailure => ({ name: 'NO_NETWORK', detail: String(error) });
 
 const firstDelay = 1500;
 const maxDelay = 5000;

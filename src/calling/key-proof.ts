@@ -23,8 +23,11 @@ export async function challengeRouter(
   const failure = failureOfAnswer(answer);
   if (failure !== undefined) return failure;
   const { data } = answer as { readonly data?: Partial<AckData['hello']> };
-  const routerNonce = String(data?.nonce);
-  if (data?.proof === keyProof(apiKey, provenText.router(clientNonce, routerNonce)))
+  const routerNonce: unknown = data?.nonce;
+  if (
+    typeof routerNonce === 'string' &&
+    data?.proof === keyProof(apiKey, provenText.router(clientNonce, routerNonce))
+  )
     return { clientNonce, routerNonce };
   return {
     name: 'AUTH_FAILURE',

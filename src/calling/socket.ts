@@ -25,6 +25,9 @@ interface FrameReceiver {
   closed(code: number | undefined): void;
 }
 
+/** Maximum characters of frames received before the receiver is ready, more than a router keeps of a client. */
+const maxEarlyLength = 1024 * 1024;
+
 /** A WebSocket that sends frames and matches their answers, and receives frames. It is never reopened. */
 export class FrameSocket {
   readonly #env: Environment;
@@ -33,6 +36,7 @@ export class FrameSocket {
   #lastId = 0;
   /** Frames received before the receiver is ready; undefined afterwards. */
   #early: RouterFrame[] | undefined = [];
+  #earlyLength = 0;
   #receiver: FrameReceiver | undefined;
   #isClosed = false;
   /** Error message of the platform. */
@@ -154,7 +158,8 @@ export class FrameSocket {
     if (frame === undefined) this.#env.log.debug('ignored a frame of an unknown type');
     else if (frame.t === 'ack') this.#waiting.get(frame.re)?.(answerOf(frame));
     else if (this.#early === undefined) this.#receiver?.frame(frame);
-    else this.#early.push(frame);
+    else if ((this.#earlyLength += String(data).length) <= maxEarlyLength) this.#early.push(frame);
+    else this.drop();
   }
 
   #end(code: number | undefined): void {
@@ -171,8 +176,14 @@ const noNetwork = (reason: string | undefined): CallFailure => ({
   detail: reason && `Cannot open a socket to the router: ${reason}`,
 });
 
-const answerOf = (ack: Ack): FrameAnswer =>
-  ack.ok ? { kind: 'ok', data: ack.data } : { kind: 'refused', refusal: ack.err };
+/** Converts an ack, which may be of a stranger: without a name, the refusal is CALL_FAILED. */
+function answerOf(ack: Ack): FrameAnswer {
+  if (ack.ok) return { kind: 'ok', data: ack.data };
+  const { name, message } = Object(ack.err) as Partial<Record<keyof FrameRefusal, unknown>>;
+  return { kind: 'refused', refusal: { name: textOf(name), message: textOf(message) } };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /**
  * Returns the address of the socket: http becomes ws, a path is kept. Throws TypeError for an unencrypted connection to

@@ -6,8 +6,8 @@ import { createSignedCall } from '../../src/calling/index.js';
 import { keyProof } from '../../src/calling/key-proof.js';
 import { startService } from '../../src/testing.js';
 import { callAccount, runRouter } from '../service/calls/raw-client.js';
-import { annProperties, core, testClient } from '../support/calling-client.js';
-import { scriptedRouter } from '../support/servers/scripted-router.js';
+import { annProperties, core, patient, testClient } from '../support/calling-client.js';
+import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
 import { until } from '../support/until.js';
 
 // Who answers has to prove that it holds the API key, before a client sends anything that follows from it.
@@ -65,6 +65,57 @@ it.each<[string, () => { data: object } | { refuse: string } | undefined, string
   expect((await ann.client.initialize(annProperties)).error?.errorName).toBe(name);
   expect(router.heard).toEqual([]);
 });
+
+it.each<[string, object, string]>([
+  ['no number', { ok: true, data: { nonce: { toString: 1 }, proof: 'p' } }, 'AUTH_FAILURE'],
+  ['a refusal without a reason', { ok: false }, 'CALL_FAILED'],
+])('refuses a stranger at the port of the router that sends %s', async (_, answer, name) => {
+  const router = await scriptedRouter();
+  const refusals: string[] = [];
+  const ann = await testClient({
+    url: router.url,
+    onRefused: (errorName) => void refusals.push(errorName),
+  });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  await greetedAgain(router);
+  const { id } = JSON.parse(router.texts.at(-1)!) as { id: number };
+  router.sendRaw({ t: 'ack', re: id, ...answer });
+  await until(() => refusals.length > 0);
+  expect(refusals).toEqual([name]);
+});
+
+it('leaves a stranger that sends more than it is asked, and looks for the router again', async () => {
+  const router = await scriptedRouter();
+  const ann = await testClient({ url: router.url, times: { ...patient, answer: 3_600_000 } });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  await greetedAgain(router);
+  for (let seq = 0; seq < 3; seq += 1)
+    router.sendRaw({ t: 'over', seq, callId: 'c', reason: 'x'.repeat(600_000) });
+  await until(() => greetings(router) > 2);
+});
+
+it('survives a router that leaves out what the protocol requires', async () => {
+  const router = await scriptedRouter();
+  const ann = await testClient({ url: router.url });
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  router.sendRaw({ t: 'incoming', seq: 1 });
+  await until(() => router.seen.includes(1));
+  router.answer('auth', () => undefined);
+  router.drop();
+  await until(() => router.heard.length > 1);
+  router.sendRaw({ t: 'ack', re: router.heard[1]!.id, ok: true });
+  await until(() => greetings(router) > 2);
+});
+
+const greetings = ({ texts }: ScriptedRouter) =>
+  texts.filter((text) => text.includes('"hello"')).length;
+
+/** Drops the socket of a client, and waits until it has greeted again, to which nothing is answered. */
+async function greetedAgain(router: ScriptedRouter): Promise<void> {
+  router.answer('hello', () => undefined);
+  router.drop();
+  await until(() => greetings(router) > 1);
+}
 
 it('draws a new random number each time', async () => {
   const router = await scriptedRouter();

@@ -30,13 +30,15 @@ export async function nodeEnv({ deviceIdFile, ca, ...env }: NodeEnv): Promise<Si
 
 async function socketClass(ca: string | undefined): Promise<SocketClass> {
   const { WebSocket } = await import('ws');
-  if (ca === undefined) return WebSocket;
   return class extends WebSocket {
     constructor(url: string, protocols: string[]) {
-      super(url, protocols, { ca });
+      super(url, protocols, { maxPayload, ...(ca !== undefined && { ca }) });
     }
   };
 }
+
+/** Maximum bytes of a frame, far above those of the router. */
+const maxPayload = 1024 * 1024;
 
 async function readDeviceId(file: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });

@@ -24,6 +24,8 @@ export interface ScriptedRouter {
   send<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
   /** Sends a frame with the `seq` of the latest. */
   resend<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
+  /** Sends a frame as it is, on the newest socket. */
+  sendRaw(frame: object): void;
   /** Closes the newest socket with this code, or cuts it. */
   drop(code?: number): void;
   /** Resolves when the newest socket's client has dealt with all that was sent to it, and what it sent back has come. */
@@ -96,6 +98,7 @@ export async function scriptedRouter({
       newest?.send(JSON.stringify({ t: type, seq, ...body }));
     },
     resend: (type, body) => newest?.send(JSON.stringify({ t: type, seq, ...body })),
+    sendRaw: (frame) => newest?.send(JSON.stringify(frame)),
     drop: (code) => (code === undefined ? newest?.terminate() : newest?.close(code)),
     settled: async () => {
       const socket = newest!;
