@@ -14,8 +14,10 @@ const sentOf = (day: number, n: number, line: number) => {
 it('reads too many days in turn: each day whole, and each event once', () => {
   const events = fc.array(fc.tuple(fc.nat(9), fc.nat(5)), { maxLength: 120 });
   fc.assert(
-    fc.property(events, fc.integer({ min: 1, max: 20 }), (all, most) => {
-      const book = new SentEvents({ zone: timeZone('UTC'), most });
+    fc.property(events, fc.integer({ min: 1, max: 20 }), fc.boolean(), (all, most, isLong) => {
+      // Each record has 79 characters.
+      const limits = { events: isLong ? 1000 : most, characters: isLong ? 79 * most : 1e6 };
+      const book = new SentEvents({ zone: timeZone('UTC'), most: limits });
       const input = all.map(([day, n], at) => sentOf(day, n, at + 1));
       const held = new Map<string, number>();
       let readings = 0;
@@ -51,4 +53,13 @@ it.each([
   let texts = 0;
   while (near() !== undefined) texts += 1;
   expect(texts).toBe(kept);
+});
+
+it('adds an event of a day with too many in time that does not grow with their number', () => {
+  const book = new SentEvents({ zone: timeZone('UTC'), most: { events: 1000, characters: 1e9 } });
+  for (let n = 0; n < 40_000; n += 1) {
+    const sent = sentOf(0, n, n);
+    book.add(sent, sentMembers(sent));
+  }
+  expect(book.size).toBe(40_000);
 });

@@ -50,8 +50,15 @@ const mostNear = { events: 10_000, characters: 16 * 1024 * 1024 };
 interface BookOptions {
   readonly zone: TimeZone;
   /** Maximum distinct events in memory; later days wait for the next pass. Undefined: no limit. */
-  readonly most: number | undefined;
+  readonly most: typeof mostSent | undefined;
 }
+
+/** Maximum distinct events in memory at a time, and maximum characters of their records. */
+export const mostSent = { events: 100_000, characters: 32 * 1024 * 1024 };
+const noLimit = { events: Number.POSITIVE_INFINITY, characters: Number.POSITIVE_INFINITY };
+
+/** Share of these that remains when later days are put off. */
+const room = 3 / 4;
 
 /**
  * Multiset of the events that were sent. If there are too many, only the earliest days are in
@@ -59,8 +66,12 @@ interface BookOptions {
  */
 export class SentEvents {
   readonly #zone: TimeZone;
-  readonly #most: number;
-  readonly #events = new Map<string, EqualEvents>();
+  readonly #most: typeof mostSent;
+  /** Events in memory by day and exact key. */
+  readonly #days = new Map<Day, Map<string, EqualEvents>>();
+  #size = 0;
+  /** Characters of their records. */
+  #characters = 0;
   readonly #done = new Set<Day>();
   readonly #waiting = new Set<Day>();
   /** Interned event names. */
@@ -70,20 +81,21 @@ export class SentEvents {
   readonly #near = new Map<string, string[]>();
   #nearHeld = { events: 0, characters: 0 };
 
-  constructor({ zone, most = Number.POSITIVE_INFINITY }: BookOptions) {
+  constructor({ zone, most = noLimit }: BookOptions) {
     this.#zone = zone;
     this.#most = most;
   }
 
   get size(): number {
-    return this.#events.size;
+    return this.#size;
   }
 
   add(record: SentRecord, members: SentMembers): Unfindable | undefined {
     const key = this.#keyOf(members);
     if (typeof key === 'string') return key;
     if (this.#done.has(key.day) || this.#waiting.has(key.day)) return undefined;
-    const equal = this.#events.get(key.exact);
+    const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
+    const equal = day.get(key.exact);
     if (equal) {
       equal.sent += 1;
       if (record.row !== undefined) (equal.others ??= []).push(record);
@@ -91,10 +103,13 @@ export class SentEvents {
     }
     const name = this.#names.get(key.name) ?? key.name;
     this.#names.set(name, name);
-    this.#events.set(key.exact, { name, day: key.day, record, sent: 1, found: 0 });
+    day.set(key.exact, { name, day: key.day, record, sent: 1, found: 0 });
+    this.#days.set(key.day, day);
+    this.#size += 1;
+    this.#characters += record.text.length;
     const [byte, bit] = placeOf(key.near);
     this.#kinds[byte]! |= bit;
-    if (this.#events.size > this.#most) this.#putOff();
+    if (this.#size > this.#most.events || this.#characters > this.#most.characters) this.#putOff();
     return undefined;
   }
 
@@ -106,8 +121,10 @@ export class SentEvents {
 
   /** Finishes the days in memory. Returns true if others wait for another pass. */
   turn(): boolean {
-    for (const { day } of this.#events.values()) this.#done.add(day);
-    this.#events.clear();
+    for (const day of this.#days.keys()) this.#done.add(day);
+    this.#days.clear();
+    this.#size = 0;
+    this.#characters = 0;
     this.#forgetNear();
     this.#kinds.fill(0);
     const isOver = this.#waiting.size === 0;
@@ -115,22 +132,29 @@ export class SentEvents {
     return !isOver;
   }
 
-  /** Moves the latest day to a later pass, unless it is the only one. */
+  /** Moves the latest days to a later pass until there is room for more events, but for one day. */
   #putOff(): void {
-    const days = new Set([...this.#events.values()].map(({ day }) => day));
-    if (days.size === 1) return;
-    const latest = Math.max(...days);
-    this.#waiting.add(latest);
-    for (const [key, { day }] of this.#events) if (day === latest) this.#events.delete(key);
+    if (this.#days.size === 1) return;
+    const { events, characters } = this.#most;
+    const [_earliest, ...others] = [...this.#days.keys()].toSorted((a, b) => a - b);
+    for (const day of others.toReversed()) {
+      if (this.#size <= room * events && this.#characters <= room * characters) return;
+      for (const { record } of this.#days.get(day)!.values()) {
+        this.#size -= 1;
+        this.#characters -= record.text.length;
+      }
+      this.#days.delete(day);
+      this.#waiting.add(day);
+    }
   }
 
   /** Returns events whose numbers sent and found differ. */
   differing(): EqualEvents[] {
-    return [...this.#events.values()].filter(({ sent, found }) => sent !== found);
+    return [...this.all()].filter(({ sent, found }) => sent !== found);
   }
 
-  all(): Iterable<EqualEvents> {
-    return this.#events.values();
+  *all(): Generator<EqualEvents> {
+    for (const events of this.#days.values()) yield* events.values();
   }
 
   /** Groups the days of events by name. */
@@ -146,7 +170,7 @@ export class SentEvents {
   forget(days: readonly EventDays[]): void {
     const again = new Map(days.map((one) => [one.name, one.days]));
     this.#forgetNear();
-    for (const event of this.#events.values()) {
+    for (const event of this.all()) {
       if (again.get(event.name)?.has(event.day)) event.found = 0;
     }
   }
@@ -162,7 +186,7 @@ export class SentEvents {
       const value = isMap(profile) ? profile.get(by) : undefined;
       if (typeof value !== 'string') continue;
       const near = nearKey({ by, value }, name, time);
-      const event = this.#events.get(exactKey(near, props));
+      const event = this.#days.get(dayOf(time))?.get(exactKey(near, props));
       if (event) {
         event.found += 1;
         return;

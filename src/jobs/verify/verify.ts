@@ -19,7 +19,7 @@ import { inputOptions } from '../input-files.js';
 import { subscribeMapping } from '../write/subscribe.js';
 import { uploadMapping } from '../write/upload.js';
 import { checkAll, type CheckContext } from './check-sent.js';
-import { SentEvents } from './sent-events.js';
+import { mostSent, SentEvents } from './sent-events.js';
 import { SentInput } from './sent-input.js';
 import { UnknownResolution, formatDifference, VerdictTally } from './verdict.js';
 import { watched } from '../../bulk/observed-client.js';
@@ -38,9 +38,6 @@ interface VerifyRequest extends VerifyOptions {
 }
 
 type VerifyHooks = JobHooks<VerifyResult>;
-
-/** Maximum distinct events in memory at a time. */
-const mostEvents = 100_000;
 
 const nothingOpen = 'no record of unknown outcome (expected a rejects file)';
 
@@ -89,7 +86,7 @@ export async function verify(
     };
     // A pipe cannot be read again, and all records to settle are kept in memory.
     const isOnce = inputs.totalBytes === undefined || request.settle === true;
-    const book = new SentEvents({ zone, most: isOnce ? undefined : mostEvents });
+    const book = new SentEvents({ zone, most: isOnce ? undefined : mostSent });
     const sent = new SentInput(reading, book);
     return await perform({ request: cleaned, context, hooks, connection, sent, seed }, inputs);
   } finally {
