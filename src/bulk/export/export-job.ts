@@ -63,7 +63,7 @@ export interface ExportJob {
   /** An earlier process started the run. */
   readonly resumed: boolean;
   /** Transforms a page before it is written. */
-  readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
+  readonly prepare?: (page: RecordPage, eventName: string) => Promise<RecordPage>;
   /** Restart a slice once if its cursor is refused. */
   readonly restarts: boolean;
   /** Divide slices that prove large while other slots are idle. */

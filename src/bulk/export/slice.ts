@@ -101,7 +101,7 @@ async function copyPages(
       const records = page?.count ?? 0;
       if (page) {
         if (page.count > 0) estimate?.add(page);
-        await target.writePage(job.prepare ? job.prepare(page, eventName) : page);
+        await target.writePage(job.prepare ? await job.prepare(page, eventName) : page);
         counts.records += records;
         counts.pages += 1;
         state.records += records;

@@ -5,6 +5,7 @@ import { exportDefaults, type EventExportOptions } from '../job-options.js';
 import type { DateRange } from '../date-range.js';
 import { runExport, type ExportHooks } from './run-export.js';
 import { checkDayOptions } from './missing-days.js';
+import { Breaks } from '../../event-loop.js';
 import { spaceEnd } from '../../text/raw-json.js';
 import { tsText } from '../../bulk/export/slice.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
@@ -106,14 +107,19 @@ function refuseUnsplitDays(
 }
 
 const closeBrace = 0x7d;
+/** Cost of a record besides its bytes; see Breaks. */
+const recordUnits = 1024;
 
 /**
  * Adds `"event_name"` and `"ts_utc"` as the last members of each record. Event records do not
  * contain their name, and `ts` is 14 digits in the account's time zone. `ts_utc` is null if `ts`
  * is missing or in another format.
  */
-function addEventMembers(zone: TimeZone): (page: RecordPage, eventName: string) => RecordPage {
-  return (page, eventName) => {
+function addEventMembers(
+  zone: TimeZone,
+): (page: RecordPage, eventName: string) => Promise<RecordPage> {
+  const breaks = new Breaks();
+  return async (page, eventName) => {
     const name = `"event_name":${JSON.stringify(eventName)}`;
     const parts: Buffer[] = [];
     const bounds = new Int32Array(2 * page.count);
@@ -126,6 +132,7 @@ function addEventMembers(zone: TimeZone): (page: RecordPage, eventName: string) 
       bounds[2 * i] = length;
       length += record.length + added.length - 1;
       bounds[2 * i + 1] = length - 1;
+      if (breaks.areDue(recordUnits + record.length)) await breaks.take();
     }
     return { bytes: Buffer.concat(parts, length), bounds, count: page.count };
   };

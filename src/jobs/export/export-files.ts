@@ -123,9 +123,10 @@ function fenced(
 ): Pick<ExportJob, 'prepare'> {
   if (!fence) return { ...(prepare && { prepare }) };
   return {
-    prepare: (page, eventName) => {
+    prepare: async (page, eventName) => {
+      const prepared = (await prepare?.(page, eventName)) ?? page;
       fence();
-      return prepare ? prepare(page, eventName) : page;
+      return prepared;
     },
   };
 }

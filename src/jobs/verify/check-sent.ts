@@ -1,3 +1,4 @@
+import { Breaks } from '../../event-loop.js';
 import { lookUpProfiles, type LookUpContext, type LookupItem } from '../../bulk/profile-lookup.js';
 import { compareAddress, compareUser } from './compare.js';
 import { inconclusive, type Verdict } from './verdict.js';
@@ -120,7 +121,11 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
     days = book.daysOf(differing);
     book.forget(days);
   }
-  for (const event of book.all()) yield* verdictsOf(event, book);
+  const breaks = new Breaks();
+  for (const event of book.all()) {
+    yield* verdictsOf(event, book);
+    if (breaks.areDue(verdictUnits)) await breaks.take();
+  }
 }
 
 /** Exports the days of one event, each with its own cursor. An unknown event has no records. */
@@ -170,21 +175,28 @@ const quiet = (context: JobContext, connection: Connection): JobContext => ({
   connect: () => Promise.resolve({ ...connection, close: () => Promise.resolve() }),
 });
 
+/** Cost of a verdict; see Breaks. */
+const verdictUnits = 512;
+/** Cost of a character that is parsed and compared; see Breaks. */
+const comparedUnits = 4;
+
 /** Creates an output that matches every event of a page with those sent. */
 function eventsInto(name: string, book: SentEvents): Output {
   let records = 0;
+  const breaks = new Breaks();
   const mark = () => ({ bytes: 0, crc: 0, records });
   return {
     name: 'the comparison',
     rewindable: false,
     warnings: [],
     bytes: 0,
-    writePage: ({ bytes, bounds, count }) => {
+    writePage: async ({ bytes, bounds, count }) => {
       for (let at = 0; at < count; at += 1) {
-        book.find(name, parseLossless(bytes.toString('utf8', bounds[2 * at], bounds[2 * at + 1])));
+        const text = bytes.toString('utf8', bounds[2 * at], bounds[2 * at + 1]);
+        book.find(name, parseLossless(text));
+        if (breaks.areDue(comparedUnits * text.length)) await breaks.take();
       }
       records += count;
-      return Promise.resolve();
     },
     checkpoint: mark,
     rewind: () => Promise.reject(new Error('a comparison cannot be rewound')),
