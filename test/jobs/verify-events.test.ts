@@ -1,9 +1,14 @@
+import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { openInputs } from '../../src/input/inputs.js';
 import { SentEvents } from '../../src/jobs/verify/sent-events.js';
+import { SentInput } from '../../src/jobs/verify/sent-input.js';
 import { sentMembers } from '../../src/jobs/verify/sent-records.js';
+import { uploadMapper } from '../../src/mapping/upload-mapper.js';
 import { parseLossless } from '../../src/text/lossless-json.js';
 import { timeZone } from '../../src/time-zone.js';
+import { uploadDefaults } from '../support/builders/upload-mapping.js';
 
 const sentOf = (day: number, n: number, line: number) => {
   const ts = 1_760_000_000 + day * 86_400 + n;
@@ -62,4 +67,41 @@ it('adds an event of a day with too many in time that does not grow with their n
     book.add(sent, sentMembers(sent));
   }
   expect(book.size).toBe(40_000);
+});
+
+it('keeps no records that cannot be compared, unless they are to be settled', async () => {
+  const events = ['a', 'b', 'c'].map(
+    (identity) => `{"type":"event","identity":"${identity}","evtName":"E"}\n`,
+  );
+  const rejects = events.map(
+    (record, at) =>
+      `{"source":"e","line":${at + 1},"stage":"unknown","error":"x","record":${record.trim()}}\n`,
+  );
+  for (const [lines, settle, kept] of [
+    [events, false, [3]],
+    [rejects, true, [1, 1, 1]],
+  ] as const) {
+    const book = new SentEvents({ zone: timeZone('UTC'), most: undefined });
+    const { signal } = new AbortController();
+    const mapper = uploadMapper({ ...uploadDefaults, retryUnknown: settle });
+    const reading = {
+      mapper,
+      kind: 'upload',
+      size: 300,
+      seed: 1,
+      settle,
+      limit: undefined,
+      signal,
+    } as const;
+    const sent = new SentInput(reading, book);
+    const options = { files: [], maxRecordBytes: 1e6 };
+    const inputs = await openInputs(options, {
+      stdin: Readable.from(lines.map((line) => Buffer.from(line))),
+      cwd: '/',
+      signal,
+    });
+    await sent.readAll(inputs);
+    expect(sent.untold.map(({ count }) => count)).toEqual(kept);
+    expect([...sent.records()]).toHaveLength(settle ? 3 : 0);
+  }
 });

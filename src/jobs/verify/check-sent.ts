@@ -45,7 +45,8 @@ const addresses = {
 /** Checks all records, and yields an inconclusive verdict for those that cannot be checked. */
 export async function* checkAll(checking: CheckContext): AsyncGenerator<Verdict> {
   const { sent, readAgain } = checking;
-  for (const { record, why } of sent.untold) yield inconclusive('events', [record], why);
+  for (const { records, why, count } of sent.untold)
+    yield { ...inconclusive('events', records, why), count };
   yield* checkFound(sent.users.values(), users, checking);
   yield* checkFound(sent.addresses.values(), addresses, checking);
   yield* checkEvents(sent.events, checking);

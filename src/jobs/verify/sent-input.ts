@@ -26,6 +26,12 @@ interface Reading {
   readonly signal: AbortSignal;
 }
 
+interface UntoldRecords {
+  readonly records: readonly SentRecord[];
+  readonly why: string;
+  count: number;
+}
+
 /** The records of an input that were sent. */
 export class SentInput {
   /** Records read, including unreadable ones; with `settle`, only those of unknown outcome. */
@@ -35,8 +41,8 @@ export class SentInput {
   readonly users: KeySample<SentUser>;
   readonly addresses: KeySample<SentAddress>;
   readonly events: SentEvents;
-  /** Records that cannot be checked, and the cause. */
-  readonly untold: { readonly record: SentRecord; readonly why: string }[] = [];
+  /** Records that cannot be checked, by cause; those to settle one by one. */
+  readonly untold: UntoldRecords[] = [];
   readonly #reading: Reading;
   readonly #json = new JsonParser();
 
@@ -49,7 +55,7 @@ export class SentInput {
 
   /** Yields all records to check. */
   *records(): Generator<SentRecord> {
-    for (const { record } of this.untold) yield record;
+    for (const { records } of this.untold) yield* records;
     for (const user of this.users.values()) yield* user.records;
     for (const address of this.addresses.values()) yield* address.records;
     for (const event of this.events.all()) yield* [event.record, ...(event.others ?? [])];
@@ -103,7 +109,15 @@ export class SentInput {
     const text = this.#openRow(rows, row);
     if (text === undefined) return;
     this.read += 1;
-    this.untold.push({ record: { ...placeOf(rows, row), text: '{}', row: text }, why: error });
+    this.#addUntold({ ...placeOf(rows, row), text: '{}', row: text }, error);
+  }
+
+  /** Only records to settle are kept. */
+  #addUntold(record: SentRecord, why: string): void {
+    const { settle } = this.#reading;
+    const known = settle ? undefined : this.untold.find((each) => each.why === why);
+    if (known) known.count += 1;
+    else this.untold.push({ records: settle ? [record] : [], why, count: 1 });
   }
 
   #addRecord(block: RecordBlock, at: number, isEvent: boolean): void {
@@ -116,7 +130,7 @@ export class SentInput {
     const hash = block.keys[at]!;
     if (isEvent) {
       const why = this.#addEvent(record);
-      if (why !== undefined) this.untold.push({ record, why });
+      if (why !== undefined) this.#addUntold(record, why);
       return;
     }
     const members = sentMembers(record);
@@ -166,7 +180,8 @@ export class SentInput {
   }
 
   #refuseTooMany(): void {
-    if (this.#sample.count <= mostKeys && this.events.size <= mostKeys) return;
+    const held = [this.#sample.count, this.events.size, this.untold.length];
+    if (held.every((count) => count <= mostKeys)) return;
     throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} distinct records to compare`, {
       why: 'distinct records are kept in memory; events of a file one day at a time',
       fix: 'compare a sample of the users, or read events from files instead of a pipe',

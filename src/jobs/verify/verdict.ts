@@ -72,7 +72,7 @@ export class VerdictTally {
     this.counts[verdict] += count;
     if (differences[0]?.verdict === 'extra') this.extra += count;
     this.counts.foldedKeys += foldedKeys;
-    for (const why of untold) this.#untold.set(why, (this.#untold.get(why) ?? 0) + 1);
+    for (const why of untold) this.#untold.set(why, (this.#untold.get(why) ?? 0) + count);
     if (verdict === 'untold') return;
     this.counts.checked += count;
     of.checked += count;
