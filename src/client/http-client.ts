@@ -203,6 +203,14 @@ async function deniesUser(answer: Response): Promise<boolean> {
 const isSuccessBody = (json: unknown): json is { status: 'success'; record?: unknown } =>
   typeof json === 'object' && json !== null && 'status' in json && json.status === 'success';
 
+interface CallListPosition {
+  readonly since: number;
+  readonly after: number;
+}
+
+/** Calls with long addresses of images still fit the limits of a response. */
+const callsPerPage = 250;
+
 export type CallingClient = Awaited<ReturnType<typeof createCallingClient>>;
 
 /**
@@ -214,15 +222,17 @@ export async function createCallingClient(options: ClientOptions) {
   const transport = await openTransport({ ...options, headers: requestHeaders(options), redact });
   const { ask, accept } = openResponses(transport, { redact, now: options.now });
   return {
-    /** Lists the calls placed since a time (epoch milliseconds), oldest first. */
-    list: (since: number, signal: AbortSignal) =>
+    /** Lists some calls placed since a time (epoch milliseconds), oldest first; `next` continues the list. */
+    list: ({ since, after }: CallListPosition, signal: AbortSignal) =>
       toAttempt(async () => {
         const endpoint = '/call/v1/calls';
-        const query = `?since=${since}`;
+        const query = `?since=${since}&after=${after}&limit=${callsPerPage}`;
         const exchange = { method: 'GET', endpoint, query, limit: 'stall' } as const;
         const answer = await accept(await ask(exchange, signal));
-        const { records } = (answer.json ?? {}) as { readonly records?: unknown };
-        if (Array.isArray(records)) return records as object[];
+        const { records, next } = Object(answer.json) as Readonly<Record<string, unknown>>;
+        const isNext = Number.isSafeInteger(next) && Number(next) > after;
+        if (Array.isArray(records) && (isNext || typeof next !== 'number'))
+          return { records: records as object[], next: isNext ? Number(next) : undefined };
         throw invalidResponse(answer, 'no list of calls');
       }),
     /** Clicks a button of a missed call's notification. */

@@ -2,7 +2,7 @@ import { printAnswer } from '../../ui/messages.js';
 import { count } from '../../ui/format.js';
 import {
   clickMissedCall,
-  listCalls,
+  callsSince,
   logCalls,
   type CallRecord,
   type CallsAccount,
@@ -105,9 +105,11 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
 async function listMissed(call: Invocation<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
   await withCallRecords(call, async (account, context) => {
-    const missed = (await listCalls(since, account, context)).filter(
-      ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
-    );
+    const missed: CallRecord[] = [];
+    for await (const call of callsSince(since, account, context)) {
+      const { status, actions = {} } = call;
+      if (status === 'missed' && Object.keys(actions).length > 0) missed.push(call);
+    }
     const listed = missed.map(missedCallOf);
     const settings = call.settings();
     const summary = { command: 'call missed list', missed: listed, exitCode: 0 };

@@ -28,27 +28,39 @@ export interface CallRecord {
   readonly actions?: Readonly<Record<string, string>>;
 }
 
-/** Lists calls placed since a time in epoch milliseconds, oldest first. */
-export async function listCalls(
+/** Yields the calls placed since a time in epoch milliseconds, oldest first. */
+export async function* callsSince(
   since: number,
   account: CallsAccount,
   context: CallLogContext,
-): Promise<readonly CallRecord[]> {
+): AsyncGenerator<CallRecord> {
   const { runtime, messages } = context;
   const { random, sleep, monotonic, signal } = runtime;
-  return withClient(account, context, (client) =>
-    withRetry(async (stop) => client.list(since, stop), {
+  const client = await createClient(account, context);
+  const waits = new RetryStatus(new URL(account.url).host, {
+    monotonic,
+    log: (line) => messages.verbose(line),
+  });
+  const list = (after: number) =>
+    withRetry(async (stop) => client.list({ since, after }, stop), {
       policy: account.policy,
       runtime: { random, sleep, monotonic },
       signal,
-      waits: new RetryStatus(new URL(account.url).host, {
-        monotonic,
-        log: (line) => messages.verbose(line),
-      }),
+      waits,
       counts: { requests: 0, retries: 0 },
       what: 'GET /call/v1/calls',
-    }),
-  );
+    });
+  try {
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const { records, next }: Awaited<ReturnType<typeof list>> = await list(after);
+      yield* records;
+      after = next;
+    }
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    await client.close();
+  }
 }
 
 /** Writes the call history to an output like that of exports; returns the number of calls. */
@@ -57,16 +69,22 @@ export async function logCalls(
   account: CallsAccount,
   context: CallLogContext,
 ): Promise<number> {
-  const calls = await listCalls(since, account, context);
+  const calls = callsSince(since, account, context);
+  let call = await calls.next();
   const sink = await openRecordOutput(output, how, context);
+  let count = 0;
   try {
-    for (const call of calls) await sink.write(Buffer.from(JSON.stringify(call)));
+    for (; !call.done; call = await calls.next()) {
+      await sink.write(Buffer.from(JSON.stringify(call.value)));
+      count += 1;
+    }
     await sink.finish();
   } finally {
+    await calls.return(undefined);
     await sink.abort();
   }
   for (const warning of sink.warnings) context.messages.warn(warning);
-  return calls.length;
+  return count;
 }
 
 /** Clicks a button of a missed-call notification. Throws E-NOT-FOUND if there is no such button. */
@@ -99,11 +117,25 @@ export async function clickMissedCall(
 }
 
 async function withClient<T>(
-  { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
-  { runtime: { env, now, monotonic }, messages }: CallLogContext,
+  account: CallsAccount,
+  context: CallLogContext,
   work: (client: CallingClient) => Promise<T>,
 ): Promise<T> {
-  const client = await createCallingClient({
+  const client = await createClient(account, context);
+  try {
+    return await work(client);
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    await client.close();
+  }
+}
+
+const createClient = (
+  { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
+  { runtime: { env, now, monotonic }, messages }: CallLogContext,
+): Promise<CallingClient> =>
+  createCallingClient({
     baseUrl: url,
     accountId,
     passcode,
@@ -115,13 +147,8 @@ async function withClient<T>(
     monotonic,
     onRequest: requestLogger(messages),
   });
-  try {
-    return await work(client);
-  } catch (error) {
-    throw error instanceof EngagectlError && error.id === 'E-CREDENTIALS'
-      ? accountRejectedError(error)
-      : error;
-  } finally {
-    await client.close();
-  }
-}
+
+const explained = (error: unknown): unknown =>
+  error instanceof EngagectlError && error.id === 'E-CREDENTIALS'
+    ? accountRejectedError(error)
+    : error;

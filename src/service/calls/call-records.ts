@@ -35,6 +35,9 @@ export const ongoingCalls = (store: Database): CallRecord[] =>
 
 const chunkRecords = 250;
 
+const recordsAfter =
+  'SELECT id, record FROM calls WHERE placed_at >= ? AND id > ? ORDER BY id LIMIT ?';
+
 /**
  * Returns the JSON of the calls placed since a time, oldest first, in chunks of several records joined by
  * commas; undefined if there are none.
@@ -47,14 +50,23 @@ export function recordsSince(store: Database, since: number): Iterable<Buffer> |
 function* chunksSince(store: Database, since: number): Generator<Buffer> {
   let after = -1;
   for (;;) {
-    const rows = store.all<Row & { id: number }>(
-      'SELECT id, record FROM calls WHERE placed_at >= ? AND id > ? ORDER BY id LIMIT ?',
-      [since, after, chunkRecords],
-    );
+    const rows = store.all<Row & { id: number }>(recordsAfter, [since, after, chunkRecords]);
     if (rows.length === 0) return;
     yield Buffer.from(rows.map(({ record }) => record).join(','));
     after = rows.at(-1)?.id ?? after;
   }
+}
+
+/** Returns the JSON of at most `limit` calls placed since a time, behind the id `after`, and the id of the last one if there may be more. */
+export function pageOfRecords(
+  store: Database,
+  { since, after, limit }: Readonly<Record<'since' | 'after' | 'limit', number>>,
+): { readonly records: string; readonly last: number | undefined } {
+  const rows = store.all<Row & { id: number }>(recordsAfter, [since, after, limit]);
+  return {
+    records: `[${rows.map(({ record }) => record).join(',')}]`,
+    last: rows.length < limit ? undefined : rows.at(-1)?.id,
+  };
 }
 
 /** Finds a call and the id of its clicked notification button. */

@@ -7,7 +7,7 @@ import {
   type RequestError,
 } from '../response.js';
 import { authenticate } from '../rest/read-request.js';
-import { detailsOf, findCall, recordsSince, saveClick } from './call-records.js';
+import { detailsOf, findCall, pageOfRecords, recordsSince, saveClick } from './call-records.js';
 import { signalPath, subprotocol } from '../../calling/protocol.js';
 import { isLoopback } from '../../contract/endpoints.js';
 import type { ServiceContext } from '../service.js';
@@ -52,11 +52,24 @@ function callRoute(
   };
 }
 
-/** Lists the calls placed since `since` in epoch milliseconds, or all. */
+/**
+ * Lists the calls placed since `since` in epoch milliseconds, or all. With `limit`, at most so many, and as `next` the
+ * value of `after` that continues the list; null at its end.
+ */
 function listCalls({ query }: Exchange, { store }: ServiceContext): ApiResponse {
-  const since = query.get('since') ?? '0';
-  if (!/^\d{1,15}$/.test(since)) throw requestError(400, 'since must be a time in milliseconds');
-  return success({ records: recordsSince(store, Number(since)) ?? '[]' });
+  const since = numberIn(query, 'since', 'a time in milliseconds') ?? 0;
+  const after = numberIn(query, 'after', 'the next of another page') ?? 0;
+  const limit = numberIn(query, 'limit', 'a number of calls');
+  if (limit === undefined) return success({ records: recordsSince(store, since) ?? '[]' });
+  const { records, last } = pageOfRecords(store, { since, after, limit });
+  return success({ records, next: String(last ?? null) });
+}
+
+function numberIn(query: URLSearchParams, name: string, what: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw requestError(400, `${name} must be ${what}`);
+  return Number(text);
 }
 
 const deviceOf = ({

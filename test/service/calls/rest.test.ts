@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
-import { askRest, join, runRouter } from './raw-client.js';
+import path from 'node:path';
+import Sqlite from 'libsql';
+import { makeWorld } from '../../support/test-environment.js';
+import { makeFolder } from '../running.js';
+import { askRest, callAccount, join, runRouter } from './raw-client.js';
 
 it('lists calls since a time with their outcomes', async () => {
   let now = 1_700_000_000_000;
@@ -47,8 +51,55 @@ it('lists more calls than one chunk, each once', async () => {
     placed.push(await ann.call('bob_1'));
     await ann.ask('hangup', {});
   }
+  const idsOf = (records: unknown) => (records as { callId: string }[]).map(({ callId }) => callId);
   const { records } = await askRest(service, 'GET', '/call/v1/calls');
-  expect((records as { callId: string }[]).map(({ callId }) => callId)).toEqual(placed);
+  expect(idsOf(records)).toEqual(placed);
+  const pages = ['', '&after=200', '&after=251'].map((after) =>
+    askRest(service, 'GET', `/call/v1/calls?limit=200${after}`),
+  );
+  const [first, second, third] = await Promise.all(pages);
+  expect([first!['next'], second!['next'], third!['next']]).toEqual([200, null, null]);
+  expect([first, second, third].flatMap((page) => idsOf(page!['records']))).toEqual(placed);
+});
+
+it('call log and call missed list more calls than one answer may have', async () => {
+  const dataDir = makeFolder();
+  const service = await runRouter({}, { dataDir });
+  const store = new Sqlite(path.join(dataDir, 'service.db'));
+  const insert = store.prepare(
+    'INSERT INTO calls (call_id, placed_at, is_over, record) VALUES (?, 1, 1, ?)',
+  );
+  const record = {
+    callerCuid: 'ann_1',
+    calleeCuid: 'bob_1',
+    callContext: 'x',
+    channel: 'Socket',
+    phase: 'over',
+    placedAt: 1,
+    endedAt: 2,
+    status: 'missed',
+    reason: 'unanswered',
+    actions: { later: 'Later' },
+  };
+  store.exec('BEGIN');
+  for (let n = 0; n < 5000; n += 1)
+    insert.run([`${n}`, JSON.stringify({ callId: `${n}`, ...record })]);
+  store.exec('COMMIT');
+  store.close();
+  const { accountId, apiKey } = callAccount;
+  const world = makeWorld({
+    env: { ENGAGECTL_CALL_ACCOUNT_ID: accountId, ENGAGECTL_CALL_API_KEY: apiKey },
+  });
+  for (const command of ['log', 'missed list']) {
+    const argv = ['call', ...command.split(' '), '--call-url', service.url.replace('http', 'ws')];
+    const { code, stdout, stderr } = await world.run(argv);
+    expect(code, stderr).toBe(0);
+    const calls = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { callId: string }).callId);
+    expect(calls).toEqual(Array.from({ length: 5000 }, (_, n) => `${n}`));
+  }
 });
 
 it.each([
@@ -56,6 +107,8 @@ it.each([
   ['GET', '/call/v1/devices', 'wrong', 401],
   ['POST', '/call/v1/missed/x/actions/y', 'wrong', 401],
   ['GET', '/call/v1/calls?since=yesterday', undefined, 400],
+  ['GET', '/call/v1/calls?limit=all', undefined, 400],
+  ['GET', '/call/v1/calls?limit=1&after=-1', undefined, 400],
   ['POST', '/call/v1/missed/x/actions/y', undefined, 404],
   ['POST', '/call/v1/missed/x/actions', undefined, 404],
   ['POST', '/call/v1/missed/%ff/actions/%ff', undefined, 404],
