@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CallStats } from '../../src/calling/environment.js';
+import { nodeVoice } from '../../src/calling/node/voice.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { hasWrtc, speaker } from '../support/processes/speaking-phone.js';
 import { until } from '../support/until.js';
@@ -47,4 +48,50 @@ it.skipIf(!hasWrtc)('a muted side sends silence, and can be heard again after', 
   expect(ann.qualities.length).toBeGreaterThan(0);
   ann.hangUp();
   expect([(await ann.exit)[0], (await bob.exit)[0]]).toEqual([0, 0]);
+});
+
+/** Number of pieces of sound that were played in this process, whose WebRTC does nothing else. */
+const played = vi.hoisted(() => ({ pieces: 0 }));
+vi.mock('@roamhq/wrtc', () => {
+  class RTCPeerConnection {
+    addEventListener(): void {}
+    addTrack(): void {}
+    close(): void {}
+  }
+  class MediaStream {
+    getTracks(): object[] {
+      return [];
+    }
+  }
+  class RTCAudioSource {
+    createTrack(): object {
+      return {};
+    }
+    onData(): void {
+      played.pieces += 1;
+    }
+  }
+  return { default: { RTCPeerConnection, MediaStream, nonstandard: { RTCAudioSource } } };
+});
+
+it('plays on, and nothing at once, after the clock jumped', async () => {
+  const media = await nodeVoice();
+  const session = await media.open({
+    role: 'receiver',
+    sendSignal: () => undefined,
+    onSignal: () => undefined,
+    iceServers: () => Promise.resolve([]),
+  });
+  onTestFinished(() => {
+    session.close();
+    vi.restoreAllMocks();
+  });
+  const clock = vi.spyOn(Date, 'now');
+  for (const minutes of [10, -10]) {
+    const jumped = Date.now() + minutes * 60_000 - performance.now();
+    clock.mockImplementation(() => jumped + performance.now());
+    const before = played.pieces;
+    await until(() => played.pieces > before + 2);
+    expect(played.pieces).toBeLessThan(before + 10_000);
+  }
 });

@@ -47,6 +47,7 @@ interface AudioSink {
 const rate = 48_000;
 const pieceMs = 10;
 const pieceSamples = (rate / 1000) * pieceMs;
+const mostLateMs = 1000;
 
 /** Creates a media adapter for Node with the package @roamhq/wrtc. Throws an Error if it is not installed. */
 export async function nodeVoice(options: NodeVoiceOptions = {}): Promise<MediaAdapter> {
@@ -98,10 +99,13 @@ function playSound(wrtc: Wrtc, play: Sound | undefined): { stream: TrackStream; 
   const samples = play === undefined ? new Int16Array(0) : resample(play, rate);
   const source = new wrtc.nonstandard.RTCAudioSource();
   const stream = new wrtc.MediaStream([source.createTrack()]);
-  const began = systemClock.now();
+  let began = systemClock.now();
   let played = 0;
   let stop: (() => void) | undefined;
   const playNext = () => {
+    // Goes on where it was after the clock jumped, or the process was stopped.
+    const lateMs = systemClock.now() - began - played * pieceMs;
+    if (Math.abs(lateMs) > mostLateMs) began += lateMs;
     // Catches up after a late timer.
     for (; played * pieceMs <= systemClock.now() - began; played += 1)
       source.onData(pieceOf(samples, played * pieceSamples));
