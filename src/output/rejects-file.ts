@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
@@ -26,7 +26,8 @@ interface WrittenLine {
 const sortedMaximum = 16 * 1024 * 1024;
 
 /**
- * The rejects file, created with mode 0600 at the first reject. An older file is renamed to `….1`.
+ * The rejects file, created with mode 0600 at the first reject. An older file is renamed to `….1`,
+ * or to the next number that is free: it may hold the only list of the records of unknown outcome.
  * After a disk error nothing more is written: rejects missing in the file must not be committed.
  */
 export class RejectsFile {
@@ -125,7 +126,7 @@ export class RejectsFile {
     if (this.#hasWay || this.#lines.length === 0) return false;
     try {
       if (existsSync(this.file)) {
-        renameSync(this.file, `${this.file}.1`);
+        setAside(this.file);
         fsyncFolder(dirname(this.file)); // the journal relies on the rename
       }
     } catch (error) {

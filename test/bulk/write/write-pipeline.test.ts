@@ -611,12 +611,16 @@ describe('rejected records', () => {
     }
   });
 
-  it('move an older rejects file aside', async () => {
+  it('move older rejects files aside and replace none, since they may hold unknown outcomes', async () => {
     await using served = await serve([judge(() => ({ code: 515, error: 'no' }))]);
     const file = profiles(served.world, 1);
-    writeFileSync(served.world.path('users.csv.rejects.ndjson'), 'older');
-    await run(served.world, ['upload', file]);
-    expect(readFileSync(served.world.path('users.csv.rejects.ndjson.1'), 'utf8')).toBe('older');
+    const rejects = served.world.path('users.csv.rejects.ndjson');
+    for (const older of ['first', 'second']) {
+      writeFileSync(rejects, older);
+      await run(served.world, ['upload', file]);
+    }
+    expect(readFileSync(`${rejects}.1`, 'utf8')).toBe('first');
+    expect(readFileSync(`${rejects}.2`, 'utf8')).toBe('second');
     expect(rejectsOf(served.world)).toHaveLength(1);
   });
 
