@@ -571,6 +571,34 @@ function flipped(bytes: Buffer, at: number): Buffer {
   return copy;
 }
 
+describe('a run with --changed of another number of shards', () => {
+  it('lets the next --changed of the others send what it sent, and leaves other streams alone', async () => {
+    const { world, run, sent } = await stage();
+    const write = (city: string) => writeFileSync(world.path('u.csv'), csv(users(40, city)));
+    const crm = [...upload, '--stream', 'crm'];
+    const halves = ['1/2', '2/2'].map((shard) => [...upload, '--shard', shard]);
+    const ways = [[upload], halves, [[...upload, '--shard', '1/1']]];
+    const accepted = async (way: readonly (readonly string[])[]) => {
+      let sum = 0;
+      for (const argv of way) sum += (await run(...argv)).summary.accepted;
+      return sum;
+    };
+    write('A');
+    for (const way of [...ways, [crm]]) expect(await accepted(way)).toBe(40);
+    for (const [index, way] of ways.entries()) {
+      write('B');
+      expect(await accepted(way)).toBe(40);
+      sent();
+      write('A');
+      const next = ways[(index + 1) % ways.length]!;
+      expect(await accepted(next)).toBe(40); // its baseline said A before
+      expect(JSON.stringify(sent())).not.toContain('"City":"B"');
+      expect(await accepted(next)).toBe(0);
+    }
+    expect(await accepted([crm])).toBe(0);
+  });
+});
+
 describe('a run without --changed', () => {
   const write = (world: World, city: string) =>
     writeFileSync(world.path('u.csv'), csv([['u1', city], ['u2', 'Oslo']])); // prettier-ignore

@@ -79,7 +79,7 @@ export class BaselineStore {
     }
   }
 
-  /** Removes the keys that runs without change tracking sent. Keeps the logs of runs that are still sending. */
+  /** Removes the keys that runs sent which did not update the baseline. Keeps the logs of runs that are still sending. */
   #foldTouched(owner: BaselineHeader['owner'], touched: readonly FoundTouched[]): void {
     for (const { log, isComplete } of touched) {
       const base = this.#openBase(owner);
@@ -118,8 +118,8 @@ export class BaselineStore {
 }
 
 /**
- * Log of the keys that a run without change tracking sends. Their state at the service is unknown to the
- * baseline from then on. It is locked while its run may send; then the next run with change tracking removes it.
+ * Log of the keys that a run sends which does not update the baseline. Their state at the service is unknown to the
+ * baseline from then on. It is locked while its run may send; then the next run with the baseline removes it.
  */
 export class TouchedLog {
   readonly seed: BaselineHeader['seed'];

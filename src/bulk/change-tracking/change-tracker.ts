@@ -36,7 +36,7 @@ interface BaselineOptions {
   readonly seed: BaselineHeader['seed'];
   /** Send everything (`--full`). */
   readonly full: boolean;
-  /** Logs of the keys that runs without change tracking sent. */
+  /** Logs of the keys that runs sent which did not update this baseline. */
   readonly touched?: readonly FoundTouched[];
   /** Receives the reason if the files are damaged and were deleted. */
   readonly onDamage: (why: string) => void;
@@ -207,13 +207,13 @@ interface TouchedOptions {
   readonly kind: BaselineOptions['kind'];
   /** Id of the run. */
   readonly run: string;
-  /** Returns the folders of all streams of the account, which other runs may add. */
+  /** Returns the folders of these baselines, which other runs may add. */
   readonly streams: () => readonly string[];
 }
 
 /**
- * Marks the keys that a run without change tracking sends as unknown in the baseline of every stream, so
- * that the next run with change tracking sends them again.
+ * Marks the keys that a run sends as unknown in the baselines that it does not update, so that the next run
+ * that uses one of these sends them again.
  */
 export class TouchedKeys {
   readonly #options: TouchedOptions;

@@ -12,10 +12,11 @@ import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
-import { formatShard, shardPath } from '../shard.js';
+import { formatShard, shardName, shardPath } from '../shard.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import { escapeCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
+import type { Shard } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
 import {
   readFilesOf,
@@ -54,8 +55,7 @@ export async function openChangeTracking(
   refuseOthers(request, context);
   if (!request.changed || !connection) return undefined;
   const { stream = 'default', shard } = request;
-  const names = [connection.accountId, connection.host, kind.name, stream] as const;
-  const owner = ownerOf(shard ? [...names, formatShard(shard)] : [...names]);
+  const owner = ownerOf([connection.accountId, connection.host, kind.name, stream], shard);
   const root = path.join(path.dirname(context.runsFolder()), 'memory');
   const folder = path.join(root, owner.name);
   const gone = openGone(request, context);
@@ -133,20 +133,20 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
 }
 
 /**
- * Opens the marks of a write without `changed`; undefined if its records have no baseline. Throws
- * nothing of the disk.
+ * Opens the marks that a write leaves in the baselines it does not update; undefined if its records
+ * have none. Throws nothing of the disk.
  */
 export function openTouchedKeys(
-  { kind, context, connection, rehearsal }: WriteContext,
+  { kind, request, context, connection, rehearsal }: WriteContext,
   run: string,
 ): TouchedKeys | undefined {
   const root = memoryFolder(context);
   const { tracksChanges } = writeEndpoints[kind.name];
   if (!tracksChanges || !connection || rehearsal !== undefined) return undefined;
   if (root === undefined || !existsSync(root)) return undefined;
-  const prefix = `${digestOf([connection.accountId, connection.host, kind.name]).toString('hex', 0, 8)}-`;
+  const isOther = otherBaselines([connection.accountId, connection.host, kind.name], request);
   const streams = () =>
-    readdirSync(root).flatMap((name) => (name.startsWith(prefix) ? path.join(root, name) : []));
+    readdirSync(root).flatMap((name) => (isOther(name) ? path.join(root, name) : []));
   for (const folder of [root, ...streams()]) refuseUntrusted(folder, context.runtime);
   return new TouchedKeys({ kind: kindOf(kind.name), run, streams });
 }
@@ -169,16 +169,37 @@ const kindOf = (name: WriteKind['name']) => (name === 'subscribe' ? 'subscriptio
 const digestOf = (names: readonly string[]): Buffer =>
   createHash('sha256').update(JSON.stringify(names)).digest();
 
-/**
- * Derives the folder name of a baseline, and the numbers that its files begin with. The name begins
- * with account, host and command, by which the folders of all streams are found.
- */
-function ownerOf(names: readonly [string, string, string, ...string[]]) {
-  const sum = digestOf(names);
+type StreamNames = readonly [account: string, host: string, command: string, stream: string];
+
+/** Begins the folder name of each baseline of an account, host and command. */
+const accountPrefix = (names: readonly string[]): string =>
+  `${digestOf(names.slice(0, 3)).toString('hex', 0, 8)}-`;
+
+/** Begins the folder name of each baseline of a stream; alone, it is that of the undivided input. */
+const streamPrefix = (names: StreamNames): string =>
+  `${accountPrefix(names)}${digestOf(names).toString('hex', 0, 16)}`;
+
+/** Derives the folder name of a baseline, and the numbers that its files begin with. */
+function ownerOf(names: StreamNames, shard: Shard | undefined) {
+  const sum = digestOf(shard ? [...names, formatShard(shard)] : names);
   return {
-    name: `${digestOf(names.slice(0, 3)).toString('hex', 0, 8)}-${sum.toString('hex', 0, 16)}`,
+    name: `${streamPrefix(names)}${shard ? `-${shardName(shard)}` : ''}`,
     words: [sum.readUInt32LE(16), sum.readUInt32LE(20)] as const,
   };
+}
+
+/**
+ * Returns which folders hold baselines whose users a write sends, and that it does not update: without
+ * `changed` those of all streams, else those of its stream for other numbers of shards.
+ */
+function otherBaselines(
+  account: readonly [string, string, string],
+  { changed, stream = 'default', shard }: WriteRequest,
+): (folder: string) => boolean {
+  if (!changed) return (folder) => folder.startsWith(accountPrefix(account));
+  const prefix = streamPrefix([...account, stream]);
+  return (folder) =>
+    folder.startsWith(prefix) && folder.split('-of-')[1] !== shard?.count.toString();
 }
 
 async function lockStream(

@@ -177,7 +177,7 @@ async function openRemembered(writing: WriteContext): Promise<ChangeTracking | u
   return openChangeTracking(writing);
 }
 
-/** Opens the marks of a write without change tracking. The module is loaded only if there may be a baseline. */
+/** Opens the marks in baselines that the write does not update. The module is loaded only if there may be one. */
 async function openTouched(writing: WriteContext, run: string): Promise<TouchedKeys | undefined> {
   const runs = runsFolder(writing.context);
   if (runs === undefined || !existsSync(path.join(path.dirname(runs), 'memory'))) return undefined;
@@ -215,7 +215,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);
-    touched = remembered ? undefined : await openTouched(writing, run.id);
+    touched = await openTouched(writing, run.id);
     const memory = remembered?.memory;
     const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
     const ending = await sendInput(writing, parts);

@@ -35,7 +35,7 @@ import type { InputDialect } from '../../input/open-input.js';
 import { writeDefaults, type Rehearsal } from '../job-options.js';
 import { isLeased, retryStatusOf, runEnd, type JobContext, type Wording } from '../job-context.js';
 import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
-import type { RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
+import type { ChangeFilter, RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeCounts, JobEnding, JobProgress, WriteResult } from '../job-results.js';
 import type { OpenRun } from '../run/open-run.js';
@@ -320,6 +320,16 @@ export async function openTally(
   return tally;
 }
 
+/** Compares records with a baseline, and marks those that are sent in others. */
+const touching = (memory: ChangeTracker, touched: TouchedKeys): ChangeFilter => ({
+  unchanged: (block) => memory.unchanged(block),
+  accepted: (batch, positions) => memory.accepted(batch, positions),
+  intend: async (batch) => {
+    await touched.intend(batch);
+    await memory.intend(batch);
+  },
+});
+
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(
   { kind, request, context, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
@@ -358,7 +368,7 @@ function jobOf(
     runtime: context.runtime,
     earlier:
       earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request, context) : undefined,
-    changes: memory ?? touched,
+    changes: memory && touched ? touching(memory, touched) : (memory ?? touched),
     events: events?.filter(mapper),
     // A part of the input cannot be compared with others.
     begin: limit === undefined && ledger ? async (kind) => ledger.begin(kind, inputs) : undefined,
