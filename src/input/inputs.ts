@@ -62,6 +62,8 @@ export interface Inputs {
   startsLike(text: TextDigest): Promise<boolean>;
   /** Finds the text that the input equals or starts with. Reads the input, so it must not be a pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
+  /** Returns what differs once a file is changed or replaced, for each input; see SourceList. */
+  stamps(): readonly (string | undefined)[];
   /** Returns the length and digests of the beginning of an input, which must not be a pipe. */
   head(input: number): ReturnType<typeof headOf>;
   readonly detected: DetectedFormat | undefined;
@@ -223,6 +225,10 @@ class SequentialInputs implements Inputs {
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
     const encoding = this.#encodingOf(input);
     return matchKnownText(this.#sources.at(input), texts, { encoding });
+  }
+
+  stamps(): readonly (string | undefined)[] {
+    return this.names.map((_, input) => this.#sources.stampOf(input));
   }
 
   async head(input: number): ReturnType<typeof headOf> {

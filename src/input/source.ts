@@ -218,6 +218,14 @@ export class SourceList {
     return this.#pipes.get(input) ?? knownFile(name, this.#sizes[input]!, this.#pathOf(name));
   }
 
+  /** Returns what differs once a file is changed or replaced; undefined for pipes, and for files that are gone. */
+  stampOf(input: number): string | undefined {
+    if (this.#pipes.has(input)) return undefined;
+    const path = this.#pathOf(this.names[input]!);
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(' ');
+  }
+
   /** Bytes on disk; undefined when one of them is a pipe. */
   get totalBytes(): number | undefined {
     if (this.#pipes.size > 0) return undefined;

@@ -362,17 +362,28 @@ function endEvents(
   );
 }
 
-/** Asks for confirmation, after all other checks. */
+/** Asks for confirmation, after all other checks. Throws E-INPUT-CHANGED if a file was changed meanwhile. */
 async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const { kind, hooks, request, context, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
   const piped = inputs.totalBytes === undefined;
   const options = readingOf(kind, request, context);
+  const stamps = inputs.stamps();
   const identities = piped
     ? undefined
     : await kind.countIdentities?.(await openInputs(options, context.runtime), mapper);
   await hooks.confirm?.({ piped, identities });
+  const now = inputs.stamps();
+  const changed = inputs.names.find((_, input) => now[input] !== stamps[input]);
+  if (changed !== undefined) throw changedBeforeConfirmation(changed);
 }
+
+const changedBeforeConfirmation = (name: string): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `${name} was changed before it was confirmed`, {
+    why: 'other records than those that were confirmed would be sent; nothing was sent',
+    fix: 'run the same command again',
+    file: name,
+  });
 
 /** Verifies that the text read by earlier attempts is unchanged. Throws E-INPUT-CHANGED. */
 async function verify({ inputs, kind }: WriteContext, earlier: ResumeState): Promise<void> {

@@ -1,7 +1,8 @@
-import { appendFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
+import { main } from '../../../src/main.js';
 import { serve, written } from '../../support/serve.js';
 import { until } from '../../support/until.js';
 
@@ -72,3 +73,25 @@ it('leaves no files when it is declined', async () => {
   expect((await typing('3\n', '--resume')).code).toBe(0);
   expect(written<string>(service)).toEqual([['u1', 'u2'], ['u3']]);
 });
+
+it.each(['written to', 'rewritten', 'replaced'])(
+  'sends nothing of a file that was %s while a person was asked',
+  async (how) => {
+    const { service, world } = await stage();
+    const file = world.path('ids.txt');
+    const person = new PassThrough();
+    const runtime = world.runtime({ stdin: person });
+    const ended = main(['demerge', 'ids.txt'], runtime);
+    await until(() => runtime.output().stderr.includes('Type 2'));
+    if (how === 'written to') appendFileSync(file, 'u3\n');
+    if (how === 'rewritten') writeFileSync(file, 'v1\nv2\n');
+    if (how === 'replaced') {
+      writeFileSync(world.path('new.txt'), 'v1\nv2\n');
+      renameSync(world.path('new.txt'), file);
+    }
+    person.end('2\n');
+    expect(await ended).toBe(8);
+    expect(runtime.output().stderr).toContain('ids.txt was changed before it was confirmed');
+    expect(written(service)).toEqual([]);
+  },
+);
