@@ -508,6 +508,27 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 0 });
   });
 
+  it('does not return an event that the service may have stored with other properties', async () => {
+    const lying = await startLyingService((records) =>
+      records.map((record) => ({ ...record, evtData: { n: 'altered' } })),
+    );
+    const world = makeWorld({ env: lying.env });
+    const events = [eventOf('u', 1, noon), eventOf('u', 2, noon), eventOf('u', 3, noon + 1)];
+    writeFileSync(world.path('e.ndjson'), `${events[0]!}\n`);
+    await uploaded(world, ['e.ndjson']);
+    const lines = events.map((event, at) => rejected(at + 1, 'unknown', event));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const settling = ['e.rejects.ndjson', '--settle'];
+    const { code, lines: open, summary } = await verified(world, settling, lying.honest);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 1, unknown: 2 }]);
+    const why = expect.stringContaining('with other properties') as string;
+    expect(open).toMatchObject([
+      { line: 1, stage: 'unknown', error: why },
+      { line: 2, stage: 'unknown', error: why },
+      { line: 3, stage: 'notSent' },
+    ]);
+  });
+
   it('reports an input without records of unknown outcome', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -124,7 +124,7 @@ const settleCommand = (
 ): string | undefined =>
   writeEndpoints[name].settles && file.endsWith('.ndjson')
     ? suggestCommand(
-        { ...typed, name: 'verify --settle -o open.ndjson' },
+        { ...typed, name: 'verify --settle --within 10m -o open.ndjson' },
         [file],
         [...inputFlags, ...writeOnlyFlags],
       )

@@ -80,6 +80,7 @@ export class SentEvents {
   readonly #kinds = new Uint8Array(2 ** 21);
   readonly #near = new Map<string, string[]>();
   #nearHeld = { events: 0, characters: 0 };
+  #isNearCut = false;
 
   constructor({ zone, most = noLimit }: BookOptions) {
     this.#zone = zone;
@@ -199,9 +200,12 @@ export class SentEvents {
   wordsOf({ record }: EqualEvents): {
     readonly identity: string;
     readonly near: () => string | undefined;
+    /** Whether there may be such an event, also one whose properties were returned before. */
+    readonly mayHaveNear: boolean;
   } {
-    const key = this.#keyOf(sentMembers(record)) as EventKey;
-    return { identity: key.identity, near: () => this.#near.get(key.near)?.shift() };
+    const { identity, near } = this.#keyOf(sentMembers(record)) as EventKey;
+    const mayHaveNear = this.#isNearCut || this.#near.has(near);
+    return { identity, mayHaveNear, near: () => this.#near.get(near)?.shift() };
   }
 
   #keyOf(members: SentMembers): EventKey | Unfindable {
@@ -219,9 +223,11 @@ export class SentEvents {
   #keepNear(near: string, props: LosslessJson): void {
     const [byte, bit] = placeOf(near);
     const held = this.#nearHeld;
-    if ((this.#kinds[byte]! & bit) === 0 || held.events === mostNear.events) return;
-    const text = stringifyLossless(props);
-    if (held.characters + text.length > mostNear.characters) return;
+    if ((this.#kinds[byte]! & bit) === 0) return;
+    const isFull = held.events === mostNear.events;
+    const text = isFull ? '' : stringifyLossless(props);
+    this.#isNearCut ||= isFull || held.characters + text.length > mostNear.characters;
+    if (this.#isNearCut) return;
     held.events += 1;
     held.characters += text.length;
     const known = this.#near.get(near);
@@ -231,6 +237,7 @@ export class SentEvents {
 
   #forgetNear(): void {
     this.#near.clear();
+    this.#isNearCut = false;
     this.#nearHeld = { events: 0, characters: 0 };
   }
 }

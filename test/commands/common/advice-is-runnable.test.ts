@@ -86,7 +86,7 @@ it('prints a working command to look up records with unknown outcomes', async ()
   const { code, stderr } = await world.run(['upload', 'e.csv', ...event, '--rejects', 'r.ndjson']);
   const printed =
     /fix: find out which ones arrived: engagectl (verify .*);/.exec(stderr)?.[1] ?? '';
-  expect([code, printed]).toEqual([6, expect.stringContaining('--settle')]);
+  expect([code, printed]).toEqual([6, expect.stringContaining('--settle --within 10m')]);
   const settled = await world.run([...printed.split(' '), '--json']);
   expect(settled.code, settled.stderr).toBe(0);
   expect(settled.stdout).toContain('"settled":{"accepted":1,"absent":0,"unknown":0}');
