@@ -139,6 +139,8 @@ describe('a short passcode', () => {
 
 it.each([
   '\u200B',
+  '\u3164',
+  '\u{E0041}',
   '\u2060',
   '\uFEFF',
   '\u00AD',
