@@ -356,6 +356,20 @@ describe('records of a run that has not finished', () => {
   });
 });
 
+it('warns that the whole input sends records a second time that --limit sent', async () => {
+  const { world, run } = await stage();
+  writeFileSync(world.path('i.ndjson'), increments(3));
+  writeFileSync(world.path('u.csv'), 'identity,City\na,Oslo\n');
+  const part = await run('upload', 'i.ndjson', '--limit', '2');
+  expect([part.code, part.stderr]).toEqual([0, expect.stringContaining('a second time')]);
+  for (const argv of [
+    ['u.csv', '--limit', '1'],
+    ['i.ndjson', '--limit', '2', '--check'],
+    ['i.ndjson'],
+  ])
+    expect((await run('upload', ...argv)).stderr).not.toContain('a second time');
+});
+
 it('never refuses profiles and subscriptions', async () => {
   const { service, world, run } = await stage();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');

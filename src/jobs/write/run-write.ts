@@ -205,8 +205,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const sent = isResumed
       ? undefined
       : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
-    const before = sent?.entries ?? [];
-    const runsBefore = sent?.line.runs ?? [];
+    const [before, runsBefore] = [sent?.entries ?? [], sent?.line.runs ?? []];
     events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
     if (!sent && !isResumed) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
@@ -221,14 +220,15 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const ending = await sendInput(writing, parts);
     if (ending.result.done) await remembered?.writeGone(tally, mapper);
     endEvents(writing, { events, tally, isDone: ending.result.done });
+    warnOfPart(writing, tally);
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
     if (done && ledger) {
       const digests = inputs.ended;
       digests.addMissing(earlier?.digests.values() ?? []);
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
-      const { result } = ending;
-      done = ledger.note({ result, digests, once, before, runsBefore, isKept }, inputs);
+      const ended = { result: ending.result, digests, once, before, runsBefore, isKept };
+      done = ledger.note(ended, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };
@@ -359,6 +359,16 @@ function endEvents(
   if (!tally.log.nonIdempotent.has('event')) return;
   messages.warn(
     'the events of this run are not remembered, so sending them a second time cannot be detected',
+  );
+}
+
+/** Warns if records that are not safe to resend are not in the ledger, since a part of an input cannot be compared. */
+function warnOfPart({ request, rehearsal, context }: WriteContext, { log }: Tally): void {
+  if (request.limit === undefined || rehearsal !== undefined) return;
+  if (!log.nonIdempotent.has('other')) return;
+  const limit = context.words.option('limit');
+  context.messages.warn(
+    `the records of this run are not in the ledger, because of ${limit}: the whole input sends them a second time`,
   );
 }
 
