@@ -529,6 +529,28 @@ describe('--settle', () => {
     ]);
   });
 
+  it('returns no event that is in the account at another hour, as with a wrong time zone', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const events = [eventOf('u', 1, noon), eventOf('u', 2, noon + 1)];
+    writeFileSync(world.path('e.ndjson'), events[0]!);
+    await uploaded(world, ['e.ndjson']);
+    const lines = events.map((event, at) => rejected(at + 1, 'unknown', event));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const settling = ['e.rejects.ndjson', '--settle'];
+    const wrong = await verified(world, [...settling, '--timezone', 'Asia/Kolkata']);
+    expect([wrong.code, wrong.summary.settled]).toEqual([
+      6,
+      { accepted: 0, absent: 0, unknown: 2 },
+    ]);
+    expect(wrong.stderr).toContain("is the account's time zone set?");
+    const right = await verified(world, settling);
+    expect([right.code, right.summary.settled]).toEqual([
+      3,
+      { accepted: 1, absent: 1, unknown: 0 },
+    ]);
+  });
+
   it('reports an input without records of unknown outcome', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

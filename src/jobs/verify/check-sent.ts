@@ -210,7 +210,7 @@ function eventsInto(name: string, book: SentEvents): Output {
 
 /**
  * Yields the verdicts of equal events. As many as were found are the same; the others are missing
- * or have other properties. An event of unknown outcome may be one that the service stored otherwise.
+ * or have other properties. An event to settle may have arrived all the same.
  */
 function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   const { sent, found } = event;
@@ -220,7 +220,7 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
     yield { ...about, verdict: 'same', count: sent, records, differences: [] };
     return;
   }
-  const { identity, near, mayHaveNear } = book.wordsOf(event);
+  const { identity, near, doubt } = book.wordsOf(event);
   const place = ({ source, line }: SentRecord) => ({ source, line, identity, key: event.name });
   if (found > sent) {
     const words = { sent: times(sent), found: times(found), verdict: 'extra' } as const;
@@ -234,8 +234,8 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   }
   for (let at = found; at < sent; at += 1) {
     const record = records[at] ?? event.record;
-    if (record.row !== undefined && mayHaveNear) {
-      yield inconclusive('events', [record], storedOtherwise);
+    if (record.row !== undefined && doubt !== undefined) {
+      yield inconclusive('events', [record], doubt);
       continue;
     }
     const other = near();
@@ -245,9 +245,6 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
     yield { ...about, verdict, count: 1, records: [record], differences };
   }
 }
-
-const storedOtherwise =
-  'events of a user, name and second that the account has with other properties';
 
 const times = (count: number): string => `{"times":${count}}`;
 

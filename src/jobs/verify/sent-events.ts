@@ -42,6 +42,8 @@ interface EventKey {
   /** Digest of user, name and second. */
   readonly near: string;
   readonly exact: string;
+  /** Returns the exact key without the hour. */
+  readonly shifted: () => string;
 }
 
 /** Maximum events of the service to keep for display, with user, name and second of a sent one, and maximum characters. */
@@ -56,6 +58,9 @@ interface BookOptions {
 /** Maximum distinct events in memory at a time, and maximum characters of their records. */
 export const mostSent = { events: 100_000, characters: 32 * 1024 * 1024 };
 const noLimit = { events: Number.POSITIVE_INFINITY, characters: Number.POSITIVE_INFINITY };
+
+/** Maximum events to settle that are also looked for at other hours. */
+const mostShifted = 1000;
 
 /** Share of these that remains when later days are put off. */
 const room = 3 / 4;
@@ -81,6 +86,11 @@ export class SentEvents {
   readonly #near = new Map<string, string[]>();
   #nearHeld = { events: 0, characters: 0 };
   #isNearCut = false;
+  /** Keys without the hour of some events to settle, to notice a wrong time zone. */
+  readonly #shifted = new Set<string>();
+  /** Whether an event was found at its time, and whether one was found at another hour. */
+  #isAnyFound = false;
+  #isAnyShifted = false;
 
   constructor({ zone, most = noLimit }: BookOptions) {
     this.#zone = zone;
@@ -95,6 +105,8 @@ export class SentEvents {
     const key = this.#keyOf(members);
     if (typeof key === 'string') return key;
     if (this.#done.has(key.day) || this.#waiting.has(key.day)) return undefined;
+    if (record.row !== undefined && this.#shifted.size < mostShifted)
+      this.#shifted.add(key.shifted());
     const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
     const equal = day.get(key.exact);
     if (equal) {
@@ -190,8 +202,11 @@ export class SentEvents {
       const event = this.#days.get(dayOf(time))?.get(exactKey(near, props));
       if (event) {
         event.found += 1;
+        this.#isAnyFound = true;
         return;
       }
+      this.#isAnyShifted ||=
+        this.#shifted.size > 0 && this.#shifted.has(shiftedKey({ by, value }, name, time, props));
       this.#keepNear(near, props);
     }
   }
@@ -200,12 +215,20 @@ export class SentEvents {
   wordsOf({ record }: EqualEvents): {
     readonly identity: string;
     readonly near: () => string | undefined;
-    /** Whether there may be such an event, also one whose properties were returned before. */
-    readonly mayHaveNear: boolean;
+    /** Why an event that was not found may have arrived all the same. */
+    readonly doubt: string | undefined;
   } {
     const { identity, near } = this.#keyOf(sentMembers(record)) as EventKey;
-    const mayHaveNear = this.#isNearCut || this.#near.has(near);
-    return { identity, mayHaveNear, near: () => this.#near.get(near)?.shift() };
+    const doubt = this.#doubtOf(near);
+    return { identity, doubt, near: () => this.#near.get(near)?.shift() };
+  }
+
+  #doubtOf(near: string): string | undefined {
+    if (this.#isNearCut || this.#near.has(near))
+      return 'events of a user, name and second that the account has with other properties';
+    return this.#isAnyShifted && !this.#isAnyFound
+      ? "events of a file that the account has at other hours: is the account's time zone set?"
+      : undefined;
   }
 
   #keyOf(members: SentMembers): EventKey | Unfindable {
@@ -217,7 +240,8 @@ export class SentEvents {
     const local = localTime(Number(ts.text), this.#zone);
     const near = nearKey(user, name, local);
     const day = dayOf(local);
-    return { name, identity: user.value, day, near, exact: exactKey(near, props) };
+    const shifted = () => shiftedKey(user, name, local, props);
+    return { name, identity: user.value, day, near, exact: exactKey(near, props), shifted };
   }
 
   #keepNear(near: string, props: LosslessJson): void {
@@ -250,6 +274,13 @@ const nearKey = ({ by, value }: Identifier, name: string, localTime: string): st
   digest(`${by} ${value}\n${name}\n${localTime}`);
 
 const exactKey = (near: string, props: LosslessJson): string => digest(near + propsText(props));
+
+/** Time zones differ by quarters of an hour. */
+const shiftedKey = (user: Identifier, name: string, localTime: string, props: LosslessJson) =>
+  exactKey(
+    nearKey(user, name, `${Number(localTime.slice(10, 12)) % 15} ${localTime.slice(12)}`),
+    props,
+  );
 
 /** Returns the bit of a near key in the Bloom filter. */
 function placeOf(near: string): readonly [byte: number, bit: number] {
