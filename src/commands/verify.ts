@@ -73,7 +73,7 @@ export const command: CommandSpec<VerifyFlags> = {
     # opt-outs, by the flags of the users with these addresses
     engagectl verify opt-outs.csv --subscriptions
     # look up records of unknown outcome; write the missing ones
-    engagectl verify events.rejects.ndjson --settle --within 10m -o open.ndjson
+    engagectl verify events.rejects.ndjson --settle -o open.ndjson
   `,
   options: [
     'Mapping (as in upload or subscribe):',

@@ -101,9 +101,7 @@ export class ShardFolder {
       const source = this.current;
       if (source === undefined) throw folderGone(this.path);
       await rm(draft, { recursive: true, force: true });
-      const before = await stateOf(source);
-      await copyFolder(source, draft);
-      if ((await stateOf(source)) === before && this.current === source) break;
+      if ((await copyUnchanged(source, draft)) && this.current === source) break;
       if (copies === maxCopies) throw takenOver(this.path);
     }
     createFile(path.join(draft, ownerName), `${JSON.stringify({ epoch, ...owner })}\n`);
@@ -260,6 +258,19 @@ function namesIn(folder: string): readonly string[] {
     return readdirSync(folder);
   } catch {
     return [];
+  }
+}
+
+/** Copies a folder; returns false if somebody wrote in it, or removed a file, meanwhile. */
+async function copyUnchanged(from: string, to: string): Promise<boolean> {
+  try {
+    const before = await stateOf(from);
+    await copyFolder(from, to);
+    return (await stateOf(from)) === before;
+  } catch (error) {
+    // The former owner may be ending its run, which removes files.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
   }
 }
 
