@@ -80,8 +80,8 @@ export function refuseInputAsOutput(
   inputs: readonly string[],
   { name, what, option, cwd }: Place & { readonly cwd: string },
 ): void {
-  const output = placeOf(file, cwd);
-  if (!inputs.some((input) => placeOf(input, cwd) === output)) return;
+  const output = fileOf(file, cwd);
+  if (!inputs.some((input) => fileOf(input, cwd) === output)) return;
   throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
     why: `${what} would replace it`,
     fix: `name another file with ${option}`,
@@ -134,8 +134,12 @@ function placeOf(name: string, cwd: string): string {
 /** Returns what identifies a file: its resolved path, or its inode if it has several names. */
 function fileOf(name: string, cwd: string): string {
   const place = placeOf(name, cwd);
-  const found = statSync(place, { bigint: true, throwIfNoEntry: false });
-  return found?.isFile() && found.nlink > 1n ? `${found.dev}:${found.ino}` : place;
+  try {
+    const found = statSync(place, { bigint: true });
+    return found.isFile() && found.nlink > 1n ? `${found.dev}:${found.ino}` : place;
+  } catch {
+    return place; // it does not exist, or cannot be read, which its own check reports
+  }
 }
 
 const displayName = (name: string): string => (name === '-' ? 'standard input (-)' : name);

@@ -4,7 +4,7 @@ import { EngagectlError } from '../errors.js';
 import { noFollow, writeAll } from '../files/atomic-write.js';
 import { refuseOtherOwner, type TrustRuntime } from '../files/ownership.js';
 import { unwritablePathError } from '../files/file-errors.js';
-import { refuseForeignLink } from '../files/path-checks.js';
+import { refuseForeignLink, refuseReplacedFiles } from '../files/path-checks.js';
 import { withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
 import { version } from '../version.js';
 import { sanitize, sanitizedJson } from './sanitize.js';
@@ -20,12 +20,13 @@ const ofDevices = /^\/dev\/(?!shm\/)/;
 /**
  * Adds the log file of `--log-file` to a runtime: it receives all messages, even with `--quiet`, and a
  * line per request. Throws E-FILE-WRITE if it cannot be written, E-OUTPUT-EXISTS if it contains records,
- * E-CONFIG-FILE if another user owns it.
+ * E-USAGE for an input, E-CONFIG-FILE if another user owns it.
  */
 export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime {
   const name = rawFlagValue(argv, '--log-file');
   if (name === undefined || name === '') return runtime; // commander rejects an empty name
   const file = path.resolve(runtime.cwd, name);
+  refuseInputs(argv, name, runtime);
   refuseUnwritable(name, file, runtime);
   refuseRecords(name, file);
   const removed = runtime.redact ?? ((text: string) => text);
@@ -71,6 +72,16 @@ function append(file: string, lines: string, runtime: TrustRuntime): void {
   } finally {
     closeSync(open);
   }
+}
+
+/** Options whose files are written. */
+const written = /^(?:-o|--(?:gone|junit|log-file|output|record|rejects|report|write-mapping))$/;
+
+/** Refuses a file that the command line names elsewhere, or standard input, before a line is added to it. */
+function refuseInputs(argv: readonly string[], name: string, { cwd }: Pick<Runtime, 'cwd'>): void {
+  const isRead = (word: string, at: number) =>
+    at > 0 && !word.startsWith('-') && !written.test(argv[at - 1]!);
+  refuseReplacedFiles([['--log-file', name]], ['-', ...argv.filter(isRead)], cwd);
 }
 
 function refuseUnwritable(name: string, file: string, runtime: TrustRuntime): void {

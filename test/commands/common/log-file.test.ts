@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { main } from '../../../src/main.js';
 import { startService, type FaultRuleInput } from '../../../src/testing.js';
@@ -140,6 +149,20 @@ it('is refused before anything is sent if it cannot be written or contains recor
   expect(statSync(world.path('kept.log')).mode & 0o777).toBe(0o640);
   expect(existsSync(world.path('missing'))).toBe(false);
 });
+
+it.each(['ids.txt', './ids.txt', 'link.txt', 'hard.txt'])(
+  'adds no line to an input: %s',
+  async (name) => {
+    const world = makeWorld();
+    writeFileSync(world.path('ids.txt'), 'a\nb\n');
+    symlinkSync('ids.txt', world.path('link.txt'));
+    linkSync(world.path('ids.txt'), world.path('hard.txt'));
+    const argv = ['demerge', 'ids.txt', '--yes', '--log-file', name];
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${name} is an input`)]);
+    expect(read(world, 'ids.txt')).toBe('a\nb\n');
+  },
+);
 
 it.each([['--passcode=hunter2'], ['--passcode', 'hunter2']])(
   'redacts a typed passcode: %s',
