@@ -1,12 +1,13 @@
 import { typedColumns } from '../text/json-flattener.js';
 import { TextSlice } from '../text/text-slice.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
+import { isRejectsColumn } from './columns.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-/** Columns of a CSV export, and the kinds of records that have them. */
+/** Columns that only a CSV export has, and the kinds of its records; other programs count under the name `events`. */
 const marks = {
   event: /^(?:event_props|profile)(?:\.|$)/,
-  profile: /^(?:profileData|events|platformInfo|all_identities)(?:\.|$)/,
+  profile: /^(?:profileData|all_identities)(?:\.|$)/,
 } as const;
 
 /**
@@ -31,6 +32,22 @@ export const isMappedByUser = (options: UploadMapping): boolean =>
   [options.map, options.drop, options.types, options.constants, options.lowercase].some(
     ({ size }) => size > 0,
   );
+
+/** Columns of exported profiles beside the marks. */
+const others =
+  /^(?:identity|objectId|email|name|phone|(?:events|platformInfo|reachability)(?:\..*)?)$/;
+
+/** Warns of columns that somebody added to a CSV export of profiles: they are not sent. */
+export function unsentColumns(header: readonly string[], options: UploadMapping): string[] {
+  if (exportedKind(header, options) !== 'profile') return [];
+  const added = header.filter(
+    (name) => !marks.profile.test(name) && !others.test(name) && !isRejectsColumn(name),
+  );
+  return added.map(
+    (name) =>
+      `column "${name}" is not sent, because exports have none: name it "profileData.${name}"`,
+  );
+}
 
 /** Columns that are strings, whatever they look like. */
 const textColumns =

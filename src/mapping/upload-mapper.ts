@@ -8,8 +8,9 @@ import {
   type ColumnRole,
   type Column,
 } from './columns.js';
+import { EngagectlError } from '../errors.js';
 import { writeExportedEvent, writeExportedProfile, writeTypedRecord } from './api-records.js';
-import { exportedKind, ExportedRecords, isMappedByUser } from './exported-csv.js';
+import { exportedKind, ExportedRecords, isMappedByUser, unsentColumns } from './exported-csv.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
@@ -33,8 +34,9 @@ import type { UploadMapping } from './upload-mapping.js';
 
 export { type UploadMapping } from './upload-mapping.js';
 
-/** Maps rows to upload records (endpoint 1): profiles and events. */
+/** Maps rows to upload records (endpoint 1): profiles and events. Throws E-USAGE if --map renames the key. */
 export function uploadMapper(options: UploadMapping): Mapper {
+  refuseRenamedKey(options);
   const json = new UploadJson(options);
   let opened: CsvUploadMapper | undefined;
   const csv = (): CsvUploadMapper => (opened ??= new CsvUploadMapper(options));
@@ -51,9 +53,11 @@ export function uploadMapper(options: UploadMapping): Mapper {
           ]
         : [],
     warnings: (header) =>
-      options.kind === 'event' || isExported(header)
-        ? []
-        : misspelledColumns(header.map((name) => resolveColumn(name, options))),
+      isExported(header)
+        ? unsentColumns(header, options)
+        : options.kind === 'event'
+          ? []
+          : misspelledColumns(header.map((name) => resolveColumn(name, options))),
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
     map: (rows, picked) =>
@@ -61,6 +65,18 @@ export function uploadMapper(options: UploadMapping): Mapper {
         ? csv().build(rows, rows.cells, picked)
         : json.build(rows, picked),
   };
+}
+
+/** Throws E-USAGE: the column would be sent as the key all the same, and not under the other name. */
+function refuseRenamedKey({ identity, objectId, map }: UploadMapping): void {
+  for (const [role, column] of Object.entries({ identity, objectId })) {
+    const key = column === undefined ? undefined : map.get(column);
+    if (key === undefined || key === role) continue;
+    throw new EngagectlError('E-USAGE', `column "${column}" cannot be sent as "${key}"`, {
+      why: `it is sent as the ${role} of the user, and a column is sent once`,
+      fix: 'omit it from --map, or add a copy of the column to the input',
+    });
+  }
 }
 
 /**
@@ -88,9 +104,29 @@ const shapeFailure =
 const constantFailure =
   '--set adds to flat rows, but this is an upload record or an exported record, which is sent unchanged';
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
-const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
-/** Members that flat rows do not have. */
-export const recordMembers: readonly string[] = ['type', 'event_props', ...profileMarks];
+/** Members of an exported profile beside profileData, and the kind of their values: flat rows may use these names. */
+const marksOfExports = {
+  events: jsonToken.openObject,
+  platformInfo: jsonToken.openArray,
+  all_identities: jsonToken.openArray,
+} as const;
+
+/** Whether the record is an exported profile. A number named `events` does not make it one. */
+const isExportedProfile = (json: JsonParser): boolean =>
+  json.find('profileData') >= 0 ||
+  Object.entries(marksOfExports).some(([name, kind]) => {
+    const index = json.find(name);
+    return index >= 0 && json.kindOf(index) === kind;
+  });
+
+/** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
+export const isRecord = (row: object): boolean =>
+  ['event_props', 'profileData'].some((name) => Object.hasOwn(row, name)) ||
+  Object.entries(marksOfExports).some(([name, kind]) => {
+    const value: unknown = Object.entries(row).find(([key]) => key === name)?.[1];
+    return JSON.stringify(value)?.charCodeAt(0) === kind;
+  }) ||
+  ('type' in row && (row.type === 'profile' || row.type === 'event'));
 
 /** Maps JSON rows to upload records. For a line of a rejects file, maps the inner record. */
 class UploadJson {
@@ -177,7 +213,7 @@ class UploadJson {
     const json = this.#json;
     const records = this.#records;
     const type = json.find('type');
-    const isExported = profileMarks.some((mark) => json.find(mark) >= 0);
+    const isExported = isExportedProfile(json);
     const isEvent = json.find('event_props') >= 0;
     const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
     const isFlat = !isTyped && !isEvent && !isExported;

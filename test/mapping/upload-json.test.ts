@@ -443,6 +443,18 @@ describe('an export piped into an upload', () => {
     expect(mapJson(text)).toEqual(invalid(error as string));
   });
 
+  it.each([
+    ['"events":12', '"events":12'],
+    ['"events":["a"]', '"events":["a"]'],
+    ['"platformInfo":"ios"', '"platformInfo":"ios"'],
+    ['"all_identities":"ada;ann"', '"all_identities":"ada;ann"'],
+  ])('is not a row of another program with %s, whose columns are all sent', (member, sent) => {
+    const record = `{"identity":"ada","type":"profile","profileData":{${sent},"City":"Rome"}}`;
+    expect(mapJson(`{"identity":"ada",${member},"City":"Rome"}`)).toBe(record);
+    const types = new Map([['City', 'string']] as const);
+    expect(mapJson(`{"identity":"ada",${member},"City":"Rome"}`, { types })).toBe(record);
+  });
+
   it.each<[string, Options, string]>([
     [
       '{"profile":{"objectId":"o1","identity":"ada"},"events":{},"ts":20241027023000,"event_props":{"p":1.50},"event_name":"B\\u0061"}',

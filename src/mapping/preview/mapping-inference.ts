@@ -11,7 +11,7 @@ import {
   type SampledRows,
 } from './column-inference.js';
 import { sourceRecord } from '../rejects-input.js';
-import { recordMembers } from '../upload-mapper.js';
+import { isRecord } from '../upload-mapper.js';
 import type { MappingFile } from '../mapping-file-schema.js';
 import type { CellType, UploadMapping } from '../upload-mapping.js';
 import type { RowBlock } from '../../input/row-block.js';
@@ -224,11 +224,6 @@ function closedSets(
   });
   return Object.fromEntries(sets);
 }
-
-/** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
-const isRecord = (row: object): boolean =>
-  recordMembers.some((mark) => mark !== 'type' && Object.hasOwn(row, mark)) ||
-  ('type' in row && (row.type === 'profile' || row.type === 'event'));
 
 /** Lists the values of an object by their paths; see `NestedColumns`. */
 function valuesOf(row: object, around: string): (readonly [path: string, value: unknown])[] {

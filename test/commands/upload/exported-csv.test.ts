@@ -169,6 +169,33 @@ describe('a CSV that export-profiles wrote', () => {
     expect(written(service).flat()).toMatchObject([{ profileData: { Age: 41, Vip: true } }]);
   });
 
+  it.each([
+    ['x.csv', 'identity,events,platformInfo,City\nann,12,ios,Oslo\n'],
+    ['x.ndjson', '{"identity":"ann","events":"12","platformInfo":"ios","City":"Oslo"}\n'],
+  ])('is not a %s of another program that has columns of these names', async (name, text) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    expect((await world.run(['upload', name])).code).toBe(0);
+    expect(written(service).flat()).toEqual([
+      {
+        identity: 'ann',
+        type: 'profile',
+        profileData: { events: '12', platformInfo: 'ios', City: 'Oslo' },
+      },
+    ]);
+  });
+
+  it('warns of a column that was added to it, and is not sent', async () => {
+    const { world } = await serve();
+    writeFileSync(
+      world.path('e.csv'),
+      'identity,email,profileData.City,events.Charged.count,all_identities,platformInfo,Zip\nann,,Oslo,1,"[""ann""]",[],1\n',
+    );
+    const { stderr } = await world.run(['upload', 'e.csv']);
+    expect(stderr).toContain('warning: e.csv: column "Zip" is not sent');
+    expect(stderr.match(/is not sent/g)).toHaveLength(1);
+  });
+
   it('is an ordinary CSV if its columns are mapped', async () => {
     const { world, service } = await serve();
     writeFileSync(world.path('e.csv'), 'identity,profileData.City\nann,Oslo\n');

@@ -37,6 +37,16 @@ const profile = (identity: string, profileData: object) => ({
   profileData,
 });
 
+it.each([
+  ['u.csv', 'id,City\nann,Oslo\n'],
+  ['u.ndjson', '{"id":"ann","City":"Oslo"}\n'],
+])('refuses to rename the identity in %s, because it is not sent twice', async (name, text) => {
+  const { code, stderr } = await run([name, '--identity', 'id', '--map', 'id=CustomerId'], {
+    [name]: text,
+  });
+  expect([code, stderr]).toEqual([2, expect.stringContaining('cannot be sent as "CustomerId"')]);
+});
+
 describe('common shapes of analytics exports', () => {
   it('reads event lines with properties.distinct_id', async () => {
     const line = {
