@@ -72,7 +72,7 @@ export const command: CommandSpec<VerifyFlags> = {
     engagectl verify events.ndjson --within 10m
     # opt-outs, by the flags of the users with these addresses
     engagectl verify opt-outs.csv --subscriptions
-    # look up records of unknown outcome; write the missing ones
+    # with the flags of the upload: look up unknown outcomes; write missing ones
     engagectl verify events.rejects.ndjson --settle -o open.ndjson
   `,
   options: [

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
 import { startService, type TestServiceOptions } from '../../src/testing.js';
@@ -549,6 +549,21 @@ describe('--settle', () => {
       3,
       { accepted: 1, absent: 1, unknown: 0 },
     ]);
+  });
+
+  it('does not look for rows of events among profiles, where none would be found', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('e.csv'), `identity,ts,evtName\nu,${noon},Seen\n`);
+    await uploaded(world, ['e.csv', '--type', 'event']);
+    const row = rejected(2, 'unknown', `{"identity":"u","ts":"${noon}","evtName":"Seen"}`);
+    writeFileSync(world.path('e.rejects.ndjson'), row);
+    const argv = ['e.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+    const wrong = await world.run(['verify', ...argv]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('add --type event')]);
+    expect(existsSync(world.path('open.ndjson'))).toBe(false);
+    const right = await verified(world, [...argv, '--type', 'event']);
+    expect(right.summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 0 });
   });
 
   it('reports an input without records of unknown outcome', async () => {

@@ -3,7 +3,7 @@ import { EngagectlError } from '../../errors.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonParser } from '../../text/json-parser.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
-import { stringifyLossless } from '../../text/lossless-json.js';
+import { isMap, stringifyLossless, type LosslessJson } from '../../text/lossless-json.js';
 import { sentMembers, SentAddress, SentUser, type SentRecord } from './sent-records.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { Inputs } from '../../input/inputs.js';
@@ -24,6 +24,20 @@ interface Reading {
   readonly settle: boolean;
   readonly limit: number | undefined;
   readonly signal: AbortSignal;
+}
+
+/**
+ * Refuses to look for an event row among the profiles: it would count as not found, and to resend it would double the
+ * event. Throws E-USAGE.
+ */
+function refuseEvent({ source, line }: SentRecord, data: LosslessJson | undefined): void {
+  if (!isMap(data)) return;
+  const column = ['evtName', 'ts'].find((name) => data.has(name));
+  if (column === undefined) return;
+  throw new EngagectlError('E-USAGE', `line ${line} of ${source} would be looked up as a profile`, {
+    why: `it has the column "${column}" of events`,
+    fix: `add --type event, as in the upload; or --drop ${column}, if it is a profile`,
+  });
 }
 
 interface UntoldRecords {
@@ -134,6 +148,7 @@ export class SentInput {
       return;
     }
     const members = sentMembers(record);
+    if (line !== undefined) refuseEvent(record, members.get('profileData'));
     if (this.#reading.kind === 'upload') {
       const key = keyParts.find((name) => members.has(name)) ?? '';
       const user = `${key} ${stringifyLossless(members.get(key) ?? null)}`;
