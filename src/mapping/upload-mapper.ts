@@ -105,16 +105,16 @@ const constantFailure =
   '--set adds to flat rows, but this is an upload record or an exported record, which is sent unchanged';
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 /** Members of an exported profile beside profileData, and the kind of their values: flat rows may use these names. */
-const marksOfExports = {
-  events: jsonToken.openObject,
-  platformInfo: jsonToken.openArray,
-  all_identities: jsonToken.openArray,
-} as const;
+const marksOfExports = [
+  ['events', jsonToken.openObject],
+  ['platformInfo', jsonToken.openArray],
+  ['all_identities', jsonToken.openArray],
+] as const;
 
 /** Whether the record is an exported profile. A number named `events` does not make it one. */
 const isExportedProfile = (json: JsonParser): boolean =>
   json.find('profileData') >= 0 ||
-  Object.entries(marksOfExports).some(([name, kind]) => {
+  marksOfExports.some(([name, kind]) => {
     const index = json.find(name);
     return index >= 0 && json.kindOf(index) === kind;
   });
@@ -122,10 +122,11 @@ const isExportedProfile = (json: JsonParser): boolean =>
 /** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
 export const isRecord = (row: object): boolean =>
   ['event_props', 'profileData'].some((name) => Object.hasOwn(row, name)) ||
-  Object.entries(marksOfExports).some(([name, kind]) => {
-    const value: unknown = Object.entries(row).find(([key]) => key === name)?.[1];
-    return JSON.stringify(value)?.charCodeAt(0) === kind;
-  }) ||
+  Object.entries(row).some(([name, value]) =>
+    marksOfExports.some(
+      ([mark, kind]) => mark === name && JSON.stringify(value)?.charCodeAt(0) === kind,
+    ),
+  ) ||
   ('type' in row && (row.type === 'profile' || row.type === 'event'));
 
 /** Maps JSON rows to upload records. For a line of a rejects file, maps the inner record. */
