@@ -8,6 +8,7 @@ const sweeps = [
   'test/bulk/journal.test.ts',
   'test/chaos/corrupted-state.test.ts',
   'test/chaos/event-memory.test.ts',
+  'test/chaos/full-disk.test.ts',
   'test/chaos/kill-sweep.test.ts',
   'test/chaos/malformed-http-random.test.ts',
   'test/chaos/random-fault-schedules.test.ts',

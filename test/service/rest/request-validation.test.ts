@@ -128,6 +128,7 @@ describe('D failure injection', () => {
       code: 429,
     });
     expect((await Promise.all(reads)).filter(({ http }) => http === 429)).toHaveLength(1);
+    await service.call('PUT', '/_local/settings', { latencyMs: 0 });
     for (const [n, { http }] of uploaded.entries()) {
       expect((await service.profile('identity', `u${n}`)) === undefined).toBe(http === 429);
     }
