@@ -2,8 +2,8 @@ import { printAnswer } from '../../ui/messages.js';
 import { count } from '../../ui/format.js';
 import {
   clickMissedCall,
-  callsSince,
   logCalls,
+  missedCalls,
   type CallRecord,
   type CallsAccount,
   type CallLogContext,
@@ -105,11 +105,7 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
 async function listMissed(call: Invocation<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
   await withCallRecords(call, async (account, context) => {
-    const missed: CallRecord[] = [];
-    for await (const call of callsSince(since, account, context)) {
-      const { status, actions = {} } = call;
-      if (status === 'missed' && Object.keys(actions).length > 0) missed.push(call);
-    }
+    const missed = await missedCalls(since, account, context);
     const listed = missed.map(missedCallOf);
     const settings = call.settings();
     const summary = { command: 'call missed list', missed: listed, exitCode: 0 };

@@ -29,38 +29,47 @@ export interface CallRecord {
 }
 
 /** Yields the calls placed since a time in epoch milliseconds, oldest first. */
-export async function* callsSince(
+async function* callsSince(
   since: number,
-  account: CallsAccount,
-  context: CallLogContext,
+  client: CallingClient,
+  { url, policy }: CallsAccount,
+  { runtime, messages }: CallLogContext,
 ): AsyncGenerator<CallRecord> {
-  const { runtime, messages } = context;
   const { random, sleep, monotonic, signal } = runtime;
-  const client = await createClient(account, context);
-  const waits = new RetryStatus(new URL(account.url).host, {
+  const waits = new RetryStatus(new URL(url).host, {
     monotonic,
     log: (line) => messages.verbose(line),
   });
   const list = (after: number) =>
     withRetry(async (stop) => client.list({ since, after }, stop), {
-      policy: account.policy,
+      policy,
       runtime: { random, sleep, monotonic },
       signal,
       waits,
       counts: { requests: 0, retries: 0 },
       what: 'GET /call/v1/calls',
     });
-  try {
-    for (let after: number | undefined = 0; after !== undefined;) {
-      const { records, next }: Awaited<ReturnType<typeof list>> = await list(after);
-      yield* records;
-      after = next;
-    }
-  } catch (error) {
-    throw explained(error);
-  } finally {
-    await client.close();
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const { records, next }: Awaited<ReturnType<typeof list>> = await list(after);
+    yield* records;
+    after = next;
   }
+}
+
+/** Lists the missed calls since a time in epoch milliseconds whose notification has buttons, oldest first. */
+export async function missedCalls(
+  since: number,
+  account: CallsAccount,
+  context: CallLogContext,
+): Promise<readonly CallRecord[]> {
+  return withClient(account, context, async (client) => {
+    const missed: CallRecord[] = [];
+    for await (const call of callsSince(since, client, account, context)) {
+      const { status, actions = {} } = call;
+      if (status === 'missed' && Object.keys(actions).length > 0) missed.push(call);
+    }
+    return missed;
+  });
 }
 
 /** Writes the call history to an output like that of exports; returns the number of calls. */
@@ -69,22 +78,23 @@ export async function logCalls(
   account: CallsAccount,
   context: CallLogContext,
 ): Promise<number> {
-  const calls = callsSince(since, account, context);
-  let call = await calls.next();
-  const sink = await openRecordOutput(output, how, context);
-  let count = 0;
-  try {
-    for (; !call.done; call = await calls.next()) {
-      await sink.write(Buffer.from(JSON.stringify(call.value)));
-      count += 1;
+  return withClient(account, context, async (client) => {
+    const calls = callsSince(since, client, account, context);
+    let call = await calls.next(); // a request that fails leaves no file
+    const sink = await openRecordOutput(output, how, context);
+    let count = 0;
+    try {
+      for (; !call.done; call = await calls.next()) {
+        await sink.write(Buffer.from(JSON.stringify(call.value)));
+        count += 1;
+      }
+      await sink.finish();
+    } finally {
+      await sink.abort();
     }
-    await sink.finish();
-  } finally {
-    await calls.return(undefined);
-    await sink.abort();
-  }
-  for (const warning of sink.warnings) context.messages.warn(warning);
-  return count;
+    for (const warning of sink.warnings) context.messages.warn(warning);
+    return count;
+  });
 }
 
 /** Clicks a button of a missed-call notification. Throws E-NOT-FOUND if there is no such button. */
@@ -117,25 +127,11 @@ export async function clickMissedCall(
 }
 
 async function withClient<T>(
-  account: CallsAccount,
-  context: CallLogContext,
-  work: (client: CallingClient) => Promise<T>,
-): Promise<T> {
-  const client = await createClient(account, context);
-  try {
-    return await work(client);
-  } catch (error) {
-    throw explained(error);
-  } finally {
-    await client.close();
-  }
-}
-
-const createClient = (
   { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
   { runtime: { env, now, monotonic }, messages }: CallLogContext,
-): Promise<CallingClient> =>
-  createCallingClient({
+  work: (client: CallingClient) => Promise<T>,
+): Promise<T> {
+  const client = await createCallingClient({
     baseUrl: url,
     accountId,
     passcode,
@@ -147,8 +143,13 @@ const createClient = (
     monotonic,
     onRequest: requestLogger(messages),
   });
-
-const explained = (error: unknown): unknown =>
-  error instanceof EngagectlError && error.id === 'E-CREDENTIALS'
-    ? accountRejectedError(error)
-    : error;
+  try {
+    return await work(client);
+  } catch (error) {
+    throw error instanceof EngagectlError && error.id === 'E-CREDENTIALS'
+      ? accountRejectedError(error)
+      : error;
+  } finally {
+    await client.close();
+  }
+}
