@@ -35,9 +35,6 @@ export const ongoingCalls = (store: Database): CallRecord[] =>
 
 const chunkRecords = 250;
 
-const recordsAfter =
-  'SELECT id, record FROM calls WHERE placed_at >= ? AND id > ? ORDER BY id LIMIT ?';
-
 /**
  * Returns the JSON of the calls placed since a time, oldest first, in chunks of several records joined by
  * commas; undefined if there are none.
@@ -48,23 +45,34 @@ export function recordsSince(store: Database, since: number): Iterable<Buffer> |
 }
 
 function* chunksSince(store: Database, since: number): Generator<Buffer> {
-  let after = -1;
-  for (;;) {
-    const rows = store.all<Row & { id: number }>(recordsAfter, [since, after, chunkRecords]);
-    if (rows.length === 0) return;
-    yield Buffer.from(rows.map(({ record }) => record).join(','));
-    after = rows.at(-1)?.id ?? after;
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const { records, last } = pageOfRecords(store, { since, after, limit: chunkRecords });
+    if (records !== '') yield Buffer.from(records);
+    after = last;
   }
 }
 
-/** Returns the JSON of at most `limit` calls placed since a time, behind the id `after`, and the id of the last one if there may be more. */
-export function pageOfRecords(
-  store: Database,
-  { since, after, limit }: Readonly<Record<'since' | 'after' | 'limit', number>>,
-): { readonly records: string; readonly last: number | undefined } {
-  const rows = store.all<Row & { id: number }>(recordsAfter, [since, after, limit]);
+interface PagePosition {
+  readonly since: number;
+  readonly after: number;
+  readonly limit: number;
+}
+
+interface RecordsPage {
+  /** JSON of the records, joined by commas. */
+  readonly records: string;
+  /** Id of the last one if there may be more. */
+  readonly last: number | undefined;
+}
+
+/** Returns at most `limit` calls placed since a time, with ids greater than `after`. */
+export function pageOfRecords(store: Database, { since, after, limit }: PagePosition): RecordsPage {
+  const rows = store.all<Row & { id: number }>(
+    'SELECT id, record FROM calls WHERE placed_at >= ? AND id > ? ORDER BY id LIMIT ?',
+    [since, after, limit],
+  );
   return {
-    records: `[${rows.map(({ record }) => record).join(',')}]`,
+    records: rows.map(({ record }) => record).join(','),
     last: rows.length < limit ? undefined : rows.at(-1)?.id,
   };
 }

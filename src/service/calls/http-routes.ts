@@ -62,7 +62,7 @@ function listCalls({ query }: Exchange, { store }: ServiceContext): ApiResponse 
   const limit = numberIn(query, 'limit', 'a number of calls');
   if (limit === undefined) return success({ records: recordsSince(store, since) ?? '[]' });
   const { records, last } = pageOfRecords(store, { since, after, limit });
-  return success({ records, next: String(last ?? null) });
+  return success({ records: `[${records}]`, next: String(last ?? null) });
 }
 
 function numberIn(query: URLSearchParams, name: string, what: string): number | undefined {
