@@ -120,14 +120,20 @@ const isExportedProfile = (json: JsonParser): boolean =>
   });
 
 /** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
-export const isRecord = (row: object): boolean =>
-  ['event_props', 'profileData'].some((name) => Object.hasOwn(row, name)) ||
-  Object.entries(row).some(([name, value]) =>
-    marksOfExports.some(
-      ([mark, kind]) => mark === name && JSON.stringify(value)?.charCodeAt(0) === kind,
-    ),
-  ) ||
-  ('type' in row && (row.type === 'profile' || row.type === 'event'));
+export function isRecord(row: object): boolean {
+  const members = row as Readonly<Record<string, unknown>>;
+  return (
+    ['event_props', 'profileData'].some((name) => Object.hasOwn(row, name)) ||
+    marksOfExports.some(([name, kind]) => kindOf(members[name]) === kind) ||
+    members['type'] === 'profile' ||
+    members['type'] === 'event'
+  );
+}
+
+function kindOf(value: unknown): number | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Array.isArray(value) ? jsonToken.openArray : jsonToken.openObject;
+}
 
 /** Maps JSON rows to upload records. For a line of a rejects file, maps the inner record. */
 class UploadJson {
