@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { TestServiceOptions } from '../../../src/testing.js';
 import { jsonRunner, serve, written } from '../../support/serve.js';
 
-/** What `upload --json` prints, as far as these tests look at it. */
+/** The fields of `upload --json` that these tests read. */
 export interface Figures {
   readonly run: string;
   readonly read: number;
