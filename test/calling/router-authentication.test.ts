@@ -9,6 +9,7 @@ import { callAccount, runRouter } from '../service/calls/raw-client.js';
 import { annProperties, core, patient, testClient } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
 import { until } from '../support/until.js';
+import { anyCharacter } from '../support/any-character.js';
 
 // Who answers has to prove that it holds the API key, before a client sends anything that follows from it.
 
@@ -141,7 +142,7 @@ it('needs neither WebCrypto nor TextEncoder, which React Native may lack', async
 
 it('computes the same HMAC as Node for any key and text', () => {
   const texts = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.string({ unit: anyCharacter, maxLength: 300 }),
     fc.string({
       unit: fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),
     }),

@@ -33,7 +33,7 @@ const exports = [
   ['export-profiles', '--event', 'A', ...range, '-o', 'out.csv'],
   ['export-profiles', '--event', 'A', ...range, '-o', 'out.ndjson.gz'],
 ];
-const casesEach = Math.ceil(total / (writes.length + exports.length)) || 9;
+const casesEach = Math.ceil(total / (writes.length + exports.length)) || 7;
 const flags = ['--chunk-size', '5', '--concurrency', '2', '--json'];
 const [seed = 0] = seeds(1);
 

@@ -10,6 +10,7 @@ import { withProgramName, powershellWord, shellPath, quoteForShell } from '../..
 import { hasCommand } from '../support/has-command.js';
 import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { anyCharacter } from '../support/any-character.js';
 
 // Lines that are printed to be pasted name files and columns of others. Each line is run in each shell, and the words that a
 // program receives there must be those that were meant: nothing in a name is expanded, executed or split.
@@ -130,7 +131,7 @@ const texts = fc
   .array(
     fc.oneof(
       fc.constantFrom(...hostile),
-      fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }),
+      fc.string({ unit: anyCharacter, minLength: 1, maxLength: 3 }),
     ),
     { maxLength: 6 },
   )

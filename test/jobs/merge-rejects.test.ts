@@ -7,9 +7,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import process from 'node:process';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/test-environment.js';
@@ -45,38 +42,6 @@ it('lets the event loop take its turns while it writes', async () => {
   await mergeRejects([{ file, lines }], ['in.csv'], world.path('all.ndjson'), world.runtime());
   isDone = true;
   expect(turns).toBeGreaterThan(5);
-});
-
-it('keeps less than 40 bytes for each of very many rejects', async () => {
-  const world = makeWorld();
-  const lines = 300_000;
-  const files = ['in.csv', 'in.ndjson'].map((source) => {
-    const file = world.path(`rejects of ${source}`);
-    writeFileSync(file, `{"source":"${source}","line":7}\n`.repeat(lines / 2));
-    return { file, lines: lines / 2 };
-  });
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
-  const held = () => {
-    collectGarbage();
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    return heapUsed + arrayBuffers;
-  };
-  for (let round = 0; round < 5; round += 1) {
-    collectGarbage(); // what other tests left is collected in more than one round
-    await new Promise(setImmediate);
-  }
-  const before = held();
-  let during: number | undefined;
-  const turn = () => {
-    if (!readdirSync(world.cwd).some((name) => name.startsWith('.engagectl-'))) setImmediate(turn);
-    else during = held();
-  };
-  turn();
-  const target = world.path('all.ndjson');
-  await mergeRejects(files, ['in.csv', 'in.ndjson'], target, world.runtime());
-  expect(during).toBeDefined();
-  expect(during! - before).toBeLessThan(40 * lines);
 });
 
 it('keeps each file that has the name already', async () => {

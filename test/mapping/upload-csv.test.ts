@@ -10,6 +10,7 @@ import {
   isValidIdentity,
   type Options,
 } from '../support/builders/upload-mapping.js';
+import { anyCharacter } from '../support/any-character.js';
 
 const upload = (header: readonly string[], rows: readonly (readonly string[])[]) =>
   mapRows(csvRows(header, rows));
@@ -89,7 +90,7 @@ describe('a CSV row as a profile', () => {
 
   it('formats any cell as JSON.stringify would', () => {
     const cell = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.string({
         unit: fc.constantFrom('"', '\\', '\0', '\u001f', '\u007f', '\n', '\r', ',', 'é', '😀'),
       }),
@@ -512,7 +513,7 @@ describe('D blocks of one mapper', () => {
   const named = ['flag', 'word', 'dropped'];
   const texts = fc.oneof(
     fc.constant(''),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     fc.string({ unit: fc.constantFrom('"', '\\', '\n', '\u001f', 'é', 'x'), maxLength: 40 }),
     fc.integer({ min: 0, max: 3000 }).map((length) => '"x\n漢'.repeat(length)),
   );

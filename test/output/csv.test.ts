@@ -9,6 +9,7 @@ import type { Output } from '../../src/output/output.js';
 import { pageOf } from '../support/builders/record-page.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 import { runs } from '../support/property-runs.js';
+import { anyCharacter } from '../support/any-character.js';
 
 const csv: OutputOptions = {
   path: 'out.csv',
@@ -124,7 +125,7 @@ describe('CSV', () => {
       fc.string({ maxLength: 3 }),
     );
     const leaf = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.integer(),
       fc.boolean(),
       fc.constant(null),

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { anyCharacter } from '../any-character.js';
 
 const spaces = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
 const numbers = fc.constantFrom(
@@ -12,7 +13,7 @@ const numbers = fc.constantFrom(
   '123',
 );
 const strings = fc.oneof(
-  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+  fc.string({ unit: anyCharacter }).map((text) => JSON.stringify(text)),
   fc.constantFrom(
     '"\\ud83d\\ude00"',
     '"\\ud800"',
