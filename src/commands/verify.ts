@@ -24,6 +24,7 @@ interface VerifyFlags
   readonly concurrency: number;
   readonly output?: string;
   readonly overwrite?: boolean;
+  readonly fresh?: boolean;
 }
 
 const verifyOptions: OptionTable = [
@@ -55,6 +56,7 @@ const verifyOptions: OptionTable = [
     { parse: nonEmpty, common: true, writes: true },
   ],
   ['--overwrite', 'replace an existing output file'],
+  ['--fresh', 'start from scratch; rename the partial file of an earlier run'],
   ...reportOptions,
 ];
 
@@ -105,7 +107,7 @@ export const command: CommandSpec<VerifyFlags> = {
       import('../jobs/record-output.js'),
       import('./shared/run-job.js'),
     ]);
-    const { overwrite = false } = flags;
+    const { overwrite = false, fresh = false } = flags;
     await runJob(
       {
         name: 'verify',
@@ -116,7 +118,7 @@ export const command: CommandSpec<VerifyFlags> = {
         concurrency: flags.concurrency,
         reads: true,
         job: async (context, hooks) => {
-          const how = { format: 'ndjson', overwrite } as const;
+          const how = { format: 'ndjson', overwrite, fresh } as const;
           const into = async () => openRecordOutput(flags.output, how, context);
           return verify({ ...flags, ...what, files, into }, context, hooks);
         },

@@ -199,6 +199,19 @@ describe('verify of profiles', () => {
     expect(all.summary).toMatchObject({ checked: 61, different: 4, mostDiffer: null });
   });
 
+  it('refuses the partial file of a killed verify, and sets it aside with --fresh', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    await uploaded(world, ['u.csv']);
+    writeFileSync(world.path('out.ndjson.partial'), 'earlier');
+    const argv = ['verify', 'u.csv', '-o', 'out.ndjson'];
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('restart with --fresh')]);
+    expect((await world.run([...argv, '--fresh'])).code).toBe(0);
+    expect(readFileSync(world.path('out.ndjson.partial.1'), 'utf8')).toBe('earlier');
+  });
+
   it('waits for lagging reads, at most --within, and rereads only those', async () => {
     const { env } = await lagging(60);
     const world = makeWorld({ env });

@@ -356,18 +356,47 @@ describe('records of a run that has not finished', () => {
   });
 });
 
-it('warns that the whole input sends records a second time that --limit sent', async () => {
-  const { world, run } = await stage();
-  writeFileSync(world.path('i.ndjson'), increments(3));
-  writeFileSync(world.path('u.csv'), 'identity,City\na,Oslo\n');
-  const part = await run('upload', 'i.ndjson', '--limit', '2');
-  expect([part.code, part.stderr]).toEqual([0, expect.stringContaining('a second time')]);
-  for (const argv of [
-    ['u.csv', '--limit', '1'],
-    ['i.ndjson', '--limit', '2', '--check'],
-    ['i.ndjson'],
-  ])
-    expect((await run('upload', ...argv)).stderr).not.toContain('a second time');
+describe('after --limit sent a part', () => {
+  const refusal = 'i.ndjson begins like the input of run';
+
+  it('the whole input is refused, and the same part, but neither the other records nor --again', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.ndjson'), increments(3));
+    const part = await run('upload', 'i.ndjson', '--limit', '2');
+    expect([part.code, part.stderr]).toEqual([0, expect.not.stringContaining('warning')]);
+    for (const flags of [[], ['--resume'], ['--limit', '2'], ['--limit', '1']]) {
+      const { code, stderr } = await run('upload', 'i.ndjson', ...flags);
+      expect([code, stderr], flags.join(' ')).toEqual([8, expect.stringContaining(refusal)]);
+      expect(stderr).toContain('which has sent its first 2 records');
+      expect(stderr).toContain('remove those from the file to send the others; --again sends');
+    }
+    expect(service.requests()).toHaveLength(1);
+    writeFileSync(world.path('rest.ndjson'), increments(3).split('\n').slice(2).join('\n'));
+    expect((await run('upload', 'rest.ndjson')).code).toBe(0);
+    expect((await run('upload', 'i.ndjson', '--again')).code).toBe(0);
+    expect((await run('upload', 'i.ndjson')).code).toBe(8);
+  });
+
+  it('the whole input is sent if the service accepted nothing of the part, or it was not sent', async () => {
+    const { service, world, run } = await stage();
+    const rejected = increments(3).replaceAll('{"Visits"', '{"Phone":"12","Visits"');
+    writeFileSync(world.path('i.ndjson'), rejected);
+    expect((await run('upload', 'i.ndjson', '--limit', '2', '--check')).code).toBe(0);
+    expect((await run('upload', 'i.ndjson', '--limit', '2')).code).toBe(3);
+    expect((await run('upload', 'i.ndjson')).code).toBe(3);
+    expect(service.requests()).toHaveLength(2);
+  });
+
+  it('demerges are refused, and profiles are not', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('d.csv'), 'identity\na\nb\n');
+    writeFileSync(world.path('u.csv'), 'identity,City\na,Oslo\nb,Rome\n');
+    expect((await run('upload', 'u.csv', '--limit', '1')).code).toBe(0);
+    expect((await run('upload', 'u.csv')).code).toBe(0);
+    expect((await run('demerge', 'd.csv', '--yes', '--limit', '1')).code).toBe(0);
+    const { code, stderr } = await run('demerge', 'd.csv', '--yes');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('has sent its first 1 record"')]);
+  });
 });
 
 it('never refuses profiles and subscriptions', async () => {

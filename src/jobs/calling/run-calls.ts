@@ -270,6 +270,12 @@ async function openReceiver(
   const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, context.runtime);
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
+  let failed: unknown;
+  const watch = (work: Promise<void>) =>
+    void work.catch((error: unknown) => {
+      failed ??= error;
+      lag.abort();
+    });
   const voice = hertz === undefined ? undefined : await toneVoice(hertz);
   const phone = openPhone(
     {
@@ -281,10 +287,10 @@ async function openReceiver(
     account,
     context,
     {
-      rings: (call) => void phone.then(async (opened) => answering.rings(opened, call)),
+      rings: (call) => watch(phone.then(async (opened) => answering.rings(opened, call))),
       event: (event) => {
         events.push(event);
-        void phone.then(async (opened) => answering.handleEvent(opened, event));
+        watch(phone.then(async (opened) => answering.handleEvent(opened, event)));
         if (event.event !== 'MissedCallActionClicked' && isTerminal(event.event)) lag.abort();
       },
     },
@@ -298,6 +304,7 @@ async function openReceiver(
     waitForEnd: async (callerReports: readonly PhoneEvent[]) => {
       if (callerReports.at(-1)?.event === CallEvent.ReceiverBusyOnAnotherCall) return;
       await sleep(longestLag, lag.signal).catch(() => undefined);
+      if (failed !== undefined) throw failed;
     },
     close: () => {
       answering.stop();

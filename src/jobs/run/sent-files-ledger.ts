@@ -74,6 +74,8 @@ export interface LedgerStart extends Pick<
   /** ISO 8601. */
   readonly started: string;
   readonly kind: NonIdempotentKind;
+  /** It reads so many records at most, and may leave the rest of its inputs unread. */
+  readonly limit?: number;
   /** Beginnings of the inputs; none for a pipe. */
   readonly sources: readonly LedgerHead[];
 }
@@ -195,11 +197,11 @@ class OpenRuns {
       return;
     }
     if ('discarded' in line && line.sentEvents) this.discarded.push(...starts);
-    // Without a journal, a run that stopped early ends with inputs that it did not read to the end.
-    const left =
-      'discarded' in line
-        ? []
-        : starts.filter(({ sources }) => line.sources.length < sources.length);
+    // Without a journal, or with a limit, a run ends with inputs that it did not read to the end.
+    const mayHaveSent = 'finished' in line && line.accepted + line.unknown > 0;
+    const left = mayHaveSent
+      ? starts.filter(({ sources }) => line.sources.length < sources.length)
+      : [];
     if (left.length > 0) this.#starts.set(line.run, left);
     else this.#starts.delete(line.run);
   }

@@ -26,13 +26,14 @@ import {
   refuseOtherShards,
   sentBefore,
   type SentBefore,
+  type StartedInput,
 } from './sent-before.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import type { DigestTable } from '../../input/text-digest.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import { isLeased, type JobContext } from '../job-context.js';
+import { isLeased, type JobContext, type Wording } from '../job-context.js';
 import type { WriteContext, WriteRequest } from './write-request.js';
 
 /** Members of a ledger line that identify a write. */
@@ -59,6 +60,8 @@ interface LedgerPlace {
   readonly resume: boolean;
   /** The event memory knows each event that was sent. */
   readonly remembersEvents: boolean;
+  /** Most records to read. */
+  readonly limit: number | undefined;
   /** Name of standard input in the ledger, if the run has a name. */
   readonly pipe: string | undefined;
 }
@@ -87,14 +90,13 @@ export function openDuplicateProtection(
   const runs = runsFolder(context);
   if (runs === undefined) return undefined;
   const { accountId, host } = connection;
-  const meaning = fingerprint(kind.fingerprinted);
+  const { limit, ...fingerprinted } = kind.fingerprinted; // a part is of the same records as the whole
+  const meaning = fingerprint(fingerprinted);
   const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
   const what = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  const options = JSON.parse(JSON.stringify(kind.fingerprinted)) as Readonly<
-    Record<string, unknown>
-  >;
+  const options = JSON.parse(JSON.stringify(fingerprinted)) as Readonly<Record<string, unknown>>;
   return new DuplicateProtection(what, {
     options,
     runs,
@@ -105,6 +107,7 @@ export function openDuplicateProtection(
     resume: request.resume === true,
     context,
     remembersEvents: remembersEvents(writing),
+    limit,
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
@@ -329,7 +332,7 @@ export class DuplicateProtection {
     const found = await findStartedInput(inputs, this.#rivals());
     if (!found) return;
     const { again, fresh, runs, context } = this.#place;
-    const { run, started } = found.start;
+    const { run } = found.start;
     const isReadable = listRuns(runs, context.runtime).some(({ header }) => header.run === run);
     const isDamaged = !isReadable && existsSync(path.join(runs, run));
     if ((again && !isReadable) || (fresh && isDamaged)) {
@@ -337,14 +340,7 @@ export class DuplicateProtection {
       return this.#refuseRivals(inputs);
     }
     if (again) return;
-    const { option, resumeRun } = context.words;
-    const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
-    const what = `${found.name} begins like the input of run ${run}, which has not sent all of it`;
-    throw new EngagectlError('E-ALREADY-SENT', what, {
-      why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
-      fix: `${finish}${option('again')} sends all of it`,
-      file: found.name,
-    });
+    throw startedError(found, context.words, { isReadable });
   }
 
   /**
@@ -362,7 +358,7 @@ export class DuplicateProtection {
   }
 
   async #begin(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
-    const { runs, run, context, options } = this.#place;
+    const { runs, run, context, options, limit } = this.#place;
     const { now, sleep, signal } = context.runtime;
     const sources = inputs.totalBytes === undefined ? [] : await headsOf(inputs);
     const { stream: _, ...about } = this.#run;
@@ -375,7 +371,8 @@ export class DuplicateProtection {
       await this.#refuseSentMeanwhile(kind, inputs);
       const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
-      const line = { run, started, ...about, kind, ...(kind === 'event' && { options }), sources };
+      const of = { kind, ...(limit !== undefined && { limit }) };
+      const line = { run, started, ...about, ...of, ...(kind === 'event' && { options }), sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
       if (error instanceof EngagectlError && error.id !== 'E-FILE-WRITE') throw error;
@@ -486,6 +483,24 @@ export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext
   throw new EngagectlError('E-USAGE', `${words.option('runName')} requires input from one pipe`, {
     why: 'a run from files is identified by the file names',
     fix: `omit ${words.option('runName')}, or read only standard input`,
+  });
+}
+
+/** Builds the error for an input of which a run sent a part; `isReadable`: the run can be resumed. */
+function startedError(
+  { name, start: { run, started, limit } }: StartedInput,
+  { option, resumeRun }: Wording,
+  { isReadable }: { readonly isReadable: boolean },
+): EngagectlError {
+  const isPart = limit !== undefined && !isReadable;
+  const sent = isPart ? `has sent its first ${countOf(limit, 'record')}` : 'has not sent all of it';
+  const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
+  const others = isPart ? 'remove those from the file to send the others; ' : finish;
+  const what = `${name} begins like the input of run ${run}, which ${sent}`;
+  return new EngagectlError('E-ALREADY-SENT', what, {
+    why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
+    fix: `${others}${option('again')} sends all of it`,
+    file: name,
   });
 }
 

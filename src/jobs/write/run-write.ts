@@ -220,7 +220,6 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const ending = await sendInput(writing, parts);
     if (ending.result.done) await remembered?.writeGone(tally, mapper);
     endEvents(writing, { events, tally, isDone: ending.result.done });
-    warnOfPart(writing, tally);
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
     if (done && ledger) {
@@ -359,16 +358,6 @@ function endEvents(
   if (!tally.log.nonIdempotent.has('event')) return;
   messages.warn(
     'the events of this run are not remembered, so sending them a second time cannot be detected',
-  );
-}
-
-/** Warns if records that are not safe to resend are not in the ledger, since a part of an input cannot be compared. */
-function warnOfPart({ request, rehearsal, context }: WriteContext, { log }: Tally): void {
-  if (request.limit === undefined || rehearsal !== undefined) return;
-  if (!log.nonIdempotent.has('other')) return;
-  const limit = context.words.option('limit');
-  context.messages.warn(
-    `the records of this run are not in the ledger, because of ${limit}: the whole input sends them a second time`,
   );
 }
 

@@ -370,8 +370,7 @@ function jobOf(
       earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request, context) : undefined,
     changes: memory && touched ? touching(memory, touched) : (memory ?? touched),
     events: events?.filter(mapper),
-    // A part of the input cannot be compared with others.
-    begin: limit === undefined && ledger ? async (kind) => ledger.begin(kind, inputs) : undefined,
+    begin: ledger && (async (kind) => ledger.begin(kind, inputs)),
     piped: inputs.totalBytes === undefined,
     option: context.words.option,
     waits: retryStatusOf(connection, context),

@@ -117,11 +117,17 @@ export async function findSentInput(
   return undefined;
 }
 
+/** An input with the beginning of an input of a run that has not sent all of it. */
+export interface StartedInput {
+  readonly name: string;
+  readonly start: LedgerStart;
+}
+
 /** Finds the first input with the beginning of an input of a run that has not finished. */
 export async function findStartedInput(
   inputs: Inputs,
   starts: readonly LedgerStart[],
-): Promise<{ readonly name: string; readonly start: LedgerStart } | undefined> {
+): Promise<StartedInput | undefined> {
   const of = new Map(
     starts.flatMap((start) =>
       start.sources.flatMap((source) =>

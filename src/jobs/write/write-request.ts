@@ -15,7 +15,9 @@ export interface WriteKind {
   /** Column name of a bare list, if lists are accepted. */
   readonly listColumn?: string | undefined;
   /** Options that decide what is sent, whose fingerprint identifies a run. */
-  readonly fingerprinted: unknown;
+  readonly fingerprinted: Readonly<Record<string, unknown>> & {
+    readonly limit: number | undefined;
+  };
   /** Text before and after the records of a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: TimeZone): Mapper;
