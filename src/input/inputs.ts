@@ -7,6 +7,7 @@ import { openInput, type InputDialect, type OpenInput } from './open-input.js';
 import { inputChangedError, DigestTable } from './text-digest.js';
 import {
   headOf,
+  readHeadOf,
   matchKnownText,
   startsWith,
   resumePipe,
@@ -64,7 +65,7 @@ export interface Inputs {
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
   /** Returns what differs once a file is changed or replaced, for each input; see SourceList. */
   stamps(): readonly (string | undefined)[];
-  /** Returns the length and digests of the beginning of an input, which must not be a pipe. */
+  /** Returns the length and digests of the beginning of an input; of a pipe, of what was read of it. */
   head(input: number): ReturnType<typeof headOf>;
   readonly detected: DetectedFormat | undefined;
   /** Rows skipped so far because all their cells are empty. */
@@ -232,6 +233,8 @@ class SequentialInputs implements Inputs {
   }
 
   async head(input: number): ReturnType<typeof headOf> {
+    const piped = this.#checked.open.get(input);
+    if (piped) return readHeadOf(piped);
     return headOf(this.#sources.at(input), { encoding: this.#encodingOf(input) });
   }
 

@@ -367,8 +367,8 @@ describe('after --limit sent a part', () => {
     for (const flags of [[], ['--resume'], ['--limit', '2'], ['--limit', '1']]) {
       const { code, stderr } = await run('upload', 'i.ndjson', ...flags);
       expect([code, stderr], flags.join(' ')).toEqual([8, expect.stringContaining(refusal)]);
-      expect(stderr).toContain('which has sent its first 2 records');
-      expect(stderr).toContain('remove those from the file to send the others; --again sends');
+      expect(stderr).toContain('which has sent the first 2 records');
+      expect(stderr).toContain('remove those from the input to send the others; --again sends');
     }
     expect(service.requests()).toHaveLength(1);
     writeFileSync(world.path('rest.ndjson'), increments(3).split('\n').slice(2).join('\n'));
@@ -387,6 +387,47 @@ describe('after --limit sent a part', () => {
     expect(service.requests()).toHaveLength(2);
   });
 
+  it('lines added to a file are not sent twice after --limit sent some of them', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.ndjson'), increments(3));
+    expect((await run('upload', 'i.ndjson')).code).toBe(0);
+    writeFileSync(world.path('i.ndjson'), increments(9));
+    const part = await run('upload', 'i.ndjson', '--resume', '--limit', '5');
+    expect([part.code, part.summary.accepted]).toEqual([0, 2]);
+    expect((await run('upload', 'i.ndjson', '--resume')).code).toBe(8);
+    expect(written(service).flat()).toHaveLength(5);
+  });
+
+  it('a pipe with the same name and beginning is refused with --resume, until --again', async () => {
+    const { service, world } = await stage();
+    const runJson = jsonRunner<Figures>(world);
+    const piped = async (stdin: string, ...flags: string[]) =>
+      runJson(['upload', '-', '--run-name', 'crm', ...flags], { stdin });
+    expect((await piped(increments(3), '--limit', '2')).code).toBe(0);
+    const { code, stderr } = await piped(increments(3), '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('has sent the first 2 records')]);
+    expect(written(service).flat()).toHaveLength(2);
+    const others = increments(5).split('\n').slice(2).join('\n');
+    expect((await piped(others, '--resume')).summary.accepted).toBe(3);
+    expect((await piped(increments(3), '--again')).summary.accepted).toBe(3);
+    const same = await piped(increments(3), '--resume');
+    expect([same.code, same.summary.resumed, same.summary.accepted]).toEqual([0, 3, 0]);
+  });
+
+  it('--again for one of its inputs does not send the others twice', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.ndjson'), increments(3));
+    writeFileSync(world.path('j.ndjson'), increments(3).replaceAll('"u', '"v'));
+    expect((await run('upload', 'i.ndjson', 'j.ndjson', '--limit', '4')).code).toBe(0);
+    expect((await run('upload', 'i.ndjson', '--again')).code).toBe(0);
+    const { code, stderr } = await run('upload', 'j.ndjson');
+    const sent = 'has sent the first 4 records of i.ndjson and 1 other input';
+    expect([code, stderr]).toEqual([8, expect.stringContaining(sent)]);
+    expect((await run('upload', 'i.ndjson', 'j.ndjson', '--again')).code).toBe(0);
+    expect((await run('upload', 'j.ndjson', '--resume')).summary.accepted).toBe(0);
+    expect(written(service).flat()).toHaveLength(4 + 3 + 6);
+  });
+
   it('demerges are refused, and profiles are not', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('d.csv'), 'identity\na\nb\n');
@@ -395,7 +436,7 @@ describe('after --limit sent a part', () => {
     expect((await run('upload', 'u.csv')).code).toBe(0);
     expect((await run('demerge', 'd.csv', '--yes', '--limit', '1')).code).toBe(0);
     const { code, stderr } = await run('demerge', 'd.csv', '--yes');
-    expect([code, stderr]).toEqual([8, expect.stringContaining('has sent its first 1 record"')]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('has sent the first 1 record"')]);
   });
 });
 

@@ -76,8 +76,10 @@ export interface LedgerStart extends Pick<
   readonly kind: NonIdempotentKind;
   /** It reads so many records at most, and may leave the rest of its inputs unread. */
   readonly limit?: number;
-  /** Beginnings of the inputs; none for a pipe. */
+  /** Beginnings of the inputs; none for a pipe without a name. */
   readonly sources: readonly LedgerHead[];
+  /** The run has finished, without its inputs. Not in the file. */
+  readonly isFinished?: true;
 }
 
 /** Beginning of an input: its first `headBytes` bytes, or all if there are fewer. */
@@ -202,7 +204,8 @@ class OpenRuns {
     const left = mayHaveSent
       ? starts.filter(({ sources }) => line.sources.length < sources.length)
       : [];
-    if (left.length > 0) this.#starts.set(line.run, left);
+    const finished = left.map((start) => ({ ...start, isFinished: true }) as const);
+    if (finished.length > 0) this.#starts.set(line.run, finished);
     else this.#starts.delete(line.run);
   }
 }

@@ -20,8 +20,10 @@ import { fingerprint, listRuns, makeStateFolder } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import {
   alreadySent,
+  areAllInputs,
   findSentInput,
   findStartedInput,
+  findStartedPipe,
   pipedBefore,
   refuseOtherShards,
   sentBefore,
@@ -160,7 +162,7 @@ export class DuplicateProtection {
     const isPiped = inputs.totalBytes === undefined;
     if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
     const { words } = this.#place.context;
-    if (!isPiped) await this.#refuseRivals(inputs);
+    await this.#refuseRivals(inputs);
     // The event memory finds sent events one by one. A text is only skipped if all of it was accepted.
     const maySkip = (line: LedgerEntry) => resume && !isPiped && line.runs !== undefined;
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
@@ -328,19 +330,27 @@ export class DuplicateProtection {
   }
 
   /** Throws E-ALREADY-SENT if another run that has not finished has the same records. */
-  async #refuseRivals(inputs: Inputs): Promise<void> {
-    const found = await findStartedInput(inputs, this.#rivals());
+  async #refuseRivals(inputs: Inputs, again = this.#place.again): Promise<void> {
+    const found = await this.#startedInput(inputs);
     if (!found) return;
-    const { again, fresh, runs, context } = this.#place;
+    const { fresh, runs, context } = this.#place;
     const { run } = found.start;
     const isReadable = listRuns(runs, context.runtime).some(({ header }) => header.run === run);
     const isDamaged = !isReadable && existsSync(path.join(runs, run));
-    if ((again && !isReadable) || (fresh && isDamaged)) {
+    const mayDiscard = (again && !isReadable) || (fresh && isDamaged);
+    // Inputs of that run that are not among these must not be sent a second time.
+    if (mayDiscard && (await areAllInputs(inputs, found.start))) {
       this.#discard(run);
-      return this.#refuseRivals(inputs);
+      return this.#refuseRivals(inputs, again);
     }
     if (again) return;
     throw startedError(found, context.words, { isReadable });
+  }
+
+  async #startedInput(inputs: Inputs) {
+    const { pipe } = this.#place;
+    if (inputs.totalBytes !== undefined) return findStartedInput(inputs, this.#rivals());
+    return pipe === undefined ? undefined : findStartedPipe(inputs, this.#rivals(), pipe);
   }
 
   /**
@@ -360,7 +370,8 @@ export class DuplicateProtection {
   async #begin(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
     const { runs, run, context, options, limit } = this.#place;
     const { now, sleep, signal } = context.runtime;
-    const sources = inputs.totalBytes === undefined ? [] : await headsOf(inputs);
+    const isComparable = inputs.totalBytes !== undefined || this.#place.pipe !== undefined;
+    const sources = isComparable ? await headsOf(inputs, this.#names(inputs)) : [];
     const { stream: _, ...about } = this.#run;
     const started = new Date(now()).toISOString();
     let lock: FileLock | undefined;
@@ -388,9 +399,9 @@ export class DuplicateProtection {
     const { open, from } = this.#ledger;
     const known = new Set([...open.unfinished, ...open.discarded].map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
-    if (inputs.totalBytes === undefined) return;
-    await this.#refuseRivals(inputs);
-    if (again) return;
+    const isPiped = inputs.totalBytes === undefined;
+    await this.#refuseRivals(inputs, again || isPiped); // a pipe that comes so far is sent whatever was sent before
+    if (again || isPiped) return;
     if (kind === 'event' && remembersEvents) {
       const otherwise = lines.filter((line) => this.#isOtherwiseSent(line));
       const error = await this.#sentOtherwise(inputs, otherwise, (run) => !known.has(run));
@@ -441,9 +452,9 @@ const unreadable = (file: string, damage: string, { words }: JobContext): Engage
   });
 
 /** Reads the beginnings of the inputs. */
-async function headsOf(inputs: Inputs): Promise<readonly LedgerHead[]> {
+async function headsOf(inputs: Inputs, names: readonly string[]): Promise<readonly LedgerHead[]> {
   const heads: LedgerHead[] = [];
-  for (const [input, name] of inputs.names.entries()) {
+  for (const [input, name] of names.entries()) {
     heads.push({ name, ...(await inputs.head(input)) });
   }
   return heads;
@@ -488,14 +499,17 @@ export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext
 
 /** Builds the error for an input of which a run sent a part; `isReadable`: the run can be resumed. */
 function startedError(
-  { name, start: { run, started, limit } }: StartedInput,
+  { name, start: { run, started, limit, isFinished, sources } }: StartedInput,
   { option, resumeRun }: Wording,
   { isReadable }: { readonly isReadable: boolean },
 ): EngagectlError {
-  const isPart = limit !== undefined && !isReadable;
-  const sent = isPart ? `has sent its first ${countOf(limit, 'record')}` : 'has not sent all of it';
+  const isPart = limit !== undefined && isFinished === true;
+  const more = sources.length - 1; // records are counted across all inputs
+  const of = more > 0 ? ` of ${sources[0]!.name} and ${countOf(more, 'other input')}` : '';
+  const first = `the first ${countOf(limit ?? 0, 'record')}${of}`;
+  const sent = isPart ? `has sent ${first}` : 'has not sent all of it';
   const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
-  const others = isPart ? 'remove those from the file to send the others; ' : finish;
+  const others = isPart ? 'remove those from the input to send the others; ' : finish;
   const what = `${name} begins like the input of run ${run}, which ${sent}`;
   return new EngagectlError('E-ALREADY-SENT', what, {
     why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,

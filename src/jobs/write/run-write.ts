@@ -15,6 +15,7 @@ import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { EngagectlError, groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
+import type { DigestTable } from '../../input/text-digest.js';
 import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects, holdsRejectLines } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
@@ -223,8 +224,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
     if (done && ledger) {
-      const digests = inputs.ended;
-      digests.addMissing(earlier?.digests.values() ?? []);
+      const digests = digestsOf(inputs, earlier);
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
       const ended = { result: ending.result, digests, once, before, runsBefore, isKept };
       done = ledger.note(ended, inputs);
@@ -243,6 +243,17 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     };
     run.close({ keep, removed });
   }
+}
+
+/**
+ * Returns the digests of the inputs that any attempt read to the end. Of the input that the last attempt continued,
+ * an earlier digest does not count, because `--limit` may have ended the run before its new end.
+ */
+function digestsOf(inputs: Inputs, earlier: ResumeState | undefined): DigestTable {
+  const digests = inputs.ended;
+  const before = [...(earlier?.digests.values() ?? [])];
+  digests.addMissing(before.filter(({ input }) => input !== earlier?.watermark.input));
+  return digests;
 }
 
 /**

@@ -3,7 +3,12 @@ import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
 import { inputChangedError } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { LedgerEntry, LedgerSource, LedgerStart } from '../run/sent-files-ledger.js';
+import type {
+  LedgerEntry,
+  LedgerHead,
+  LedgerSource,
+  LedgerStart,
+} from '../run/sent-files-ledger.js';
 import type { Wording } from '../job-context.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
@@ -131,7 +136,7 @@ export async function findStartedInput(
   const of = new Map(
     starts.flatMap((start) =>
       start.sources.flatMap((source) =>
-        source.bytes === 0 ? [] : [[textOf({ ...source, records: 0, line: 1 }), start] as const],
+        source.bytes === 0 ? [] : [[beginningOf(source), start] as const],
       ),
     ),
   );
@@ -142,6 +147,33 @@ export async function findStartedInput(
     if (start) return { name, start };
   }
   return undefined;
+}
+
+/** Finds the run of the pipe `name` that has not sent all of a text which begins like this one. */
+export async function findStartedPipe(
+  inputs: Inputs,
+  starts: readonly LedgerStart[],
+  name: string,
+): Promise<StartedInput | undefined> {
+  for (const start of starts) {
+    const source = start.sources[0];
+    if (source?.name !== name) continue;
+    if (await inputs.startsLike(beginningOf(source))) return { name, start };
+  }
+  return undefined;
+}
+
+/** Whether all inputs of a run are among these, by their beginnings. A pipe is the only one. */
+export async function areAllInputs(inputs: Inputs, { sources }: LedgerStart): Promise<boolean> {
+  if (inputs.totalBytes === undefined) return true;
+  const texts = sources.filter(({ bytes }) => bytes > 0).map(beginningOf);
+  const missing = new Set(texts);
+  const known = new KnownTexts(texts);
+  for (const input of inputs.names.keys()) {
+    const match = await inputs.match(input, known);
+    if (match) missing.delete(match.text);
+  }
+  return missing.size === 0;
 }
 
 interface Known {
@@ -175,6 +207,8 @@ const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest =>
   const end = { input: 0, offset, line, ordinal, ...(state !== undefined && { state }) };
   return { input: 0, offset: bytes, hash: digest, endsInLine, ended: { end, head } };
 };
+
+const beginningOf = (source: LedgerHead): TextDigest => textOf({ ...source, records: 0, line: 1 });
 
 /** Builds a journal entry for all sent records, whatever their outcome: events are already sent, others accepted. */
 function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
