@@ -115,11 +115,24 @@ export async function addCommand(
     begin(async () => {
       if (written.length > 0) {
         const { refuseReplacedFiles } = await import('../../files/path-checks.js');
-        refuseReplacedFiles(written, [...read, ...(areFiles ? operands : [])], runtime.cwd);
+        const inputs = areFiles ? operands : [];
+        const rejects = defaultRejects(options, command.opts(), inputs);
+        refuseReplacedFiles([...rejects, ...written], [...read, ...inputs], runtime.cwd);
       }
       await spec.run?.({ operands, flags, command, settings, ...context, runtime });
     });
   });
+}
+
+/** Returns the rejects file that a command writes if its flags name none; see openRejects. */
+function defaultRejects(
+  options: OptionTable,
+  { rejects, input }: { readonly rejects?: unknown; readonly input?: unknown },
+  [first = input]: readonly unknown[],
+): (readonly [option: string, file: string])[] {
+  const hasRejects = options.some(([name]) => name === '--rejects <file>');
+  if (!hasRejects || rejects !== undefined || typeof first !== 'string') return [];
+  return [['--rejects', `${first}.rejects.ndjson`]];
 }
 
 async function subcommandsOf(
