@@ -110,18 +110,26 @@ export async function addCommand(
         : context.runtime;
     const flags = command.opts();
     const options = [...(spec.options ?? []), ...globalOptionTable];
-    const { written, read } = filesOf(options, { ...command.optsWithGlobals(), ...flags });
-    const areFiles = spec.operands?.some(([operand]) => operand.startsWith('[file'));
     begin(async () => {
-      if (written.length > 0) {
-        const { refuseReplacedFiles } = await import('../../files/path-checks.js');
-        const inputs = areFiles ? operands : [];
-        const rejects = defaultRejects(options, command.opts(), inputs);
-        refuseReplacedFiles([...rejects, ...written], [...read, ...inputs], runtime.cwd);
-      }
+      const given = { ...command.optsWithGlobals(), ...flags };
+      await refuseSharedFiles(given, { ...spec, options }, { operands, runtime });
       await spec.run?.({ operands, flags, command, settings, ...context, runtime });
     });
   });
+}
+
+/** Refuses files that a command would write twice, or read and write. Throws E-USAGE. */
+async function refuseSharedFiles(
+  flags: Readonly<Record<string, unknown>>,
+  { options = [], operands: declared = [] }: Pick<CommandSpec, 'options' | 'operands'>,
+  { operands, runtime }: Pick<Invocation, 'operands' | 'runtime'>,
+): Promise<void> {
+  const { written, read } = filesOf(options, flags);
+  if (written.length === 0) return;
+  const inputs = declared.some(([name]) => name.startsWith('[file')) ? operands : [];
+  const rejects = defaultRejects(options, flags, inputs);
+  const { refuseReplacedFiles } = await import('../../files/path-checks.js');
+  refuseReplacedFiles([...rejects, ...written], [...read, ...inputs], runtime.cwd);
 }
 
 /** Returns the rejects file that a command writes if its flags name none; see openRejects. */
