@@ -1,5 +1,6 @@
 import { typedColumns } from '../text/json-flattener.js';
 import { TextSlice } from '../text/text-slice.js';
+import type { JsonParser } from '../text/json-parser.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
 import { isRejectsColumn } from './columns.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -122,6 +123,23 @@ function pathOf(column: string): string[] {
     else names.push(names.pop()! + part.replace(/^\\(?=.)/su, ''));
   }
   return names;
+}
+
+/**
+ * Returns why a row of a CSV export has another identity than the user who was exported: a spreadsheet makes `7` of
+ * `007`, and rounds long numbers. The list beside it, `all_identities`, is text that no spreadsheet changes.
+ */
+export function changedIdentity(json: JsonParser): string | undefined {
+  const [identity, known] = ['identity', 'all_identities'].map((name) => {
+    const index = json.find(name);
+    if (index < 0) return undefined;
+    const text = json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index));
+    return JSON.parse(text) as unknown;
+  });
+  if (typeof identity !== 'string' || !Array.isArray(known) || known.length === 0) return undefined;
+  const isOf = (name: unknown): boolean => String(name).toLowerCase() === identity.toLowerCase();
+  if (known.some(isOf)) return undefined;
+  return `identity: ${JSON.stringify(identity)} is not one of all_identities ${JSON.stringify(known)}; a spreadsheet may have changed it (if it is meant, remove the column all_identities)`;
 }
 
 const slice = new TextSlice();

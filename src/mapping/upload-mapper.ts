@@ -10,7 +10,13 @@ import {
 } from './columns.js';
 import { EngagectlError } from '../errors.js';
 import { writeExportedEvent, writeExportedProfile, writeTypedRecord } from './api-records.js';
-import { exportedKind, ExportedRecords, isMappedByUser, unsentColumns } from './exported-csv.js';
+import {
+  changedIdentity,
+  exportedKind,
+  ExportedRecords,
+  isMappedByUser,
+  unsentColumns,
+} from './exported-csv.js';
 import { readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
@@ -167,6 +173,7 @@ class UploadJson {
 
   #write(rows: RowBlock, row: number): RejectReason | undefined {
     let isReject = false;
+    let isTable = rows.cells !== undefined;
     if (rows.cells) this.#readExported(rows, rows.cells, row);
     else {
       const { retryUnknown, again } = this.#options;
@@ -174,12 +181,12 @@ class UploadJson {
       if (failure) return failure;
       // the record of a rejects line, whose input was a CSV export
       isReject = this.#json.start !== rows.bounds[2 * row];
-      if (isReject) this.#nestColumns();
+      if (isReject) isTable = this.#nestColumns();
     }
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
-    const error = this.#writeRecord(isReject);
-    return error === undefined ? undefined : validationError(error);
+    const error = (isTable && changedIdentity(this.#json)) || this.#writeRecord(isReject);
+    return error ? validationError(error) : undefined;
   }
 
   /** Reads a row of a CSV export as the record that was exported. */
@@ -191,23 +198,24 @@ class UploadJson {
     this.#read(this.#exported.ofCells(rows, cells, row));
   }
 
-  /** Nests the columns of a CSV export, which are the members of a flat object. */
-  #nestColumns(): void {
+  /** Nests the columns of a CSV export, which are the members of a flat object; returns whether it is one. */
+  #nestColumns(): boolean {
     const json = this.#json;
-    if (json.kind !== jsonToken.openObject) return;
+    if (json.kind !== jsonToken.openObject) return false;
     const text = json.bytes.toString('utf8', json.start, json.end);
-    if (!/"(?:profileData|event_props|profile|events)\./.test(text)) return;
+    if (!/"(?:profileData|event_props|profile|events)\./.test(text)) return false;
     const names = Array.from({ length: json.count }, (_, index) => {
       const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
       return JSON.parse(`"${key}"`) as string;
     });
-    if (exportedKind(names, this.#options) === undefined) return;
+    if (exportedKind(names, this.#options) === undefined) return false;
     const values = names.map((_, index) =>
       json.isEmptyAt(index)
         ? undefined
         : json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
     );
     this.#read(new ExportedRecords(names).of((index) => values[index]));
+    return true;
   }
 
   #read(text: string): void {

@@ -96,6 +96,33 @@ describe('a CSV that export-profiles wrote', () => {
     },
   );
 
+  it('is not sent to another user where a spreadsheet changed the identity', async () => {
+    const csv = [
+      'identity,profileData.City,all_identities',
+      '7,Bonn,"[""007""]"', // was 007
+      '1.23457E+15,Ulm,"[""1234567890123456""]"',
+      'Ann,Oslo,"[""ann"",""ann@x.com""]"',
+      'bob,Rome,',
+      '',
+    ].join('\n');
+    const { world, service } = await serve();
+    writeFileSync(world.path('e.csv'), csv);
+    const first = await world.run(['upload', 'e.csv', '--rejects', 'r.csv']);
+    expect(first.code).toBe(3);
+    expect(readFileSync(world.path('r.csv'), 'utf8')).toContain('is not one of all_identities');
+    expect(written(service).flat()).toHaveLength(2);
+
+    const again = await world.run(['upload', 'r.csv', '--rejects', 'r.ndjson']);
+    expect(again.code).toBe(3);
+    const third = await world.run(['upload', 'r.ndjson', '--rejects', 'last.ndjson']);
+    expect(third.code).toBe(3);
+    expect(written(service).flat()).toHaveLength(2);
+    const corrected = readFileSync(world.path('r.ndjson'), 'utf8').replace('"7"', '"007"');
+    writeFileSync(world.path('r.ndjson'), corrected);
+    expect((await world.run(['upload', 'r.ndjson'])).code).toBe(3);
+    expect(written(service).flat()).toHaveLength(3);
+  });
+
   it('gives the same export for any names and values', { timeout: 60_000 }, async () => {
     const names = fc.oneof(
       fc.constantFrom('__proto__', 'constructor', 'a.b', 'a\\', '"', '😀', 'x y', '=n'),
