@@ -57,6 +57,18 @@ export function refuseToday({ to }: DateRange, today: Today, { option }: Wording
   });
 }
 
+/** Warns that the file of a day that is not over looks complete later. */
+export function warnOfToday(
+  { to }: DateRange,
+  today: Today,
+  { words, messages }: JobContext,
+): void {
+  if (to < todayOf(today)) return;
+  messages.warn(
+    `today (${today.zone.name}) is not over: its file will lack events, and ${words.option('missing')} will not fetch it again; delete it tomorrow, or end the range with ${words.option('to', 'yesterday')}`,
+  );
+}
+
 /** Lists the files to write: missing ones, and those of the last days to refresh. */
 export async function missingFiles(
   files: readonly FileSlices[],

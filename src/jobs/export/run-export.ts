@@ -41,6 +41,7 @@ import {
   refuseToday,
   shortDaysError,
   missingFiles,
+  warnOfToday,
   type FileSlices,
 } from './missing-days.js';
 import { watched } from '../../bulk/observed-client.js';
@@ -81,6 +82,7 @@ export async function runExport(
     };
     const range = parseDateRange(request, today, context.words);
     if (request.missing) refuseToday(range, today, context.words);
+    else if (request.output?.includes('{day}')) warnOfToday(range, today, context);
     if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: context.words });
     return await runConnected(exporting, range);
   } finally {

@@ -132,6 +132,18 @@ describe('--missing', () => {
     expect(code).toBe(2);
   });
 
+  it('warns of the file of today, which a later --missing would not fetch again', async () => {
+    await using server = await startPageServer(pageOf);
+    const world = worldOf(server);
+    const run = ['export-events', '--event', 'A', '-o', '{day}.csv', '--from', '2d'];
+    const { code, stderr } = await world.run([...run, '--to', 'today']);
+    expect(code).toBe(0);
+    expect(stderr).toContain('today (UTC) is not over');
+    expect((await world.run([...run, '--to', 'yesterday', '--overwrite'])).stderr).not.toContain(
+      'is not over',
+    );
+  });
+
   it('lets one of two concurrent runs work, and refuses the other', async () => {
     let second: Promise<number> | undefined;
     const world = makeWorld({ now: () => today });
