@@ -108,6 +108,30 @@ export class CheckpointFile {
     await this.#guarded('read', () => readAll(this.#file, bytes, position));
   }
 
+  /** Whether the path still names this file. */
+  async isInPlace(): Promise<boolean> {
+    const found = await lstat(this.path).catch(() => undefined);
+    const { ino, dev } = await this.#file.stat();
+    return found?.ino === ino && found.dev === dev;
+  }
+
+  /** Creates a file of the same content under the same path, which must be free. */
+  async copy(): Promise<CheckpointFile> {
+    const copy = await CheckpointFile.create(this.path, this.#option);
+    try {
+      for (let at = 0; at < this.#bytes; at += blockBytes) {
+        const block = Buffer.allocUnsafe(Math.min(blockBytes, this.#bytes - at));
+        await this.read(block, at);
+        await copy.write(block);
+      }
+      await copy.sync();
+      return copy;
+    } catch (error) {
+      await copy.close();
+      throw error;
+    }
+  }
+
   /** Idempotent. */
   close(): Promise<void> {
     return this.#file.close();

@@ -163,6 +163,20 @@ export class RejectsFile {
   }
 
   /**
+   * Writes the file again if another program removed, renamed or replaced it during the run: its lines went to the old
+   * one. A file that is there now is renamed like one of an earlier run. Throws E-FILE-WRITE.
+   */
+  async restore(): Promise<void> {
+    const marked = this.#marked;
+    if (!marked || (await marked.isInPlace())) return;
+    await this.#guard(async () => {
+      if (existsSync(this.file)) setAside(this.file);
+      this.#marked = await marked.copy();
+      await marked.close();
+    });
+  }
+
+  /**
    * Puts the lines of a closed file in the order of the input: outcomes arrive in another one. Call when the run is
    * over, because its journal refers to the lines as they were written. Leaves the file as it is if that fails.
    */

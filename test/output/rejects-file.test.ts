@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -46,6 +47,50 @@ const linesOf = (text: string): unknown[] =>
     .trimEnd()
     .split('\n')
     .map((line) => (JSON.parse(line) as { readonly line: number }).line);
+
+describe('a rejects file that another program takes away during the run', () => {
+  it.each<[string, (file: string) => void]>([
+    ['removed', (file) => rmSync(file)],
+    ['renamed', (file) => renameSync(file, `${file}.seen`)],
+    [
+      'replaced, as by an editor',
+      (file) => {
+        writeFileSync(`${file}.new`, 'edited\n');
+        renameSync(`${file}.new`, file);
+      },
+    ],
+  ])('is written again at the end: %s', async (_, take) => {
+    let requests = 0;
+    const { world } = await serve({
+      onRequest: () => {
+        requests += 1;
+        if (requests === 4) take(world.path(rejectsName));
+      },
+    });
+    writeFileSync(world.path('users.csv'), users);
+    const { code } = await world.run(['upload', 'users.csv', ...upload]);
+    expect(code).toBe(3);
+    expect(linesOf(readFileSync(world.path(rejectsName), 'utf8'))).toEqual([5, 14]);
+    const aside = world.path(`${rejectsName}.1`);
+    if (existsSync(aside)) expect(readFileSync(aside, 'utf8')).toBe('edited\n');
+  });
+
+  it('is an error if it cannot be written again, because its folder is gone', async () => {
+    let requests = 0;
+    const { world } = await serve({
+      onRequest: () => {
+        requests += 1;
+        if (requests === 4) rmSync(world.path('stick'), { recursive: true });
+      },
+    });
+    writeFileSync(world.path('users.csv'), users);
+    mkdirSync(world.path('stick'));
+    const rejects = ['--rejects', 'stick/r.ndjson'];
+    const { code, stderr } = await world.run(['upload', 'users.csv', ...upload, ...rejects]);
+    expect(code).toBe(9);
+    expect(stderr).toContain('cannot write the rejects file stick/r.ndjson');
+  });
+});
 
 describe('an older rejects file', () => {
   it('is renamed to ….1, also if the run was killed before its first reject was committed', async () => {

@@ -141,6 +141,7 @@ export class Tally {
     try {
       await this.log.commit();
       await this.rejects.sync();
+      await this.rejects.restore();
     } finally {
       await this.rejects.close();
     }
