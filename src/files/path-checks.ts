@@ -26,21 +26,32 @@ export function refuseForeignLink(
   );
 }
 
+/** Folders of devices and of open files, whose names a superuser could replace for everybody. */
+const systemFolders = /^\/(?:dev|dev\/pts|proc(?:\/.*)?)$/;
+
 /**
  * Refuses a file that could not be created later: its directory is missing or not writable, or its name
- * is too long; and a path through a link of another user than `uid`. Changes nothing. Throws E-FILE-WRITE.
+ * is too long; a path through a link of another user than `uid`; and names such as /dev/stdout. Changes nothing.
+ * Throws E-FILE-WRITE, and E-USAGE for such names.
  */
 export function checkWritablePath(file: string, place: Place, runtime: Pick<Runtime, 'uid'>): void {
   refuseForeignLink(file, place, runtime);
   const folder = path.dirname(file);
   try {
-    statSync(folder);
+    if (systemFolders.test(realpathSync.native(folder))) throw deviceError(place);
     lstatSync(`${file}.partial`, { throwIfNoEntry: false });
     accessSync(folder, constants.W_OK);
   } catch (error) {
-    throw unwritablePathError(file, place, error);
+    throw error instanceof EngagectlError ? error : unwritablePathError(file, place, error);
   }
 }
+
+const deviceError = ({ name, what, option }: Place): EngagectlError =>
+  new EngagectlError('E-USAGE', `${name} cannot be ${what}`, {
+    why: 'it is a device or a stream, and would be replaced by a file',
+    fix: `name a file: ${option}`,
+    file: name,
+  });
 
 /**
  * Refuses an input that is named twice, however its path is spelled, also by hard links: its records

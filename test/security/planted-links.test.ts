@@ -226,3 +226,22 @@ it('refuses a link as the lock of a run, also to a SQLite database or to nothing
   expect(readFileSync(victim(1), 'utf8')).toBe('');
   expect(existsSync(victim(2))).toBe(false);
 });
+
+// A superuser's run would put a file in place of the link /dev/stdout, for all programs of the machine.
+it.each([
+  ['upload', 'a.csv', '--rejects'],
+  ['upload', 'a.csv', '--report'],
+  ['upload', 'a.csv', '--changed', '--gone'],
+  ['get-profile', 'ann', '-o'],
+])('refuses to put a file in place of a device: %s', async (...argv) => {
+  const { service, world } = await serve();
+  writeFileSync(world.path('a.csv'), 'identity\nann\n');
+  for (const name of ['/dev/engagectl-test', '/proc/self/fd/engagectl-test']) {
+    onTestFinished(() => rmSync(name, { force: true }));
+    const { code, stderr } = await world.run([...argv, name]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${name} cannot be the `)]);
+    expect(stderr).toContain('it is a device or a stream');
+    expect(existsSync(name)).toBe(false);
+  }
+  expect(service.requests()).toEqual([]);
+});
