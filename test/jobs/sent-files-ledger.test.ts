@@ -357,6 +357,18 @@ describe('records of a run that has not finished', () => {
 });
 
 describe('after --limit sent a part', () => {
+  /** An answer that rejects all records of `increments(count)`. */
+  const refusalOf = (count: number) => ({
+    status: 'partial',
+    processed: 0,
+    unprocessed: increments(count)
+      .trimEnd()
+      .split('\n')
+      .map((line, n) => {
+        const error = `refused, record number : ${n + 1}`;
+        return { status: 'fail', code: 509, error, record: JSON.parse(line) as object };
+      }),
+  });
   const refusal = 'i.ndjson begins like the input of run';
 
   it('the whole input is refused, and the same part, but neither the other records nor --again', async () => {
@@ -426,6 +438,21 @@ describe('after --limit sent a part', () => {
     expect((await run('upload', 'i.ndjson', 'j.ndjson', '--again')).code).toBe(0);
     expect((await run('upload', 'j.ndjson', '--resume')).summary.accepted).toBe(0);
     expect(written(service).flat()).toHaveLength(4 + 3 + 6);
+  });
+
+  it.each([
+    ['nothing is sent', { status: 401 }, 4],
+    ['all is rejected', { status: 200, body: refusalOf(3) }, 3],
+  ])('is still refused after --again with which %s', async (_, answer, code) => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.ndjson'), increments(3));
+    expect((await run('upload', 'i.ndjson', '--limit', '2')).code).toBe(0);
+    await service.fault({ times: 1, answer });
+    expect((await run('upload', 'i.ndjson', '--again')).code).toBe(code);
+    const { stderr } = await run('upload', 'i.ndjson');
+    expect(stderr).toContain('which has sent the first 2 records');
+    expect((await run('upload', 'i.ndjson', '--again')).summary.accepted).toBe(3);
+    expect((await run('upload', 'i.ndjson', '--resume')).summary.resumed).toBe(3);
   });
 
   it('demerges are refused, and profiles are not', async () => {

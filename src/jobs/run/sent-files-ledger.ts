@@ -78,7 +78,7 @@ export interface LedgerStart extends Pick<
   readonly limit?: number;
   /** Beginnings of the inputs; none for a pipe without a name. */
   readonly sources: readonly LedgerHead[];
-  /** The run has finished, without its inputs. Not in the file. */
+  /** The run has finished, without its inputs. Only in the line of a run that another one did not replace. */
   readonly isFinished?: true;
 }
 

@@ -27,15 +27,15 @@ import {
   pipedBefore,
   refuseOtherShards,
   sentBefore,
+  startedError,
   type SentBefore,
-  type StartedInput,
 } from './sent-before.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import type { DigestTable } from '../../input/text-digest.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import { isLeased, type JobContext, type Wording } from '../job-context.js';
+import { isLeased, type JobContext } from '../job-context.js';
 import type { WriteContext, WriteRequest } from './write-request.js';
 
 /** Members of a ledger line that identify a write. */
@@ -129,6 +129,8 @@ export class DuplicateProtection {
   readonly #otherwiseSent: readonly LedgerEntry[];
   /** Runs that did not finish, and where to continue reading. */
   readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
+  /** Starts of the runs that this one replaces. */
+  readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
 
   constructor(run: LedgerRun, place: LedgerPlace) {
@@ -261,6 +263,7 @@ export class DuplicateProtection {
         ...this.#eventsOf(ended),
       };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
+      if (accepted + unknown === 0) this.#restoreReplaced();
       return true;
     } catch (error) {
       return this.#notNoted({ error: error as Error, mustStay: isKept && kinds.size > 0 });
@@ -340,6 +343,7 @@ export class DuplicateProtection {
     const mayDiscard = (again && !isReadable) || (fresh && isDamaged);
     // Inputs of that run that are not among these must not be sent a second time.
     if (mayDiscard && (await areAllInputs(inputs, found.start))) {
+      this.#replaced.push(...this.#ledger.open.unfinished.filter((start) => start.run === run));
       this.#discard(run);
       return this.#refuseRivals(inputs, again);
     }
@@ -413,17 +417,33 @@ export class DuplicateProtection {
     if (sent) throw alreadySent(sent, context.words);
   }
 
-  /** Withdraws the start of a run that will not be resumed, if it sent nothing. */
+  /**
+   * Withdraws the start of a run that will not be resumed, if it sent nothing. Then the runs that it was to replace
+   * have their starts again.
+   */
   withdraw({ accepted, unknown }: { readonly accepted: number; readonly unknown: number }): void {
-    if (this.#started.size > 0 && accepted + unknown === 0) this.#discard(this.#place.run);
+    if (this.#started.size === 0 || accepted + unknown > 0) return;
+    this.#discard(this.#place.run);
+    this.#restoreReplaced();
+  }
+
+  #restoreReplaced(): void {
+    const { runs } = this.#place;
+    for (const start of this.#replaced.splice(0)) {
+      this.#attempt(() => appendLedger(runs, start, { isDamaged: this.#isDamaged }));
+    }
   }
 
   #discard(run: string): void {
     const { runs, context } = this.#place;
     this.#ledger.open.discard(run);
+    const discarded = { run, sentEvents: false, now: context.runtime.now() };
+    this.#attempt(() => appendDiscarded(runs, discarded, { isDamaged: this.#isDamaged }));
+  }
+
+  #attempt(append: () => void): void {
     try {
-      const discarded = { run, sentEvents: false, now: context.runtime.now() };
-      appendDiscarded(runs, discarded, { isDamaged: this.#isDamaged });
+      append();
     } catch (error) {
       this.#notNoted({ error: error as Error, mustStay: false });
     }
@@ -494,27 +514,6 @@ export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext
   throw new EngagectlError('E-USAGE', `${words.option('runName')} requires input from one pipe`, {
     why: 'a run from files is identified by the file names',
     fix: `omit ${words.option('runName')}, or read only standard input`,
-  });
-}
-
-/** Builds the error for an input of which a run sent a part; `isReadable`: the run can be resumed. */
-function startedError(
-  { name, start: { run, started, limit, isFinished, sources } }: StartedInput,
-  { option, resumeRun }: Wording,
-  { isReadable }: { readonly isReadable: boolean },
-): EngagectlError {
-  const isPart = limit !== undefined && isFinished === true;
-  const more = sources.length - 1; // records are counted across all inputs
-  const of = more > 0 ? ` of ${sources[0]!.name} and ${countOf(more, 'other input')}` : '';
-  const first = `the first ${countOf(limit ?? 0, 'record')}${of}`;
-  const sent = isPart ? `has sent ${first}` : 'has not sent all of it';
-  const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
-  const others = isPart ? 'remove those from the input to send the others; ' : finish;
-  const what = `${name} begins like the input of run ${run}, which ${sent}`;
-  return new EngagectlError('E-ALREADY-SENT', what, {
-    why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
-    fix: `${others}${option('again')} sends all of it`,
-    file: name,
   });
 }
 

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, countOf } from '../../errors.js';
 import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
 import { inputChangedError } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
@@ -267,3 +267,24 @@ const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Word
       file: name,
     },
   );
+
+/** Builds the error for an input of which a run sent a part; `isReadable`: the run can be resumed. */
+export function startedError(
+  { name, start: { run, started, limit, isFinished, sources } }: StartedInput,
+  { option, resumeRun }: Wording,
+  { isReadable }: { readonly isReadable: boolean },
+): EngagectlError {
+  const isPart = limit !== undefined && isFinished === true;
+  const more = sources.length - 1; // records are counted across all inputs
+  const of = more > 0 ? ` of ${sources[0]!.name} and ${countOf(more, 'other input')}` : '';
+  const first = `the first ${countOf(limit ?? 0, 'record')}${of}`;
+  const sent = isPart ? `has sent ${first}` : 'has not sent all of it';
+  const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
+  const others = isPart ? 'remove those from the input to send the others; ' : finish;
+  const what = `${name} begins like the input of run ${run}, which ${sent}`;
+  return new EngagectlError('E-ALREADY-SENT', what, {
+    why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
+    fix: `${others}${option('again')} sends all of it`,
+    file: name,
+  });
+}
