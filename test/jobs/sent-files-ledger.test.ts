@@ -356,6 +356,19 @@ describe('records of a run that has not finished', () => {
   });
 });
 
+it('finds what a pipe sent before others of its name', async () => {
+  const { service, world } = await stage();
+  const runJson = jsonRunner<Figures>(world);
+  const piped = async (stdin: string) =>
+    runJson(['upload', '-', '--run-name', 'crm', '--resume'], { stdin });
+  const others = increments(2).replaceAll('"u', '"v');
+  for (const text of [increments(2), others, increments(4)])
+    expect((await piped(text)).code).toBe(0);
+  for (const text of [increments(2), others, increments(4)])
+    expect((await piped(text)).summary.accepted).toBe(0);
+  expect(written(service).flat()).toHaveLength(6);
+});
+
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

@@ -88,17 +88,20 @@ export async function refuseOtherShards(
   });
 }
 
-/** Matches a pipe with the last run of its name, reading only as far as that run did. */
+/** Matches a pipe with the last run of its name whose text it starts with, reading only as far as that run did. */
 export async function pipedBefore(
   inputs: Inputs,
   { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
 ): Promise<SentBefore | undefined> {
-  const line = lines.findLast(({ sources }) => sources[0]?.name === name);
-  const source = line?.sources[0];
-  if (!line || !source || source.records === 0) return undefined;
-  const text = textOf(source);
-  if (!(await inputs.startsLike(text))) return undefined;
-  return sentOf([{ text, isWhole: true, name, records: source.records, line }], false);
+  for (const line of lines.toReversed()) {
+    const [source] = line.sources;
+    if (source?.name !== name || source.records === 0) continue;
+    const { records } = source;
+    const text = textOf(source);
+    const sent = { text, isWhole: true, name, records, line };
+    if (await inputs.startsLike(text)) return sentOf([sent], false);
+  }
+  return undefined;
 }
 
 /** Builds the journal entries of a part that was sent before. */
