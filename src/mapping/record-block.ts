@@ -77,6 +77,8 @@ export interface Mapper {
   readonly namedColumns?: readonly string[];
   /** Returns columns that options name, but that no row has had so far. */
   unseenColumns?(): readonly string[];
+  /** Warnings about what the records mapped so far contain and a request cannot. */
+  losses?(): readonly string[];
   /** Maps all rows, or those with these ascending indexes. */
   map(rows: RowBlock, picked?: Int32Array): RecordBlock;
 }

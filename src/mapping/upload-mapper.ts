@@ -66,6 +66,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
           : misspelledColumns(header.map((name) => resolveColumn(name, options))),
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
+    losses: () => json.losses(),
     map: (rows, picked) =>
       rows.cells && !isExported(rows.cells.header)
         ? csv().build(rows, rows.cells, picked)
@@ -125,6 +126,14 @@ const isExportedProfile = (json: JsonParser): boolean =>
     return index >= 0 && json.kindOf(index) === kind;
   });
 
+/** Whether an exported profile lists more than one identity. */
+function hasFurtherIdentities(json: JsonParser): boolean {
+  const index = json.find('all_identities');
+  if (index < 0 || json.kindOf(index) !== jsonToken.openArray) return false;
+  const text = json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index));
+  return text.includes(',') && (JSON.parse(text) as unknown[]).length > 1;
+}
+
 /** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
 export function isRecord(row: object): boolean {
   const members = row as Readonly<Record<string, unknown>>;
@@ -151,6 +160,7 @@ class UploadJson {
   #header: readonly string[] | undefined;
   #exported = new ExportedRecords([]);
   readonly #nested: NestedColumns;
+  #hasMergedUsers = false;
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
 
@@ -164,6 +174,11 @@ class UploadJson {
   /** Returns named columns that no flat row has had so far. */
   unseenColumns(): readonly string[] {
     return this.#row.unseenColumns();
+  }
+
+  losses(): readonly string[] {
+    if (!this.#hasMergedUsers) return [];
+    return ['some users have further identities in all_identities, which are not sent'];
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
@@ -236,7 +251,10 @@ class UploadJson {
     if (this.#options.constants.size > 0 && !isFlat) return constantFailure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
-    if (isExported) return writeExportedProfile(json, records);
+    if (isExported) {
+      this.#hasMergedUsers ||= hasFurtherIdentities(json);
+      return writeExportedProfile(json, records);
+    }
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;
     return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row

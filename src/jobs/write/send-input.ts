@@ -88,7 +88,7 @@ export async function sendInput(
   const stopped = stop ?? incompleteError(writing, parts);
   const unseen = done && !isResumed ? unseenColumns(inputs, parts.mapper, namedColumns) : [];
   const hints = [...remarks.found(), ...unseen.map(unseenHint)];
-  warnOfInput(writing, unseen);
+  warnOfInput(writing, unseen, parts.mapper.losses?.());
   const short = done ? shortOf(writing, tally, traffic) : undefined;
   const isRefused = rehearsal === 'check' && unseen.length > 0;
   const error = writeError(tally, {
@@ -240,8 +240,9 @@ function incompleteError(
 function warnOfInput(
   { inputs, context: { messages } }: WriteContext,
   unseen: readonly string[],
+  losses: readonly string[] = [],
 ): void {
-  for (const warning of inputs.warnings) messages.warn(warning);
+  for (const warning of [...inputs.warnings, ...losses]) messages.warn(warning);
   if (unseen.length === 0) return;
   const names = unseen.map((name) => JSON.stringify(name)).join(', ');
   messages.warn(`no record has the column ${names}`);

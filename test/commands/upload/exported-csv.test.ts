@@ -96,6 +96,31 @@ describe('a CSV that export-profiles wrote', () => {
     },
   );
 
+  it.each(['e.csv', 'e.ndjson'])(
+    'warns of further identities, which are not sent: %s',
+    async (file) => {
+      const { world } = await serve();
+      const lone = { identity: 'bob', profileData: {}, all_identities: ['bob'] };
+      const merged = {
+        identity: 'ann',
+        profileData: { City: 'Oslo' },
+        all_identities: ['ann', 'a,2'],
+      };
+      writeFileSync(world.path('e.ndjson'), lines([lone, merged]));
+      writeFileSync(
+        world.path('e.csv'),
+        'identity,profileData.City,all_identities\nbob,,"[""bob""]"\nann,Oslo,"[""ann"",""a,2""]"\n',
+      );
+      const { code, stderr } = await world.run(['upload', file]);
+      expect(code).toBe(0);
+      expect(stderr).toContain(
+        'some users have further identities in all_identities, which are not sent',
+      );
+      writeFileSync(world.path('one.ndjson'), lines([lone]));
+      expect((await world.run(['upload', 'one.ndjson'])).stderr).not.toContain('further');
+    },
+  );
+
   it('is not sent to another user where a spreadsheet changed the identity', async () => {
     const csv = [
       'identity,profileData.City,all_identities',
