@@ -126,6 +126,10 @@ const isExportedProfile = (json: JsonParser): boolean =>
     return index >= 0 && json.kindOf(index) === kind;
   });
 
+/** Whether an exported profile has the flag of an address that is unsubscribed. */
+const hasBlockedAddress = (json: JsonParser): boolean =>
+  /"MSG-dnd\w*"\s*:\s*true/i.test(json.bytes.toString('latin1', json.start, json.end));
+
 /** Whether an exported profile lists more than one identity. */
 function hasFurtherIdentities(json: JsonParser): boolean {
   const index = json.find('all_identities');
@@ -161,6 +165,7 @@ class UploadJson {
   #exported = new ExportedRecords([]);
   readonly #nested: NestedColumns;
   #hasMergedUsers = false;
+  #hasBlocked = false;
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
 
@@ -177,8 +182,16 @@ class UploadJson {
   }
 
   losses(): readonly string[] {
-    if (!this.#hasMergedUsers) return [];
-    return ['some users have further identities in all_identities, which are not sent'];
+    return [
+      ...(this.#hasMergedUsers
+        ? ['some users have further identities in all_identities, which are not sent']
+        : []),
+      ...(this.#hasBlocked
+        ? [
+            'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"',
+          ]
+        : []),
+    ];
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
@@ -253,6 +266,7 @@ class UploadJson {
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) {
       this.#hasMergedUsers ||= hasFurtherIdentities(json);
+      this.#hasBlocked ||= hasBlockedAddress(json);
       return writeExportedProfile(json, records);
     }
     // The few records of a rejects file may lack columns of their input.

@@ -121,6 +121,26 @@ describe('a CSV that export-profiles wrote', () => {
     },
   );
 
+  it.each(['csv', 'ndjson'])(
+    'warns of unsubscribed addresses, which an upload does not unsubscribe: .%s',
+    async (extension) => {
+      const [from, to] = [await serve(), await serve()];
+      const ann = { identity: 'ann', profileData: { Email: 'ann@example.test' } };
+      writeFileSync(from.world.path('p.ndjson'), lines([{ type: 'profile', ...ann }]));
+      await fill(from.world, 'p.ndjson', ['ann']);
+      const file = `e.${extension}`;
+      for (const isBlocked of [false, true]) {
+        writeFileSync(to.world.path(file), await exported(from.world, file));
+        const { code, stderr } = await to.world.run(['upload', file]);
+        expect(code).toBe(0);
+        expect(stderr.includes('some users have blocked addresses')).toBe(isBlocked);
+        const words = ['--type', 'email', '--status', 'Unsubscribe', '--input-format', 'list'];
+        writeFileSync(from.world.path('list.txt'), 'ann@example.test\n');
+        expect((await from.world.run(['subscribe', 'list.txt', ...words])).code).toBe(0);
+      }
+    },
+  );
+
   it('is not sent to another user where a spreadsheet changed the identity', async () => {
     const csv = [
       'identity,profileData.City,all_identities',
