@@ -61,9 +61,12 @@ export function uploadMapper(options: UploadMapping): Mapper {
     warnings: (header) =>
       isExported(header)
         ? unsentColumns(header, options)
-        : options.kind === 'event'
-          ? []
-          : misspelledColumns(header.map((name) => resolveColumn(name, options))),
+        : [
+            ...exportAsTable(header, options),
+            ...(options.kind === 'event'
+              ? []
+              : misspelledColumns(header.map((name) => resolveColumn(name, options)))),
+          ],
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
     losses: () => json.losses(),
@@ -72,6 +75,17 @@ export function uploadMapper(options: UploadMapping): Mapper {
         ? csv().build(rows, rows.cells, picked)
         : json.build(rows, picked),
   };
+}
+
+/** Warns that options make a CSV export an ordinary table, whose columns keep their long names. */
+function exportAsTable(header: readonly string[], options: UploadMapping): string[] {
+  const columns = header.map((name) => resolveColumn(name, options));
+  const long = /^(?:profileData|event_props)\./;
+  const sent = columns.find(({ role, key }) => role === 'data' && long.test(key));
+  if (!sent || exportedKind(header) === undefined) return [];
+  return [
+    `the header is that of an export, but options name columns, so that it is read as an ordinary CSV: "${sent.key}" is sent under this name`,
+  ];
 }
 
 /** Throws E-USAGE: the column would be sent as the key all the same, and not under the other name. */

@@ -271,8 +271,12 @@ describe('a CSV that export-profiles wrote', () => {
   it('is an ordinary CSV if its columns are mapped', async () => {
     const { world, service } = await serve();
     writeFileSync(world.path('e.csv'), 'identity,profileData.City\nann,Oslo\n');
-    await world.run(['upload', 'e.csv', '--map', 'profileData.City=Town']);
+    const mapped = await world.run(['upload', 'e.csv', '--map', 'profileData.City=Town']);
     expect(written(service).flat()).toMatchObject([{ profileData: { Town: 'Oslo' } }]);
+    expect(mapped.stderr).not.toContain('ordinary CSV');
+
+    const typed = await world.run(['upload', 'e.csv', '--types', 'profileData.City:string']);
+    expect(typed.stderr).toContain('ordinary CSV: "profileData.City" is sent under this name');
   });
 });
 
