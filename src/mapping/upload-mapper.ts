@@ -141,8 +141,10 @@ const isExportedProfile = (json: JsonParser): boolean =>
   });
 
 /** Whether an exported profile has the flag of an address that is unsubscribed. */
-const hasBlockedAddress = (json: JsonParser): boolean =>
-  /"MSG-dnd\w*"\s*:\s*true/i.test(json.bytes.toString('latin1', json.start, json.end));
+function hasBlockedAddress({ bytes, start, end }: JsonParser): boolean {
+  const text = bytes.subarray(start, end);
+  return text.includes('"MSG-dnd') && /"MSG-dnd\w*"\s*:\s*true/.test(text.toString('latin1'));
+}
 
 /** Whether an exported profile lists more than one identity. */
 function hasFurtherIdentities(json: JsonParser): boolean {
