@@ -27,7 +27,7 @@ import { accountAt } from '../support/account-environment.js';
 
 useMemoryDisk();
 
-const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 8);
+const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 5);
 /** Parts of a run that meet trouble; those after them meet a service in good health. */
 const troubledParts = 3;
 const partsMaximum = 7;

@@ -1,30 +1,13 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { outcomeOf, start } from '../chaos/bin.js';
 import { startLoopbackServer } from '../support/servers/loopback-server.js';
-import { makeWorld, type World } from '../support/test-environment.js';
+import { makeWorld } from '../support/test-environment.js';
 import { serve } from '../support/serve.js';
+import { mostBytes, runMeasured } from './peak-memory.js';
 
 // A sample of `exhaustion.long.test.ts`: small inputs and answers that took gigabytes, or that nobody could stop.
-
-const mostBytes = 150_000_000;
-
-/** Writes its peak of memory to a file when it ends. */
-const measured = (file: string): string => {
-  const atExit = `process.on('exit', () => {
-    const { readFileSync, writeFileSync } = process.getBuiltinModule('node:fs');
-    const [, kilobytes] = /^VmHWM:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'));
-    writeFileSync(${JSON.stringify(file)}, String(1024 * kilobytes));
-  })`;
-  return `NODE_OPTIONS=--import=data:text/javascript,${encodeURIComponent(atExit)}`;
-};
-
-async function run(world: World, argv: readonly string[], url = 'http://127.0.0.1:1') {
-  const peakFile = world.path('peak');
-  const child = start(world, { url, argv, tracer: ['env', measured(peakFile)] });
-  return { ...(await outcomeOf(child)), peak: Number(readFileSync(peakFile, 'utf8')) };
-}
 
 /** So many mebibytes of a text over and over, compressed. */
 const repeated = (unit: string, mebibytes: number): Buffer => {
@@ -41,7 +24,7 @@ it.runIf(process.platform === 'linux').each([
 ])('reads 24 MiB of $what in flat memory', async ({ file, unit, code, id }) => {
   const world = makeWorld();
   writeFileSync(world.path(file), repeated(unit, 24));
-  const outcome = await run(world, ['upload', '--check', file]);
+  const outcome = await runMeasured(world, ['upload', '--check', file]);
   expect(outcome).toMatchObject({ code, stderr: expect.stringContaining(id) as unknown });
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
@@ -58,19 +41,6 @@ it('stops on a signal while it reads text that would take an hour', async () => 
   child.stderr.once('data', () => child.kill('SIGTERM'));
   expect(await outcomeOf(child)).toMatchObject({ code: 143 });
 });
-
-it.runIf(process.platform === 'linux')(
-  'writes rejects with many columns before they fill the memory',
-  async () => {
-    const world = makeWorld();
-    const columns = Array.from({ length: 2000 }, (_, n) => `column_${n}_${'x'.repeat(40)}`);
-    writeFileSync(world.path('in.csv'), `identity,${columns.join(',')}\n${'a\n'.repeat(1200)}`);
-    const { code, peak } = await run(world, ['upload', '--check', 'in.csv']);
-    expect(code).toBe(3);
-    expect(readFileSync(world.path('in.csv.rejects.ndjson')).length).toBeGreaterThan(1e8);
-    expect(peak).toBeLessThan(mostBytes);
-  },
-);
 
 const brackets = `[${'[],'.repeat(12_000_000)}[]]`;
 
@@ -91,7 +61,7 @@ it.runIf(process.platform === 'linux').each([
   await using server = await startLoopbackServer((request, response) => {
     request.resume().on('end', () => response.end(answer));
   });
-  const outcome = await run(world, argv, server.url);
+  const outcome = await runMeasured(world, argv, server.url);
   expect(outcome.code).toBe(7);
   expect(outcome.stderr).toMatch(/more values than the request allows|a body of more than/);
   expect(outcome.peak).toBeLessThan(mostBytes);
