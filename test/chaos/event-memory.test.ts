@@ -154,7 +154,7 @@ describe('a file of events', () => {
         await service.close();
       }),
       {
-        numRuns: Number(process.env['ENGAGECTL_EVENT_RUNS'] ?? 5),
+        numRuns: Number(process.env['ENGAGECTL_EVENT_RUNS'] ?? 4),
         seed: Number(process.env['ENGAGECTL_SEED'] ?? Date.now()),
       },
     );

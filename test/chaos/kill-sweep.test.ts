@@ -37,7 +37,7 @@ const powerCutKinds: readonly ScenarioKind[] = isLong ? kinds : ['events'];
 /** Points of each kind of run in a sample. */
 const [killsPerKind, powerCutsPerKind, failuresPerKind, edgesOfOneKind] = isLong
   ? [16, 8, 8, 16]
-  : [1, 1, 1, 2];
+  : [1, 1, 1, 1];
 const chunk = 5;
 const inFlight = 2;
 const flags = ['--chunk-size', `${chunk}`, '--concurrency', `${inFlight}`, '--json'];
