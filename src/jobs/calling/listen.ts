@@ -40,18 +40,19 @@ export async function listenForCalls(
   hooks: ListenHooks,
 ): Promise<void> {
   const { signal, sleep } = context.runtime;
-  const answering = new AutoAnswer(options, context.runtime, hooks.ask);
   const over = new AbortController();
   /** Aborted when the call that was hung up at the end is over. */
   const hungUp = new AbortController();
   /** Ids of calls that rang here. Others ended before this phone connected. */
   const rung = new Set<string>();
   let failed: unknown;
-  const watch = (work: Promise<void>) =>
-    void work.catch((error: unknown) => {
+  const answering = new AutoAnswer(options, context.runtime, {
+    ask: hooks.ask,
+    failed: (error) => {
       failed = error;
       over.abort();
-    });
+    },
+  });
   // Calls that waited at the router ring before openPhone resolves.
   const phone = openPhone(options, account, context, {
     missed: (call) => hooks.missed?.(call),
@@ -62,11 +63,11 @@ export async function listenForCalls(
     rings: (call) => {
       rung.add(call.callId);
       hooks.rings?.(call);
-      watch(phone.then(async (opened) => answering.rings(opened, call)));
+      answering.rings(phone, call);
     },
     event: (event) => {
       hooks.event(event);
-      watch(phone.then(async (opened) => answering.handleEvent(opened, event)));
+      answering.handleEvent(phone, event);
       if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
       const isOfHere = rung.has(event.callId) || event.event === declinedSilently;
       if (over.signal.aborted || signal.aborted) hungUp.abort();

@@ -171,32 +171,48 @@ export interface AnsweringOptions {
 /** Prompts whether to answer a call; rejects if the call ends before. */
 export type AskPerson = (call: IncomingCall, over: AbortSignal) => Promise<boolean>;
 
-/** Answers, declines and hangs up calls automatically. */
+interface AnsweringHooks {
+  /** Called with an error of an answer, or of the phone that was to answer. */
+  readonly failed: (error: unknown) => void;
+  readonly ask?: AskPerson | undefined;
+}
+
+/** Answers, declines and hangs up calls automatically. Calls may ring before the phone is open. */
 export class AutoAnswer {
   readonly #options: AnsweringOptions;
   readonly #sleep: JobContext['runtime']['sleep'];
-  readonly #ask: AskPerson | undefined;
+  readonly #hooks: AnsweringHooks;
   /** Aborts the timers of a call, by call id. */
   readonly #waits = new Map<string, AbortController>();
 
   constructor(
     options: AnsweringOptions,
     { sleep }: Pick<JobContext['runtime'], 'sleep'>,
-    ask?: AskPerson,
+    hooks: AnsweringHooks,
   ) {
     this.#options = options;
     this.#sleep = sleep;
-    this.#ask = ask;
+    this.#hooks = hooks;
   }
 
   /** Handles a ringing call. */
-  async rings(phone: SignedCall, call: IncomingCall): Promise<void> {
+  rings(phone: Promise<SignedCall>, call: IncomingCall): void {
+    phone.then(async (opened) => this.#answer(opened, call)).catch(this.#hooks.failed);
+  }
+
+  /** Handles an event of a call. */
+  handleEvent(phone: Promise<SignedCall>, event: PhoneEvent): void {
+    phone.then(async (opened) => this.#follow(opened, event)).catch(this.#hooks.failed);
+  }
+
+  async #answer(phone: SignedCall, call: IncomingCall): Promise<void> {
     const { answer, answerAfter = 0 } = this.#options;
     if (answer === 'ignore') return;
     const { signal } = this.#waitOf(call.callId);
     try {
       await this.#sleep(answerAfter, signal);
-      const isTaken = answer === 'prompt' ? await this.#ask?.(call, signal) : answer === 'auto';
+      const isTaken =
+        answer === 'prompt' ? await this.#hooks.ask?.(call, signal) : answer === 'auto';
       if (signal.aborted) return;
       await (isTaken === true ? phone.answer(call.callId) : phone.decline(call.callId));
     } catch (error) {
@@ -204,8 +220,7 @@ export class AutoAnswer {
     }
   }
 
-  /** Handles an event of a call. */
-  async handleEvent(phone: SignedCall, { event, callId }: PhoneEvent): Promise<void> {
+  async #follow(phone: SignedCall, { event, callId }: PhoneEvent): Promise<void> {
     if (event === 'MissedCallActionClicked') return;
     this.#waits.get(callId)?.abort();
     this.#waits.delete(callId);

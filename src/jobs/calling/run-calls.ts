@@ -267,15 +267,16 @@ async function openReceiver(
   context: Pick<JobContext, 'runtime' | 'messages'>,
 ) {
   const { sleep } = context.runtime;
-  const answering = new AutoAnswer({ answer: answerOf(calleeDoes), answerAfter }, context.runtime);
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
   let failed: unknown;
-  const watch = (work: Promise<void>) =>
-    void work.catch((error: unknown) => {
+  const how = { answer: answerOf(calleeDoes), answerAfter };
+  const answering = new AutoAnswer(how, context.runtime, {
+    failed: (error) => {
       failed ??= error;
       lag.abort();
-    });
+    },
+  });
   const voice = hertz === undefined ? undefined : await toneVoice(hertz);
   const phone = openPhone(
     {
@@ -287,10 +288,10 @@ async function openReceiver(
     account,
     context,
     {
-      rings: (call) => watch(phone.then(async (opened) => answering.rings(opened, call))),
+      rings: (call) => answering.rings(phone, call),
       event: (event) => {
         events.push(event);
-        watch(phone.then(async (opened) => answering.handleEvent(opened, event)));
+        answering.handleEvent(phone, event);
         if (event.event !== 'MissedCallActionClicked' && isTerminal(event.event)) lag.abort();
       },
     },
