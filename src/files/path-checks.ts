@@ -37,12 +37,13 @@ const systemFolders = /^\/(?:dev|dev\/pts|proc(?:\/.*)?)$/;
 export function checkWritablePath(file: string, place: Place, runtime: Pick<Runtime, 'uid'>): void {
   refuseForeignLink(file, place, runtime);
   const folder = path.dirname(file);
+  if (systemFolders.test(placeOf(folder, '/'))) throw deviceError(place);
   try {
-    if (systemFolders.test(realpathSync.native(folder))) throw deviceError(place);
+    statSync(folder);
     lstatSync(`${file}.partial`, { throwIfNoEntry: false });
     accessSync(folder, constants.W_OK);
   } catch (error) {
-    throw error instanceof EngagectlError ? error : unwritablePathError(file, place, error);
+    throw unwritablePathError(file, place, error);
   }
 }
 
