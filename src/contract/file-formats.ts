@@ -9,6 +9,9 @@ interface InputFormatFacts {
   readonly delimiter?: string;
 }
 
+/** Returns the default rejects file of an input, which lies beside it. */
+export const rejectsFileOf = (input: string): string => `${input}.rejects.ndjson`;
+
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
 export type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 

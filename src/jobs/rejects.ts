@@ -1,4 +1,4 @@
-import { parseFileName } from '../contract/file-formats.js';
+import { parseFileName, rejectsFileOf } from '../contract/file-formats.js';
 import path from 'node:path';
 import { statSync, closeSync, createReadStream, openSync, readSync } from 'node:fs';
 import { AtomicFile, setAside } from '../files/atomic-write.js';
@@ -48,7 +48,7 @@ export function openRejects(
   const option = words.option('rejects', '<file>');
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
   const ours = shard ? `${beside}.${shardName(shard)}` : beside;
-  const name = named === undefined ? `${ours}.rejects.ndjson` : shardPath(named, shard);
+  const name = named === undefined ? rejectsFileOf(ours) : shardPath(named, shard);
   if (named !== undefined) refuseForeign(named, option);
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the rejects file', option };

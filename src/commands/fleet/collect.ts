@@ -2,6 +2,7 @@ import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { isWrite, writeEndpoints } from '../../contract/endpoints.js';
+import { rejectsFileOf } from '../../contract/file-formats.js';
 import { showSummary, type Summary, type SummaryContext } from '../../ui/summary.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { parseNestedCommand, type NestedFlags } from './nested-command.js';
@@ -155,7 +156,7 @@ async function oneRejectsFile(
     const lines = (figures['rejected'] ?? 0) + (figures['unknown'] ?? 0);
     return { file: signed.fileOf(result, rejectsFile), lines };
   });
-  const named = within.flags.rejects ?? `${within.files[0] ?? run.command}.rejects.ndjson`;
+  const named = within.flags.rejects ?? rejectsFileOf(within.files[0] ?? run.command);
   const target = flags.output ?? path.resolve(run.cwd, named);
   const count = await mergeRejects(files, within.files, path.resolve(runtime.cwd, target), runtime);
   return count === 0 ? null : target;

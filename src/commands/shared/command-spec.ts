@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { setExamples, parseExamples, commandPath } from '../../help/layout.js';
 import { setAccountNeeds, type AccountNeeds } from '../../help/help-format.js';
+import { rejectsFileOf } from '../../contract/file-formats.js';
 import { throwProblems } from '../../help/usage-error.js';
 import { addOptions, filesOf, type OptionTable } from '../flags/option-table.js';
 import { globalOptionTable, resolveGlobalOptions, type GlobalOptions } from './global-options.js';
@@ -140,7 +141,7 @@ function defaultRejects(
 ): (readonly [option: string, file: string])[] {
   const hasRejects = options.some(([name]) => name === '--rejects <file>');
   if (!hasRejects || rejects !== undefined || typeof first !== 'string') return [];
-  return [['--rejects', `${first}.rejects.ndjson`]];
+  return [['--rejects', rejectsFileOf(first)]];
 }
 
 async function subcommandsOf(
