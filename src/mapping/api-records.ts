@@ -21,8 +21,23 @@ const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('
 const inner = new JsonParser();
 const text = new TextSlice();
 
-/** Writes a profile that endpoint 4 or 5 exported as an upload record; returns an error if it cannot. */
-export function writeExportedProfile(json: JsonParser, records: RecordBuilder): string | undefined {
+/** What an exported profile contains and an upload cannot send, with the warning. */
+export const profileLosses = {
+  identities: 'some users have further identities in all_identities, which are not sent',
+  blocked:
+    'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"',
+} as const;
+
+/**
+ * Writes a profile that endpoint 4 or 5 exported as an upload record; returns an error if it cannot. Adds what is lost
+ * to `lost`.
+ */
+export function writeExportedProfile(
+  json: JsonParser,
+  records: RecordBuilder,
+  lost: Set<keyof typeof profileLosses>,
+): string | undefined {
+  if (!lost.has('identities') && hasFurtherIdentities(json)) lost.add('identities');
   const { out } = records;
   records.idempotent = !json.hasOperator;
   const failure = writeProfileKey(json, records);
@@ -33,6 +48,7 @@ export function writeExportedProfile(json: JsonParser, records: RecordBuilder): 
   const hasData = data >= 0 && json.kindOf(data) !== jsonToken.n;
   if (hasData) {
     if (!readObject(json, data)) return 'profileData is not an object';
+    if (!lost.has('blocked') && hasBlockedAddress(inner)) lost.add('blocked');
     if (inner.count > 0) out.raw(json.bytes, inner.start + 1, inner.end - 1);
   }
   for (const { from, to, prefix } of profileFields) {
@@ -44,6 +60,25 @@ export function writeExportedProfile(json: JsonParser, records: RecordBuilder): 
   out.byte(jsonToken.closeObject);
   out.byte(jsonToken.closeObject);
   return undefined;
+}
+
+/** Whether profile data has the flag of an address that is unsubscribed. */
+function hasBlockedAddress(data: JsonParser): boolean {
+  for (let index = 0; index < data.count; index++) {
+    if (data.kindOf(index) !== jsonToken.t) continue;
+    const key = data.bytes.toString('latin1', data.keyStart(index), data.keyEnd(index));
+    if (/^MSG-dnd\w*$/.test(key)) return true;
+  }
+  return false;
+}
+
+/** Whether an exported profile lists more than one identity. */
+function hasFurtherIdentities(json: JsonParser): boolean {
+  const index = json.find('all_identities');
+  if (index < 0 || json.kindOf(index) !== jsonToken.openArray) return false;
+  const comma = json.bytes.indexOf(jsonToken.comma, json.valueStart(index));
+  const hasComma = comma >= 0 && comma < json.valueEnd(index);
+  return hasComma && (JSON.parse(json.valueText(index)) as unknown[]).length > 1;
 }
 
 function writeProfileKey(json: JsonParser, records: RecordBuilder): string | undefined {
@@ -64,9 +99,9 @@ function writeProfileKey(json: JsonParser, records: RecordBuilder): string | und
 function firstObjectId(json: JsonParser): string | undefined {
   const index = json.find('platformInfo');
   if (index < 0 || json.kindOf(index) !== jsonToken.openArray) return undefined;
-  const entries = JSON.parse(
-    json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
-  ) as readonly ({ readonly objectId?: unknown } | null)[];
+  const entries = JSON.parse(json.valueText(index)) as readonly ({
+    readonly objectId?: unknown;
+  } | null)[];
   const ids = entries.map((entry) => entry?.objectId);
   return ids.find((id): id is string => typeof id === 'string' && id !== '');
 }

@@ -130,12 +130,11 @@ function pathOf(column: string): string[] {
  * `007`, and rounds long numbers. The list beside it, `all_identities`, is text that no spreadsheet changes.
  */
 export function changedIdentity(json: JsonParser): string | undefined {
-  const [identity, known] = ['identity', 'all_identities'].map((name) => {
-    const index = json.find(name);
-    if (index < 0) return undefined;
-    const text = json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index));
-    return JSON.parse(text) as unknown;
-  });
+  const [at, listAt] = [json.find('identity'), json.find('all_identities')];
+  if (at < 0 || listAt < 0) return undefined;
+  const [text, list] = [json.valueText(at), json.valueText(listAt)];
+  if (list === `[${text}]`) return undefined; // the only identity, as of most users
+  const [identity, known] = [JSON.parse(text) as unknown, JSON.parse(list) as unknown];
   if (typeof identity !== 'string' || !Array.isArray(known) || known.length === 0) return undefined;
   const isOf = (name: unknown): boolean => String(name).toLowerCase() === identity.toLowerCase();
   if (known.some(isOf)) return undefined;

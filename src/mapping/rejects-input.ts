@@ -74,11 +74,9 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
   const member = (name: string): unknown => {
     const at = json.find(name);
     if (at < 0) return undefined;
-    return JSON.parse(json.bytes.toString('utf8', json.valueStart(at), json.valueEnd(at)));
+    return JSON.parse(json.valueText(at));
   };
-  const text = JSON.parse(
-    json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
-  ) as string;
+  const text = JSON.parse(json.valueText(index)) as string;
   const columns = member('columns');
   if (!Array.isArray(columns)) return text;
   const marker = (name: keyof Dialect): Dialect => {

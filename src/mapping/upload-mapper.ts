@@ -9,7 +9,12 @@ import {
   type Column,
 } from './columns.js';
 import { EngagectlError } from '../errors.js';
-import { writeExportedEvent, writeExportedProfile, writeTypedRecord } from './api-records.js';
+import {
+  profileLosses,
+  writeExportedEvent,
+  writeExportedProfile,
+  writeTypedRecord,
+} from './api-records.js';
 import {
   changedIdentity,
   exportedKind,
@@ -58,15 +63,12 @@ export function uploadMapper(options: UploadMapping): Mapper {
             'recognized as a CSV export; lists, and numbers and booleans without quotes, are sent as such',
           ]
         : [],
-    warnings: (header) =>
-      isExported(header)
-        ? unsentColumns(header, options)
-        : [
-            ...exportAsTable(header, options),
-            ...(options.kind === 'event'
-              ? []
-              : misspelledColumns(header.map((name) => resolveColumn(name, options)))),
-          ],
+    warnings: (header) => {
+      if (isExported(header)) return unsentColumns(header, options);
+      const columns = header.map((name) => resolveColumn(name, options));
+      const misspelled = options.kind === 'event' ? [] : misspelledColumns(columns);
+      return [...exportAsTable(header, columns), ...misspelled];
+    },
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
     losses: () => json.losses(),
@@ -78,8 +80,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
 }
 
 /** Warns that options make a CSV export an ordinary table, whose columns keep their long names. */
-function exportAsTable(header: readonly string[], options: UploadMapping): string[] {
-  const columns = header.map((name) => resolveColumn(name, options));
+function exportAsTable(header: readonly string[], columns: readonly Column[]): string[] {
   const long = /^(?:profileData|event_props)\./;
   const sent = columns.find(({ role, key }) => role === 'data' && long.test(key));
   if (!sent || exportedKind(header) === undefined) return [];
@@ -140,20 +141,6 @@ const isExportedProfile = (json: JsonParser): boolean =>
     return index >= 0 && json.kindOf(index) === kind;
   });
 
-/** Whether an exported profile has the flag of an address that is unsubscribed. */
-function hasBlockedAddress({ bytes, start, end }: JsonParser): boolean {
-  const text = bytes.subarray(start, end);
-  return text.includes('"MSG-dnd') && /"MSG-dnd\w*"\s*:\s*true/.test(text.toString('latin1'));
-}
-
-/** Whether an exported profile lists more than one identity. */
-function hasFurtherIdentities(json: JsonParser): boolean {
-  const index = json.find('all_identities');
-  if (index < 0 || json.kindOf(index) !== jsonToken.openArray) return false;
-  const text = json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index));
-  return text.includes(',') && (JSON.parse(text) as unknown[]).length > 1;
-}
-
 /** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
 export function isRecord(row: object): boolean {
   const members = row as Readonly<Record<string, unknown>>;
@@ -180,8 +167,7 @@ class UploadJson {
   #header: readonly string[] | undefined;
   #exported = new ExportedRecords([]);
   readonly #nested: NestedColumns;
-  #hasMergedUsers = false;
-  #hasBlocked = false;
+  readonly #lost = new Set<keyof typeof profileLosses>();
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
 
@@ -198,16 +184,9 @@ class UploadJson {
   }
 
   losses(): readonly string[] {
-    return [
-      ...(this.#hasMergedUsers
-        ? ['some users have further identities in all_identities, which are not sent']
-        : []),
-      ...(this.#hasBlocked
-        ? [
-            'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"',
-          ]
-        : []),
-    ];
+    return Object.entries(profileLosses).flatMap(([loss, warning]) =>
+      this.#lost.has(loss as keyof typeof profileLosses) ? [warning] : [],
+    );
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
@@ -254,9 +233,7 @@ class UploadJson {
     });
     if (exportedKind(names, this.#options) === undefined) return false;
     const values = names.map((_, index) =>
-      json.isEmptyAt(index)
-        ? undefined
-        : json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
+      json.isEmptyAt(index) ? undefined : json.valueText(index),
     );
     this.#read(new ExportedRecords(names).of((index) => values[index]));
     return true;
@@ -280,11 +257,7 @@ class UploadJson {
     if (this.#options.constants.size > 0 && !isFlat) return constantFailure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
-    if (isExported) {
-      this.#hasMergedUsers ||= hasFurtherIdentities(json);
-      this.#hasBlocked ||= hasBlockedAddress(json);
-      return writeExportedProfile(json, records);
-    }
+    if (isExported) return writeExportedProfile(json, records, this.#lost);
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;
     return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row

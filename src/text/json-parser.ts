@@ -117,6 +117,11 @@ export class JsonParser {
     return this.#numberOf(index, member.valueEnd);
   }
 
+  /** Returns the JSON text of the value of member `index`. */
+  valueText(index: number): string {
+    return this.bytes.toString('utf8', this.valueStart(index), this.valueEnd(index));
+  }
+
   /** First byte of the value of member `index`. */
   kindOf(index: number): number {
     return this.bytes[this.valueStart(index)]!;
