@@ -75,10 +75,10 @@ export interface LedgerStart extends Pick<
   readonly started: string;
   readonly kind: NonIdempotentKind;
   /** It reads so many records at most, and may leave the rest of its inputs unread. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Beginnings of the inputs; none for a pipe without a name. */
   readonly sources: readonly LedgerHead[];
-  /** The run has finished, without its inputs. Only in the line of a run that another one did not replace. */
+  /** The run has finished, but did not read all of its inputs. Derived, and written only with a start that is restored. */
   readonly isFinished?: true;
 }
 

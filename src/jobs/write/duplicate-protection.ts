@@ -386,8 +386,8 @@ export class DuplicateProtection {
       await this.#refuseSentMeanwhile(kind, inputs);
       const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
-      const of = { kind, ...(limit !== undefined && { limit }) };
-      const line = { run, started, ...about, ...of, ...(kind === 'event' && { options }), sources };
+      const sent = { kind, limit, ...(kind === 'event' && { options }) };
+      const line = { run, started, ...about, ...sent, sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
       if (error instanceof EngagectlError && error.id !== 'E-FILE-WRITE') throw error;
