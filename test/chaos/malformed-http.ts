@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { resetSocket } from '../support/servers/reset-socket.js';
 
 /** A request as far as it was read. */
 export interface RawRequest {
@@ -111,7 +112,7 @@ async function send(socket: Socket, { pieces, pauseMs = 0, ...then }: RawAnswer)
   }
   if (endAfterMs > 0) await delay(endAfterMs);
   if (end === 'close') socket.end();
-  if (end === 'reset') socket.resetAndDestroy();
+  if (end === 'reset') resetSocket(socket);
 }
 
 /** A whole answer as it should be. */

@@ -1,5 +1,6 @@
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { resetSocket } from './reset-socket.js';
 
 export interface CutProxy {
   readonly url: string;
@@ -19,7 +20,7 @@ export async function cutProxy(url: string): Promise<CutProxy> {
     socket.on('error', () => undefined);
   };
   const cut = () => {
-    for (const socket of sockets) socket.resetAndDestroy();
+    for (const socket of sockets) resetSocket(socket);
   };
   let left = Number.POSITIVE_INFINITY;
   const pass = () => {
