@@ -21,12 +21,8 @@ const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('
 const inner = new JsonParser();
 const text = new TextSlice();
 
-/** What an exported profile contains and an upload cannot send, with the warning. */
-export const profileLosses = {
-  identities: 'some users have further identities in all_identities, which are not sent',
-  blocked:
-    'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"',
-} as const;
+/** What exported profiles contain and an upload does not send: the warning, by kind. */
+export type ProfileLosses = Map<'identities' | 'blocked' | 'members', string>;
 
 /**
  * Writes a profile that endpoint 4 or 5 exported as an upload record; returns an error if it cannot. Adds what is lost
@@ -35,9 +31,9 @@ export const profileLosses = {
 export function writeExportedProfile(
   json: JsonParser,
   records: RecordBuilder,
-  lost: Set<keyof typeof profileLosses>,
+  lost: ProfileLosses,
 ): string | undefined {
-  if (!lost.has('identities') && hasFurtherIdentities(json)) lost.add('identities');
+  if (!lost.has('identities') && hasFurtherIdentities(json)) lost.set('identities', identities);
   const { out } = records;
   records.idempotent = !json.hasOperator;
   const failure = writeProfileKey(json, records);
@@ -48,7 +44,7 @@ export function writeExportedProfile(
   const hasData = data >= 0 && json.kindOf(data) !== jsonToken.n;
   if (hasData) {
     if (!readObject(json, data)) return 'profileData is not an object';
-    if (!lost.has('blocked') && hasBlockedAddress(inner)) lost.add('blocked');
+    if (!lost.has('blocked') && hasBlockedAddress(inner)) lost.set('blocked', blockedAddresses);
     if (inner.count > 0) out.raw(json.bytes, inner.start + 1, inner.end - 1);
   }
   for (const { from, to, prefix } of profileFields) {
@@ -60,6 +56,30 @@ export function writeExportedProfile(
   out.byte(jsonToken.closeObject);
   out.byte(jsonToken.closeObject);
   return undefined;
+}
+
+const identities = 'some users have further identities in all_identities, which are not sent';
+const blockedAddresses =
+  'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"';
+
+/** Members of an exported profile (specification, User profile object), and those that commands of this tool add. */
+const exportedMembers =
+  'profileData identity objectId email name phone all_identities events platformInfo reachability'.split(
+    ' ',
+  );
+
+/** Notes a member that exported profiles do not have, and that is dropped. */
+export function noteUnknownMember(json: JsonParser, lost: ProfileLosses): void {
+  if (lost.has('members')) return;
+  const known = exportedMembers.filter((name) => json.find(name) >= 0);
+  if (known.length >= json.count) return;
+  const names = Array.from({ length: json.count }, (_, index) => json.nameAt(index));
+  const other = names.find((name) => !exportedMembers.includes(name));
+  if (other === undefined) return;
+  lost.set(
+    'members',
+    `some exported profiles have a member ${JSON.stringify(other)} beside profileData, which is not sent: move it into profileData if it is a property`,
+  );
 }
 
 /** Whether profile data has the flag of an address that is unsubscribed. */
@@ -264,7 +284,7 @@ function objectFailure(json: JsonParser, member: 'profileData' | 'evtData'): str
 /** Returns the error for a missing member, with its name in other letter case if the record has that. */
 function missingMember(json: JsonParser, name: string): string {
   for (let index = 0; index < json.count; index++) {
-    const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
+    const key = json.nameAt(index);
     if (key.toLowerCase() !== name.toLowerCase()) continue;
     return `${name} is missing; the record has "${key}": write it "${name}"`;
   }

@@ -298,8 +298,7 @@ export class NestedColumns {
   #write(json: JsonParser, around: string, depth: number): void {
     const out = this.#out;
     for (let index = 0; index < json.count; index++) {
-      const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
-      const name = spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
+      const name = json.nameAt(index);
       const literal = name.replaceAll('.', String.raw`\.`);
       const isNamed = around === '' && this.#named.has(name) && !this.#named.has(literal);
       const path = `${around}${isNamed ? name : literal}`;

@@ -10,10 +10,11 @@ import {
 } from './columns.js';
 import { EngagectlError } from '../errors.js';
 import {
-  profileLosses,
+  noteUnknownMember,
   writeExportedEvent,
   writeExportedProfile,
   writeTypedRecord,
+  type ProfileLosses,
 } from './api-records.js';
 import {
   changedIdentity,
@@ -167,7 +168,7 @@ class UploadJson {
   #header: readonly string[] | undefined;
   #exported = new ExportedRecords([]);
   readonly #nested: NestedColumns;
-  readonly #lost = new Set<keyof typeof profileLosses>();
+  readonly #lost: ProfileLosses = new Map();
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
 
@@ -184,9 +185,7 @@ class UploadJson {
   }
 
   losses(): readonly string[] {
-    return Object.entries(profileLosses).flatMap(([loss, warning]) =>
-      this.#lost.has(loss as keyof typeof profileLosses) ? [warning] : [],
-    );
+    return [...this.#lost.values()];
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
@@ -208,7 +207,7 @@ class UploadJson {
     }
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
-    const error = (isTable && changedIdentity(this.#json)) || this.#writeRecord(isReject);
+    const error = (isTable && changedIdentity(this.#json)) || this.#writeRecord(isReject, isTable);
     return error ? validationError(error) : undefined;
   }
 
@@ -227,10 +226,7 @@ class UploadJson {
     if (json.kind !== jsonToken.openObject) return false;
     const text = json.bytes.toString('utf8', json.start, json.end);
     if (!/"(?:profileData|event_props|profile|events)\./.test(text)) return false;
-    const names = Array.from({ length: json.count }, (_, index) => {
-      const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
-      return JSON.parse(`"${key}"`) as string;
-    });
+    const names = Array.from({ length: json.count }, (_, index) => json.nameAt(index));
     if (exportedKind(names, this.#options) === undefined) return false;
     const values = names.map((_, index) =>
       json.isEmptyAt(index) ? undefined : json.valueText(index),
@@ -245,7 +241,7 @@ class UploadJson {
   }
 
   /** Writes the record by its shape (contract §2, upload), which its members determine in this order. */
-  #writeRecord(isReject: boolean): string | undefined {
+  #writeRecord(isReject: boolean, isTable: boolean): string | undefined {
     const json = this.#json;
     const records = this.#records;
     const type = json.find('type');
@@ -257,6 +253,7 @@ class UploadJson {
     if (this.#options.constants.size > 0 && !isFlat) return constantFailure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
+    if (isExported && !isTable) noteUnknownMember(json, this.#lost); // a table is warned of by its header
     if (isExported) return writeExportedProfile(json, records, this.#lost);
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;

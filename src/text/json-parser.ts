@@ -117,6 +117,12 @@ export class JsonParser {
     return this.#numberOf(index, member.valueEnd);
   }
 
+  /** Returns the name of member `index`, unescaped. */
+  nameAt(index: number): string {
+    const spelling = this.bytes.toString('utf8', this.keyStart(index), this.keyEnd(index));
+    return spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
+  }
+
   /** Returns the JSON text of the value of member `index`. */
   valueText(index: number): string {
     return this.bytes.toString('utf8', this.valueStart(index), this.valueEnd(index));

@@ -124,7 +124,7 @@ const signed =
   /^[-+]?([$€£¥₹]|[A-Z]{3}\s)?\s*[-+]?\d[\d.,'’ \u00a0\u202f]*?\s*([$€£¥₹%]|[A-Z]{3})?$/u;
 
 /** Returns the formats of numbers with separators of groups, a decimal comma, a currency or a percent sign. */
-function fittingNumbers(values: readonly string[]): FittingTypes | undefined {
+export function fittingNumbers(values: readonly string[]): FittingTypes | undefined {
   const found = values.flatMap((text) => {
     const [whole, before = '', after = ''] = signed.exec(text) ?? [];
     return whole === undefined ? [] : [{ text, before, after }];

@@ -149,7 +149,7 @@ export class FieldStatistics {
   }
 
   #countKeys(part: 'profileData' | 'evtData', place: Place): void {
-    const names = Array.from({ length: this.#data.count }, (_, index) => keyAt(this.#data, index));
+    const names = Array.from({ length: this.#data.count }, (_, index) => this.#data.nameAt(index));
     // the service's own fields are not counted among the keys of a profile
     const keys = names.filter((name) => part === 'evtData' || !profileFields.has(name)).length;
     if (keys > limits.profileKeys) this.tooManyKeys.note(part, place, `${keys} keys`);
@@ -194,7 +194,7 @@ export class FieldStatistics {
     const [start, end] = [json.keyStart(index), json.keyEnd(index)];
     const before = this.#before[part][index];
     if (before && equalBytes(bytes, start, end, before.spelling)) return before.field;
-    const field = this.#fieldOf(part, keyAt(json, index));
+    const field = this.#fieldOf(part, json.nameAt(index));
     if (!field) return undefined;
     this.#before[part][index] = { spelling: Buffer.from(bytes.subarray(start, end)), field };
     return field;
@@ -289,11 +289,6 @@ function plainEnd(bytes: Buffer, start: number, limit: number): number {
   }
   while (end < limit && !endsScalar(bytes[end]!)) end++;
   return end;
-}
-
-function keyAt(json: JsonParser, index: number): string {
-  const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
-  return spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
 }
 
 const column = /^columns? "(?:[^"\\]|\\.)*"(?: and "(?:[^"\\]|\\.)*")?: /;
@@ -524,6 +519,8 @@ const numeric = [
   // a leading zero indicates a code, not a number
   ['integer', /^-?(0|[1-9]\d{0,17})$/],
   ['number', /^-?(0|[1-9]\d*)\.\d+$/],
+  // German and French spreadsheets; 1,234 may be an English thousand, and a table can be of both
+  ['decimal comma', /^-?(0|[1-9]\d{0,2}(\.\d{3})+|[1-9]\d*),\d+$/],
   ['scientific', /^-?\d(\.\d+)?[eE][+-]?\d+$/],
   ['day or time', /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$/i],
   ['day or time', /^\d{1,2}[./]\d{1,2}[./]\d{4}( \d{1,2}:\d\d(:\d\d)?)?$/],

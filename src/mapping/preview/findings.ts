@@ -2,7 +2,7 @@ import { groupDigits } from '../../errors.js';
 import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
-import { fittingNumericTimes } from './column-inference.js';
+import { fittingNumbers, fittingNumericTimes } from './column-inference.js';
 import { isReachabilityFlag, suggestField } from './field-spelling.js';
 import { keyParts } from '../../text/record-hash.js';
 import { quoteForShell } from '../../wording.js';
@@ -173,7 +173,7 @@ interface FieldRule {
   readonly appliesTo?: (field: FieldProfile, statistics: Pick<FieldStatistics, 'has'>) => boolean;
   /** Trait that any of the values has. */
   readonly any?: Trait;
-  /** Traits of which nearly all values in the data of a record have one. */
+  /** Traits of which nearly all values in the data of a record have one; the example has the first that occurs. */
   readonly mostly?: readonly Trait[];
   /** Whether the options say that it is not a mistake. */
   readonly isMeant?: (column: string, options: MeantColumns) => boolean;
@@ -348,8 +348,8 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   },
   // specification, Profile record: a value keeps its type
   'number-as-text': {
-    appliesTo: isCustom,
-    mostly: ['integer', 'number'],
+    appliesTo: (field) => isCustom(field) && !field.traits.has('decimal comma'),
+    mostly: ['number', 'integer'],
     isMeant: isTyped,
     what: ({ some, value }) => `${some} numbers like ${value}, sent as text`,
     fix(found) {
@@ -357,6 +357,17 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
       const times = fittingNumericTimes([found.example], found.column)?.types ?? [];
       const types = [...times, type].map((each) => typed(each)(found)).join(' or ');
       return `${types}, or ${typed('string')(found)} for codes`;
+    },
+  },
+  // what spreadsheets of some countries make of 301.5
+  'decimal-comma': {
+    appliesTo: (field) => isCustom(field) && field.traits.has('decimal comma'),
+    mostly: ['decimal comma', 'integer'],
+    isMeant: isTyped,
+    what: ({ some, value }) => `${some} numbers like ${value}, sent as text`,
+    fix(found) {
+      const types = fittingNumbers([found.example])?.types ?? [];
+      return `${types.map((each) => typed(each)(found)).join(' or ')}, or ${typed('string')(found)} for codes`;
     },
   },
   // specification, Profile record: a value keeps its type
@@ -445,8 +456,9 @@ export function checkField(
 function firstMatch({ any, mostly }: FieldRule, { part, count, traits }: FieldProfile) {
   if (any) return traits.get(any);
   if (!mostly || part === 'record') return undefined;
-  const all = mostly.map((trait) => traits.get(trait));
-  return all.find((seen) => seen && seen.count >= nearlyAll * count);
+  const seen = mostly.flatMap((trait) => traits.get(trait) ?? []);
+  const all = seen.reduce((sum, each) => sum + each.count, 0);
+  return seen[0] && all >= nearlyAll * count ? { ...seen[0], count: all } : undefined;
 }
 
 function countOf(count: number, all: number): string {

@@ -121,6 +121,17 @@ describe('a CSV that export-profiles wrote', () => {
     },
   );
 
+  it('warns of members that exported profiles do not have, which are not sent', async () => {
+    const { world } = await serve();
+    const ann = { identity: 'ann', profileData: { Score: 1 }, platformInfo: [], City: 'Oslo' };
+    writeFileSync(world.path('p.ndjson'), lines([ann]));
+    const { code, stderr } = await world.run(['upload', 'p.ndjson']);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'warning: some exported profiles have a member "City" beside profileData, which is not sent',
+    );
+  });
+
   it.each(['csv', 'ndjson'])(
     'warns of unsubscribed addresses, which an upload does not unsubscribe: .%s',
     async (extension) => {

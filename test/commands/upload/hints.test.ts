@@ -52,6 +52,26 @@ it.each([
 );
 
 it.each([
+  [['3', '4.5'], 'number-as-text', '--types Price:number, or --types Price:string for codes'],
+  [
+    ['3', '301,5'],
+    'decimal-comma',
+    "--types 'Price:number(1.234,56)', or --types Price:string for codes",
+  ],
+  [
+    ['1,234'],
+    'decimal-comma',
+    "--types 'Price:number(1,234.56)' or --types 'Price:number(1.234,56)', or --types Price:string for codes",
+  ],
+])('points at a column of the numbers %j', async (prices, id, fix) => {
+  const rows = prices.map((price, n) => `u${n};${price}\n`).join('');
+  const { stdout } = await run(['upload', 'u.csv', '--json'], {
+    'u.csv': `identity;Price\n${rows}`,
+  });
+  expect(hintsOf(stdout)).toMatchObject([{ id, column: 'Price', count: prices.length, fix }]);
+});
+
+it.each([
   [[], 2],
   [['--check'], 2],
   [[], 10_000],
