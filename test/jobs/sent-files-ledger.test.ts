@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs, {
   appendFileSync,
   existsSync,
@@ -37,6 +38,12 @@ async function stage(options: TestServiceOptions = {}, more: WorldOptions = {}) 
   return { service, world, run };
 }
 
+/** The lines of a ledger with another text, and checksums that are right. */
+const changed = (text: string, from: string | RegExp, to: string): string =>
+  text.replaceAll(/^(.*),"checksum":".*$/gm, (_line, before: string) => {
+    const json = before.replace(from, to);
+    return `${json},"checksum":"${crc32(`${json}}`).toString(16).padStart(8, '0')}"}`;
+  });
 const ledgerFile = ({ stateDir }: World) => path.join(stateDir, 'ledger.ndjson');
 const ledgerText = (world: World) => readFileSync(ledgerFile(world), 'utf8');
 /** The lines of finished runs. */
@@ -356,6 +363,36 @@ describe('records of a run that has not finished', () => {
   });
 });
 
+it('refuses the same records with options that say what was detected', async () => {
+  const { world, run } = await stage();
+  writeFileSync(world.path('i.ndjson'), increments(3));
+  writeFileSync(world.path('d.csv'), 'identity;City\na;Oslo\n');
+  expect((await run('upload', 'i.ndjson')).code).toBe(0);
+  expect((await run('demerge', 'd.csv', '--yes')).code).toBe(0);
+  for (const argv of [
+    ['upload', 'i.ndjson', '--input-format', 'ndjson'],
+    ['upload', 'i.ndjson', '--encoding', 'utf-8'],
+    ['demerge', 'd.csv', '--yes', '--delimiter', ';'],
+    ['demerge', 'd.csv', '--yes'],
+  ]) {
+    const { code, stderr } = await run(...argv);
+    expect([code, stderr], argv.join(' ')).toEqual([8, expect.stringContaining('was sent on')]);
+  }
+});
+
+it('refuses what an older version sent with options of the format, which its fingerprint contains', async () => {
+  const { world, run } = await stage();
+  writeFileSync(world.path('d.csv'), 'identity;City\na;Oslo\n');
+  const argv = ['demerge', 'd.csv', '--yes', '--delimiter', ';'];
+  expect((await run(...argv)).code).toBe(0);
+  const options = { delimiter: ';', maxRecordBytes: 1024 * 1024, identity: 'identity' };
+  const older = createHash('sha256').update(JSON.stringify(options)).digest('hex');
+  const text = changed(ledgerText(world), /"meaning":"\w+"/, `"meaning":"${older}"`);
+  writeFileSync(ledgerFile(world), text);
+  expect((await run(...argv)).code).toBe(8);
+  expect((await run('demerge', 'd.csv', '--yes', '--delimiter', ';', '--trim')).code).toBe(0);
+});
+
 it('finds what a pipe sent before others of its name', async () => {
   const { service, world } = await stage();
   const runJson = jsonRunner<Figures>(world);
@@ -587,11 +624,7 @@ describe('D a growing log', () => {
 });
 
 /** The same lines by a newer version, whose checksums are right. */
-const newer = (text: string): string =>
-  text.replaceAll(/^(.*),"checksum":".*$/gm, (_line, before: string) => {
-    const json = before.replace('"schemaVersion":1', '"schemaVersion":2');
-    return `${json},"checksum":"${crc32(`${json}}`).toString(16).padStart(8, '0')}"}`;
-  });
+const newer = (text: string): string => changed(text, '"schemaVersion":1', '"schemaVersion":2');
 
 describe('a ledger that is', () => {
   const sent = async () => {

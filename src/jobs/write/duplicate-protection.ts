@@ -9,8 +9,6 @@ import {
   readLedger,
   type LedgerQuery,
   type LedgerEntry,
-  type LedgerHead,
-  type LedgerSource,
   type LedgerStart,
 } from '../run/sent-files-ledger.js';
 import { runsFolder, type OpenRun } from '../run/open-run.js';
@@ -24,6 +22,9 @@ import {
   findSentInput,
   findStartedInput,
   findStartedPipe,
+  headsOf,
+  ledgerSources,
+  otherOptions,
   pipedBefore,
   refuseOtherShards,
   sentBefore,
@@ -47,6 +48,8 @@ type LedgerRun = Pick<
 interface LedgerPlace {
   /** Options that decide what is sent. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** Their fingerprint, and that of older versions, which depended on how the format of an input was found out. */
+  readonly meanings: readonly string[];
   /** Folder of runs that the ledger belongs to. */
   readonly runs: string;
   /** Id of this run. */
@@ -93,14 +96,17 @@ export function openDuplicateProtection(
   if (runs === undefined) return undefined;
   const { accountId, host } = connection;
   const { limit, ...fingerprinted } = kind.fingerprinted; // a part is of the same records as the whole
-  const meaning = fingerprint(fingerprinted);
+  // The same decoded text has the same records, whether the user or the text says how to read it.
+  const { inputFormat: _, delimiter: __, encoding: ___, ...decisive } = fingerprinted;
+  const meaning = fingerprint(decisive);
   const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
   const what = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  const options = JSON.parse(JSON.stringify(fingerprinted)) as Readonly<Record<string, unknown>>;
+  const options = JSON.parse(JSON.stringify(decisive)) as Readonly<Record<string, unknown>>;
   return new DuplicateProtection(what, {
     options,
+    meanings: [meaning, fingerprint(fingerprinted)],
     runs,
     run: run.id,
     isNew: run.kept?.resumed !== true,
@@ -213,7 +219,7 @@ export class DuplicateProtection {
     if (!started) return undefined;
     const { name } = started;
     const line = 'start' in started ? started.start : started.line;
-    return otherOptions({ name, line }, options, context);
+    return otherOptions({ name, line }, options, context.words);
   }
 
   #isOtherwiseSent(line: LedgerEntry): boolean {
@@ -223,8 +229,8 @@ export class DuplicateProtection {
 
   /** Whether a run of the same events had other options. */
   #hasOtherOptions({ options, ...line }: LedgerEntry | LedgerStart): boolean {
-    const { accountId, command, host, meaning } = this.#run;
-    if (!options || line.meaning === meaning) return false;
+    const { accountId, command, host } = this.#run;
+    if (!options || this.#place.meanings.includes(line.meaning)) return false;
     if (line.accountId !== accountId || line.command !== command || line.host !== host)
       return false;
     return ['eventName', 'identity', 'objectId'].every(
@@ -311,8 +317,11 @@ export class DuplicateProtection {
   }
 
   #isSame(line: LedgerEntry | LedgerStart): boolean {
-    const same = ['accountId', 'command', 'host', 'meaning'] as const;
-    return same.every((name) => line[name] === this.#run[name]);
+    const same = ['accountId', 'command', 'host'] as const;
+    return (
+      same.every((name) => line[name] === this.#run[name]) &&
+      this.#place.meanings.includes(line.meaning)
+    );
   }
 
   /** Whether a shard has records of this run's shard: the same one, or one of another division. */
@@ -471,39 +480,6 @@ const unreadable = (file: string, damage: string, { words }: JobContext): Engage
     file,
   });
 
-/** Reads the beginnings of the inputs. */
-async function headsOf(inputs: Inputs, names: readonly string[]): Promise<readonly LedgerHead[]> {
-  const heads: LedgerHead[] = [];
-  for (const [input, name] of names.entries()) {
-    heads.push({ name, ...(await inputs.head(input)) });
-  }
-  return heads;
-}
-
-/** Yields the ledger entries of inputs that were read to the end. There may be many. */
-function* ledgerSources(digests: DigestTable, names: readonly string[]): Generator<LedgerSource> {
-  let before: number | undefined;
-  for (const [input, name] of names.entries()) {
-    const found = digests.get(input);
-    const first = input === 0 ? 0 : before;
-    before = found?.ended?.end.ordinal;
-    if (!found?.ended || first === undefined) continue;
-    const { offset: bytes, hash: digest, endsInLine, ended } = found;
-    const { offset, line, ordinal, state } = ended.end;
-    yield {
-      name,
-      bytes,
-      digest,
-      head: ended.head,
-      records: ordinal - first,
-      ...(offset !== bytes && { offset }),
-      line,
-      ...(state !== undefined && { state }),
-      ...(endsInLine && { endsInLine }),
-    };
-  }
-}
-
 /** Returns the name that identifies the input of a run from a pipe. */
 export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
   `stdin (${runName})`;
@@ -516,33 +492,3 @@ export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext
     fix: `omit ${words.option('runName')}, or read only standard input`,
   });
 }
-
-/** Builds the error for events that were sent from the same text with other options. */
-function otherOptions(
-  { name, line }: { readonly name: string; readonly line: LedgerEntry | LedgerStart },
-  options: Readonly<Record<string, unknown>>,
-  { words: { option } }: JobContext,
-): EngagectlError {
-  const was = line.options!;
-  const names = [...new Set([...Object.keys(was), ...Object.keys(options)])];
-  const differing = names
-    .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(options[key]))
-    .map((key) => option(optionNames[key] ?? key));
-  const day = ('finished' in line ? line.finished : line.started).slice(0, 10);
-  return new EngagectlError(
-    'E-ALREADY-SENT',
-    `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
-    {
-      why: 'the same events would be sent a second time in another form; nothing was sent',
-      fix: `use the same options as before with ${option('resume')}; ${option('again')} sends all of it in the new form`,
-      file: name,
-    },
-  );
-}
-
-/** Options whose name differs from their member among the fingerprinted options. */
-const optionNames: Readonly<Record<string, string>> = {
-  kind: 'type',
-  tsNow: 'ts',
-  expected: 'mapping',
-};

@@ -1,6 +1,6 @@
 import { EngagectlError, countOf } from '../../errors.js';
 import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
-import { inputChangedError } from '../../input/text-digest.js';
+import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
 import type {
@@ -205,6 +205,46 @@ async function matched(
   return { ...match, ...what, name };
 }
 
+/** Reads the beginnings of the inputs. */
+export async function headsOf(
+  inputs: Inputs,
+  names: readonly string[],
+): Promise<readonly LedgerHead[]> {
+  const heads: LedgerHead[] = [];
+  for (const [input, name] of names.entries()) {
+    heads.push({ name, ...(await inputs.head(input)) });
+  }
+  return heads;
+}
+
+/** Yields the ledger entries of inputs that were read to the end. There may be many. */
+export function* ledgerSources(
+  digests: DigestTable,
+  names: readonly string[],
+): Generator<LedgerSource> {
+  let before: number | undefined;
+  for (const [input, name] of names.entries()) {
+    const found = digests.get(input);
+    const first = input === 0 ? 0 : before;
+    before = found?.ended?.end.ordinal;
+    if (!found?.ended || first === undefined) continue;
+    const { offset: bytes, hash: digest, endsInLine, ended } = found;
+    const { offset, line, ordinal, state } = ended.end;
+    yield {
+      name,
+      bytes,
+      digest,
+      head: ended.head,
+      records: ordinal - first,
+      ...(offset !== bytes && { offset }),
+      line,
+      ...(state !== undefined && { state }),
+      ...(endsInLine && { endsInLine }),
+    };
+  }
+}
+
+/** Returns the digest that a ledger entry of an input contains. */
 const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest => {
   const { offset = bytes, endsInLine = false, line, state, records: ordinal } = source;
   const end = { input: 0, offset, line, ordinal, ...(state !== undefined && { state }) };
@@ -291,3 +331,33 @@ export function startedError(
     file: name,
   });
 }
+
+/** Builds the error for events that were sent from the same text with other options. */
+export function otherOptions(
+  { name, line }: { readonly name: string; readonly line: LedgerEntry | LedgerStart },
+  options: Readonly<Record<string, unknown>>,
+  { option }: Wording,
+): EngagectlError {
+  const was = line.options!;
+  const names = [...new Set([...Object.keys(was), ...Object.keys(options)])];
+  const differing = names
+    .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(options[key]))
+    .map((key) => option(optionNames[key] ?? key));
+  const day = ('finished' in line ? line.finished : line.started).slice(0, 10);
+  return new EngagectlError(
+    'E-ALREADY-SENT',
+    `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
+    {
+      why: 'the same events would be sent a second time in another form; nothing was sent',
+      fix: `use the same options as before with ${option('resume')}; ${option('again')} sends all of it in the new form`,
+      file: name,
+    },
+  );
+}
+
+/** Options whose name differs from their member among the fingerprinted options. */
+const optionNames: Readonly<Record<string, string>> = {
+  kind: 'type',
+  tsNow: 'ts',
+  expected: 'mapping',
+};
