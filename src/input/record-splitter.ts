@@ -126,7 +126,8 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
     window.drop(cut.used);
     if (cut.count > 0 || cut.parseErrors.length > 0) {
       const bytes = text.subarray(0, cut.used);
-      yield toBlock(bytes, checkRecords(bytes, cut, maxRecordBytes));
+      const records = rejectHeaders(bytes, cut, cutter);
+      yield toBlock(bytes, checkRecords(bytes, records, maxRecordBytes));
       const units = cut.used + recordUnits * (cut.count + cut.parseErrors.length);
       if (breaks.areDue(units)) await breaks.take();
     }
@@ -174,6 +175,40 @@ function withoutEmptyRows(cut: SplitRecords, { header, markers }: RecordSplitter
   const kept = Array.from({ length: count }, (_, record) => record).filter((one) => !isEmpty(one));
   return { ...pick(cut, kept), parseErrors: filled };
 }
+
+/** Turns rows that repeat the header into parse errors: somebody joined files with their headers. */
+function rejectHeaders(
+  text: Buffer,
+  cut: SplitRecords,
+  { header, markers }: RecordSplitter,
+): SplitRecords {
+  const { cells, count, bounds, lines } = cut;
+  if (!cells || !header || markers?.delimiter.length === 0) return cut; // a list may contain any value
+  const width = 2 * header.length;
+  const firstBytes = Buffer.byteLength(header[0]!);
+  const repeats = (record: number): boolean => {
+    const start = width * record;
+    if (cells[start + 1] !== cells[start]! + firstBytes) return false;
+    return header.every((name, column) => {
+      const at = start + 2 * column;
+      return text.toString('utf8', cells[at], cells[at + 1]) === name;
+    });
+  };
+  let first = 0;
+  while (first < count && !repeats(first)) first += 1;
+  if (first === count) return cut;
+  const all = Array.from({ length: count }, (_, record) => record);
+  const [kept, rejected] = [all.filter((one) => !repeats(one)), all.filter(repeats)];
+  const parseErrors = rejected.map((record) => {
+    const at = bounds[2 * record]!;
+    const raw = rawExcerpt(text.subarray(at, bounds[2 * record + 1]));
+    return { at, line: lines[record]!, error: repeatedHeader, raw };
+  });
+  const inOrder = [...cut.parseErrors, ...parseErrors].toSorted((a, b) => a.at - b.at);
+  return { ...pick(cut, kept), parseErrors: inOrder };
+}
+
+const repeatedHeader = 'the row repeats the header, as in files that were joined: remove it';
 
 /** Drops the rest of a record; returns the line after it. */
 async function skipRecord(input: SplitInput, from: number): Promise<number> {

@@ -407,3 +407,33 @@ it('states which texts a draft takes as missing', async () => {
   expect(stderr).toContain('"City": 2 values are "None", read as missing\n');
   expect(stderr).toContain('"City": 1 value is "-", read as missing\n');
 });
+
+it.each([
+  [
+    'upload',
+    '"identity","City"\r\nu1,Oslo\r\nidentity,City\r\nu,2,x\r\nidentity,"City"\r\nu2,City\r\n',
+    2,
+  ],
+  [
+    'upload',
+    'identity,all_identities,profileData.City\nu1,,Oslo\nidentity,all_identities,profileData.City\nu2,,Rome\n',
+    1,
+  ],
+  ['demerge', 'identity\nu1\nidentity\nu2\n', 1],
+])(
+  '%s rejects rows that repeat the header, as in joined files: %j',
+  async (command, text, rows) => {
+    const { world } = await serve();
+    writeFileSync(world.path('joined.csv'), text);
+    const argv = [command, 'joined.csv', '--rejects', 'r.ndjson', '--yes', '--json'];
+    const { code, stdout } = await world.run(
+      argv.filter((arg) => arg !== '--yes' || command === 'demerge'),
+    );
+    expect([code, (JSON.parse(stdout) as { accepted: number }).accepted]).toEqual([3, 2]);
+    const rejects = readFileSync(world.path('r.ndjson'), 'utf8').trimEnd().split('\n');
+    const lines = rejects.map((line) => JSON.parse(line) as { line: number; error: string });
+    const repeated = lines.filter(({ error }) => error.includes('the row repeats the header'));
+    expect(repeated).toHaveLength(rows);
+    expect(lines.map(({ line }) => line)).toEqual(lines.map(({ line }) => line).toSorted());
+  },
+);
