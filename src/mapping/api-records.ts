@@ -64,15 +64,18 @@ const blockedAddresses =
 
 /** Members of an exported profile (specification, User profile object), and those that commands of this tool add. */
 const exportedMembers =
-  'profileData identity objectId email name phone all_identities events platformInfo reachability'.split(
+  'identity profileData email name all_identities events platformInfo phone objectId reachability'.split(
     ' ',
   );
 
 /** Notes a member that exported profiles do not have, and that is dropped. */
 export function noteUnknownMember(json: JsonParser, lost: ProfileLosses): void {
   if (lost.has('members')) return;
-  const known = exportedMembers.filter((name) => json.find(name) >= 0);
-  if (known.length >= json.count) return;
+  let others = json.count;
+  for (const name of exportedMembers) {
+    if (json.find(name) >= 0) others -= 1;
+    if (others === 0) return;
+  }
   const names = Array.from({ length: json.count }, (_, index) => json.nameAt(index));
   const other = names.find((name) => !exportedMembers.includes(name));
   if (other === undefined) return;
