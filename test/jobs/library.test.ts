@@ -110,6 +110,50 @@ describe('upload', () => {
     expect(await run.result).toMatchObject({ read: 40_000, rejected: 40_000 });
   });
 
+  const circle: { identity: string; self?: unknown } = { identity: 'user-1' };
+  circle.self = circle;
+  it.each<[string, object]>([
+    ['NaN', { identity: 'user-1', Score: Number.NaN }],
+    ['Infinity in a typed record', { identity: 'a', type: 'profile', profileData: { n: 1 / 0 } }],
+    ['an invalid date', { identity: 'user-1', Born: new Date('never') }],
+    ['undefined in a list', { identity: 'user-1', Tags: ['a', undefined] }],
+    ['a Map', { identity: 'user-1', Tags: new Map([['a', 1]]) }],
+    [
+      'an object of a class without a name',
+      { identity: 'user-1', Tags: new (class extends Map {})() },
+    ],
+    ['a BigInt', { identity: 'user-1', Score: 10n }],
+    ['itself', circle],
+    [
+      'toJSON that throws the text of a record',
+      {
+        toJSON: () => {
+          throw new Error('{"identity":"other"}');
+        },
+      },
+    ],
+  ])('rejects a record with %s, which JSON would replace, and sends the others', async (_, bad) => {
+    const { length } = service.requests();
+    const run = account.upload([{ identity: 'user-1' }, bad, { identity: 'user-2', Left: null }]);
+    const rejects = await all(run.rejects());
+    expect(rejects.map(({ line, stage }) => [line, stage])).toEqual([[2, 'parse']]);
+    expect(await run.result).toMatchObject({ read: 3, accepted: 2, rejected: 1, exitCode: 3 });
+    expect(service.requests()).toHaveLength(length + 1);
+  });
+
+  it('accounts for every record that a failing source gave', async () => {
+    // oxlint-disable-next-line typescript/require-await -- as a database gives them
+    async function* records() {
+      for (let n = 0; n < 5000; n += 1) yield { identity: `user-${n}`, City: 'Oslo'.repeat(20) };
+      throw new Error('the connection was lost');
+    }
+    const run = account.upload(records());
+    const rejects = await all(run.rejects());
+    const { read, accepted, exitCode } = await run.result;
+    expect([read, exitCode]).toEqual([5000, 9]);
+    expect(rejects.length).toBe(5000 - accepted);
+  });
+
   it('writes a rejects file if one is named', async () => {
     const rejects = inFolder('rejects.ndjson');
     const { rejectsFile } = await account.upload([{ identity: 7 }], { rejects }).result;

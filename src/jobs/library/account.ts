@@ -325,11 +325,58 @@ const blockLength = 64 * 1024;
 
 async function* lines(records: Iterable<object> | AsyncIterable<object>): AsyncGenerator<Buffer> {
   let block = '';
-  for await (const record of records) {
-    block += `${JSON.stringify(record)}\n`;
-    if (block.length < blockLength) continue;
-    yield Buffer.from(block);
-    block = '';
+  try {
+    for await (const record of records) {
+      block += `${lineOf(record)}\n`;
+      if (block.length < blockLength) continue;
+      yield Buffer.from(block);
+      block = '';
+    }
+  } catch (error) {
+    yield Buffer.from(block); // what was read has an outcome
+    throw error;
   }
   yield Buffer.from(block);
+}
+
+/** Formats a record. One that JSON cannot represent becomes a line that is rejected. */
+function lineOf(record: object): string {
+  try {
+    const text = JSON.stringify(record);
+    return /null|\{\}/.test(text) ? withLosses(text, record) : text;
+  } catch (error) {
+    return `not JSON: ${String(error).replaceAll(/\s+/g, ' ')}`; // a BigInt or a circle
+  }
+}
+
+const lostMark = '\0lost ';
+
+/** Writes values that JSON would silently replace as JavaScript does, which makes the text invalid. */
+function withLosses(text: string, record: object): string {
+  let hasLosses = false;
+  const marked = JSON.stringify(record, function (this: Record<string, unknown>, key, value) {
+    const lost = lossOf(this, key, value);
+    if (lost === undefined) return value as unknown;
+    hasLosses = true;
+    return lostMark + lost;
+  });
+  return hasLosses ? marked.replaceAll(/"\\u0000lost ([^"]*)"/g, '$1') : text;
+}
+
+/** Returns a value that JSON would replace by null or {}; undefined if it would not. */
+function lossOf(parent: Record<string, unknown>, key: string, value: unknown): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : String(value);
+  if (value === null) return parent[key] instanceof Date ? 'Invalid Date' : undefined;
+  if (typeof value === 'object') return isOpaque(value) ? nameOf(value) : undefined;
+  const isOmitted = value === undefined || typeof value === 'function' || typeof value === 'symbol';
+  return isOmitted && Array.isArray(parent) ? typeof value : undefined;
+}
+
+const nameOf = (value: object): string => value.constructor.name || 'object';
+
+/** Whether JSON shows nothing of an object that is not plain, such as a Map. */
+function isOpaque(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return !isPlain && !Array.isArray(value) && Object.keys(value).length === 0;
 }
