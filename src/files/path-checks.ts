@@ -133,13 +133,14 @@ function isStream(file: string): boolean {
   }
 }
 
-/** Returns the resolved path. */
+/** Returns the resolved path, also of a file that does not exist. */
 function placeOf(name: string, cwd: string): string {
-  const path = resolve(cwd, name === '-' ? '/dev/stdin' : name);
+  const file = resolve(cwd, name === '-' ? '/dev/stdin' : name);
   try {
-    return realpathSync.native(path);
+    return realpathSync.native(file);
   } catch {
-    return path; // a pipe has no path
+    const folder = path.dirname(file);
+    return folder === file ? file : path.join(placeOf(folder, cwd), path.basename(file));
   }
 }
 

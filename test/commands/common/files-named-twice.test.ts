@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -101,11 +102,15 @@ it.each([
   'upload a.csv --rejects out.csv --report out.csv',
   'upload a.csv --changed --gone a.csv.rejects.ndjson',
   'upload a.csv --report sub/../a.csv.rejects.ndjson',
+  'upload a.csv --report folder-link/a.csv.rejects.ndjson',
+  'upload a.csv --rejects folder-link/out.csv --report out.csv',
   'get-profile --input a.csv -o a.csv.rejects.ndjson --overwrite',
 ])('exits 2 if one output would replace the other: %s', async (line) => {
   const { service, world } = await stage();
   const before = contents(world.cwd);
+  symlinkSync('.', world.path('folder-link'));
   const { code, stderr } = await world.run(line.split(' '));
+  rmSync(world.path('folder-link'));
   expect(stderr).toMatch(
     /error E-USAGE: \S*(?:out.csv|rejects.ndjson) is the file of both --\w+ and --\w+/,
   );
