@@ -217,10 +217,18 @@ export function typeWriter(type: CellType): Write {
   return (text, records) => writePhone(text, records, country);
 }
 
-/** Returns the members that every flat record gets, as `"key":value,…` or nothing. Throws EngagectlError E-USAGE. */
-export function constantMembers({ constants, types, zone }: UploadMapping): string {
+/** Members that every flat record gets. */
+export interface ConstantMembers {
+  /** As `"key":value,…`, or nothing. */
+  readonly json: string;
+  /** Whether none is an operator such as $incr. */
+  readonly idempotent: boolean;
+}
+
+/** Returns the members that every flat record gets. Throws EngagectlError E-USAGE. */
+export function constantMembers({ constants, types, zone }: UploadMapping): ConstantMembers {
   const records = new RecordBuilder();
-  const text = new TextSlice();
+  const slice = new TextSlice();
   for (const [key, value] of constants) {
     if (records.out.length > 0) records.out.ascii(',');
     records.out.string(key);
@@ -229,7 +237,7 @@ export function constantMembers({ constants, types, zone }: UploadMapping): stri
     const type = types.get(key) ?? defaultType(key) ?? 'string';
     if (typeof value !== 'string') records.out.raw(bytes);
     else {
-      const failure = writeTypedValue(text.of(bytes, 0, bytes.length), type, records, zone);
+      const failure = writeTypedValue(slice.of(bytes, 0, bytes.length), type, records, zone);
       if (failure !== undefined)
         throw new EngagectlError('E-USAGE', `--set ${key}=${value}: ${failure}`, {
           why: `the value is sent as ${type}`,
@@ -237,7 +245,8 @@ export function constantMembers({ constants, types, zone }: UploadMapping): stri
         });
     }
   }
-  return records.out.bytes.toString('utf8', 0, records.out.length);
+  const { bytes, length } = records.out;
+  return { json: bytes.toString('utf8', 0, length), idempotent: records.idempotent };
 }
 
 /**

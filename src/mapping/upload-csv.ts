@@ -16,6 +16,7 @@ import { lowercaseText, placeholderReason } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import {
   constantMembers,
+  type ConstantMembers,
   emptyValue,
   typeWriter,
   writeString,
@@ -33,7 +34,7 @@ import type { UploadMapping } from './upload-mapping.js';
 /** Maps CSV rows to upload records. As a FlatRow, it is the row being written. */
 export class CsvUploadMapper implements FlatRow {
   readonly #options: UploadMapping;
-  readonly #constants: string;
+  readonly #constants: ConstantMembers;
   readonly #writer = new CsvRecordWriter();
   readonly #records = new RecordBuilder(this.#writer.out);
   /** Scratch output for the remaining cells of rejected rows. */
@@ -67,7 +68,7 @@ export class CsvUploadMapper implements FlatRow {
       ts: roles.indexOf('ts'),
       evtName: roles.indexOf('evtName'),
     };
-    this.#writer.setForm(recordTemplate(columns, this.#options, this.#constants));
+    this.#writer.setForm(recordTemplate(columns, this.#options, this.#constants.json));
     this.#columns = columns;
     this.#writers.length = 0;
     this.#header = header;
@@ -80,7 +81,8 @@ export class CsvUploadMapper implements FlatRow {
     this.#bounds = cells.bounds;
     const writer = this.#writer;
     const isEvent = this.#options.kind === 'event';
-    const idempotent = new Uint8Array(picked.length).fill(isEvent ? 0 : 1);
+    const isIdempotent = !isEvent && this.#constants.idempotent ? 1 : 0;
+    const idempotent = new Uint8Array(picked.length).fill(isIdempotent);
     const rejects: RejectedRow[] = [];
     writer.setBlock(rows, cells, picked);
     for (let place = writer.next(); place !== DONE; place = writer.next()) {
@@ -92,7 +94,7 @@ export class CsvUploadMapper implements FlatRow {
       if (error === undefined) continue;
       rejects.push({ row, ...validationError(this.#allFailures(place, error)) });
       writer.skip();
-      idempotent[writer.count] = isEvent ? 0 : 1; // for the next row
+      idempotent[writer.count] = isIdempotent; // for the next row
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);

@@ -287,6 +287,7 @@ class FlatJsonRow implements FlatRow {
   readonly #columns: Column[] = [];
   readonly #spellings: Buffer[] = [];
   readonly #constants: Buffer;
+  readonly #hasOperator: boolean;
   /** Columns that options name, but that have not occurred yet. */
   readonly #unseen: Set<string>;
   readonly #hasPaths: boolean;
@@ -299,7 +300,9 @@ class FlatJsonRow implements FlatRow {
     this.#json = json;
     this.#records = records;
     this.#options = options;
-    this.#constants = Buffer.from(constantMembers(options));
+    const constants = constantMembers(options);
+    this.#constants = Buffer.from(constants.json);
+    this.#hasOperator = !constants.idempotent;
     this.#unseen = new Set(columnsOfJson(options));
     this.#hasPaths = new NestedColumns(columnsOfJson(options), options).isUsed;
   }
@@ -392,7 +395,7 @@ class FlatJsonRow implements FlatRow {
     const dataStart = out.length;
     const failures: string[] = [];
     out.raw(this.#constants);
-    if (this.#json.hasOperator) this.#records.idempotent = false;
+    if (this.#json.hasOperator || this.#hasOperator) this.#records.idempotent = false;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;
       if (role !== 'data' || index === this.parts.objectId) continue;

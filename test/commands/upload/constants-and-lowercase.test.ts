@@ -23,6 +23,23 @@ it.each([
   ]);
 });
 
+it.each([
+  ['u.csv', 'identity,City\nann,Oslo\nbob,\n'],
+  ['u.ndjson', '{"identity":"ann","City":"Oslo"}\n{"identity":"bob"}\n'],
+])('sends an operator of --set once with every row of %s', async (name, text) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path(name), text);
+  const set = ['--set', 'Visits={"$incr":1}', '--types', 'Visits:json'];
+  const argv = ['upload', name, ...set, '--retry-base', '1ms'];
+  await service.fault({ endpoint: 'upload', times: 1, action: 'reset-after' });
+  expect(await world.run(argv)).toMatchObject({ code: 6 });
+  expect(service.requests()).toHaveLength(1);
+  const again = await world.run(argv);
+  expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  const changed = await world.run([...argv, '--changed', '--again']);
+  expect([changed.code, service.requests().length]).toEqual([0, 2]);
+});
+
 it('sends constants of a mapping file as they are, also with events', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('e.csv'), 'identity,ts,Item\nann,1700000000,hat\n');
