@@ -71,6 +71,20 @@ it.each([
   expect(written(service).flat()).toEqual([]);
 });
 
+it('refuses a constant of a mapping file that JSON rounds, and sends it digit for digit as text', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,City\nann,Oslo\n');
+  const constant = (set: string) =>
+    writeFileSync(world.path('m.json'), `{"set":{"No":${set}},"types":{"No":"integer"}}`);
+  constant('12345678901234567890');
+  const refused = await world.run(['upload', 'u.csv', '--mapping', 'm.json']);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('would be rounded')]);
+  expect(service.requests()).toEqual([]);
+  constant('"12345678901234567890"');
+  expect((await world.run(['upload', 'u.csv', '--mapping', 'm.json'])).code).toBe(0);
+  expect((await world.run(['get-profile', 'ann'])).stdout).toContain('12345678901234567890');
+});
+
 it('rejects records of the service, and rows that have the member, with --set', async () => {
   const { world, service } = await serve();
   const rows = [
