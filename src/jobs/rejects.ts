@@ -14,6 +14,7 @@ import {
 } from '../output/rejects-file.js';
 import { EngagectlError, countOf, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
+import { isMap, parseLossless, stringifyLossless } from '../text/lossless-json.js';
 import { shardPath, shardName } from './shard.js';
 import type { Shard } from '../mapping/sharding.js';
 import type { JobContext } from './job-context.js';
@@ -222,14 +223,17 @@ function readAll(descriptor: number, bytes: Buffer, position: number): void {
 function csvOf(target: string): (line: Buffer) => Buffer {
   let columns: readonly string[] | undefined;
   return (line) => {
-    const { record, ...reject } = JSON.parse(line.toString()) as RejectLine;
+    const text = line.toString();
+    const { record, ...reject } = JSON.parse(text) as RejectLine;
+    const whole = parseLossless(text);
+    const exact = stringifyLossless((isMap(whole) && whole.get('record')) || null);
     const isRow = typeof record === 'object' && record !== null;
     const named = reject.columns ?? (isRow ? Object.keys(record) : []);
     const own = named.filter((name) => !rejectColumns.includes(name));
     const header = columns === undefined ? rejectHeader(own) : '';
     columns ??= own;
     if (own.length === 0 || own.join('\n') !== columns.join('\n')) throw noCsv(target);
-    return Buffer.from(header + rejectRow({ ...reject, record: JSON.stringify(record) }, columns));
+    return Buffer.from(header + rejectRow({ ...reject, record: exact }, columns));
   };
 }
 

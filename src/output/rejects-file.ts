@@ -4,6 +4,12 @@ import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { fsyncFolder, replaceFile, setAside } from '../files/atomic-write.js';
 import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
+import {
+  isMap,
+  parseLossless,
+  stringifyLossless,
+  type LosslessJson,
+} from '../text/lossless-json.js';
 import { typedColumns } from '../text/json-flattener.js';
 import { escapeCsvCell } from './formats.js';
 
@@ -267,10 +273,9 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
   const kind = code === undefined ? stage : `${stage} ${code}`;
   const bytes = recordBase64 === undefined ? '' : `; base64: ${recordBase64}`;
   const about = rowOf([String(line), `${kind}: ${error}${bytes}`]);
-  const read = JSON.parse(record) as unknown;
+  const read = parseLossless(record);
   if (typeof read === 'string') return `${betweenCommas(read, reject)},${about}`;
-  const members = typeof read === 'object' && read !== null ? read : {};
-  const cells = new Map(Object.entries(members));
+  const cells = isMap(read) ? read : new Map<string, LosslessJson>();
   const row = columns.map((name) => {
     const value = cells.get(name);
     const text = textOf(value);
@@ -305,8 +310,8 @@ function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = qu
     .join(',');
 }
 
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+const textOf = (value: LosslessJson | undefined): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : stringifyLossless(value);
 
 const rowOf = (cells: readonly string[]): string => `${cells.map(escapeCsvCell).join(',')}\n`;
 

@@ -33,7 +33,7 @@ export const isMap = (
 export const isList = (value: LosslessJson | undefined): value is readonly LosslessJson[] =>
   Array.isArray(value);
 
-const tokens = /[\s]*("(?:[^"\\]|\\.)*"|[-\d.eE+]+|true|false|null|[{}[\],:])/y;
+const tokens = /[\s]*([-\d.eE+]+|true|false|null|[{}[\],:"])/y;
 
 /** Parses a valid JSON text. The last of repeated keys counts. */
 export function parseLossless(text: string): LosslessJson {
@@ -44,7 +44,20 @@ export function parseLossless(text: string): LosslessJson {
 function nextToken(text: string): string {
   const token = tokens.exec(text)?.[1];
   if (token === undefined) throw new SyntaxError('the text is no JSON');
-  return token;
+  if (token !== '"') return token;
+  const start = tokens.lastIndex - 1;
+  tokens.lastIndex = endOfString(text, start + 1);
+  return text.slice(start, tokens.lastIndex);
+}
+
+/** Returns the position behind the quote that ends a string. A regular expression would need a stack for long ones. */
+function endOfString(text: string, from: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
+    let escapes = at;
+    while (text[escapes - 1] === '\\') escapes -= 1;
+    if ((at - escapes) % 2 === 0) return at + 1;
+  }
+  throw new SyntaxError('the text is no JSON');
 }
 
 function readValue(text: string, token: string): LosslessJson {

@@ -44,6 +44,21 @@ it('lets the event loop take its turns while it writes', async () => {
   expect(turns).toBeGreaterThan(5);
 });
 
+it('keeps each digit of numbers in a CSV, and cells of tens of megabytes', async () => {
+  const world = makeWorld();
+  const [part, target] = [world.path('part'), world.path('all.csv')];
+  const long = '\\"\\\\x'.repeat(6_000_000);
+  const record = `{"identity":"a","No":12345678901234567890,"F":1.0,"Text":"${long}"}`;
+  writeFileSync(
+    part,
+    `{"source":"in.csv","line":1,"stage":"service","error":"x","record":${record}}\n`,
+  );
+  await mergeRejects([{ file: part, lines: 1 }], ['in.csv'], target, world.runtime());
+  const text = readFileSync(target, 'utf8');
+  expect(text.split('\n')[1]?.slice(0, 30)).toBe('a,12345678901234567890,1.0,"""');
+  expect(text.endsWith('x",1,service: x\n')).toBe(true);
+});
+
 it('keeps each file that has the name already', async () => {
   const world = makeWorld();
   const [part, target] = [world.path('part'), world.path('all.ndjson')];

@@ -92,6 +92,16 @@ describe('a rejects file that another program takes away during the run', () => 
   });
 });
 
+it('as CSV keeps each digit of the rows of a CSV export', async () => {
+  const { world } = await serve();
+  const row = 'a,x@example.com,"[1.0,12345678901234567890]",1.50';
+  const header = 'identity,profileData.Email,profileData.Numbers,profileData.Score';
+  writeFileSync(world.path('users.csv'), `${header}\n${row.replace('@', '')}\n`);
+  expect((await world.run(['upload', 'users.csv', '--rejects', 'r.csv'])).code).toBe(3);
+  const rejected = readFileSync(world.path('r.csv'), 'utf8');
+  expect(rejected).toContain(row.replace('@', ''));
+});
+
 describe('an older rejects file', () => {
   it('is renamed to ….1, also if the run was killed before its first reject was committed', async () => {
     const stage = await start(second);
