@@ -10,6 +10,7 @@ const prime4: u64 = 0x85ebca77c2b2ae63;
 const prime5: u64 = 0x27d4eb2f165667c5;
 
 const QUOTE: i32 = 34;
+const PLUS: i32 = 43;
 const BACKSLASH: i32 = 92;
 const COLON: i32 = 58;
 const SPACE: i32 = 32;
@@ -45,9 +46,10 @@ export function hashRecords(count: i32, bounds: usize, kinds: usize, text: usize
   }
 }
 
-/** Writes the hash of a key, whose namespace is a number, to `out`. */
+/** Writes the hash of a key, whose namespace is a number, to `out`. Overwrites the key of an address. */
 export function hashKey(start: usize, end: usize, space: u32, out: usize): void {
-  store<u64>(out, notNone(hash(start, end, seed + space)));
+  const isAddress = space == 101 || space == 112 || space == 119; // e, p, w
+  store<u64>(out, notNone(isAddress ? hashAddress(start, end, space) : hash(start, end, seed + space)));
 }
 
 /** Hashes a text with the seed alone. */
@@ -74,20 +76,38 @@ function identityKey(start: usize, end: usize): u64 {
 
 /**
  * Hashes the key of `{"type":"email","value":"a@example.test",…`: the namespace is the first letter of
- * the type.
+ * the type. Overwrites the address.
  */
 function addressKey(start: usize, end: usize): u64 {
   const space = load<u8>(start + 9);
   let at = start + 10;
   while (at < end && <i32>load<u8>(at) != QUOTE) at += 1;
-  return stringKey(at + 11, end, space);
+  const from = at + 11;
+  const to = stringStop(from, end);
+  return to == 0 ? 0 : notNone(hashAddress(from, to, space));
+}
+
+/** Hashes an address, equally for its spellings: letters in either case, with or without a leading plus. */
+function hashAddress(start: usize, end: usize, space: u32): u64 {
+  for (let at = start; at < end; at += 1) {
+    const byte = load<u8>(at);
+    if (byte >= 65 && byte <= 90) store<u8>(at, byte | 0x20);
+  }
+  const from = start < end && <i32>load<u8>(start) == PLUS ? start + 1 : start;
+  return hash(from, end, seed + space);
 }
 
 function stringKey(start: usize, end: usize, space: u32): u64 {
+  const stop = stringStop(start, end);
+  return stop == 0 ? 0 : notNone(hash(start, stop, seed + space));
+}
+
+/** Returns the position of the quote that ends a string, or 0 if it has escapes or does not end. */
+function stringStop(start: usize, end: usize): usize {
   for (let at = start; at < end; at += 1) {
     const byte = <i32>load<u8>(at);
     if (byte == BACKSLASH) return 0;
-    if (byte == QUOTE) return notNone(hash(start, at, seed + space));
+    if (byte == QUOTE) return at;
   }
   return 0;
 }

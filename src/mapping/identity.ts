@@ -123,6 +123,20 @@ export function keyHash(bytes: Uint8Array, start: number, end: number, seed: num
   return hash & 0x7fff_ffff;
 }
 
+/**
+ * Returns the key of an address, equal for its spellings: letters in either case, with or without a leading
+ * plus, as in `wasm/record-hash.ts`.
+ */
+export function addressHash({ bytes, start, end }: TextSlice, seed: number): number {
+  let hash = seed;
+  for (let at = bytes[start] === 0x2b ? start + 1 : start; at < end; at++) {
+    const byte = bytes[at]!;
+    const isUpperCase = byte >= 0x41 && byte <= 0x5a;
+    hash = Math.imul(hash ^ (isUpperCase ? byte | 0x20 : byte), prime);
+  }
+  return hash & 0x7fff_ffff;
+}
+
 export interface Identifier {
   readonly by: IdentifierKind;
   readonly value: string;

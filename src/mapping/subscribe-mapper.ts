@@ -2,7 +2,7 @@ import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fiel
 import { TextSlice } from '../text/text-slice.js';
 import { textRules } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
-import { quoteValue, addressError, placeholderError, keyHash, keySeeds } from './identity.js';
+import { quoteValue, addressError, addressHash, placeholderError, keySeeds } from './identity.js';
 import { valueError, RowValues, UnseenMembers, type ValueRules } from './row-values.js';
 import type { UploadMapping } from './upload-mapping.js';
 import {
@@ -111,7 +111,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     out.ascii(`{"type":"${type}","value":"`);
     out.escaped(text.bytes, text.start, text.end);
     out.ascii(`","status":"${status}"}`);
-    records.key = keyHash(text.bytes, text.start, text.end, seedOf(type));
+    records.key = addressHash(text, seedOf(type));
     return undefined;
   };
 

@@ -401,6 +401,27 @@ it('subscribe --changed sends an address only if its status changed', async () =
   expect(readFileSync(world.path('gone.csv'), 'utf8')).toBe('type,value\nwhatsapp,+47\n');
 });
 
+it.each([
+  ['another case', 'email', 'Ann@Example.test', 'ann@example.test'],
+  ['no plus', 'phone', '+4915112345678', '4915112345678'],
+  ['an escape and another case', 'email', 'A"n@example.test', 'a"n@example.test'],
+])(
+  'subscribe --changed sends an opt-out after an opt-in with %s',
+  async (_, type, first, second) => {
+    const { world, run, sent } = await stage();
+    const day = async (value: string, status: string) => {
+      writeFileSync(world.path('s.ndjson'), `${JSON.stringify({ type, value, status })}\n`);
+      const { summary } = await run('subscribe', 's.ndjson', '--changed');
+      return summary.plan;
+    };
+    await day(first, 'Unsubscribe');
+    await day(second, 'Resubscribe');
+    sent();
+    expect(await day(first, 'Unsubscribe')).toEqual({ new: 0, changed: 1, unchanged: 0, gone: 0 });
+    expect(sent()).toEqual([{ type, value: first, status: 'Unsubscribe' }]);
+  },
+);
+
 describe('events', () => {
   const event = (n: number) =>
     `${JSON.stringify({ identity: 'u', type: 'event', evtName: 'Visit', ts: 1_700_000_000 + n, evtData: {} })}\n`;

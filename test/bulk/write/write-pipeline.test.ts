@@ -117,6 +117,24 @@ describe('order', () => {
     }
   });
 
+  it.each([
+    ['email', 'ann@example.test', 'Ann@Example.test'],
+    ['whatsapp', '4915112345678', '+4915112345678'],
+  ])('sends two spellings of one %s address one after the other', async (type, first, second) => {
+    await using served = await serve([accept()]);
+    const file = served.world.path('s.csv');
+    writeFileSync(
+      file,
+      `type,value,status\n${type},${first},Resubscribe\n${type},${second},Unsubscribe\n`,
+    );
+    await run(served.world, ['subscribe', file]);
+    expect(served.server.mostInFlight).toBe(1);
+    expect(served.server.received.map(({ body }) => recordsOf(body))).toMatchObject([
+      [{ value: first }],
+      [{ value: second }],
+    ]);
+  });
+
   it('sends one record at a time if all have the same identity', async () => {
     await using served = await serve([accept()]);
     const file = profiles(served.world, 50, () => 'only-one');
