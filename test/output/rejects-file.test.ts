@@ -90,6 +90,28 @@ describe('a rejects file that another program takes away during the run', () => 
     expect(code).toBe(9);
     expect(stderr).toContain('cannot write the rejects file stick/r.ndjson');
   });
+
+  it('is that error, although there are also too many rejects', async () => {
+    let requests = 0;
+    const { world } = await serve({
+      onRequest: () => {
+        requests += 1;
+        if (requests === 4) rmSync(world.path('stick'), { recursive: true });
+      },
+    });
+    writeFileSync(
+      world.path('users.csv'),
+      users
+        .replace('Seq', 'Email')
+        .replaceAll(/,\d+/g, ',a@example.test')
+        .replace(/a@[^@]*$/, 'bad\n'),
+    );
+    mkdirSync(world.path('stick'));
+    const rejects = ['--rejects', 'stick/r.ndjson', '--max-rejects', '2'];
+    const { code, stderr } = await world.run(['upload', 'users.csv', ...upload, ...rejects]);
+    expect([code, requests]).toEqual([9, 4]);
+    expect(stderr).toContain('cannot write the rejects file stick/r.ndjson');
+  });
 });
 
 it('as CSV keeps each digit of the rows of a CSV export', async () => {

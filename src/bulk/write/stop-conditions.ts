@@ -1,5 +1,6 @@
 import {
   EngagectlError,
+  exitCodes,
   interruptionError,
   graceMilliseconds,
   groupDigits,
@@ -24,7 +25,7 @@ export class RunStop {
     else runtime.signal.addEventListener('abort', this.#interrupted, { once: true });
   }
 
-  /** The first error that stopped the run. */
+  /** The error that stopped the run. */
   get error(): EngagectlError | undefined {
     return this.#error;
   }
@@ -39,9 +40,10 @@ export class RunStop {
     return this.#giveUp.signal;
   }
 
-  /** Stops the run with an error. Later errors are ignored. */
+  /** Stops the run with an error. Later errors are ignored, except after too many rejects: any other is more serious. */
   stopAt(error: EngagectlError | undefined): void {
-    if (error === undefined || this.#error) return;
+    if (error === undefined) return;
+    if (this.#error && this.#error.exitCode !== exitCodes.rejected) return;
     this.#error = error;
     this.#stop.abort(error);
   }
