@@ -169,7 +169,7 @@ export const topicPages = {
 
     Formats of types: date(DD.MM.YYYY), date(M/D/YYYY H:mm), date(excel), date(epochMillis),
     number(1.234,56), number($1,234.56), integer(1.234), boolean(ja,nein). --locale de-DE sets
-    them for types without one.
+    them for types without one. Years written as YY are 1970 to 2069.
 
     A cell that does not match its type rejects its record; the rejects file says why. Empty cells
     are omitted unless --empty null or --empty string is given. For wide files, write all of this
