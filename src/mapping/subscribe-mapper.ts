@@ -60,6 +60,23 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
   member: undefined, // the key has two parts
 });
 
+/** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `a@x.test;b@x.test`. */
+const addressMarks = new Set(Buffer.from('<>,;:'));
+
+/**
+ * Returns why a text is not a single address or number, or undefined. The service would accept it, and people who
+ * unsubscribed would still get messages.
+ */
+function addressMarkError(text: TextSlice): string | undefined {
+  for (let at = text.start; at < text.end; at++) {
+    const byte = text.bytes[at]!;
+    if (!addressMarks.has(byte)) continue;
+    const mark = String.fromCharCode(byte);
+    return `${quoteValue(text)} contains "${mark}": give one address or number per row, without a name, brackets or a prefix`;
+  }
+  return undefined;
+}
+
 /** Maps rows with columns or members `type`, `value`, `status` to subscription records (endpoint 2). */
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
@@ -95,7 +112,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   };
 
   const valueFailure = (): RejectReason | undefined => {
-    const failure = addressError(text) ?? placeholderError(values, text);
+    const failure = addressError(text) ?? placeholderError(values, text) ?? addressMarkError(text);
     return failure === undefined ? undefined : valueError(values.columnOf('value'), failure);
   };
 

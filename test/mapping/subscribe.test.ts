@@ -50,6 +50,12 @@ describe('a subscription row', () => {
       'column "status": "Subscribe" is not one of Unsubscribe, Resubscribe',
     ],
     [['phone', '', 'Unsubscribe'], 'column "value": the value is empty'],
+    ...['Ann <a@x.y>', 'mailto:a@x.y', 'a@x.y;b@x.y', 'a@x.y, b@x.y'].map(
+      (value): [string[], string] => [
+        ['email', value, 'Unsubscribe'],
+        `column "value": ${JSON.stringify(value)} contains "${/[<:;,]/.exec(value)![0]}": give one address or number per row, without a name, brackets or a prefix`,
+      ],
+    ),
     [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" contains a control character'],
   ])('rejects the row %j', (cells, error) => {
     expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);
