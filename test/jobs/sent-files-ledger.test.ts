@@ -380,6 +380,19 @@ it('refuses the same records with options that say what was detected', async () 
   }
 });
 
+it('refuses the same records with the same options in another order', async () => {
+  const { world, run } = await stage();
+  const row = 'u1,"{""$incr"":1}",1,x,y';
+  writeFileSync(world.path('i.csv'), `identity,Visits,n,d,e\n${row}\n`);
+  const options = ['--types Visits:json', '--types n:integer', '--drop d', '--drop e', '--set x=1'];
+  const upload = async (order: readonly string[]) =>
+    run('upload', 'i.csv', ...order.flatMap((option) => option.split(' ')));
+  expect((await upload(options)).code).toBe(0);
+  const again = await upload(options.toReversed());
+  expect([again.code, again.stderr]).toEqual([8, expect.stringContaining('was sent on')]);
+  expect((await upload([...options, '--set y=1'])).code).toBe(0);
+});
+
 it('refuses what an older version sent with options of the format, which its fingerprint contains', async () => {
   const { world, run } = await stage();
   writeFileSync(world.path('d.csv'), 'identity;City\na;Oslo\n');

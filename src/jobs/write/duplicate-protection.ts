@@ -98,12 +98,13 @@ export function openDuplicateProtection(
   const { limit, ...fingerprinted } = kind.fingerprinted; // a part is of the same records as the whole
   // The same decoded text has the same records, whether the user or the text says how to read it.
   const { inputFormat: _, delimiter: __, encoding: ___, ...decisive } = fingerprinted;
-  const meaning = fingerprint(decisive);
+  const ordered = withSortedLists(decisive);
+  const meaning = fingerprint(ordered);
   const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
   const what = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  const options = JSON.parse(JSON.stringify(decisive)) as Readonly<Record<string, unknown>>;
+  const options = JSON.parse(JSON.stringify(ordered)) as Readonly<Record<string, unknown>>;
   return new DuplicateProtection(what, {
     options,
     meanings: [meaning, fingerprint(fingerprinted)],
@@ -119,6 +120,17 @@ export function openDuplicateProtection(
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
+
+/** Sorts the lists among options, such as types: their order does not change what is sent. */
+const withSortedLists = (options: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.toSorted(byJson) : value,
+    ]),
+  );
+
+const byJson = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
 
 /** Checks a write against the ledger at its start, and records the write at its end. */
 export class DuplicateProtection {
