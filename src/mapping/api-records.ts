@@ -63,10 +63,18 @@ const blockedAddresses =
   'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"';
 
 /** Members of an exported profile (specification, User profile object), and those that commands of this tool add. */
-const exportedMembers =
-  'identity profileData email name all_identities events platformInfo phone objectId reachability'.split(
-    ' ',
-  );
+const exportedMembers = [
+  'identity',
+  'profileData',
+  'email',
+  'name',
+  'all_identities',
+  'events',
+  'platformInfo',
+  'phone',
+  'objectId',
+  'reachability',
+];
 
 /** Notes a member that exported profiles do not have, and that is dropped. */
 export function noteUnknownMember(json: JsonParser, lost: ProfileLosses): void {

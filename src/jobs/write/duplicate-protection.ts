@@ -48,7 +48,7 @@ type LedgerRun = Pick<
 interface LedgerPlace {
   /** Options that decide what is sent. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** Their fingerprint, and that of older versions, which depended on how the format of an input was found out. */
+  /** Their fingerprint, and that of older versions, which depended on their order and on how a format was found out. */
   readonly meanings: readonly string[];
   /** Folder of runs that the ledger belongs to. */
   readonly runs: string;
