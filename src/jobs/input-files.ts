@@ -62,8 +62,8 @@ export const noRecovery = (of: 'events' | 'demerges', words: Wording): Engagectl
 /** Number of bytes of a file, compressed or not, in which `startsWithEvents` looks. */
 const startBytes = 64 * 1024;
 
-/** Events, exported events and operators in NDJSON and JSON. */
-const notIdempotent = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;
+/** Events, exported events and operators in NDJSON and JSON, and operators in texts of a mapping file. */
+const notIdempotent = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)\\?"/;
 
 /** Whether the first bytes of a file have records that are not idempotent, or the header of exported events. */
 export async function startsWithEvents(head: Buffer): Promise<boolean> {

@@ -309,6 +309,25 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     },
   );
 
+  it.each([
+    ['--set', ['--set', 'Points={"$incr":1}', '--types', 'Points:json']],
+    ['a mapping file', ['--mapping', 'm.json']],
+  ])('profiles with an operator of %s are accepted once', async (_, flags) => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const mapping = { set: { Points: '{"$incr":1}' }, types: { Points: 'json' } };
+    writeFileSync(fleet.world.path('m.json'), JSON.stringify(mapping));
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\nB\n');
+    const submit = async (shards: string, ...more: string[]) =>
+      fleet.run(
+        ...['submit', 'upload', 'users.csv', ...flags, ...more],
+        ...['--shards', shards, '--work-dir', 'one'],
+      );
+    expect(await submit('2')).toMatchObject({ code: 0 });
+    expect(await submit('1')).toMatchObject({ code: 8 });
+    expect(await submit('1', '--again')).toMatchObject({ code: 0 });
+  });
+
   it('events are accepted from one of two submissions at the same moment', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');

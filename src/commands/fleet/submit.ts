@@ -147,7 +147,7 @@ async function submitOnce(
   const messages = messagePrinter(call.settings(), call.runtime);
   const { run } = signed;
   const isNew = within.flags.again !== true && events?.isKnown !== true;
-  const doesHarm = isNew && (events !== undefined || isNotIdempotent(within, run.files));
+  const doesHarm = isNew && (events !== undefined || isNotIdempotent(within, run));
   const comparesEvents = events !== undefined && !events.hasOthers;
   const note = (text: string) => messages.note(text);
   await events?.compare();
@@ -161,11 +161,17 @@ async function submitOnce(
 }
 
 /** Whether the submitted records are not idempotent. */
-const isNotIdempotent = ({ name, flags }: NestedCommand, files: readonly InputFile[]): boolean =>
-  isWrite(name) &&
-  (!writeEndpoints[name].idempotent ||
-    (flags as { readonly type?: string }).type === 'event' ||
-    (writeEndpoints[name].idempotent === 'mixed' && files.some(({ once }) => once === true)));
+function isNotIdempotent(
+  { name, flags }: NestedCommand,
+  { files, mapping }: Pick<FleetRun, 'files' | 'mapping'>,
+): boolean {
+  if (!isWrite(name)) return false;
+  const { type, set = [] } = flags as Pick<UploadOptions, 'type' | 'set'>;
+  const { idempotent } = writeEndpoints[name];
+  const hasOnce = [...files, mapping].some((file) => file?.once === true);
+  const hasOperator = hasOnce || set.some((text) => /\$(?:incr|decr|add)/.test(text));
+  return !idempotent || type === 'event' || (idempotent === 'mixed' && hasOperator);
+}
 
 /** Adds the digest of its text to each input, by which another submission recognizes it. */
 async function withTexts(inputs: readonly InputFile[]): Promise<readonly InputFile[]> {
@@ -228,8 +234,9 @@ async function planShards(
   const { inputFile } = await import('../../fleet/fleet-run.js');
   const read = async (file: string) => inputFile(path.resolve(runtime.cwd, file));
   const inputs = await Promise.all(within.files.map(read));
-  const files = isNotIdempotent(within, inputs) ? await withTexts(inputs) : inputs;
-  const { mapping } = within.flags;
+  const mapping = within.flags.mapping === undefined ? undefined : await read(within.flags.mapping);
+  const sends = { files: inputs, mapping };
+  const files = isNotIdempotent(within, sends) ? await withTexts(inputs) : inputs;
   return {
     command: within.name,
     argv,
@@ -241,7 +248,7 @@ async function planShards(
     host,
     shards: range ? slicesIn(within, range) : planned.shards!,
     files,
-    mapping: mapping === undefined ? undefined : await read(mapping),
+    mapping,
     range: range && { from: formatDay(range.from), to: formatDay(range.to) },
   };
 }
