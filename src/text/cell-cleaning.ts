@@ -111,10 +111,24 @@ export function lowercaseText(text: TextSlice): TextSlice {
 }
 
 /** Texts that programs write for missing values; `mayBePlaceholder` of `wasm/csv-record-writer.ts` has to notice each. */
-const placeholders: ReadonlySet<string> = new Set(
-  ['nan', 'NaN', 'NULL', 'null', 'None', 'none', '\\N', 'N/A', 'n/a', '<NA>', 'NaT', '-', 'undefined', '#N/A', '#REF!', '#NAME?', '#VALUE!', '#DIV/0!', '#NUM!', '#NULL!'], // prettier-ignore
-);
+const placeholders: ReadonlySet<string> = new Set([
+  'nan',
+  'NaN',
+  'NULL',
+  'null',
+  'None',
+  'none',
+  '\\N',
+  'N/A',
+  'n/a',
+  '<NA>',
+  'NaT',
+  '-',
+  'undefined',
+]);
 const longestPlaceholder = 9;
+/** Errors of spreadsheets in any language (#REF!, #BEZUG!, #NOM?, #N/A, #NV), and the ##### of a column that is too narrow. */
+const spreadsheetError = /^#(?:\S{2,12}[!?]|N\/[A-Z]|NV|#+)$/;
 
 /**
  * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it
@@ -126,8 +140,11 @@ export function placeholderReason(
 ): string | undefined {
   if (cleaning?.nullValues !== undefined) return undefined;
   const length = text.end - text.start;
-  if (length <= longestPlaceholder && placeholders.has(text.toString()))
-    return "is a placeholder for a missing value (--null-values '' accepts it)";
+  const isPlaceholder =
+    text.bytes[text.start] === 0x23
+      ? spreadsheetError.test(text.toString())
+      : length <= longestPlaceholder && placeholders.has(text.toString());
+  if (isPlaceholder) return "is a placeholder for a missing value (--null-values '' accepts it)";
   const isDecimal =
     length > 2 && text.bytes[text.end - 1] === 0x30 && text.bytes[text.end - 2] === 0x2e;
   return isDecimal && /^\d+\.0$/.test(text.toString())

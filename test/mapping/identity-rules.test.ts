@@ -100,6 +100,11 @@ describe('a placeholder', () => {
     '\\N',
     '#N/A',
     '#REF!',
+    '#BEZUG!',
+    '#NV',
+    '#¡VALOR!',
+    '#NOM?',
+    '########',
     'NaT',
     '-',
     'undefined',
@@ -112,6 +117,10 @@ describe('a placeholder', () => {
       'column "identity": the value is empty or missing',
     );
     expect(json(text)).toBe(text);
+  });
+
+  it.each(['#1', '#NV1', '#', '#why not?'])('%s is an identity', (text) => {
+    expect(csv(text)).toBe(text);
   });
 
   it('includes an id that a program converted to a decimal', () => {

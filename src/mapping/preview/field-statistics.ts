@@ -521,7 +521,7 @@ const numeric = [
   ['number', /^-?(0|[1-9]\d*)\.\d+$/],
   // German and French spreadsheets; 1,234 may be an English thousand, and a table can be of both
   ['decimal comma', /^-?(0|[1-9]\d{0,2}(\.\d{3})+|[1-9]\d*),\d+$/],
-  ['scientific', /^-?\d(\.\d+)?[eE][+-]?\d+$/],
+  ['scientific', /^-?\d([.,]\d+)?[eE][+-]?\d+$/],
   ['day or time', /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$/i],
   ['day or time', /^\d{1,2}[./]\d{1,2}[./]\d{4}( \d{1,2}:\d\d(:\d\d)?)?$/],
 ] as const;

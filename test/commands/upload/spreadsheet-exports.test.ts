@@ -100,6 +100,10 @@ it.each([[], ['--check']])(
     expect(stderr).toMatch(
       /^warning: users\.csv: "identity" all 2 values are like "9\.17…", which a spreadsheet has rounded: .*number$/m,
     );
+    const german = 'identity;City\n9,17891234567E+11;Oslo\n9,17891234567E+11;Rome\n';
+    expect((await upload('german.csv', german, ...flags)).stderr).toContain(
+      '"identity" all 2 values are like "9,17…", which a spreadsheet has rounded',
+    );
     const ids = 'identity,City\nE10,1e\n917891234567,Rome\n';
     expect((await upload('users.csv', ids, ...flags)).stderr).not.toContain('warning');
   },
