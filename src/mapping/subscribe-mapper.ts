@@ -60,21 +60,17 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
   member: undefined, // the key has two parts
 });
 
-/** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `a@x.test;b@x.test`. */
-const addressMarks = new Set(Buffer.from('<>,;:'));
+/** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test'`, `a@x.test;b@x.test`. */
+const addressMarks = /[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
 
 /**
  * Returns why a text is not a single address or number, or undefined. The service would accept it, and people who
  * unsubscribed would still get messages.
  */
 function addressMarkError(text: TextSlice): string | undefined {
-  for (let at = text.start; at < text.end; at++) {
-    const byte = text.bytes[at]!;
-    if (!addressMarks.has(byte)) continue;
-    const mark = String.fromCharCode(byte);
-    return `${quoteValue(text)} contains "${mark}": give one address or number per row, without a name, brackets or a prefix`;
-  }
-  return undefined;
+  const mark = addressMarks.exec(text.toString())?.[0];
+  if (mark === undefined) return undefined;
+  return `${quoteValue(text)} contains ${JSON.stringify(mark)}: give one address or number per row, without a name, quotes, brackets or a prefix`;
 }
 
 /** Maps rows with columns or members `type`, `value`, `status` to subscription records (endpoint 2). */

@@ -32,6 +32,12 @@ describe('a subscription row', () => {
     ['phone', '+491', 'opted_out', sent('phone', '+491', 'Unsubscribe')],
     ['phone', '+491', 'Unsubscribed', sent('phone', '+491', 'Unsubscribe')],
     ['phone', '+491', 'OPT-IN', sent('phone', '+491', 'Resubscribe')],
+    [
+      'email',
+      "o'neil/a@häuser.de",
+      'Unsubscribe',
+      sent('email', "o'neil/a@häuser.de", 'Unsubscribe'),
+    ],
     ['email', '"Ä\\b"@x.y', 'Resubscribe', sent('email', '\\"Ä\\\\b\\"@x.y', 'Resubscribe')],
   ])('is sent in the documented spelling: %s %s %s', (type, value, status, record) => {
     expect(outcome(csvRows(header, [[type, value, status]]))).toBe(record);
@@ -50,12 +56,20 @@ describe('a subscription row', () => {
       'column "status": "Subscribe" is not one of Unsubscribe, Resubscribe',
     ],
     [['phone', '', 'Unsubscribe'], 'column "value": the value is empty'],
-    ...['Ann <a@x.y>', 'mailto:a@x.y', 'a@x.y;b@x.y', 'a@x.y, b@x.y'].map(
-      (value): [string[], string] => [
-        ['email', value, 'Unsubscribe'],
-        `column "value": ${JSON.stringify(value)} contains "${/[<:;,]/.exec(value)![0]}": give one address or number per row, without a name, brackets or a prefix`,
-      ],
-    ),
+    ...[
+      ['Ann <a@x.y>', '<'],
+      ['mailto:a@x.y', ':'],
+      ['a@x.y;b@x.y', ';'],
+      ['a@x.y, b@x.y', ','],
+      ["'a@x.y'", "'"],
+      ['“a@x.y”', '”'],
+      ['[a@x.y]', '['],
+      ['a@x.y)', ')'],
+      ['a@x.y…', '…'],
+    ].map(([value = '', mark]): [string[], string] => [
+      ['email', value, 'Unsubscribe'],
+      `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
+    ]),
     [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" contains a control character'],
   ])('rejects the row %j', (cells, error) => {
     expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);
