@@ -318,11 +318,8 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     const mapping = { set: { Points: '{"$incr":1}' }, types: { Points: 'json' } };
     writeFileSync(fleet.world.path('m.json'), JSON.stringify(mapping));
     writeFileSync(fleet.world.path('users.csv'), 'identity\nA\nB\n');
-    const submit = async (shards: string, ...more: string[]) =>
-      fleet.run(
-        ...['submit', 'upload', 'users.csv', ...flags, ...more],
-        ...['--shards', shards, '--work-dir', 'one'],
-      );
+    const argv = ['submit', 'upload', 'users.csv', ...flags, '--work-dir', 'one', '--shards'];
+    const submit = async (...more: string[]) => fleet.run(...argv, ...more);
     expect(await submit('2')).toMatchObject({ code: 0 });
     expect(await submit('1')).toMatchObject({ code: 8 });
     expect(await submit('1', '--again')).toMatchObject({ code: 0 });
