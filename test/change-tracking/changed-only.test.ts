@@ -177,8 +177,8 @@ describe('upload --changed', () => {
     expect((await run(...upload)).code).toBe(6);
     put('A');
     const after = await run(...upload);
-    // Nobody knows what the service has, so it counts as new.
-    expect(after.summary).toMatchObject({ accepted: 1, plan: { new: 1, changed: 0 } });
+    // Nobody knows what the service has, so it counts as changed.
+    expect(after.summary).toMatchObject({ accepted: 1, plan: { new: 0, changed: 1 } });
     expect((await run(...upload)).summary.unchanged).toBe(1);
   });
 
@@ -298,6 +298,25 @@ describe('upload --changed', () => {
     expect(code).toBe(3);
     expect(stderr).toContain('gone.txt was not written: the users of 1 record that could not be');
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('earlier\n');
+  });
+
+  it.each([
+    ['was rejected by the service', 'Email', 'nowhere', [...upload]],
+    ['was sent by a run without --changed', 'City', 'Rome', upload.slice(0, 2)],
+    ['was sent with another number of shards', 'City', 'Rome', [...upload, '--shard', '1/1']],
+  ])('--gone lists a user whose last record %s', async (_, column, value, command) => {
+    const { world } = await serve();
+    const run = jsonRunner<Figures>(world);
+    writeFileSync(world.path('u.csv'), 'identity,City\nu0,Oslo\nu1,Oslo\n');
+    await run(upload);
+    writeFileSync(world.path('u.csv'), `identity,${column}\nu1,${value}\n`);
+    await run(command);
+    writeFileSync(world.path('u.csv'), 'identity,City\nu0,Oslo\n');
+    for (const night of ['first', 'second']) {
+      const { code, summary } = await run([...upload, '--gone', 'gone.txt']);
+      expect([night, code, summary.plan.gone]).toEqual([night, 0, 1]);
+      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
+    }
   });
 
   it('--gone lists users although the service rejects a record, because it was compared', async () => {

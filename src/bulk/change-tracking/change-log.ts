@@ -117,8 +117,9 @@ interface Compaction {
 }
 
 /**
- * Merges a log into a base: the last entry of each key wins, and an intent removes the key. The log
- * is read once for each range of hashes that is sorted in memory.
+ * Merges a log into a base: the last entry of each key wins. An intent of a key in the base is kept, with its record hash
+ * of 0, which no record equals: the account has the key, so it is gone if an input lacks it. The log is read once for
+ * each range of hashes that is sorted in memory.
  */
 export function compact({ path, log, base }: Compaction, maximum = sortedMaximum): void {
   const writer = new BaselineWriter(path);
@@ -260,9 +261,10 @@ function merge(base: Cursor, entries: Entries, writer: BaselineWriter): void {
       writer.add(base.words, base.at);
       base.next();
     }
-    if (!base.isAtEnd && order === 0) base.next();
+    const isInBase = !base.isAtEnd && order === 0;
+    if (isInBase) base.next();
     const isIntent = words[at + 2] === 0 && words[at + 3] === 0;
-    if (!isIntent) writer.add(words, at);
+    if (isInBase || !isIntent) writer.add(words, at);
   }
 }
 
