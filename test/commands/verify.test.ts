@@ -462,6 +462,26 @@ describe('verify of subscriptions', () => {
   });
 });
 
+it('verify of subscriptions knows an address in another spelling', async () => {
+  const { env } = await serviceOf();
+  const world = makeWorld({ env });
+  writeFileSync(world.path('u.csv'), 'identity,Email\nu1,U1@Example.test\nu2,u2@example.test\n');
+  await uploaded(world, ['u.csv']);
+  writeFileSync(world.path('list.txt'), 'u1@example.test\nU2@EXAMPLE.TEST\n');
+  const flags = ['--type', 'email', '--status', 'Unsubscribe'];
+  const before = await verified(world, ['list.txt', '--subscriptions', ...flags]);
+  expect(before).toMatchObject({ code: 3, summary: { checked: 2, different: 2, untold: 0 } });
+  expect((await world.run(['subscribe', 'list.txt', ...flags])).code).toBe(0);
+  const after = await verified(world, ['list.txt', '--subscriptions', ...flags]);
+  expect(after).toMatchObject({ code: 0, summary: { checked: 2, same: 2, untold: 0 } });
+
+  const rows = 'value,status\nU2@Example.test,Resubscribe\nu2@example.test,Unsubscribe\n';
+  writeFileSync(world.path('s.csv'), rows);
+  expect((await world.run(['subscribe', 's.csv', '--type', 'email'])).code).toBe(0);
+  const last = await verified(world, ['s.csv', '--subscriptions', '--type', 'email']);
+  expect(last).toMatchObject({ code: 0, summary: { checked: 1, same: 1, untold: 0 } });
+});
+
 describe('--settle', () => {
   const rejected = (line: number, stage: string, record: string) =>
     `{"source":"e.ndjson","line":${line},"stage":"${stage}","error":"it was","record":${record}}`;

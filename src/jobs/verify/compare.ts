@@ -10,7 +10,13 @@ import {
 } from '../../text/lossless-json.js';
 import { isAddressBlocked } from '../../mapping/reachability.js';
 import { inconclusive, type Difference, type Verdict } from './verdict.js';
-import { foldKey, type Expected, type SentUser, type SentAddress } from './sent-records.js';
+import {
+  foldKey,
+  plainAddress,
+  type Expected,
+  type SentUser,
+  type SentAddress,
+} from './sent-records.js';
 import { limits } from '../../contract/limits.js';
 
 /** Flags of addresses, which an upload does not set and a profile may show with any value. */
@@ -119,13 +125,13 @@ export function compareAddress(address: SentAddress, profile: string | undefined
 
 const statusText = (isBlocked: boolean): string => (isBlocked ? '"Unsubscribe"' : '"Resubscribe"');
 
-/** Whether the profile still has the address. Ignores the plus of phone numbers. */
+/** Whether the profile still has the address, in any spelling. */
 function shows(profile: string, { type, value }: SentAddress): boolean {
   const values = new FoundUser(profile).valuesOf(type === 'email' ? 'Email' : 'Phone');
-  return values.some((one) => typeof one.value === 'string' && plain(one.value) === plain(value));
+  return values.some(
+    (one) => typeof one.value === 'string' && plainAddress(one.value) === plainAddress(value),
+  );
 }
-
-const plain = (text: string): string => text.replace(/^\+/, '');
 
 type Members = ReadonlyMap<string, LosslessJson>;
 

@@ -4,7 +4,13 @@ import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonParser } from '../../text/json-parser.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
 import { isMap, stringifyLossless, type LosslessJson } from '../../text/lossless-json.js';
-import { sentMembers, SentAddress, SentUser, type SentRecord } from './sent-records.js';
+import {
+  plainAddress,
+  sentMembers,
+  SentAddress,
+  SentUser,
+  type SentRecord,
+} from './sent-records.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
@@ -154,8 +160,8 @@ export class SentInput {
       const user = `${key} ${stringifyLossless(members.get(key) ?? null)}`;
       this.users.of(user, hash, () => new SentUser()).add(record);
     } else {
-      const [type = null, value = null] = ['type', 'value'].map((name) => members.get(name));
-      const address = `${stringifyLossless(type)} ${stringifyLossless(value)}`;
+      const [type = '', value = ''] = ['type', 'value'].map((name) => members.get(name) as string);
+      const address = `${type} ${plainAddress(value)}`;
       const sent = this.addresses.of(address, hash, () => new SentAddress(record));
       sent.add(record, sourceRecord(rows, row));
     }

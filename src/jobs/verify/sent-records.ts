@@ -111,7 +111,10 @@ function operatorOf(
   return first?.[0].startsWith('$') === true ? first : undefined;
 }
 
-/** Records of an address. The last one decides its status. */
+/** Returns the text that is the same for all spellings of an address: in lower case, without a leading plus. */
+export const plainAddress = (text: string): string => text.replace(/^\+/, '').toLowerCase();
+
+/** Records of an address, in any spelling. The last one decides its status. */
 export class SentAddress {
   /** Last record of the address. */
   #record: SentRecord;
