@@ -224,20 +224,19 @@ function csvOf(target: string): (line: Buffer) => Buffer {
   let columns: readonly string[] | undefined;
   return (line) => {
     const text = line.toString();
-    const { record, ...reject } = JSON.parse(text) as RejectLine;
+    const reject = JSON.parse(text) as Omit<Reject, 'record'>;
     const whole = parseLossless(text);
-    const exact = stringifyLossless((isMap(whole) && whole.get('record')) || null);
-    const isRow = typeof record === 'object' && record !== null;
-    const named = reject.columns ?? (isRow ? Object.keys(record) : []);
+    const record = (isMap(whole) && whole.get('record')) || null;
+    const named = reject.columns ?? (isMap(record) ? [...record.keys()] : []);
     const own = named.filter((name) => !rejectColumns.includes(name));
     const header = columns === undefined ? rejectHeader(own) : '';
     columns ??= own;
     if (own.length === 0 || own.join('\n') !== columns.join('\n')) throw noCsv(target);
-    return Buffer.from(header + rejectRow({ ...reject, record: exact }, columns));
+    return Buffer.from(
+      header + rejectRow({ ...reject, record: stringifyLossless(record) }, columns),
+    );
   };
 }
-
-type RejectLine = Omit<Reject, 'record'> & { readonly record: unknown };
 
 const noCsv = (target: string): EngagectlError =>
   new EngagectlError('E-USAGE', `${target} needs rejects with the columns of one CSV`, {
@@ -302,8 +301,8 @@ const sortedUnits = 8;
 /** Maximum bytes of a line, far above those of a record with each character escaped. */
 const maxLineBytes = 256 * 1024 * 1024;
 
-function placeIn(text: string): Pick<RejectLine, 'source' | 'line'> {
-  const { source, line } = Object(JSON.parse(text)) as Partial<RejectLine>;
+function placeIn(text: string): Pick<Reject, 'source' | 'line'> {
+  const { source, line } = Object(JSON.parse(text)) as Partial<Reject>;
   if (typeof source === 'string' && Number.isInteger(line)) return { source, line: line! };
   throw new Error('a line is not a rejected record');
 }

@@ -59,6 +59,22 @@ it('keeps each digit of numbers in a CSV, and cells of tens of megabytes', async
   expect(text.endsWith('x",1,service: x\n')).toBe(true);
 });
 
+it('keeps columns whose names are numbers in the order of the header', async () => {
+  const world = makeWorld();
+  const [part, target] = [world.path('part'), world.path('all.csv')];
+  const lines = [
+    '{"source":"in.csv","line":2,"stage":"validate","error":"x","record":{"identity":"a","2025":"1","2024":"2"}}',
+    '{"source":"in.csv","line":3,"stage":"parse","error":"y","record":"b,3","columns":["identity","2025","2024"]}',
+  ];
+  writeFileSync(part, lines.map((line) => `${line}\n`).join(''));
+  await mergeRejects([{ file: part, lines: 2 }], ['in.csv'], target, world.runtime());
+  expect(readFileSync(target, 'utf8').split('\n').slice(0, 3)).toEqual([
+    'identity,2025,2024,engagectl_line,engagectl_error',
+    'a,1,2,2,validate: x',
+    'b,3,3,parse: y',
+  ]);
+});
+
 it('keeps each file that has the name already', async () => {
   const world = makeWorld();
   const [part, target] = [world.path('part'), world.path('all.ndjson')];
