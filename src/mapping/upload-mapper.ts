@@ -124,8 +124,24 @@ function keysOf(options: UploadMapping): KeyLocation {
 /** Error for records without columns. */
 const shapeFailure =
   'the mapping file expects columns, but this is an upload record or an exported record';
-const constantFailure =
-  '--set adds to flat rows, but this is an upload record or an exported record, which is sent unchanged';
+/** Options that would change what is sent, with what each does. */
+const changes = [
+  ['constants', '--set adds to'],
+  ['drop', '--drop changes only'],
+  ['only', '--only changes only'],
+  ['map', '--map changes only'],
+  ['lowercase', '--lowercase changes only'],
+] as const;
+
+/** Returns the error for records that are sent unchanged, if an option would change them. */
+function unchangedFailure(options: UploadMapping): string | undefined {
+  const change = changes.find(([name]) => options[name]?.size);
+  return (
+    change &&
+    `${change[1]} flat rows, but this is an upload record or an exported record, which is sent unchanged`
+  );
+}
+
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 /** Members of an exported profile beside profileData, and the kind of their values: flat rows may use these names. */
 const marksOfExports = [
@@ -171,9 +187,12 @@ class UploadJson {
   readonly #lost: ProfileLosses = new Map();
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
+  /** Why records that are sent unchanged are rejected, if they are. */
+  readonly #unchangedFailure: string | undefined;
 
   constructor(options: UploadMapping) {
     this.#options = options;
+    this.#unchangedFailure = unchangedFailure(options);
     this.#nested = new NestedColumns(columnsOfJson(options), options);
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
@@ -250,7 +269,7 @@ class UploadJson {
     const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
     const isFlat = !isTyped && !isEvent && !isExported;
     if (this.#options.expected && !isFlat) return shapeFailure;
-    if (this.#options.constants.size > 0 && !isFlat) return constantFailure;
+    if (this.#unchangedFailure && !isFlat) return this.#unchangedFailure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported && !isTable) noteUnknownMember(json, this.#lost); // a table is warned of by its header

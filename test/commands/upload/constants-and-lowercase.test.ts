@@ -101,6 +101,28 @@ it('rejects records of the service, and rows that have the member, with --set', 
 });
 
 it.each([
+  ['--drop', 'Ssn'],
+  ['--only', 'City'],
+  ['--map', 'Ssn=Id'],
+  ['--lowercase', 'identity'],
+])(
+  'rejects records of the service and of exports, which would be sent unchanged, with %s',
+  async (...flag) => {
+    const { world, service } = await serve();
+    const data = { City: 'Oslo', Ssn: '1' };
+    const exported = { identity: 'bob', profileData: data, platformInfo: [] };
+    const rows = [profile('ann', data), exported, { identity: 'cat', ...data }];
+    writeFileSync(world.path('u.ndjson'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    const { code, stderr } = await world.run(['upload', 'u.ndjson', ...flag]);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining(`${flag[0]} changes only flat rows`),
+    ]);
+    expect(written(service).flat()).toEqual([expect.objectContaining({ identity: 'cat' })]);
+  },
+);
+
+it.each([
   ['u.csv', 'identity,Email,City\nANN@X.com,Ann@X.com,Oslo\n"É""Q",,Bern\n'],
   ['u.ndjson', '{"identity":"ANN@X.com","Email":"Ann@X.com","City":"Oslo"}\n{"identity":"\\u00c9\\"Q","City":"Bern"}\n'], // prettier-ignore
 ])('sends the columns of --lowercase in %s in lower case, the identity too', async (name, text) => {
