@@ -186,13 +186,13 @@ function rejectHeaders(
   if (!cells || !header || markers?.delimiter.length === 0) return cut; // a list may contain any value
   const width = 2 * header.length;
   const firstBytes = Buffer.byteLength(header[0]!);
+  const textAt = (cell: number): string => text.toString('utf8', cells[cell], cells[cell + 1]);
   const repeats = (record: number): boolean => {
     const start = width * record;
-    if (cells[start + 1] !== cells[start]! + firstBytes) return false;
-    return header.every((name, column) => {
-      const at = start + 2 * column;
-      return text.toString('utf8', cells[at], cells[at + 1]) === name;
-    });
+    const more = cells[start + 1]! - cells[start]! - firstBytes;
+    if (more !== 0 && more !== 3) return false;
+    const names = more === 0 ? header : [`\ufeff${header[0]}`, ...header.slice(1)]; // each file may have a byte order mark
+    return names.every((name, column) => isRepeated(name, textAt(start + 2 * column)));
   };
   let first = 0;
   while (first < count && !repeats(first)) first += 1;
@@ -207,6 +207,10 @@ function rejectHeaders(
   const inOrder = [...cut.parseErrors, ...parseErrors].toSorted((a, b) => a.at - b.at);
   return { ...pick(cut, kept), parseErrors: inOrder };
 }
+
+/** A rejects file says in columns of its own what is wrong with the row. */
+const isRepeated = (name: string, cell: string): boolean =>
+  cell === name || /^engagectl_(?:line|error)$/.test(name);
 
 const repeatedHeader = 'the row repeats the header, as in files that were joined: remove it';
 

@@ -86,6 +86,8 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
   const dialect = { ...marker('delimiter'), ...marker('quote'), ...marker('escape') };
   const cells = splitCsvLine(text, dialect, columns.length);
   if (typeof cells === 'string') return unreadable(cells);
+  if (cells.every((cell, at) => cell === columns[at]))
+    return unreadable('the row repeats the header: remove it');
   const named = columns.map((name, at) => `${JSON.stringify(name)}:${JSON.stringify(cells[at])}`);
   return `{${named.join(',')}}`;
 }

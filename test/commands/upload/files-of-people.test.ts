@@ -420,6 +420,7 @@ it.each([
     1,
   ],
   ['demerge', 'identity\nu1\nidentity\nu2\n', 1],
+  ['upload', '\uFEFFName,identity\nAnn,u1\n\uFEFFName,identity\nBob,u2\n', 1],
 ])(
   '%s rejects rows that repeat the header, as in joined files: %j',
   async (command, text, rows) => {
@@ -437,5 +438,20 @@ it.each([
     expect(lines.map(({ line }) => line)).toEqual(
       lines.map(({ line }) => line).toSorted((a, b) => a - b),
     );
+  },
+);
+
+it.each(['r.ndjson', 'r.csv'])(
+  '%s with a row that repeats the header rejects it again',
+  async (file) => {
+    const { world } = await serve();
+    writeFileSync(world.path('joined.csv'), 'identity,City\nu1,Oslo\nidentity,City\nu2,Rome\n');
+    const first = await world.run(['upload', 'joined.csv', '--rejects', file]);
+    expect([first.code, first.stderr]).toEqual([3, expect.stringContaining('repeats the header')]);
+    const { code, stdout } = await world.run(['upload', file, '--rejects', 'r2.ndjson', '--json']);
+    expect([code, JSON.parse(stdout)]).toEqual([
+      3,
+      expect.objectContaining({ accepted: 0, rejected: 1 }),
+    ]);
   },
 );
