@@ -13,7 +13,7 @@ const refusedBatchesMaximum = 2;
 const readyBatches = 2;
 
 /** Maximum memory of large batches in flight, in bytes. */
-const largeBytesMaximum = 24 * 1024 * 1024;
+const largeBytesMaximum = 22 * 1024 * 1024;
 
 type QueueJob = Pick<
   WriteJob,

@@ -134,7 +134,7 @@ it('never overwrites the body of a failed attempt, which an old socket may still
   expect(sent.map(({ body }) => body.toString())).toEqual(sent.map(({ text }) => text));
 });
 
-it('keeps at most 24 MB of large bodies and their rows in flight, and sends a larger one by itself', async () => {
+it('keeps at most 22 MB of large bodies and their rows in flight, and sends a larger one by itself', async () => {
   const { sender, answers } = stage(8);
   const batchOf = (megabytes: number) => {
     const batch = sender.takeBatch();
