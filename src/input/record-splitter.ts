@@ -186,13 +186,15 @@ function rejectHeaders(
   if (!cells || !header || markers?.delimiter.length === 0) return cut; // a list may contain any value
   const width = 2 * header.length;
   const firstBytes = Buffer.byteLength(header[0]!);
-  const textAt = (cell: number): string => text.toString('utf8', cells[cell], cells[cell + 1]);
   const repeats = (record: number): boolean => {
     const start = width * record;
-    const more = cells[start + 1]! - cells[start]! - firstBytes;
-    if (more !== 0 && more !== 3) return false;
-    const names = more === 0 ? header : [`\ufeff${header[0]}`, ...header.slice(1)]; // each file may have a byte order mark
-    return names.every((name, column) => isRepeated(name, textAt(start + 2 * column)));
+    const from = cells[start]! + (text[cells[start]!] === 0xef ? 3 : 0); // each file may have a byte order mark
+    if (cells[start + 1] !== from + firstBytes) return false;
+    return header.every((name, column) => {
+      const at = start + 2 * column;
+      const cell = text.toString('utf8', column === 0 ? from : cells[at], cells[at + 1]);
+      return isRepeated(name, cell);
+    });
   };
   let first = 0;
   while (first < count && !repeats(first)) first += 1;
