@@ -12,6 +12,9 @@ interface InputFormatFacts {
 /** Returns the default rejects file of an input, which lies beside it. */
 export const rejectsFileOf = (input: string): string => `${input}.rejects.ndjson`;
 
+/** Columns that a CSV rejects file adds to those of its input; uploads ignore them. */
+export const rejectColumns: readonly string[] = ['engagectl_line', 'engagectl_error'];
+
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
 export type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 

@@ -1,3 +1,4 @@
+import { rejectColumns } from '../contract/file-formats.js';
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
@@ -182,7 +183,7 @@ function rejectHeaders(
   cut: SplitRecords,
   { header, markers }: RecordSplitter,
 ): SplitRecords {
-  const { cells, count, bounds, lines } = cut;
+  const { cells, count } = cut;
   if (!cells || !header || markers?.delimiter.length === 0) return cut; // a list may contain any value
   const width = 2 * header.length;
   const firstBytes = Buffer.byteLength(header[0]!);
@@ -193,26 +194,16 @@ function rejectHeaders(
     return header.every((name, column) => {
       const at = start + 2 * column;
       const cell = text.toString('utf8', column === 0 ? from : cells[at], cells[at + 1]);
-      return isRepeated(name, cell);
+      return cell === name || rejectColumns.includes(name); // a rejects file says there what is wrong
     });
   };
   let first = 0;
   while (first < count && !repeats(first)) first += 1;
   if (first === count) return cut;
-  const all = Array.from({ length: count }, (_, record) => record);
-  const [kept, rejected] = [all.filter((one) => !repeats(one)), all.filter(repeats)];
-  const parseErrors = rejected.map((record) => {
-    const at = bounds[2 * record]!;
-    const raw = rawExcerpt(text.subarray(at, bounds[2 * record + 1]));
-    return { at, line: lines[record]!, error: repeatedHeader, raw };
-  });
-  const inOrder = [...cut.parseErrors, ...parseErrors].toSorted((a, b) => a.at - b.at);
-  return { ...pick(cut, kept), parseErrors: inOrder };
+  return rejectRecords(text, cut, (record, line, index) =>
+    repeats(index) ? { line, error: repeatedHeader, raw: rawExcerpt(record) } : undefined,
+  );
 }
-
-/** A rejects file says in columns of its own what is wrong with the row. */
-const isRepeated = (name: string, cell: string): boolean =>
-  cell === name || /^engagectl_(?:line|error)$/.test(name);
 
 const repeatedHeader = 'the row repeats the header, as in files that were joined: remove it';
 
@@ -304,18 +295,24 @@ function overlongError(text: Buffer, line: number, maxRecordBytes: number): RowP
  * Turns records that are too long or not UTF-8 into parse errors. Checks the bytes of a whole cut
  * at once, and only one that fails record by record.
  */
-export function checkRecords(
+function checkRecords(text: Buffer, cut: SplitRecords, maxRecordBytes: number): SplitRecords {
+  if (longest(cut) <= maxRecordBytes && isUtf8(text)) return cut;
+  return rejectRecords(text, cut, (record, line) => parseErrorOf(record, line, maxRecordBytes));
+}
+
+/** Turns the records for which `errorOf` returns an error into parse errors, among those that the cut has. */
+function rejectRecords(
   text: Buffer,
   cut: SplitRecords,
-  maxRecordBytes: number,
+  errorOf: (record: Buffer, line: number, index: number) => Omit<RowParseError, 'at'> | undefined,
 ): SplitRecords {
-  if (longest(cut) <= maxRecordBytes && isUtf8(text)) return cut;
   const parseErrors: RowParseError[] = [...cut.parseErrors];
   const kept: number[] = [];
   for (let i = 0; i < cut.count; i++) {
-    const record = text.subarray(cut.bounds[2 * i], cut.bounds[2 * i + 1]);
-    const parseError = parseErrorOf(record, cut.lines[i]!, maxRecordBytes);
-    if (parseError) parseErrors.push({ ...parseError, at: cut.bounds[2 * i]! });
+    const at = cut.bounds[2 * i]!;
+    const record = text.subarray(at, cut.bounds[2 * i + 1]);
+    const parseError = errorOf(record, cut.lines[i]!, i);
+    if (parseError) parseErrors.push({ ...parseError, at });
     else kept.push(i);
   }
   parseErrors.sort((a, b) => a.at - b.at);

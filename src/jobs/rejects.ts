@@ -1,17 +1,11 @@
-import { parseFileName, rejectsFileOf } from '../contract/file-formats.js';
+import { parseFileName, rejectColumns, rejectsFileOf } from '../contract/file-formats.js';
 import path from 'node:path';
 import { statSync, closeSync, createReadStream, openSync, readSync } from 'node:fs';
 import { AtomicFile, setAside } from '../files/atomic-write.js';
 import { wholeLines } from '../files/read-file.js';
 import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
-import {
-  rejectColumns,
-  RejectsFile,
-  rejectHeader,
-  rejectRow,
-  type Reject,
-} from '../output/rejects-file.js';
+import { RejectsFile, rejectHeader, rejectRow, type Reject } from '../output/rejects-file.js';
 import { EngagectlError, countOf, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
 import { isMap, parseLossless, stringifyLossless } from '../text/lossless-json.js';

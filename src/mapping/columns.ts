@@ -1,3 +1,4 @@
+import { rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { closestName } from '../did-you-mean.js';
 import { quoteForShell } from '../wording.js';
@@ -58,10 +59,7 @@ export const defaultType = (key: string): CellType | undefined =>
 const isUnexpected = (name: string, options: UploadMapping): boolean =>
   options.expected?.isExact === true &&
   !optionalColumns(options).includes(name) &&
-  !isRejectsColumn(name);
-
-/** Whether the column is one that a CSV rejects file adds to those of its input. */
-export const isRejectsColumn = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
+  !rejectColumns.includes(name);
 
 /** Returns the key of a value in nested objects: its path, or the part of it within an object that --only names. */
 const keyOfPath = (path: string, object: string | undefined): string =>
@@ -74,7 +72,7 @@ export function objectsAround(path: string): string[] {
 }
 
 function roleOf(name: string, key: string, selected: string, options: UploadMapping): ColumnRole {
-  if (options.drop.has(name) || isRejectsColumn(name)) return 'none';
+  if (options.drop.has(name) || rejectColumns.includes(name)) return 'none';
   if (name === options.objectId) return 'objectId';
   if (name === options.identity) return 'identity';
   if (options.kind === 'event' && (key === 'ts' || key === 'evtName')) return key;

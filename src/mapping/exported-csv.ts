@@ -2,7 +2,7 @@ import { typedColumns } from '../text/json-flattener.js';
 import { TextSlice } from '../text/text-slice.js';
 import type { JsonParser } from '../text/json-parser.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
-import { isRejectsColumn } from './columns.js';
+import { rejectColumns } from '../contract/file-formats.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Columns that only a CSV export has, and the kinds of its records; other programs count under the name `events`. */
@@ -42,7 +42,7 @@ const others =
 export function unsentColumns(header: readonly string[], options: UploadMapping): string[] {
   if (exportedKind(header, options) !== 'profile') return [];
   const added = header.filter(
-    (name) => !marks.profile.test(name) && !others.test(name) && !isRejectsColumn(name),
+    (name) => !marks.profile.test(name) && !others.test(name) && !rejectColumns.includes(name),
   );
   return added.map(
     (name) =>

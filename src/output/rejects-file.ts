@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { fsyncFolder, replaceFile, setAside } from '../files/atomic-write.js';
 import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
@@ -256,9 +257,6 @@ function lineOf(reject: Reject): string {
   const named = cells.columns ? `,${JSON.stringify(cells).slice(1, -1)}` : '';
   return `${head},"record":${record ?? 'null'}${named}}\n`;
 }
-
-/** Additional columns of a CSV rejects file; uploads ignore them. */
-export const rejectColumns = ['engagectl_line', 'engagectl_error'];
 
 /** Returns the header row of a CSV rejects file. */
 export const rejectHeader = (columns: readonly string[]): string =>

@@ -2,7 +2,8 @@ import { EngagectlError } from '../../errors.js';
 import { quoteForShell } from '../../wording.js';
 import { profileFields } from '../../contract/record-fields.js';
 import { exportedKind } from '../exported-csv.js';
-import { isRejectsColumn, objectsAround } from '../columns.js';
+import { objectsAround } from '../columns.js';
+import { rejectColumns } from '../../contract/file-formats.js';
 import { isReachabilityFlag, normalizeName, suggestField } from './field-spelling.js';
 import {
   inferIdentity,
@@ -29,7 +30,7 @@ const eventWords = {
  */
 export function inferMapping(sampled: SampledRows, given: UploadMapping): MappingFile | undefined {
   const { drop, only } = given;
-  const columns = sampled.columns.filter(({ name }) => !isRejectsColumn(name));
+  const columns = sampled.columns.filter(({ name }) => !rejectColumns.includes(name));
   const identity = inferIdentity({ ...sampled, columns }, given);
   if (identity === undefined && given.objectId === undefined) return undefined;
   const keys = new Set([identity, given.objectId]);
