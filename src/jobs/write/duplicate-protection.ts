@@ -241,10 +241,8 @@ export class DuplicateProtection {
 
   /** Whether a run of the same events had other options. */
   #hasOtherOptions({ options, ...line }: LedgerEntry | LedgerStart): boolean {
-    const { accountId, command, host } = this.#run;
-    if (!options || this.#place.meanings.includes(line.meaning)) return false;
-    if (line.accountId !== accountId || line.command !== command || line.host !== host)
-      return false;
+    if (!options || !this.#isSameCommand(line)) return false;
+    if (this.#place.meanings.includes(line.meaning)) return false;
     return ['eventName', 'identity', 'objectId'].every(
       (name) => options[name] === this.#place.options[name],
     );
@@ -329,11 +327,13 @@ export class DuplicateProtection {
   }
 
   #isSame(line: LedgerEntry | LedgerStart): boolean {
+    return this.#isSameCommand(line) && this.#place.meanings.includes(line.meaning);
+  }
+
+  /** Whether a run wrote with the same command to the same account. */
+  #isSameCommand(line: Pick<LedgerRun, 'accountId' | 'command' | 'host'>): boolean {
     const same = ['accountId', 'command', 'host'] as const;
-    return (
-      same.every((name) => line[name] === this.#run[name]) &&
-      this.#place.meanings.includes(line.meaning)
-    );
+    return same.every((name) => line[name] === this.#run[name]);
   }
 
   /** Whether a shard has records of this run's shard: the same one, or one of another division. */
