@@ -21,7 +21,7 @@ const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('
 const inner = new JsonParser();
 const text = new TextSlice();
 
-/** What exported profiles contain and an upload does not send: the warning, by kind. */
+/** Warnings about parts of exported profiles that an upload does not send, by kind. */
 export type ProfileLosses = Map<'identities' | 'blocked' | 'members', string>;
 
 /**

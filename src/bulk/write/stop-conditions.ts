@@ -40,7 +40,7 @@ export class RunStop {
     return this.#giveUp.signal;
   }
 
-  /** Stops the run with an error. Later errors are ignored, except after too many rejects: any other is more serious. */
+  /** Stops the run with an error. Later errors are ignored, unless it was too many rejects: all others are more serious. */
   stopAt(error: EngagectlError | undefined): void {
     if (error === undefined) return;
     if (this.#error && this.#error.exitCode !== exitCodes.rejected) return;

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
+import { resetSocket } from './reset-socket.js';
 
 /** A request as it arrived, not validated. */
 export interface Received {
@@ -125,7 +126,7 @@ export const accept = (): Step => commit(accepted());
 export const reset =
   (): Step =>
   ({ socket }) =>
-    void socket.resetAndDestroy();
+    resetSocket(socket);
 
 export const afterReading =
   (step: Step): Step =>
