@@ -217,9 +217,12 @@ export class CsvProgram {
   /** Bounds of the cells that are loaded together with their text, if any. */
   cells: Int32Array | undefined;
 
-  /** Instantiated on first use. */
+  /** Instantiated on first use, with memory for the lists before the text. */
   get code(): CsvCode {
-    return (this.#code ??= instantiateTextProgram() as CsvCode);
+    if (this.#code) return this.#code;
+    this.#code = instantiateTextProgram() as CsvCode;
+    this.reserve(this.#code.text.value);
+    return this.#code;
   }
 
   /** Copies a text into memory. */

@@ -151,10 +151,10 @@ export function readLedger(
 function* linesOf(file: string, from: number) {
   const descriptor = openSync(file, 'r');
   try {
+    const chunk = Buffer.allocUnsafe(bytesAtOnce);
     let rest = Buffer.alloc(0);
     let position = fstatSync(descriptor).size < from ? 0 : from;
     for (;;) {
-      const chunk = Buffer.allocUnsafe(bytesAtOnce);
       const read = readSync(descriptor, chunk, 0, chunk.length, position);
       if (read === 0) break;
       position += read;
@@ -172,7 +172,7 @@ function* linesOf(file: string, from: number) {
   }
 }
 
-const bytesAtOnce = 1024 * 1024;
+const bytesAtOnce = 64 * 1024;
 
 type LedgerLine = LedgerEntry | LedgerStart | DiscardedRun;
 
