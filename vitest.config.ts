@@ -19,6 +19,7 @@ const sweeps = [
   'test/commands/upload/random-notations.test.ts',
   'test/commands/upload/sharding.test.ts',
   'test/docs/documented-commands.test.ts',
+  'test/help/examples.test.ts',
   'test/input/csv-dialect.test.ts',
   'test/input/csv-scanner.test.ts',
   'test/input/csv.test.ts',

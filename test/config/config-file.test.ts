@@ -96,13 +96,13 @@ describe('writing', () => {
     });
   });
 
-  test('keeps all 200 changes of 4 processes that write 50 times each', async () => {
+  test('keeps all 100 changes of 4 processes that write 25 times each', async () => {
     const store = fileURLToPath(new URL('../../build/config/config-file.js', import.meta.url));
     const script = `
       import { updateConfig } from ${JSON.stringify(store)};
       import { setTimeout as sleep } from 'node:timers/promises';
       const runtime = { env: process.env, cwd: '/', monotonic: () => performance.now(), random: () => process.pid % 10 / 10, sleep };
-      for (let i = 0; i < 50; i += 1)
+      for (let i = 0; i < 25; i += 1)
         await updateConfig(runtime, (config) => ({ profiles: { ...config.profiles, [process.argv[1] + i]: { regions: {} } } }));
     `;
     const env = { PATH: process.env['PATH'], ENGAGECTL_CONFIG_DIR: world.configDir };
@@ -112,7 +112,7 @@ describe('writing', () => {
       ),
     );
     const { profiles } = await readConfig(world.runtime());
-    expect(Object.keys(profiles)).toHaveLength(200);
+    expect(Object.keys(profiles)).toHaveLength(100);
     expect(readdirSync(world.configDir)).toEqual(['config.json']);
   });
 });

@@ -4,7 +4,7 @@ import { serve, written } from '../support/serve.js';
 
 // A file that another program writes to while it is read.
 
-const count = 20_000;
+const count = 10_000;
 const users = Array.from({ length: count }, (_, n) => `u${n},${'x'.repeat(400)}\n`).join('');
 const argv = ['upload', 'users.csv', '--json', '--chunk-size', '100', '--concurrency', '1'];
 

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 interface Terminal {
   readonly columns: number;
-  /** Requests of 500 records and 100 ms, one after the other. */
+  /** Requests of 100 records and 100 ms, one after the other. */
   readonly requests?: number;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -46,11 +46,11 @@ const environment = (cwd: string) => ({
 async function upload({ columns, requests = 12, args = [], env = {}, act }: Terminal) {
   const cwd = mkdtempSync(path.join(root, 'work-'));
   const rows = Array.from(
-    { length: requests * 500 },
+    { length: requests * 100 },
     (_, n) => `u${n},${'Oslo'.padEnd(150, '-')}\n`,
   );
   writeFileSync(path.join(cwd, 'users.csv'), `identity,City\n${rows.join('')}`);
-  const words = ['upload', 'users.csv', '--chunk-size', '500', '--concurrency', '1', ...args];
+  const words = ['upload', 'users.csv', '--chunk-size', '100', '--concurrency', '1', ...args];
   const command = `stty cols ${columns} rows 24; echo $$ >pid; exec "${process.execPath}" "${binPath}" ${words.join(' ')}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     cwd,
