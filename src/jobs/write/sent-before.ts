@@ -88,17 +88,24 @@ export async function refuseOtherShards(
   });
 }
 
-/** Matches a pipe with the last run of its name whose text it starts with, reading only as far as that run did. */
+/**
+ * Matches a pipe with a text that it starts with, reading only as far as that text was read: of the last runs of its
+ * name, or else the longest text of any other run, which may have read a file.
+ */
 export async function pipedBefore(
   inputs: Inputs,
   { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
 ): Promise<SentBefore | undefined> {
-  for (const line of lines.toReversed()) {
-    const [source] = line.sources;
-    if (source?.name !== name || source.records === 0) continue;
-    const { records } = source;
+  const texts = lines
+    .flatMap((line) => line.sources.map((source) => ({ line, source })))
+    .filter(({ source }) => source.records > 0)
+    .toReversed();
+  const isOwn = ({ source }: (typeof texts)[number]) => source.name === name;
+  const others = texts.filter((text) => !isOwn(text));
+  others.sort((a, b) => b.source.bytes - a.source.bytes);
+  for (const { line, source } of [...texts.filter(isOwn), ...others]) {
     const text = textOf(source);
-    const sent = { text, isWhole: true, name, records, line };
+    const sent = { text, isWhole: true, name, records: source.records, line };
     if (await inputs.startsLike(text)) return sentOf([sent], false);
   }
   return undefined;
@@ -152,24 +159,25 @@ export async function findStartedInput(
   return undefined;
 }
 
-/** Finds the run of the pipe `name` that has not sent all of a text which begins like this one. */
+/** Finds a run that has not sent all of a text which begins like the pipe `name`. */
 export async function findStartedPipe(
   inputs: Inputs,
   starts: readonly LedgerStart[],
   name: string,
 ): Promise<StartedInput | undefined> {
   for (const start of starts) {
-    const source = start.sources[0];
-    if (source?.name !== name) continue;
-    if (await inputs.startsLike(beginningOf(source))) return { name, start };
+    for (const source of start.sources) {
+      if (source.bytes > 0 && (await inputs.startsLike(beginningOf(source))))
+        return { name, start };
+    }
   }
   return undefined;
 }
 
 /** Whether all inputs of a run are among these, by their beginnings. A pipe is the only one. */
 export async function areAllInputs(inputs: Inputs, { sources }: LedgerStart): Promise<boolean> {
-  if (inputs.totalBytes === undefined) return true;
   const texts = sources.filter(({ bytes }) => bytes > 0).map(beginningOf);
+  if (inputs.totalBytes === undefined) return texts.length < 2;
   const missing = new Set(texts);
   const known = new KnownTexts(texts);
   for (const input of inputs.names.keys()) {

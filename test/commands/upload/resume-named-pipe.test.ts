@@ -136,6 +136,36 @@ describe('D a named pipe', () => {
     expect((await run(text, 'upload', '-', '--resume', '--again')).code).toBe(0);
     expect(readFileSync(`${world.stateDir}/ledger.ndjson`, 'utf8')).toContain('stdin (crm)');
   });
+
+  it('does not send again what a file with operators was sent from, or a pipe of another name', async () => {
+    const { run, sent, world } = await stage();
+    const increments = (count: number) => ndjson(count).replace(/"n":\d+/g, '"P":{"$incr":1}');
+    writeFileSync(world.path('points.ndjson'), increments(300));
+    expect((await world.run(['upload', 'points.ndjson'])).code).toBe(0);
+    const same = await run(increments(300), 'upload', '-', '--resume');
+    expect([same.code, same.summary], same.stderr).toMatchObject([0, { resumed: 300 }]);
+    const grown = await run(increments(301), 'upload', '-', '--resume');
+    expect([grown.code, grown.summary], grown.stderr).toMatchObject([0, { accepted: 1 }]);
+    expect(sent().flat()).toEqual(rows(301).map((n) => `u${n}`));
+    const argv = ['upload', '-', '--resume', '--run-name', 'other'];
+    const stdin = Readable.from([increments(301).replace('u300', 'w300')]);
+    const { code, stderr } = await world.run(argv, { stdin });
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    expect(sent().flat()).toHaveLength(301);
+  });
+
+  it('is refused if it begins like a demerge of a file that has not finished', async () => {
+    const { run, sent, world } = await stage(2);
+    const text = `identity\n${rows(40)
+      .map((n) => `u${n}\n`)
+      .join('')}`;
+    writeFileSync(world.path('leavers.csv'), text);
+    const argv = ['--yes', '--chunk-size', '10', '--concurrency', '1'];
+    expect((await world.run(['demerge', 'leavers.csv', ...argv])).code).toBe(4);
+    const { code, stderr } = await run(text, 'demerge', '-', ...argv, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    expect(sent()).toHaveLength(2);
+  });
 });
 
 it('allows one pipe per name', async () => {
