@@ -99,16 +99,16 @@ interface IrreversibleWrite {
 }
 
 /**
- * Returns after `--yes`, or after the count was typed at the terminal. Otherwise, or if nobody can be
- * asked, throws E-CONFIRM (exit 2, nothing was sent). `inputIsStdin`: standard input carries the
+ * Returns after `--yes`, or after the count was typed at the terminal; true if it was typed. Otherwise, or if
+ * nobody can be asked, throws E-CONFIRM (exit 2, nothing was sent). `inputIsStdin`: standard input carries the
  * identities.
  */
 export async function confirmIrreversible(
   write: IrreversibleWrite,
   { yes, inputIsStdin }: { readonly yes: boolean; readonly inputIsStdin: boolean },
   runtime: AskRuntime,
-): Promise<void> {
-  if (yes) return;
+): Promise<boolean> {
+  if (yes) return false;
   if (inputIsStdin || !canPrompt(runtime))
     throw new EngagectlError(
       'E-CONFIRM',
@@ -122,6 +122,7 @@ export async function confirmIrreversible(
     );
   runtime.stderr.write(description(write));
   await confirmByTyping({ word: String(write.count), noun: 'number' }, runtime);
+  return true;
 }
 
 function description(write: IrreversibleWrite): string {
@@ -154,16 +155,20 @@ interface ProductionWrite {
 
 /**
  * Returns after the region was typed at the terminal, since the wrong account is the most likely
- * mistake. Without a terminal it returns immediately. Otherwise throws E-CONFIRM (exit 2).
+ * mistake; true if it was typed. Without a terminal it returns immediately. Otherwise throws E-CONFIRM (exit 2).
  */
-export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime): Promise<void> {
-  if (!canPrompt(runtime)) return requireConsent(runtime);
+export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime): Promise<boolean> {
+  if (!canPrompt(runtime)) {
+    requireConsent(runtime);
+    return false;
+  }
   const { command, does, files, profile, accountId, region, baseUrl } = write;
   const account = `account ${accountId}, region ${region} (${baseUrl}), config profile "${profile}"`;
   runtime.stderr.write(
     sanitize(`PRODUCTION ${account}\n  ${command} ${files.join(' ')}: ${does}\n`),
   );
   await confirmByTyping({ word: region, noun: 'region' }, runtime);
+  return true;
 }
 
 /** On a terminal, `--no-input` is not consent; without one, nobody can be asked. */

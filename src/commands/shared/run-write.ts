@@ -130,8 +130,11 @@ const settleCommand = (
       )
     : undefined;
 
-/** Asks for confirmation of a write that cannot be undone, or to a config profile that is marked production. */
-async function confirm(pending: PendingWrite, runtime: Runtime): Promise<void> {
+/**
+ * Asks for confirmation of a write that cannot be undone, or to a config profile that is marked production. Returns
+ * whether a person was asked.
+ */
+async function confirm(pending: PendingWrite, runtime: Runtime): Promise<boolean> {
   const { account, flags, piped, identities, ...write } = pending;
   const { irreversible } = writeEndpoints[write.command];
   if (irreversible) {
@@ -140,6 +143,6 @@ async function confirm(pending: PendingWrite, runtime: Runtime): Promise<void> {
     const about = { ...account, ...write, irreversible, count, firstIdentities };
     return confirmIrreversible(about, asking, runtime);
   }
-  if (!account.production || flags.yes || flags.dryRun || piped) return;
-  await confirmWrite({ ...account, ...write }, runtime);
+  if (!account.production || flags.yes || flags.dryRun || piped) return false;
+  return confirmWrite({ ...account, ...write }, runtime);
 }

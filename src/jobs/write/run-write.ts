@@ -372,7 +372,10 @@ function endEvents(
   );
 }
 
-/** Asks for confirmation, after all other checks. Throws E-INPUT-CHANGED if a file was changed meanwhile. */
+/**
+ * Asks for confirmation, after all other checks. Throws E-INPUT-CHANGED if a file was changed while a person was
+ * asked: a log may grow at any time.
+ */
 async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const { kind, hooks, request, context, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
@@ -382,7 +385,8 @@ async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
   const identities = piped
     ? undefined
     : await kind.countIdentities?.(await openInputs(options, context.runtime), mapper);
-  await hooks.confirm?.({ piped, identities });
+  const wasAsked = await hooks.confirm?.({ piped, identities });
+  if (wasAsked !== true) return;
   const now = inputs.stamps();
   const changed = inputs.names.find((_, input) => now[input] !== stamps[input]);
   if (changed !== undefined) throw changedBeforeConfirmation(changed);

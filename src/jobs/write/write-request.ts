@@ -71,8 +71,8 @@ export const readFilesOf = ({
 
 /** Callbacks of a write. */
 export interface WriteHooks extends JobHooks<WriteResult> {
-  /** Called before the first request. Throws to cancel. */
-  confirm?(about: ConfirmPrompt): Promise<void>;
+  /** Called before the first request. Returns whether a person was asked; throws to cancel. */
+  confirm?(about: ConfirmPrompt): Promise<boolean>;
   /** Awaited before each further block of input. */
   readonly ready?: () => Promise<void>;
 }

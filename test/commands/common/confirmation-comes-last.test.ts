@@ -95,3 +95,20 @@ it.each(['written to', 'rewritten', 'replaced'])(
     expect(written(service)).toEqual([]);
   },
 );
+
+it('sends a file that grows before the first request if nobody is asked', async () => {
+  const { service, world } = await stage();
+  const identities = Array.from({ length: 30_000 }, (_, n) => `user-with-a-long-name-${n}\n`);
+  const file = world.path('ids.txt');
+  writeFileSync(file, identities.join(''));
+  const runs = path.join(world.stateDir, 'runs');
+  const ended = world.run(['demerge', 'ids.txt', '--yes']);
+  await until(() => existsSync(runs) && readdirSync(runs).length >= 2); // the run, and its lock
+  for (let turn = 0; turn < 50; turn += 1) {
+    appendFileSync(file, 'user-with-a-long-name-0\n');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { code, stderr } = await ended;
+  expect(code, stderr).toBe(0);
+  expect(written<string>(service).flat()).toHaveLength(30_000);
+});
