@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fs, {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -10,8 +11,10 @@ import fs, {
 } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { crc32, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { main } from '../../src/main.js';
 import type { TestServiceOptions } from '../../src/testing.js';
 import { outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
@@ -251,6 +254,32 @@ describe('records of a run that has not finished', () => {
     expect(refused.stderr).toMatch(/E-ALREADY-SENT.*which has not sent all of it.*--again/s);
     expect(service.requests()).toHaveLength(1);
   });
+
+  it.each([
+    ['--resume', ['demerge', 'ids.txt', '--yes', '--resume']],
+    ['runs resume', ['runs', 'resume']],
+  ])(
+    'are skipped by %s if a copy was sent after the run was killed before its first request',
+    async (_, argv) => {
+      const { service, world } = await stage({}, { tty: true });
+      for (const name of ['ids.txt', 'copy.txt']) writeFileSync(world.path(name), 'u1\nu2\n');
+      const person = new PassThrough();
+      const runtime = world.runtime({ stdin: person });
+      const asked = main(['demerge', 'ids.txt'], runtime);
+      await until(() => runtime.output().stderr.includes('Type 2'));
+      const runs = path.join(world.stateDir, 'runs');
+      cpSync(runs, world.path('killed'), { recursive: true });
+      person.end('no\n');
+      expect(await asked).toBe(2);
+      cpSync(world.path('killed'), runs, { recursive: true });
+      expect((await world.run(['demerge', 'copy.txt', '--yes'])).code).toBe(0);
+      const id = argv[0] === 'runs' ? [readdirSync(runs).find((name) => /^\d/.test(name))!] : [];
+      const { code, stderr } = await world.run([...argv, ...id]);
+      expect(code, stderr).toBe(0);
+      expect(stderr).toContain('2 of them in an earlier attempt');
+      expect(written(service).flat()).toHaveLength(2);
+    },
+  );
 
   it('are refused if a copy was sent while the run had not come to them', async () => {
     const { service, world, run } = await stage();

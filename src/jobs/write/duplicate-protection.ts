@@ -56,6 +56,8 @@ interface LedgerPlace {
   readonly run: string;
   /** It was not started by an earlier process. */
   readonly isNew: boolean;
+  /** An earlier process committed records of it, after it had compared the run with the ledger. */
+  readonly isBegun: boolean;
   readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
@@ -87,7 +89,7 @@ interface FinishedRun {
 /** Opens the duplicate protection; undefined for a dry run, and without a state directory. */
 export function openDuplicateProtection(
   writing: WriteContext,
-  run: Pick<OpenRun<WriteEntry>, 'id' | 'kept'>,
+  run: Pick<OpenRun<WriteEntry>, 'id' | 'kept'> & Pick<LedgerPlace, 'isBegun'>,
   remembered: ChangeTracking | undefined,
 ): DuplicateProtection | undefined {
   const { kind, request, context, connection, rehearsal } = writing;
@@ -111,6 +113,7 @@ export function openDuplicateProtection(
     runs,
     run: run.id,
     isNew: run.kept?.resumed !== true,
+    isBegun: run.isBegun,
     again,
     fresh: request.fresh === true,
     resume: request.resume === true,
@@ -154,7 +157,7 @@ export class DuplicateProtection {
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
     this.#place = place;
-    const { runs, isNew, again, context } = place;
+    const { runs, isNew, isBegun, again, context } = place;
     const made = isNew ? place.run : undefined;
     const found = this.#read(made);
     const { damage } = found;
@@ -167,8 +170,8 @@ export class DuplicateProtection {
     if (damage === undefined) return;
     const error = unreadable(ledgerPath(runs), damage, context);
     context.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
-    // A run that is resumed was compared when it started, and its journal knows what it sent.
-    if (!again && isNew) this.refused = error;
+    // A run that has begun was compared before, and its journal knows what it sent.
+    if (!again && !isBegun) this.refused = error;
   }
 
   /**

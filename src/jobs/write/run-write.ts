@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
+  hasCommitted,
   replayWrite,
   mayRestart,
   writeEntries,
@@ -201,14 +202,14 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
   let ledger: DuplicateProtection | undefined;
   try {
     const isResumed = run.kept?.resumed === true;
-    ledger = openDuplicateProtection(writing, run, remembered);
+    const isBegun = run.kept !== undefined && hasCommitted(replayWrite(run.kept.entries));
+    ledger = openDuplicateProtection(writing, { ...run, isBegun }, remembered);
     const isKept = run.kept !== undefined;
-    const sent = isResumed
-      ? undefined
-      : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
+    const resume = request.resume === true || isResumed;
+    const sent = isBegun ? undefined : await ledger?.sentBefore(inputs, { resume, isKept });
     const [before, runsBefore] = [sent?.entries ?? [], sent?.line.runs ?? []];
     events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
-    if (!sent && !isResumed) await refuseOtherOptions(writing, { ledger, events, mapper });
+    if (!sent && !isBegun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
     tally = await openTally(writing, { run, earlier, events });
