@@ -295,6 +295,12 @@ describe('records of a run that has not finished', () => {
     expect((await run('upload', 'copy.ndjson')).code).toBe(0);
     const { code, stderr } = await slow;
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    const resumed = await run('upload', 'slow.ndjson', ...inBatches, '--resume');
+    expect([resumed.code, resumed.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    await run('upload', 'slow.ndjson', '--fresh');
+    expect((await run('upload', 'slow.ndjson', '--resume')).summary).toMatchObject({
+      resumed: 301,
+    });
     const counted = written(service)
       .flat()
       .filter((record) => JSON.stringify(record).includes('$incr'));

@@ -56,8 +56,8 @@ interface LedgerPlace {
   readonly run: string;
   /** It was not started by an earlier process. */
   readonly isNew: boolean;
-  /** An earlier process committed records of it, after it had compared the run with the ledger. */
-  readonly isBegun: boolean;
+  /** Kinds that an earlier process of it sent or skipped; undefined if it committed nothing. */
+  readonly begun: ReadonlySet<NonIdempotentKind> | undefined;
   readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
@@ -89,7 +89,7 @@ interface FinishedRun {
 /** Opens the duplicate protection; undefined for a dry run, and without a state directory. */
 export function openDuplicateProtection(
   writing: WriteContext,
-  run: Pick<OpenRun<WriteEntry>, 'id' | 'kept'> & Pick<LedgerPlace, 'isBegun'>,
+  run: Pick<OpenRun<WriteEntry>, 'id' | 'kept'> & Pick<LedgerPlace, 'begun'>,
   remembered: ChangeTracking | undefined,
 ): DuplicateProtection | undefined {
   const { kind, request, context, connection, rehearsal } = writing;
@@ -113,7 +113,7 @@ export function openDuplicateProtection(
     runs,
     run: run.id,
     isNew: run.kept?.resumed !== true,
-    isBegun: run.isBegun,
+    begun: run.begun,
     again,
     fresh: request.fresh === true,
     resume: request.resume === true,
@@ -157,7 +157,7 @@ export class DuplicateProtection {
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
     this.#place = place;
-    const { runs, isNew, isBegun, again, context } = place;
+    const { runs, isNew, begun, again, context } = place;
     const made = isNew ? place.run : undefined;
     const found = this.#read(made);
     const { damage } = found;
@@ -171,7 +171,7 @@ export class DuplicateProtection {
     const error = unreadable(ledgerPath(runs), damage, context);
     context.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
     // A run that has begun was compared before, and its journal knows what it sent.
-    if (!again && !isBegun) this.refused = error;
+    if (!again && !begun) this.refused = error;
   }
 
   /**
@@ -437,8 +437,18 @@ export class DuplicateProtection {
       return;
     }
     const isOurs = (line: LedgerEntry) => this.#doesHarm(line) && this.#overlaps(line);
-    const sent = await findSentInput(inputs, lines.filter(isOurs));
+    const sent = await findSentInput(inputs, [
+      ...this.#sentBeforeFirst(kind),
+      ...lines.filter(isOurs),
+    ]);
     if (sent) throw alreadySent(sent, context.words);
+  }
+
+  /** Runs that sent the same before this process, if the one that began this run had not come to records of this kind. */
+  #sentBeforeFirst(kind: NonIdempotentKind): readonly LedgerEntry[] {
+    const { begun } = this.#place;
+    if (!begun || begun.has(kind)) return [];
+    return [...this.#lines, ...this.#otherParts].filter((line) => !this.#isRemembered(line));
   }
 
   /**

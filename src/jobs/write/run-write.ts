@@ -202,14 +202,14 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
   let ledger: DuplicateProtection | undefined;
   try {
     const isResumed = run.kept?.resumed === true;
-    const isBegun = run.kept !== undefined && hasCommitted(replayWrite(run.kept.entries));
-    ledger = openDuplicateProtection(writing, { ...run, isBegun }, remembered);
+    const begun = run.kept && begunKinds(replayWrite(run.kept.entries));
+    ledger = openDuplicateProtection(writing, { ...run, begun }, remembered);
     const isKept = run.kept !== undefined;
     const resume = request.resume === true || isResumed;
-    const sent = isBegun ? undefined : await ledger?.sentBefore(inputs, { resume, isKept });
+    const sent = begun ? undefined : await ledger?.sentBefore(inputs, { resume, isKept });
     const [before, runsBefore] = [sent?.entries ?? [], sent?.line.runs ?? []];
     events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
-    if (!sent && !isBegun) await refuseOtherOptions(writing, { ledger, events, mapper });
+    if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
     tally = await openTally(writing, { run, earlier, events });
@@ -245,6 +245,10 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     run.close({ keep, removed });
   }
 }
+
+/** Returns the kinds that an earlier process sent or skipped; undefined if it committed nothing. */
+const begunKinds = (earlier: ResumeState): ResumeState['nonIdempotent'] | undefined =>
+  hasCommitted(earlier) ? earlier.nonIdempotent : undefined;
 
 /**
  * Returns the digests of the inputs that any attempt read to the end. Of the input that the last attempt continued,
