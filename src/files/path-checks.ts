@@ -31,13 +31,13 @@ const systemFolders = /^\/(?:dev|dev\/pts|proc(?:\/.*)?)$/;
 
 /**
  * Refuses a file that could not be created later: its directory is missing or not writable, or its name
- * is too long; a path through a link of another user than `uid`; and names such as /dev/stdout. Changes nothing.
- * Throws E-FILE-WRITE, and E-USAGE for such names.
+ * is too long; a path through a link of another user than `uid`; and pipes, devices, folders, and names such as
+ * /dev/stdout. Changes nothing. Throws E-FILE-WRITE, and E-USAGE for such names.
  */
 export function checkWritablePath(file: string, place: Place, runtime: Pick<Runtime, 'uid'>): void {
   refuseForeignLink(file, place, runtime);
   const folder = path.dirname(file);
-  if (systemFolders.test(placeOf(folder, '/'))) throw deviceError(place);
+  if (systemFolders.test(placeOf(folder, '/')) || isStream(file)) throw deviceError(place);
   try {
     statSync(folder);
     lstatSync(`${file}.partial`, { throwIfNoEntry: false });
@@ -49,7 +49,7 @@ export function checkWritablePath(file: string, place: Place, runtime: Pick<Runt
 
 const deviceError = ({ name, what, option }: Place): EngagectlError =>
   new EngagectlError('E-USAGE', `${name} cannot be ${what}`, {
-    why: 'it is a device or a stream, and would be replaced by a file',
+    why: 'it is a device or a stream, or a folder: no file can take its place',
     fix: `name a file: ${option}`,
     file: name,
   });

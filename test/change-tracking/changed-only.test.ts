@@ -4,8 +4,10 @@ import fs, {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -256,6 +258,16 @@ describe('upload --changed', () => {
       expect(sent()).toEqual([]);
     },
   );
+
+  it('--gone refuses to replace a pipe', async () => {
+    const { world, run, sent } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(2)));
+    execFileSync('mkfifo', [world.path('pipe')]);
+    const { code, stderr } = await run(...upload, '--gone', 'pipe');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('it is a device or a stream')]);
+    expect(statSync(world.path('pipe')).isFIFO()).toBe(true);
+    expect(sent()).toEqual([]);
+  });
 
   it('--check shows the plan and sends nothing; --gone lists the keys that the input lacks', async () => {
     const { world, run, server } = await stage();
