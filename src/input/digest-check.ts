@@ -82,10 +82,10 @@ export async function headOf(
   return { bytes: read.length, digest: read.hash, head: read.head };
 }
 
-/** Returns the same of what was read of a pipe, without the digest of its text, to which `startsWith` does not look. */
+/** Returns the same of what was read of a pipe. */
 export function readHeadOf({ text }: OpenInput): Awaited<ReturnType<typeof headOf>> {
   const bytes = Math.min(text?.length ?? 0, headBytes);
-  return { bytes, digest: '', head: text?.headOf(bytes) ?? '' };
+  return { bytes, digest: text?.hashOf(bytes) ?? '', head: text?.headOf(bytes) ?? '' };
 }
 
 /** Whether a pipe starts with the same bytes as a text that was read to its end. */

@@ -45,6 +45,11 @@ export class TextHasher {
     return digestOf(this.#head.subarray(0, bytes));
   }
 
+  /** Returns the digest `hash` of the first `bytes` bytes, which are in the head. */
+  hashOf(bytes: number): string {
+    return hexOf(crc32(this.#head.subarray(0, bytes)));
+  }
+
   /** CRC-32 in hexadecimal: detects changes, but not forgery. */
   get hash(): string {
     return hexOf(this.#sum);

@@ -166,6 +166,19 @@ describe('D a named pipe', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
     expect(sent()).toHaveLength(2);
   });
+
+  it('that has not finished a demerge lets no file with its beginning be sent', async () => {
+    const { run, sent, world } = await stage(2);
+    const text = `identity\n${rows(40)
+      .map((n) => `u${n}\n`)
+      .join('')}`;
+    writeFileSync(world.path('leavers.csv'), text);
+    const argv = ['--yes', '--chunk-size', '10', '--concurrency', '1'];
+    expect((await run(text, 'demerge', '-', ...argv)).code).toBe(4);
+    const { code, stderr } = await world.run(['demerge', 'leavers.csv', ...argv]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    expect(sent()).toHaveLength(2);
+  });
 });
 
 it('allows one pipe per name', async () => {
