@@ -438,7 +438,60 @@ it('refuses what an older version sent with options of the format, which its fin
   const text = changed(ledgerText(world), /"meaning":"\w+"/, `"meaning":"${older}"`);
   writeFileSync(ledgerFile(world), text);
   expect((await run(...argv)).code).toBe(8);
-  expect((await run('demerge', 'd.csv', '--yes', '--delimiter', ';', '--trim')).code).toBe(0);
+  const others = ['demerge', 'd.csv', '--yes', '--delimiter', ';', '--identity', 'City'];
+  expect((await run(...others)).code).toBe(0);
+});
+
+describe('the same records a second time with options that only read them in another way', () => {
+  const csv = `identity,Visits,n\nu1,"{""$incr"":1}",1\nu2,"{""$incr"":1}",2\n`;
+  const upload = ['upload', 'i.csv', '--types', 'Visits:json'];
+
+  it.each([
+    ['--types', 'n:integer'],
+    ['--trim'],
+    ['--quote', '"'],
+    ['--skip-lines', '0'],
+    ['--identity', 'identity'],
+    ['--max-record-bytes', '2097152'],
+    ['--null-values', ''],
+  ])('are refused, and the error names the option: %s', async (...flags) => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.csv'), csv);
+    expect((await run(...upload)).code).toBe(0);
+    for (const more of [[], ['--resume'], ['--changed']]) {
+      const { code, stderr } = await run(...upload, ...flags, ...more);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringMatching(new RegExp(`E-ALREADY-SENT.*with other options: ${flags[0]}`, 's')),
+      ]);
+    }
+    expect(written(service).flat()).toHaveLength(2);
+    expect((await run(...upload, '--resume')).summary.resumed).toBe(2);
+    expect((await run(...upload, ...flags, '--again')).summary.accepted).toBe(2);
+  });
+
+  it('are refused while the first run is not finished', async () => {
+    const { service, world, run } = await stage({ latencyMs: 20 });
+    for (const name of ['i.csv', 'copy.csv']) writeFileSync(world.path(name), csv);
+    const both = await Promise.all([
+      run(...upload),
+      run('upload', 'copy.csv', '--types', 'Visits:json', '--trim'),
+    ]);
+    expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
+    expect(written(service).flat()).toHaveLength(2);
+  });
+
+  it('are refused if they are demerges, and sent if they are other columns or can be resent', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('d.csv'), 'identity,Other\na,b\n');
+    writeFileSync(world.path('i.csv'), csv);
+    expect((await run('demerge', 'd.csv', '--yes')).code).toBe(0);
+    expect((await run('demerge', 'd.csv', '--yes', '--trim')).code).toBe(8);
+    expect((await run('demerge', 'd.csv', '--yes', '--identity', 'Other')).code).toBe(0);
+    expect((await run(...upload, '--only', 'Visits')).code).toBe(0);
+    expect((await run(...upload, '--map', 'Visits=Calls')).code).toBe(0);
+    expect((await run('upload', 'i.csv', '--only', 'Visits')).code).toBe(0);
+  });
 });
 
 it('finds what a pipe sent before others of its name', async () => {

@@ -39,7 +39,7 @@ export interface LedgerEntry {
   readonly shard?: string;
   /** Baseline of a run that sent only changes. */
   readonly stream?: string;
-  /** Options that change what is sent, of a run of events; `meaning` is their fingerprint. */
+  /** Options that change what is sent, of a run of records that are not idempotent; `meaning` is their fingerprint. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Its events are in the event memory. */
   readonly remembered?: true;

@@ -73,6 +73,22 @@ interface LedgerPlace {
   readonly pipe: string | undefined;
 }
 
+/** Runs that may have sent the same records with other options: those that finished, and which of the others count. */
+interface OtherwiseSent {
+  readonly kind: NonIdempotentKind;
+  readonly lines: readonly LedgerEntry[];
+  readonly isWanted?: (run: string) => boolean;
+}
+
+/** Options that choose which records an input has. With others, the same ones are sent in another form. */
+const choices: Readonly<Record<NonIdempotentKind, readonly string[]>> = {
+  event: ['eventName', 'identity', 'objectId'],
+  other: ['kind', 'identity', 'objectId', 'records', 'map', 'drop', 'only', 'set'],
+};
+
+const kindOf = (once: readonly NonIdempotentKind[]): NonIdempotentKind =>
+  once.includes('event') ? 'event' : 'other';
+
 interface FinishedRun {
   readonly result: WriteResult;
   /** Digests of all inputs that any attempt of the run read to the end. */
@@ -211,25 +227,27 @@ export class DuplicateProtection {
    * event memory cannot recognize. Undefined if there is none, or if the name or the users are others.
    */
   async sentWithOtherOptions(inputs: Inputs): Promise<EngagectlError | undefined> {
-    return this.#sentOtherwise(inputs, this.#otherwiseSent, () => true);
+    return this.#sentOtherwise(inputs, { kind: 'event', lines: this.#otherwiseSent });
   }
 
   async #sentOtherwise(
     inputs: Inputs,
-    lines: readonly LedgerEntry[],
-    isWanted: (run: string) => boolean,
+    { kind, lines, isWanted = () => true }: OtherwiseSent,
   ): Promise<EngagectlError | undefined> {
     const { again, options, context, run } = this.#place;
     if (again || inputs.totalBytes === undefined) return undefined;
     const { unfinished, discarded } = this.#ledger.open;
     const starts = [...unfinished, ...discarded].filter(
       (start) =>
-        start.kind === 'event' &&
+        start.kind === kind &&
         start.run !== run &&
         isWanted(start.run) &&
-        this.#hasOtherOptions(start),
+        this.#hasOtherOptions(start, kind),
     );
-    const sent = await findSentInput(inputs, lines);
+    const sent = await findSentInput(
+      inputs,
+      lines.filter(({ once }) => kindOf(once) === kind),
+    );
     const started = sent ?? (await findStartedInput(inputs, starts));
     if (!started) return undefined;
     const { name } = started;
@@ -239,15 +257,19 @@ export class DuplicateProtection {
 
   #isOtherwiseSent(line: LedgerEntry): boolean {
     const { once, accepted, unknown } = line;
-    return once.includes('event') && accepted + unknown > 0 && this.#hasOtherOptions(line);
+    if (once.length === 0 || accepted + unknown === 0) return false;
+    return this.#hasOtherOptions(line, kindOf(once));
   }
 
-  /** Whether a run of the same events had other options. */
-  #hasOtherOptions({ options, ...line }: LedgerEntry | LedgerStart): boolean {
+  /** Whether a run of the same events or other records had other options. */
+  #hasOtherOptions(
+    { options, ...line }: LedgerEntry | LedgerStart,
+    kind: NonIdempotentKind,
+  ): boolean {
     if (!options || !this.#isSameCommand(line)) return false;
     if (this.#place.meanings.includes(line.meaning)) return false;
-    return ['eventName', 'identity', 'objectId'].every(
-      (name) => options[name] === this.#place.options[name],
+    return choices[kind].every(
+      (name) => JSON.stringify(options[name]) === JSON.stringify(this.#place.options[name]),
     );
   }
 
@@ -279,7 +301,7 @@ export class DuplicateProtection {
         sources,
         ...counts,
         once,
-        ...this.#eventsOf(ended),
+        ...this.#onceOf(ended),
       };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       if (accepted + unknown === 0) this.#restoreReplaced();
@@ -289,15 +311,15 @@ export class DuplicateProtection {
     }
   }
 
-  /** Returns the members of a ledger line about events; see LedgerEntry. */
-  #eventsOf({
+  /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
+  #onceOf({
     result,
     once,
     before,
     runsBefore,
   }: FinishedRun): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
-    if (!once.has('event')) return {};
     const { options, remembersEvents } = this.#place;
+    if (!once.has('event')) return once.size > 0 ? { options } : {};
     const { rejected, unknown, alreadySent, run } = result;
     const isWhole = rejected + unknown === 0 && alreadySent === before && once.size === 1;
     if (!remembersEvents) return { options };
@@ -410,8 +432,7 @@ export class DuplicateProtection {
       await this.#refuseSentMeanwhile(kind, inputs);
       const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
-      const sent = { kind, limit, ...(kind === 'event' && { options }) };
-      const line = { run, started, ...about, ...sent, sources };
+      const line = { run, started, ...about, kind, limit, options, sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
       if (error instanceof EngagectlError && error.id !== 'E-FILE-WRITE') throw error;
@@ -423,16 +444,17 @@ export class DuplicateProtection {
 
   /** Throws E-ALREADY-SENT if a run that started after this one was opened sends the same records, or has sent them. */
   async #refuseSentMeanwhile(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
-    const { runs, again, context, remembersEvents } = this.#place;
+    const { runs, again, context, remembersEvents, isNew } = this.#place;
     const { open, from } = this.#ledger;
     const known = new Set([...open.unfinished, ...open.discarded].map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
     const isPiped = inputs.totalBytes === undefined;
     await this.#refuseRivals(inputs, again || isPiped); // a pipe that comes so far is sent whatever was sent before
     if (again || isPiped) return;
+    const otherwise = lines.filter((line) => this.#isOtherwiseSent(line));
+    const isWanted = (one: string) => !known.has(one);
     if (kind === 'event' && remembersEvents) {
-      const otherwise = lines.filter((line) => this.#isOtherwiseSent(line));
-      const error = await this.#sentOtherwise(inputs, otherwise, (run) => !known.has(run));
+      const error = await this.#sentOtherwise(inputs, { kind, lines: otherwise, isWanted });
       if (error) throw error;
       return;
     }
@@ -442,6 +464,12 @@ export class DuplicateProtection {
       ...lines.filter(isOurs),
     ]);
     if (sent) throw alreadySent(sent, context.words);
+    // Whether the options make records of a kind is only known here.
+    const before = isNew
+      ? { lines: [...this.#otherwiseSent, ...otherwise] }
+      : { lines: otherwise, isWanted };
+    const error = await this.#sentOtherwise(inputs, { kind, ...before });
+    if (error) throw error;
   }
 
   /** Runs that sent the same before this process, if the one that began this run had not come to records of this kind. */

@@ -340,7 +340,7 @@ export function startedError(
   });
 }
 
-/** Builds the error for events that were sent from the same text with other options. */
+/** Builds the error for records that were sent from the same text with other options. */
 export function otherOptions(
   { name, line }: { readonly name: string; readonly line: LedgerEntry | LedgerStart },
   options: Readonly<Record<string, unknown>>,
@@ -356,7 +356,7 @@ export function otherOptions(
     'E-ALREADY-SENT',
     `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
     {
-      why: 'the same events would be sent a second time in another form; nothing was sent',
+      why: 'the same records would be sent a second time in another form; nothing was sent',
       fix: `use the same options as before with ${option('resume')}; ${option('again')} sends all of it in the new form`,
       file: name,
     },
@@ -366,6 +366,8 @@ export function otherOptions(
 /** Options whose name differs from their member among the fingerprinted options. */
 const optionNames: Readonly<Record<string, string>> = {
   kind: 'type',
+  identityGiven: 'identity',
   tsNow: 'ts',
   expected: 'mapping',
+  cleaning: 'mapping',
 };
