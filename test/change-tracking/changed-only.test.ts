@@ -342,6 +342,27 @@ describe('upload --changed', () => {
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
   });
 
+  it('--gone says how many users it cannot list, because their identities are damaged', async () => {
+    const { world } = await serve();
+    const run = jsonRunner<Figures>(world);
+    const goneOf = async () => run([...upload, '--gone', 'gone.txt']);
+    writeFileSync(world.path('u.csv'), csv(users(4)));
+    await run(upload);
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    expect((await goneOf()).stderr).not.toContain('lacks');
+    const names = path.join(folderOf(world), 'profile.names');
+    const text = readFileSync(names, 'utf8');
+    for (const damaged of [text.slice(0, -5), text.replace('"u2"', '\0\0\0\0')]) {
+      writeFileSync(names, damaged);
+      const { code, stderr, summary } = await goneOf();
+      expect([code, summary.plan.gone, stderr]).toEqual([
+        0,
+        3,
+        expect.stringContaining('gone.txt lacks 1 of 3: '),
+      ]);
+    }
+  });
+
   it.each(['r.ndjson', 'r.csv'])(
     '--gone writes no list for the rejects file %s, and the advice omits it',
     async (rejects) => {

@@ -125,8 +125,9 @@ export class Baseline {
   /** Adds accepted records. Call it after the acceptance is committed. Throws E-FILE-WRITE. */
   add({ entries, names }: Accepted): void {
     withDiskErrors(this.#options.folder, () => {
-      this.#openLog().write(entries);
-      this.#files.names.add(names);
+      const log = this.#openLog();
+      this.#files.names.add(names); // first: a key of the log without a name could never be listed as gone
+      log.write(entries);
     });
   }
 

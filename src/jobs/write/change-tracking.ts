@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { Baseline, ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import { TouchedLog } from '../../bulk/change-tracking/baseline-store.js';
-import { countOf, EngagectlError } from '../../errors.js';
+import { countOf, EngagectlError, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { AtomicFile } from '../../files/atomic-write.js';
 import { unwritablePathError } from '../../files/file-errors.js';
@@ -89,7 +89,8 @@ export async function openChangeTracking(
     writeGone: async (tally, input) => {
       const why = gone && uncomparedReason(tally, input);
       if (why) messages.warn(`${gone.name} was not written: ${why}`);
-      else await gone?.write(memory);
+      else if (gone)
+        warnOfUnlisted(await gone.write(memory), { gone: gone.name, memory, messages });
     },
     close: () => {
       try {
@@ -106,6 +107,22 @@ export async function openChangeTracking(
       }
     },
   };
+}
+
+/** Warns of users of the baseline whose identities a crash or damage to the file of names took. */
+function warnOfUnlisted(
+  listed: number,
+  {
+    gone,
+    memory: { plan },
+    messages,
+  }: { gone: string; memory: ChangeTracker; messages: JobContext['messages'] },
+): void {
+  const unlisted = plan.gone - listed;
+  if (unlisted <= 0) return;
+  messages.warn(
+    `${gone} lacks ${groupDigits(unlisted)} of ${groupDigits(plan.gone)}: a crash or damage to the state directory took their identities; compare an export of the account with the input`,
+  );
 }
 
 function refuseOthers(request: WriteRequest, { words }: JobContext): void {
@@ -263,15 +280,17 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
   let temporary: AtomicFile | undefined;
   return {
     name,
-    async write(memory: ChangeTracker): Promise<void> {
+    /** Returns the number of keys. */
+    async write(memory: ChangeTracker): Promise<number> {
       try {
         temporary = new AtomicFile(file);
-        let head = true;
+        let count = 0;
         for await (const gone of memory.gone()) {
-          temporary.write(goneLine(gone, head));
-          head = false;
+          temporary.write(goneLine(gone, count === 0));
+          count += 1;
         }
         temporary.commit();
+        return count;
       } catch (error) {
         throw unwritablePathError(file, place, error);
       }
