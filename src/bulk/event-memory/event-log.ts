@@ -44,6 +44,8 @@ const magicBytes = Buffer.from(Uint32Array.of(magic).buffer);
  * A block that a full disk or a power cut tore is skipped: its events were not sent.
  */
 export class EventLog {
+  /** Whether a block was skipped that had been written as a whole, so its events may have been sent. */
+  isDamaged = false;
   readonly #file: number;
   /** Everything before it was read. */
   #position = 0;
@@ -95,7 +97,9 @@ export class EventLog {
       const payload = block && end! <= size ? room.subarray(0, bytes) : undefined;
       if (payload) this.#fill(payload, this.#position + headBytes);
       if (!block || (payload && crc32(payload) !== block.sum)) {
-        this.#position = this.#nextBlock(this.#position + 1, size);
+        const next = this.#nextBlock(this.#position + 1, size);
+        this.isDamaged ||= next >= (end ?? this.#position + headBytes); // a torn block is shorter
+        this.#position = next;
         continue;
       }
       if (!payload) {

@@ -85,6 +85,11 @@ export class EventMemory {
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
 
+  /** The log, if a part of it is damaged, so that its events are not known. */
+  get damagedLog(): string | undefined {
+    return this.#store.log.isDamaged ? this.#store.logFile : undefined;
+  }
+
   /** Throws E-LEDGER if the memory is damaged, E-FILE-WRITE, or the error of the lock. */
   static async open(options: EventMemoryOptions): Promise<EventMemory> {
     const { folder } = options;

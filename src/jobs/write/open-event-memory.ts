@@ -87,6 +87,11 @@ export async function openEventMemory(
     again: request.again === true || request.full === true,
     skippedRuns,
   });
+  const damaged = memory.damagedLog;
+  if (damaged !== undefined)
+    context.messages.warn(
+      `a part of ${damaged} is damaged: events of earlier runs may be sent again; restore the file, or compare them with "verify"`,
+    );
   const skipsSent = isResumed || request.resume === true || request.changed === true;
   return {
     memory,

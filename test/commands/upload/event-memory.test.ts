@@ -418,6 +418,41 @@ describe('the memory', () => {
     expect(stored()).toEqual([1, 2]);
   });
 
+  it.each(['byte', 'block', 'first bytes', 'all'])(
+    'warns that the %s of its log is damaged, so that an event is sent again',
+    async (what) => {
+      const { run, stored, write, folder } = await stage();
+      for (const n of [1, 2]) {
+        write(`${n}.ndjson`, lines(n));
+        expect((await run(['upload', `${n}.ndjson`])).stderr).not.toContain('damaged');
+      }
+      const log = path.join(folder(), 'sent-1.log');
+      const bytes = readFileSync(log);
+      if (what === 'byte') bytes[30]! ^= 1;
+      else bytes.fill(0, 0, { block: 64, 'first bytes': 10 }[what]);
+      writeFileSync(log, bytes);
+      write('all.ndjson', lines(2, 1, 3));
+      const { code, stderr } = await run(['upload', 'all.ndjson', '--resume']);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('a part of')]);
+      expect(stored()).toContain(3);
+    },
+  );
+
+  it('does not warn of a block that a full disk tore before others', async () => {
+    const { run, stored, write, folder } = await stage();
+    write('1.ndjson', lines(1));
+    await run(['upload', '1.ndjson']);
+    const log = path.join(folder(), 'sent-1.log');
+    const bytes = readFileSync(log);
+    for (const torn of [1, 20, 30]) writeFileSync(log, bytes.subarray(0, torn), { flag: 'a' });
+    for (const n of [2, 3]) {
+      write(`${n}.ndjson`, lines(n));
+      const { code, stderr } = await run(['upload', `${n}.ndjson`, '--resume']);
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('damaged')]);
+    }
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+
   it.each([1, 30, 100_000])('reads on after %i bytes that a full disk tore', async (torn) => {
     const { run, stored, write, folder } = await stage();
     write('old.ndjson', lines(1));
