@@ -470,6 +470,14 @@ describe('the same records a second time with options that only read them in ano
     expect((await run(...upload, ...flags, '--again')).summary.accepted).toBe(2);
   });
 
+  it('are refused beside events that are known', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.ndjson'), eventLine(1) + increments(1));
+    expect((await run('upload', 'i.ndjson')).code).toBe(0);
+    expect((await run('upload', 'i.ndjson', '--trim', '--resume')).code).toBe(8);
+    expect(written(service).flat()).toHaveLength(2);
+  });
+
   it('are refused while the first run is not finished', async () => {
     const { service, world, run } = await stage({ latencyMs: 20 });
     for (const name of ['i.csv', 'copy.csv']) writeFileSync(world.path(name), csv);

@@ -86,9 +86,6 @@ const choices: Readonly<Record<NonIdempotentKind, readonly string[]>> = {
   other: ['kind', 'identity', 'objectId', 'records', 'map', 'drop', 'only', 'set'],
 };
 
-const kindOf = (once: readonly NonIdempotentKind[]): NonIdempotentKind =>
-  once.includes('event') ? 'event' : 'other';
-
 interface FinishedRun {
   readonly result: WriteResult;
   /** Digests of all inputs that any attempt of the run read to the end. */
@@ -246,7 +243,7 @@ export class DuplicateProtection {
     );
     const sent = await findSentInput(
       inputs,
-      lines.filter(({ once }) => kindOf(once) === kind),
+      lines.filter((line) => line.once.includes(kind) && this.#hasOtherOptions(line, kind)),
     );
     const started = sent ?? (await findStartedInput(inputs, starts));
     if (!started) return undefined;
@@ -257,8 +254,7 @@ export class DuplicateProtection {
 
   #isOtherwiseSent(line: LedgerEntry): boolean {
     const { once, accepted, unknown } = line;
-    if (once.length === 0 || accepted + unknown === 0) return false;
-    return this.#hasOtherOptions(line, kindOf(once));
+    return accepted + unknown > 0 && once.some((kind) => this.#hasOtherOptions(line, kind));
   }
 
   /** Whether a run of the same events or other records had other options. */
