@@ -83,7 +83,7 @@ interface OtherwiseSent {
 /** Options that choose which records an input has. With others, the same ones are sent in another form. */
 const choices: Readonly<Record<NonIdempotentKind, readonly string[]>> = {
   event: ['eventName', 'identity', 'objectId'],
-  other: ['kind', 'identity', 'objectId', 'records', 'map', 'drop', 'only', 'set'],
+  other: ['kind', 'identity', 'objectId', 'records'],
 };
 
 interface FinishedRun {
