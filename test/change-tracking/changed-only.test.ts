@@ -12,6 +12,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { hasStrace, outcomeOf, start } from '../chaos/bin.js';
+import { passcode } from '../chaos/invariants.js';
 import { accountAt } from '../support/account-environment.js';
 import { accept, answer, startFaultServer, type Script } from '../support/servers/fault-server.js';
 import { judge } from '../support/servers/record-outcomes.js';
@@ -341,6 +343,28 @@ describe('upload --changed', () => {
     expect([code, summary.rejected]).toEqual([3, 1]);
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
   });
+
+  it.skipIf(!hasStrace)(
+    '--gone lists users whose run was killed as it saved that they were accepted',
+    async () => {
+      const server = await startFaultServer(() => accept());
+      onTestFinished(() => server[Symbol.asyncDispose]());
+      const world = makeWorld({ env: accountAt(server.url, passcode) });
+      const run = jsonRunner<Figures>(world);
+      writeFileSync(world.path('u.csv'), csv(users(1)));
+      await run(upload);
+      writeFileSync(world.path('u.csv'), csv(users(2)));
+      const log = path.join(folderOf(world), 'profile.log');
+      const killed = '-f -qq -o /dev/null -e trace=write -e inject=write:signal=KILL:when=2 -P';
+      const tracer = ['strace', ...killed.split(' '), log];
+      const { code } = await outcomeOf(start(world, { url: server.url, argv: upload, tracer }));
+      expect([code, server.received.length]).toEqual([null, 2]);
+      expect((await run([...upload, '--resume'])).code).toBe(0);
+      writeFileSync(world.path('u.csv'), csv(users(1)));
+      await run([...upload, '--gone', 'gone.txt']);
+      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
+    },
+  );
 
   it('--gone says how many users it cannot list, because their identities are damaged', async () => {
     const { world } = await serve();

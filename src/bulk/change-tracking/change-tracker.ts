@@ -52,7 +52,7 @@ interface RecordTexts {
 /**
  * The records that an account last accepted, for one kind of record and one stream: 16 bytes per
  * key. Before a request goes out, an intent on disk marks its keys as unknown until the acceptance
- * is committed, so an entry of the baseline is always the last accepted record of its key. Changes
+ * is known, so an entry of the baseline is always the last accepted record of its key. Changes
  * go to a log, which is merged into the base at the end of the run or by the next run.
  */
 export class Baseline {
@@ -115,15 +115,11 @@ export class Baseline {
     });
   }
 
-  /** Prepares the entries of accepted records for `add`. */
-  entriesOf(texts: RecordTexts, positions?: readonly number[]): Accepted {
+  /** Adds accepted records. Throws E-FILE-WRITE. */
+  add(texts: RecordTexts, positions?: readonly number[]): void {
     const hashes = this.#hashesOf(texts);
     const entries = positions ? picked(hashes, positions) : hashes.slice();
-    return { entries, names: this.#newNames(texts, entries, positions) };
-  }
-
-  /** Adds accepted records. Call it after the acceptance is committed. Throws E-FILE-WRITE. */
-  add({ entries, names }: Accepted): void {
+    const names = this.#newNames(texts, entries, positions);
     withDiskErrors(this.#options.folder, () => {
       const log = this.#openLog();
       this.#files.names.add(names); // first: a key of the log without a name could never be listed as gone
@@ -226,9 +222,7 @@ export class TouchedKeys {
 
   unchanged(): undefined {}
 
-  accepted(): () => void {
-    return () => undefined;
-  }
+  accepted(): void {}
 
   /** Resolves when the batch may be sent. Throws E-FILE-WRITE. */
   async intend(batch: Batch): Promise<void> {
@@ -278,12 +272,6 @@ async function openTouched(
   }
 }
 
-/** Entries of accepted records, and the lines of their new keys. */
-export interface Accepted {
-  readonly entries: Int32Array;
-  readonly names: string;
-}
-
 function picked(hashes: Int32Array, positions: readonly number[]): Int32Array {
   const entries = new Int32Array(entryWords * positions.length);
   for (const [index, position] of positions.entries()) {
@@ -328,12 +316,9 @@ export class ChangeTracker {
     if (!this.#isRehearsal && !batch.holdsEvents) await this.#baseline.intend(textsOf(batch));
   }
 
-  /** Prepares accepted records (default: all). Call the result after the acceptance is committed. */
-  accepted(batch: Batch, positions?: readonly number[]): () => void {
-    if (this.#isRehearsal || batch.holdsEvents) return () => undefined;
-    const baseline = this.#baseline;
-    const accepted: Accepted = baseline.entriesOf(textsOf(batch), positions);
-    return () => baseline.add(accepted);
+  /** Adds accepted records (default: all) to the baseline. Throws E-FILE-WRITE. */
+  accepted(batch: Batch, positions?: readonly number[]): void {
+    if (!this.#isRehearsal && !batch.holdsEvents) this.#baseline.add(textsOf(batch), positions);
   }
 
   /** Yields the keys that no record had so far. */

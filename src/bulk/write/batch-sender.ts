@@ -157,7 +157,7 @@ export class BatchSender {
         this.#reject(batch, [position], { stage: 'service', code, error });
       }
     }
-    if (accepted.length > 0) this.#trackChanges(batch, state, accepted);
+    if (accepted.length > 0) this.#trackChanges(batch, accepted);
     if (accepted.length > 0) this.#settle(batch, eventState.sent, accepted);
     return retryable;
   }
@@ -235,15 +235,21 @@ export class BatchSender {
 
   #accept(batch: Batch, state: BatchState): void {
     const { attempts } = state;
-    this.#trackChanges(batch, state);
+    this.#trackChanges(batch);
     this.#settle(batch, eventState.sent);
     for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
     if (attempts === 0) batch.releaseBody(); // after a failure, an old socket may still read it
   }
 
-  #trackChanges(batch: Batch, { afterCommit }: BatchState, positions?: readonly number[]): void {
-    const { changes } = this.#job;
-    if (changes) afterCommit.push(changes.accepted(batch, positions));
+  /**
+   * Adds accepted records to the baseline. The journal follows: a run that is resumed does not send what its journal
+   * has, so after a kill in between the baseline could never contain it.
+   */
+  #trackChanges(batch: Batch, positions?: readonly number[]): void {
+    this.#stop.attempt(() => {
+      this.#job.changes?.accepted(batch, positions);
+      return true;
+    });
   }
 
   /**
@@ -286,8 +292,6 @@ const newBatchState = (since: number) => ({
   taken: [] as readonly number[],
   /** Resolves when all outcomes are on disk; undefined before the first commit. */
   synced: undefined as Promise<void> | undefined,
-  /** Functions to call when all outcomes are on disk. */
-  afterCommit: [] as (() => void)[],
 });
 
 /**

@@ -94,11 +94,7 @@ export class SendQueue {
     this.#largeBytes += largeBytes;
     const state = await this.#send(batch);
     await this.#stop.guard(async () => {
-      const { log } = this.#job.tally;
-      await (state?.synced ?? log.commit());
-      if (!state || state.afterCommit.length === 0) return;
-      await log.commit(); // throws if the first commit failed
-      for (const run of state.afterCommit) run();
+      await (state?.synced ?? this.#job.tally.log.commit());
     });
     this.onCompleted(batch);
     // After a failed attempt, an old socket may still read the body.

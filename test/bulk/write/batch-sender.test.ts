@@ -24,7 +24,6 @@ function stage(most = 2) {
         intended: false,
         taken: [],
         synced: undefined,
-        afterCommit: [],
       };
       return { ...state, ...(await answer.promise) };
     },
