@@ -482,6 +482,36 @@ describe('the same records a second time with other options', () => {
     expect(written(service).flat()).toHaveLength(2);
   });
 
+  it('are refused once more by --resume, which sent users before', async () => {
+    const { service, world, run } = await stage();
+    const users = Array.from({ length: 20 }, (_, n) => `{"identity":"p${n}","profileData":{}}\n`);
+    writeFileSync(world.path('i.ndjson'), users.join('') + increments(1));
+    const argv = ['upload', 'i.ndjson', '--chunk-size', '5', '--concurrency', '1'];
+    expect((await run(...argv)).code).toBe(0);
+    const sent = service.requests().length;
+    for (const more of [[], ['--resume'], ['--resume']]) {
+      const { code, stderr } = await run(...argv, '--trim', ...more);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --trim')]);
+    }
+    expect(service.requests()).toHaveLength(sent + 4);
+    const { summary } = await run(...argv, '--trim', '--resume', '--again');
+    expect(summary).toMatchObject({ accepted: 1, resumed: 20 });
+  });
+
+  it('are continued by --resume after --again, unless the other run sent more of them', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('i.csv'), csv);
+    expect((await run(...upload)).code).toBe(0);
+    expect((await run(...upload, '--trim', '--again')).code).toBe(0);
+    appendFileSync(world.path('i.csv'), 'u3,"{""$incr"":1}",3\n');
+    const { code, summary, stderr } = await run(...upload, '--trim', '--resume');
+    expect([code, summary], stderr).toMatchObject([0, { accepted: 1, resumed: 2 }]);
+    for (let times = 0; times < 2; times += 1) {
+      const other = await run(...upload, '--resume');
+      expect([other.code, other.stderr]).toEqual([8, expect.stringContaining('other options')]);
+    }
+  });
+
   it('are refused while the first run is not finished', async () => {
     const { service, world, run } = await stage({ latencyMs: 20 });
     for (const name of ['i.csv', 'copy.csv']) writeFileSync(world.path(name), csv);

@@ -78,6 +78,8 @@ interface OtherwiseSent {
   readonly kind: NonIdempotentKind;
   readonly lines: readonly LedgerEntry[];
   readonly isWanted?: (run: string) => boolean;
+  /** Runs with the same options, after which this one continues. */
+  readonly own?: readonly LedgerEntry[];
 }
 
 /** Options that choose which records an input has. With others, the same ones are sent in another form. */
@@ -229,7 +231,7 @@ export class DuplicateProtection {
 
   async #sentOtherwise(
     inputs: Inputs,
-    { kind, lines, isWanted = () => true }: OtherwiseSent,
+    { kind, lines, isWanted = () => true, own }: OtherwiseSent,
   ): Promise<EngagectlError | undefined> {
     const { again, options, context, run } = this.#place;
     if (again || inputs.totalBytes === undefined) return undefined;
@@ -244,6 +246,7 @@ export class DuplicateProtection {
     const sent = await findSentInput(
       inputs,
       lines.filter((line) => line.once.includes(kind) && this.#hasOtherOptions(line, kind)),
+      own,
     );
     const started = sent ?? (await findStartedInput(inputs, starts));
     if (!started) return undefined;
@@ -425,9 +428,9 @@ export class DuplicateProtection {
       const file = `${ledgerPath(runs)}.lock`;
       makeStateFolder(path.dirname(file));
       lock = await waitForLock(file, async (milliseconds) => sleep(milliseconds, signal));
-      await this.#refuseSentMeanwhile(kind, inputs);
       const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
+      await this.#refuseSentMeanwhile(inputs, { kind, isStarted });
       const line = { run, started, ...about, kind, limit, options, sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
@@ -438,9 +441,15 @@ export class DuplicateProtection {
     }
   }
 
-  /** Throws E-ALREADY-SENT if a run that started after this one was opened sends the same records, or has sent them. */
-  async #refuseSentMeanwhile(kind: NonIdempotentKind, inputs: Inputs): Promise<void> {
-    const { runs, again, context, remembersEvents, isNew } = this.#place;
+  /**
+   * Throws E-ALREADY-SENT if a run that started after this one was opened sends the same records, or has sent them.
+   * `isStarted`: an earlier process of this run has come so far.
+   */
+  async #refuseSentMeanwhile(
+    inputs: Inputs,
+    { kind, isStarted }: { readonly kind: NonIdempotentKind; readonly isStarted: boolean },
+  ): Promise<void> {
+    const { runs, again, context, remembersEvents } = this.#place;
     const { open, from } = this.#ledger;
     const known = new Set([...open.unfinished, ...open.discarded].map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
@@ -461,9 +470,9 @@ export class DuplicateProtection {
     ]);
     if (sent) throw alreadySent(sent, context.words);
     // Whether the options make records of a kind is only known here.
-    const before = isNew
-      ? { lines: [...this.#otherwiseSent, ...otherwise] }
-      : { lines: otherwise, isWanted };
+    const before = isStarted
+      ? { lines: otherwise, isWanted }
+      : { lines: [...this.#otherwiseSent, ...otherwise], own: this.#lines };
     const error = await this.#sentOtherwise(inputs, { kind, ...before });
     if (error) throw error;
   }

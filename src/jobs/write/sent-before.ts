@@ -118,16 +118,20 @@ function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line, isAll };
 }
 
-/** Finds the first input that equals, or begins with, an input of one of these runs. */
+/**
+ * Finds the first input that equals, or begins with, an input of one of these runs, unless one of the runs `but` sent as
+ * much of it.
+ */
 export async function findSentInput(
   inputs: Inputs,
   lines: readonly LedgerEntry[],
+  but: readonly LedgerEntry[] = [],
 ): Promise<SentInput | undefined> {
   if (lines.length === 0) return undefined;
-  const known = knownFrom(lines);
+  const known = knownFrom([...lines, ...but]); // of equal texts, the last one is found
   for (const [input, name] of inputs.names.entries()) {
     const sent = await matched(inputs, { input, name }, known);
-    if (sent) return sent;
+    if (sent && !but.includes(sent.line)) return sent;
   }
   return undefined;
 }
@@ -357,7 +361,7 @@ export function otherOptions(
     `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
     {
       why: 'the same records would be sent a second time in another form; nothing was sent',
-      fix: `use the same options as before with ${option('resume')}; ${option('again')} sends all of it in the new form`,
+      fix: `use the options of that run with ${option('resume')}; ${option('again')} sends all of it in the new form`,
       file: name,
     },
   );
