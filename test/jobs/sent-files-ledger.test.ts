@@ -382,6 +382,20 @@ describe('records of a run that has not finished', () => {
     },
   );
 
+  it('are refused with the options of an attempt of which nothing was accepted, if they are events', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('x.csv'), `identity,ts,n\n${eventCsv(4)}`);
+    const argv = ['upload', 'x.csv', ...asEvents];
+    await service.fault({ times: 1, answer: { status: 401 } });
+    expect((await run(...argv)).code).toBe(4);
+    expect((await run(...argv, '--types', 'n:integer')).code).toBe(0);
+    for (const more of [[], ['--resume']]) {
+      const { code, stderr } = await run(...argv, ...more);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --types')]);
+    }
+    expect(written(service).flat()).toHaveLength(4);
+  });
+
   it('are refused with other options even after --fresh, if they are events', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('x.csv'), `identity,ts,n\n${eventCsv(30)}`);

@@ -131,12 +131,14 @@ export class EventMemory {
     return { skip, fingerprints };
   }
 
-  /** Whether another run sent an event of the block. Does not count them as read. */
+  /** Whether another run sent an event of the block, and did not take its intent back. Does not count them as read. */
   knowsSome({ json, count, bounds, kinds }: RecordBlock): boolean {
     const fingerprints = this.#fingerprints.of(json, count, bounds);
     for (let index = 0; index < count; index += 1) {
-      const copies = this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!);
-      if (kinds[index] === 1 && !copies.next().done) return true;
+      if (kinds[index] !== 1) continue;
+      for (const copies of this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!)) {
+        if (copies.sent + copies.unknown + copies.unreported > 0) return true;
+      }
     }
     return false;
   }
