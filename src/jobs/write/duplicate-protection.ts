@@ -208,6 +208,7 @@ export class DuplicateProtection {
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words }));
     if (!sent) {
+      if (isPiped) await this.#refusePipedOtherwise(inputs);
       const lines = this.#otherParts.filter((line) => !this.#isRemembered(line));
       const other = { lines, shard: this.#run.shard, words };
       if (!isPiped) await refuseOtherShards(inputs, other);
@@ -253,6 +254,15 @@ export class DuplicateProtection {
     const { name } = started;
     const line = 'start' in started ? started.start : started.line;
     return otherOptions({ name, line }, options, context.words);
+  }
+
+  /** Throws E-ALREADY-SENT if a pipe begins like a text that was sent with other options, and with these by no run. */
+  async #refusePipedOtherwise(inputs: Inputs): Promise<void> {
+    const { options, context } = this.#place;
+    const [name = ''] = this.#names(inputs);
+    if (await pipedBefore(inputs, { lines: this.#lines, name })) return;
+    const sent = await pipedBefore(inputs, { lines: this.#otherwiseSent, name });
+    if (sent) throw otherOptions({ name, line: sent.line }, options, context.words);
   }
 
   #isOtherwiseSent(line: LedgerEntry): boolean {

@@ -154,6 +154,25 @@ describe('D a named pipe', () => {
     expect(sent().flat()).toHaveLength(301);
   });
 
+  it.each<[what: string, type: string, ...argv: string[]]>([
+    ['operators', 'Visits:json'],
+    ['events', 'n:integer', '--type', 'event', '--event-name', 'Visit'],
+  ])('is refused with other options if it was sent with %s', async (_, type, ...argv) => {
+    const { run, sent } = await stage();
+    const text = `identity,ts,Visits,n,m\n${rows(3)
+      .map((n) => `u${n},1700000000,"{""$incr"":1}",${n},${n}\n`)
+      .join('')}`;
+    const upload = ['upload', '-', ...argv, '--types', type];
+    const typed = ['upload', '-', ...argv, '--types', `${type},m:integer`];
+    expect((await run(text, ...upload, '--resume')).code).toBe(0);
+    const { code, stderr } = await run(text, ...typed, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --types')]);
+    expect(sent().flat()).toHaveLength(3);
+    expect((await run(text, ...typed, '--again')).code).toBe(0);
+    expect((await run(text, ...typed, '--resume')).code).toBe(0);
+    expect(sent().flat()).toHaveLength(6);
+  });
+
   it('is refused if it begins like a demerge of a file that has not finished', async () => {
     const { run, sent, world } = await stage(2);
     const text = `identity\n${rows(40)
