@@ -748,6 +748,26 @@ describe('a run without --changed', () => {
     expect(readdirSync(folderOf(world)).join(' ')).not.toContain('touched');
   });
 
+  it('has the same effect if it demerges users, who have no profile until they are sent again', async () => {
+    const { world } = await serve();
+    const run = async (...argv: string[]) =>
+      JSON.parse((await world.run([...argv, '--json'])).stdout) as Record<string, number>;
+    const all = csv([['u1', 'Oslo'], ['"u""2"', 'Oslo'], ['u3', 'Oslo']]); // prettier-ignore
+    writeFileSync(world.path('u.csv'), all);
+    const crm = [...upload, '--stream', 'crm'];
+    for (const stream of [upload, crm]) expect(await run(...stream)).toMatchObject({ accepted: 3 });
+    writeFileSync(world.path('u.csv'), csv([['u3', 'Oslo']]));
+    await run(...upload, '--gone', 'gone.txt');
+    await run('demerge', 'gone.txt', '--check');
+    writeFileSync(world.path('u.csv'), all);
+    expect(await run(...upload)).toMatchObject({ accepted: 0, unchanged: 3 });
+    expect(await run('demerge', 'gone.txt', '--yes')).toMatchObject({ accepted: 2 });
+    for (const stream of [upload, crm]) {
+      expect(await run(...stream)).toMatchObject({ accepted: 2, unchanged: 1 });
+      expect(await run(...stream)).toMatchObject({ accepted: 0, unchanged: 3 });
+    }
+  });
+
   it('touches no stream of another account or command, and none in a dry run', async () => {
     const { world, run } = await stage();
     write(world, 'A');

@@ -11,7 +11,6 @@ import { checkWritablePath, refuseInputAsOutput } from '../../files/path-checks.
 import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
-import { writeEndpoints } from '../../contract/endpoints.js';
 import { formatShard, shardName, shardPath } from '../shard.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import { escapeCsvCell } from '../../output/formats.js';
@@ -150,18 +149,18 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
 }
 
 /**
- * Opens the marks that a write leaves in the baselines it does not update; undefined if its records
- * have none. Throws nothing of the disk.
+ * Opens the marks that a write leaves in the baselines it does not update; undefined if there are none. A
+ * demerge marks the users of uploads, whose profiles it takes apart. Throws nothing of the disk.
  */
 export function openTouchedKeys(
   { kind, request, context, connection, rehearsal }: WriteContext,
   run: string,
 ): TouchedKeys | undefined {
   const root = memoryFolder(context);
-  const { tracksChanges } = writeEndpoints[kind.name];
-  if (!tracksChanges || !connection || rehearsal !== undefined) return undefined;
+  if (!connection || rehearsal !== undefined) return undefined;
   if (root === undefined || !existsSync(root)) return undefined;
-  const isOther = otherBaselines([connection.accountId, connection.host, kind.name], request);
+  const command = kind.name === 'demerge' ? 'upload' : kind.name;
+  const isOther = otherBaselines([connection.accountId, connection.host, command], request);
   const streams = () =>
     readdirSync(root).flatMap((name) => (isOther(name) ? path.join(root, name) : []));
   for (const folder of [root, ...streams()]) refuseUntrusted(folder, context.runtime);
