@@ -155,12 +155,26 @@ export function renameToNew(from: string, to: string): void {
   unlinkSync(from);
 }
 
-/** Renames a file to `….1` or the next number that is free. Does nothing if it does not exist. */
+/**
+ * Renames a file to `….1` or the next number that is free, and replaces no file that another process gives that name at
+ * the same time. Does nothing if it does not exist.
+ */
 export function setAside(file: string): void {
-  if (!isThere(file)) return;
-  let n = 1;
-  while (isThere(`${file}.${n}`)) n += 1;
-  renameSync(file, `${file}.${n}`);
+  for (let n = 1; isThere(file); n += 1) {
+    const aside = `${file}.${n}`;
+    try {
+      closeSync(openSync(aside, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
+      throw error;
+    }
+    try {
+      return renameSync(file, aside);
+    } catch (error) {
+      unlinkSync(aside);
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // unless another process was faster
+    }
+  }
 }
 
 /** Whether the name is taken, by a dangling link as well. */

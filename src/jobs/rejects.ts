@@ -2,6 +2,7 @@ import { parseFileName, rejectColumns, rejectsFileOf } from '../contract/file-fo
 import path from 'node:path';
 import { statSync, closeSync, createReadStream, openSync, readSync } from 'node:fs';
 import { AtomicFile, setAside } from '../files/atomic-write.js';
+import { unwritablePathError } from '../files/file-errors.js';
 import { wholeLines } from '../files/read-file.js';
 import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
@@ -175,7 +176,7 @@ export async function mergeRejects(
     temporary.commit();
   } catch (error) {
     temporary.discard();
-    throw error;
+    throw error instanceof EngagectlError ? error : unwritablePathError(target, place, error);
   } finally {
     for (const one of inputs) closeSync(one);
   }

@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,6 +11,7 @@ import {
 import { expect, it } from 'vitest';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 
 it('sorts very many rejects of two parts in the order of the input', async () => {
   const world = makeWorld();
@@ -110,4 +112,22 @@ it.each<[what: string, damage: (file: string) => void]>([
     message: `cannot read the rejects file ${part}`,
   });
   expect(existsSync(target)).toBe(false);
+});
+
+it('reports a target that cannot be written: exit 9', async () => {
+  const world = makeWorld();
+  const [part, folder] = [world.path('part'), world.path('out')];
+  const lines = 1000;
+  writeFileSync(part, '{"source":"in.csv","line":1}\n'.repeat(lines));
+  mkdirSync(folder);
+  const merged = mergeRejects(
+    [{ file: part, lines }],
+    ['in.csv'],
+    `${folder}/all.ndjson`,
+    world.runtime(),
+  );
+  const failed = expect(merged).rejects.toMatchObject({ id: 'E-FILE-WRITE', exitCode: 9 });
+  await until(() => readdirSync(folder).length > 0, { message: 'the file is begun' });
+  rmSync(folder, { recursive: true });
+  await failed;
 });

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { unnamedOption } from '../../src/errors.js';
 import type { FaultRuleInput } from '../../src/testing.js';
@@ -308,4 +310,30 @@ describe('the lines of a finished run', () => {
     const places = lines.map((line) => JSON.parse(line) as { source: string; line: number });
     expect(places.map(({ source, line }) => `${source}:${line}`)).toEqual(['b.csv:2', 'b.csv:3', 'a.csv:2', 'a.csv:3']); // prettier-ignore
   });
+});
+
+it('keeps each older file if processes set aside files of one name at the same time', async () => {
+  const { cwd } = makeWorld();
+  const module = new URL('../../build/files/atomic-write.js', import.meta.url).href;
+  const script = `
+    import { writeFileSync } from 'node:fs';
+    import { setAside } from ${JSON.stringify(module)};
+    let made = 0;
+    for (let turn = 0; turn < 60; turn += 1) {
+      try {
+        writeFileSync('x', String(process.pid), { flag: 'wx' });
+        made += 1;
+      } catch {} // that of another process is there
+      setAside('x');
+    }
+    console.log(made);`;
+  const run = promisify(execFile);
+  const outputs = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      run(process.execPath, ['--input-type=module', '-e', script], { cwd }),
+    ),
+  );
+  const made = outputs.reduce((sum, { stdout }) => sum + Number(stdout), 0);
+  const kept = readdirSync(cwd).filter((name) => statSync(path.join(cwd, name)).size > 0);
+  expect(kept).toHaveLength(made);
 });
