@@ -72,3 +72,12 @@ it('fleet submit accepts flags that have an effect, and then looks for the queue
   const { code, stderr } = await submit(`${upload} --budget 3 --pin copy ${flags}`);
   expect([code, stderr]).toEqual([5, expect.stringContaining('E-UNAVAILABLE')]);
 });
+
+it.each(['rediss://127.0.0.1:1', 'postgres://127.0.0.1:1/fleet'])(
+  'refuses %s if NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the check of certificates',
+  async (url) => {
+    const env = { ENGAGECTL_QUEUE: url, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    const { code, stderr } = await makeWorld({ env }).run(['fleet', 'status']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('REJECT_UNAUTHORIZED=0 is set')]);
+  },
+);
