@@ -175,9 +175,14 @@ export const fractionOf = (some: number, all: number, nouns: string, of = 'of'):
 export const withWhy = ({ message, details: { why } }: EngagectlError): string =>
   why ? `${message}: ${why}` : message;
 
-/** Builds the error for an environment in which Node verifies no certificate. */
-export const unverifiedTlsError = (why: string): EngagectlError =>
-  new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
+/** Throws E-CONFIG if NODE_TLS_REJECT_UNAUTHORIZED=0 lets Node accept any certificate; `why` says what that endangers. */
+export function refuseUnverifiedTls(
+  env: Readonly<Record<string, string | undefined>>,
+  why: string,
+): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
+  throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
     why,
     fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
   });
+}

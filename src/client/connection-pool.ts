@@ -1,7 +1,7 @@
 import connectorOf from 'undici/lib/core/connect.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import { isLoopback } from '../contract/endpoints.js';
-import { EngagectlError, unverifiedTlsError } from '../errors.js';
+import { EngagectlError, refuseUnverifiedTls } from '../errors.js';
 import type { Socket } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 
@@ -44,7 +44,9 @@ type Open = (options: Pool.Options & { connect: buildConnector.connector }) => D
 /** Loads undici's proxy agent only if a proxy is set. */
 async function opener(base: URL, env: Env): Promise<Open> {
   const toBase: Open = (options) => new Pool(base.origin, options);
-  if (base.protocol === 'https:') refuseUncheckedCertificates(env);
+  // Of loopback, too: another user of the machine may own the port.
+  if (base.protocol === 'https:')
+    refuseUnverifiedTls(env, 'the passcode could be sent to an impostor');
   if (isLoopback(base.hostname)) return toBase;
   const proxies = proxyVariables(env);
   if (proxies.httpProxy === '' && proxies.httpsProxy === '') return toBase;
@@ -78,12 +80,6 @@ function proxyVariables(env: Env) {
 }
 
 const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).protocol : '');
-
-/** Applies to loopback, too: another user of the machine may own the port. */
-function refuseUncheckedCertificates(env: Env): void {
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
-  throw unverifiedTlsError('the passcode could be sent to an impostor');
-}
 
 /**
  * Maximum bytes per read. With Node's 64 KB, the cost per read takes a quarter of an export's time. The

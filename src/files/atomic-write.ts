@@ -148,7 +148,7 @@ export function renameToNew(from: string, to: string): void {
     linkSync(from, to);
   } catch (error) {
     if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    closeSync(openSync(to, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600));
+    createFile(to, '');
     renameSync(from, to);
     return;
   }
@@ -163,7 +163,7 @@ export function setAside(file: string): void {
   for (let n = 1; isThere(file); n += 1) {
     const aside = `${file}.${n}`;
     try {
-      closeSync(openSync(aside, O_WRONLY | O_CREAT | O_EXCL | noFollow, 0o600));
+      createFile(aside, '');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
       throw error;

@@ -1,4 +1,4 @@
-import { unverifiedTlsError } from '../../errors.js';
+import { refuseUnverifiedTls } from '../../errors.js';
 import { messagePrinter, type Messages } from '../../ui/messages.js';
 import { nonEmpty, choice } from '../flags/value-parsers.js';
 import { openLineWriter } from '../../jobs/record-output.js';
@@ -49,13 +49,13 @@ export async function withCallingSystem<Result>(
     signToken: await tokenSigner(folder, runtime),
   };
   if (account.region !== localRegion) {
-    refuseUnverifiedTls(account, runtime);
+    refuseUnverifiedSystem(account, runtime);
     return work({ ...account, ...how, url: account.baseUrl }, messages);
   }
   const { joinLocalRouter } = await import('./local-router.js');
   const router = await joinLocalRouter(account, runtime, messages);
   try {
-    refuseUnverifiedTls({ baseUrl: router.url }, runtime);
+    refuseUnverifiedSystem({ baseUrl: router.url }, runtime);
     return await work({ ...router, ...how }, messages);
   } finally {
     await router.close();
@@ -78,12 +78,12 @@ async function tokenSigner(
 }
 
 /** Throws E-CONFIG if NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of certificates. */
-function refuseUnverifiedTls(
+function refuseUnverifiedSystem(
   { baseUrl }: Pick<Account, 'baseUrl'>,
   { env }: Invocation['runtime'],
 ): void {
-  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || baseUrl.startsWith('http:')) return;
-  throw unverifiedTlsError('anyone who answers at that address could read calls and credentials');
+  if (baseUrl.startsWith('http:')) return;
+  refuseUnverifiedTls(env, 'anyone who answers at that address could read calls and credentials');
 }
 
 /** Flags of commands that act as a phone. */

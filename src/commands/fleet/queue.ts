@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { EngagectlError, unverifiedTlsError } from '../../errors.js';
+import { EngagectlError, refuseUnverifiedTls } from '../../errors.js';
 import { messagePrinter, printAnswer } from '../../ui/messages.js';
 import { closeAfter, connectAccount } from '../shared/connect.js';
 import { localRegion } from '../../config/profiles.js';
@@ -39,10 +39,10 @@ async function openQueue(
       fix: 'set ENGAGECTL_QUEUE, or add --queue redis://localhost:6379',
     });
   }
-  if (runtime.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0' && !url.startsWith('redis:'))
-    throw unverifiedTlsError(
-      'an impostor could read the password of the queue and change its jobs',
-    );
+  if (!url.startsWith('redis:')) {
+    const why = 'an impostor could read the password of the queue and change its jobs';
+    refuseUnverifiedTls(runtime.env, why);
+  }
   if (flags.queue !== undefined && URL.canParse(url) && new URL(url).password !== '') {
     const warning =
       'everybody on this machine can read a password in arguments; use ENGAGECTL_QUEUE';

@@ -161,7 +161,7 @@ export class DuplicateProtection {
   readonly #lines: readonly LedgerEntry[];
   /** The same for runs with another division into shards, which overlap with this one. */
   readonly #otherParts: readonly LedgerEntry[];
-  /** Runs that sent the same events with other options. */
+  /** Runs that may have sent the same records with other options. */
   readonly #otherwiseSent: readonly LedgerEntry[];
   /** Runs that did not finish, and where to continue reading. */
   readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
@@ -208,10 +208,12 @@ export class DuplicateProtection {
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words }));
     if (!sent) {
-      if (isPiped) await this.#refusePipedOtherwise(inputs);
+      if (isPiped) {
+        await this.#refusePipedOtherwise(inputs);
+        return undefined;
+      }
       const lines = this.#otherParts.filter((line) => !this.#isRemembered(line));
-      const other = { lines, shard: this.#run.shard, words };
-      if (!isPiped) await refuseOtherShards(inputs, other);
+      await refuseOtherShards(inputs, { lines, shard: this.#run.shard, words });
       return undefined;
     }
     const { run, finished } = sent.line;
@@ -467,22 +469,20 @@ export class DuplicateProtection {
     await this.#refuseRivals(inputs, again || isPiped); // a pipe that comes so far is sent whatever was sent before
     if (again || isPiped) return;
     const otherwise = lines.filter((line) => this.#isOtherwiseSent(line));
-    const isWanted = (one: string) => !known.has(one);
-    if (kind === 'event' && remembersEvents) {
-      const error = await this.#sentOtherwise(inputs, { kind, lines: otherwise, isWanted });
-      if (error) throw error;
-      return;
+    const isRemembered = kind === 'event' && remembersEvents;
+    if (!isRemembered) {
+      const isOurs = (line: LedgerEntry) => this.#doesHarm(line) && this.#overlaps(line);
+      const sent = await findSentInput(inputs, [
+        ...this.#sentBeforeFirst(kind),
+        ...lines.filter(isOurs),
+      ]);
+      if (sent) throw alreadySent(sent, context.words);
     }
-    const isOurs = (line: LedgerEntry) => this.#doesHarm(line) && this.#overlaps(line);
-    const sent = await findSentInput(inputs, [
-      ...this.#sentBeforeFirst(kind),
-      ...lines.filter(isOurs),
-    ]);
-    if (sent) throw alreadySent(sent, context.words);
-    // Whether the options make records of a kind is only known here.
-    const before = isStarted
-      ? { lines: otherwise, isWanted }
-      : { lines: [...this.#otherwiseSent, ...otherwise], own: this.#lines };
+    // Whether the options make records of a kind is only known here; remembered events were compared before.
+    const before =
+      isRemembered || isStarted
+        ? { lines: otherwise, isWanted: (one: string) => !known.has(one) }
+        : { lines: [...this.#otherwiseSent, ...otherwise], own: this.#lines };
     const error = await this.#sentOtherwise(inputs, { kind, ...before });
     if (error) throw error;
   }

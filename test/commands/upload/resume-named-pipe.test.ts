@@ -35,6 +35,16 @@ async function stage(refused?: number) {
   return { service, world, run, sent };
 }
 
+/** A demerge of 40 users of a file or a pipe that stops at its third request. */
+async function stageDemerge() {
+  const staged = await stage(2);
+  const text = `identity\n${rows(40)
+    .map((n) => `u${n}\n`)
+    .join('')}`;
+  writeFileSync(staged.world.path('leavers.csv'), text);
+  return { ...staged, text, argv: ['--yes', '--chunk-size', '10', '--concurrency', '1'] };
+}
+
 const small = ['--chunk-size', '10', '--concurrency', '2'];
 const rows = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
 const csv = (count: number): string =>
@@ -174,12 +184,7 @@ describe('D a named pipe', () => {
   });
 
   it('is refused if it begins like a demerge of a file that has not finished', async () => {
-    const { run, sent, world } = await stage(2);
-    const text = `identity\n${rows(40)
-      .map((n) => `u${n}\n`)
-      .join('')}`;
-    writeFileSync(world.path('leavers.csv'), text);
-    const argv = ['--yes', '--chunk-size', '10', '--concurrency', '1'];
+    const { run, sent, world, text, argv } = await stageDemerge();
     expect((await world.run(['demerge', 'leavers.csv', ...argv])).code).toBe(4);
     const { code, stderr } = await run(text, 'demerge', '-', ...argv, '--resume');
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
@@ -187,12 +192,7 @@ describe('D a named pipe', () => {
   });
 
   it('that has not finished a demerge lets no file with its beginning be sent', async () => {
-    const { run, sent, world } = await stage(2);
-    const text = `identity\n${rows(40)
-      .map((n) => `u${n}\n`)
-      .join('')}`;
-    writeFileSync(world.path('leavers.csv'), text);
-    const argv = ['--yes', '--chunk-size', '10', '--concurrency', '1'];
+    const { run, sent, world, text, argv } = await stageDemerge();
     expect((await run(text, 'demerge', '-', ...argv)).code).toBe(4);
     const { code, stderr } = await world.run(['demerge', 'leavers.csv', ...argv]);
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
