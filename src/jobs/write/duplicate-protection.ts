@@ -34,6 +34,7 @@ import {
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import type { DigestTable } from '../../input/text-digest.js';
 import type { Inputs } from '../../input/inputs.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type JobContext } from '../job-context.js';
@@ -495,11 +496,12 @@ export class DuplicateProtection {
   }
 
   /**
-   * Withdraws the start of a run that will not be resumed, if it sent nothing. Then the runs that it was to replace
-   * have their starts again.
+   * Withdraws the start of a run that will not be resumed, if it sent nothing, or only what is safe to resend. Then the
+   * runs that it was to replace have their starts again.
    */
-  withdraw({ accepted, unknown }: { readonly accepted: number; readonly unknown: number }): void {
-    if (this.#started.size === 0 || accepted + unknown > 0) return;
+  withdraw({ counts: { accepted, unknown }, log }: Pick<Tally, 'counts' | 'log'>): void {
+    const hasSent = accepted + unknown > 0 && log.nonIdempotent.size > 0;
+    if (this.#started.size === 0 || hasSent) return;
     this.#discard(this.#place.run);
     this.#restoreReplaced();
   }

@@ -238,7 +238,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     events?.memory.close();
     await touched?.close();
     const keep = unfinished ?? (!done && isResumable(run));
-    if (tally && !done && !keep) ledger?.withdraw(tally.counts);
+    if (tally && !done && !keep) ledger?.withdraw(tally);
     const removed = () => {
       if (!isLeased(writing.context)) tally?.rejects.sort();
     };

@@ -90,9 +90,10 @@ export async function sendInput(
   const hints = [...remarks.found(), ...unseen.map(unseenHint)];
   warnOfInput(writing, unseen, parts.mapper.losses?.());
   const short = done ? shortOf(writing, tally, traffic) : undefined;
-  const isRefused = rehearsal === 'check' && unseen.length > 0;
+  const isIncomplete = rehearsal === 'check' && unseen.length > 0;
   const error = writeError(tally, {
-    stopped: stopped ?? short ?? (isRefused ? unseenColumnsError(unseen, inputs.first) : undefined),
+    stopped:
+      stopped ?? short ?? (isIncomplete ? unseenColumnsError(unseen, inputs.first) : undefined),
     job: kind.name,
     rehearsal,
     words,
@@ -113,7 +114,7 @@ export async function sendInput(
       ...runEnd(error, started, runtime),
       done,
       stopped,
-      unfinished: !done && (isLeased(context) || isResumable(run)),
+      unfinished: !done && (isLeased(context) || (isResumable(run) && !isRefused(stopped, tally))),
     },
     rejectSummary: tally,
     history: history(),
@@ -247,6 +248,13 @@ function warnOfInput(
   const names = unseen.map((name) => JSON.stringify(name)).join(', ');
   messages.warn(`no record has the column ${names}`);
 }
+
+/**
+ * Whether another run sent the records that this one came to first which are not idempotent. It cannot be resumed: it
+ * would be refused again, and to send the others again does no harm.
+ */
+const isRefused = (stopped: EngagectlError | undefined, { log }: Tally): boolean =>
+  stopped?.id === 'E-ALREADY-SENT' && log.nonIdempotent.size === 0;
 
 const unseenHint = (column: string): Hint => ({
   id: 'unseen-column',
