@@ -154,11 +154,23 @@ export class RejectsFile {
     const bytes = Buffer.from(header + text);
     this.#synced = false;
     await this.#guard(async () => {
-      this.#marked ??= await CheckpointFile.create(this.file, this.#how.option);
+      this.#marked ??= await this.#create();
       await this.#marked.write(bytes);
     });
     this.#lines.splice(0, lines);
     this.#waiting -= text.length;
+  }
+
+  /** Creates the file. Sets a file aside that another process gave its name since `makeWay`. */
+  async #create(): Promise<CheckpointFile> {
+    try {
+      return await CheckpointFile.create(this.file, this.#how.option);
+    } catch (error) {
+      const { code } = (error as EngagectlError).cause as NodeJS.ErrnoException;
+      if (code !== 'EEXIST') throw error;
+      setAside(this.file);
+      return this.#create();
+    }
   }
 
   /** Writes and syncs. */

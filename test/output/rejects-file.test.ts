@@ -337,3 +337,16 @@ it('keeps each older file if processes set aside files of one name at the same t
   const kept = readdirSync(cwd).filter((name) => statSync(path.join(cwd, name)).size > 0);
   expect(kept).toHaveLength(made);
 });
+
+it('sets a file aside that another process creates just before its own', async () => {
+  const { path: inWorld } = makeWorld();
+  const file = inWorld(rejectsName);
+  const rejects = new RejectsFile(rejectsName, file, { option: unnamedOption });
+  rejects.add({ source: 'users.csv', line: 2, stage: 'parse', error: 'bad' }, 0);
+  expect(rejects.makeWay()).toBe(true);
+  writeFileSync(file, 'of another process\n');
+  await rejects.sync();
+  await rejects.close();
+  expect(linesOf(readFileSync(file, 'utf8'))).toEqual([2]);
+  expect(readFileSync(`${file}.1`, 'utf8')).toBe('of another process\n');
+});
