@@ -252,6 +252,7 @@ describe('verify of profiles', () => {
     expect(code).toBe(0);
     expect(summary).toMatchObject({ read: 4, rejected: 2, checked: 1, same: 1, untold: 1 });
     expect(stderr).toContain('another key than identity or objectId');
+    expect(stderr).toContain('2 not compared: not sent, because a write rejects them');
   });
 
   it.each([

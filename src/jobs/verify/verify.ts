@@ -164,6 +164,11 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   };
   const failure = await catchFailure(work(), runtime.signal);
   for (const line of tally.notes()) context.messages.warn(line);
+  if (sent.rejected > 0) {
+    context.messages.warn(
+      `${groupDigits(sent.rejected)} not compared: not sent, because a write rejects them`,
+    );
+  }
   if (settlement && sent.read === 0) context.messages.warn(`${inputs.first}: ${nothingOpen}`);
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
