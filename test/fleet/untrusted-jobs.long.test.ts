@@ -20,7 +20,7 @@ import { startService, type TestService } from '../../src/testing.js';
 import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { written } from '../support/serve.js';
-import { makeFleet, passcode, type Fleet, type Status } from './fleet.js';
+import { changeRun, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
 
 // Attacks by someone who can write to the queue or to the work directory, and does not have the passcode: workers, retry and
 // collect refuse what the submitter did not sign, stay in their directories, follow no links, and keep running.
@@ -376,6 +376,19 @@ describe.skipIf(!redis)('a worker refuses', () => {
     const { code, stdout } = await fleet.run('status', run, '--json');
     expect(code).toBe(8);
     expect(stdout).toContain('E-INPUT-CHANGED');
+  });
+
+  it('a signed run with a flag that submit refuses, which writes outside of the run', async () => {
+    await using attack = await submitted();
+    const { fleet, run, service } = attack;
+    changeRun(fleet, run, { argv: ['upload', 'users.csv', '--changed', '--gone', 'gone.csv'] });
+    await fleet.run('retry', run);
+    await attack.work();
+    const { code, status } = await attack.status();
+    expect(code).toBe(8);
+    expect(status.parts[0]!.error).toMatch(/^E-RUN-VERSION: .*--changed has no effect in a fleet/);
+    expect(readdirSync(fleet.world.cwd).filter((name) => name.startsWith('gone'))).toEqual([]);
+    expect(sentTo(service)).toEqual([]);
   });
 
   it('a run outside of its work directories; given the directory, retry completes it', async () => {

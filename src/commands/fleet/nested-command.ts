@@ -78,3 +78,80 @@ export async function parseNestedCommand(
     typed: new Set(options.filter(isTyped).map(({ long, flags }) => long ?? flags)),
   };
 }
+
+/** Why a flag has no effect in a fleet, and what to type instead. */
+export type Refusal = readonly [why: string, fix: string];
+
+const ofOneMachine: Refusal = [
+  'it depends on files of one machine',
+  'run the command without a fleet',
+];
+const sendsNothing: Refusal = [
+  'the workers of a fleet send the records',
+  'check the input first, without a fleet: engagectl upload <file> --check',
+];
+
+/** Flags of the submitted command that have no effect in a fleet. */
+export const refusedFlags: Readonly<Record<string, Refusal>> = {
+  '--shard': ['the fleet assigns the shards', 'leave it out, or run the command without a fleet'],
+  '--concurrency': [
+    'each shard has one request in flight',
+    'limit the requests of all shards with --budget <n>',
+  ],
+  '--resume': [
+    'each shard continues where its last worker stopped',
+    'leave it out: submitting the same command again continues its run',
+  ],
+  '--fresh': [
+    'the run continues from the journals in the work directory',
+    'leave it out; to start from scratch, submit to another --work-dir',
+  ],
+  '--wait-lock': ['the queue gives each shard to one worker', 'leave it out'],
+  '--run': ['it is the id of a run without a fleet', 'engagectl fleet retry <run>'],
+  '--run-name': ['a fleet reads files', 'leave it out'],
+  '--final': ['the input of a fleet is pinned, so its last record is complete', 'leave it out'],
+  '--no-journal': ['another worker continues a shard by its journal', 'leave it out'],
+  '--report': [
+    'the report is about all shards',
+    'create it afterwards: engagectl fleet collect <run> --report <file.html>',
+  ],
+  '--check': sendsNothing,
+  '--dry-run': sendsNothing,
+  '--preview': sendsNothing,
+  '--write-mapping': sendsNothing,
+  '--fail-on-warnings': [
+    'each worker sees a part of the input, and sends it',
+    'check the input first, without a fleet: engagectl upload <file> --check --fail-on-warnings',
+  ],
+  '--changed': ofOneMachine,
+  '--stream': ofOneMachine,
+  '--full': ofOneMachine,
+  '--gone': ofOneMachine,
+  '--missing': ofOneMachine,
+  '--refresh': ofOneMachine,
+  '--min-records': ofOneMachine,
+};
+
+const refusedOfWrites: typeof refusedFlags = { '--overwrite': sendsNothing };
+const refusedOfExports: typeof refusedFlags = {
+  '--limit': ['each slice is exported by itself', 'leave it out'],
+};
+
+/**
+ * Refuses typed flags that have no effect in a fleet, or that write files on one machine. Workers check again: whoever
+ * signs a run may not have used `fleet submit`. Throws E-USAGE.
+ */
+export function refuseWithoutEffect({ name, typed }: NestedCommand): void {
+  const refused = {
+    ...refusedFlags,
+    ...(name === 'export-events' ? refusedOfExports : refusedOfWrites),
+  };
+  for (const flag of typed) {
+    const refusal = refused[flag];
+    if (flag === '--resume' && name === 'upload') continue; // it has an effect on events
+    if (refusal) throw noEffect(flag, refusal);
+  }
+}
+
+export const noEffect = (flag: string, [why, fix]: Refusal): EngagectlError =>
+  new EngagectlError('E-USAGE', `${flag} has no effect in a fleet`, { why, fix });

@@ -5,7 +5,14 @@ import { jsonAnswer } from '../../ui/sanitize.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { closeAfter, connectAccount, type AccountConnection } from '../shared/connect.js';
 import { withQueue, queueOption } from './queue.js';
-import { parseNestedCommand, type NestedCommand } from './nested-command.js';
+import {
+  noEffect,
+  parseNestedCommand,
+  refusedFlags,
+  refuseWithoutEffect,
+  type NestedCommand,
+  type Refusal,
+} from './nested-command.js';
 import { watchRun } from './status.js';
 import { choice, integer } from '../flags/value-parsers.js';
 import { formatDay } from '../../contract/dates.js';
@@ -265,64 +272,6 @@ function rangeOf(
   return parseDateRange({ from, to }, { zone, now: now() }, cliAdvice);
 }
 
-/** Why a flag has no effect in a fleet, and what to type instead. */
-type Refusal = readonly [why: string, fix: string];
-
-const ofOneMachine: Refusal = [
-  'it depends on files of one machine',
-  'run the command without a fleet',
-];
-const sendsNothing: Refusal = [
-  'the workers of a fleet send the records',
-  'check the input first, without a fleet: engagectl upload <file> --check',
-];
-
-/** Flags of the submitted command that have no effect in a fleet. */
-const refusedFlags: Readonly<Record<string, Refusal>> = {
-  '--shard': ['the fleet assigns the shards', 'leave it out, or run the command without a fleet'],
-  '--concurrency': [
-    'each shard has one request in flight',
-    'limit the requests of all shards with --budget <n>',
-  ],
-  '--resume': [
-    'each shard continues where its last worker stopped',
-    'leave it out: submitting the same command again continues its run',
-  ],
-  '--fresh': [
-    'the run continues from the journals in the work directory',
-    'leave it out; to start from scratch, submit to another --work-dir',
-  ],
-  '--wait-lock': ['the queue gives each shard to one worker', 'leave it out'],
-  '--run': ['it is the id of a run without a fleet', 'engagectl fleet retry <run>'],
-  '--run-name': ['a fleet reads files', 'leave it out'],
-  '--final': ['the input of a fleet is pinned, so its last record is complete', 'leave it out'],
-  '--no-journal': ['another worker continues a shard by its journal', 'leave it out'],
-  '--report': [
-    'the report is about all shards',
-    'create it afterwards: engagectl fleet collect <run> --report <file.html>',
-  ],
-  '--check': sendsNothing,
-  '--dry-run': sendsNothing,
-  '--preview': sendsNothing,
-  '--write-mapping': sendsNothing,
-  '--fail-on-warnings': [
-    'each worker sees a part of the input, and sends it',
-    'check the input first, without a fleet: engagectl upload <file> --check --fail-on-warnings',
-  ],
-  '--changed': ofOneMachine,
-  '--stream': ofOneMachine,
-  '--full': ofOneMachine,
-  '--gone': ofOneMachine,
-  '--missing': ofOneMachine,
-  '--refresh': ofOneMachine,
-  '--min-records': ofOneMachine,
-};
-
-const refusedOfWrites: typeof refusedFlags = { '--overwrite': sendsNothing };
-const refusedOfExports: typeof refusedFlags = {
-  '--limit': ['each slice is exported by itself', 'leave it out'],
-};
-
 const ofWorkDirectory: Refusal = [
   'a fleet keeps what it sent in its work directory',
   'leave it out',
@@ -338,17 +287,9 @@ const workerFlags: Readonly<Record<string, string>> = {
 };
 
 /** Refuses flags without effect, and input or output that a fleet cannot handle. Throws E-USAGE. */
-function refuseUnsupported(
-  { name, files, flags, typed }: NestedCommand,
-  call: Invocation<SubmitFlags>,
-): void {
-  const isExport = name === 'export-events';
-  const refused = { ...refusedFlags, ...(isExport ? refusedOfExports : refusedOfWrites) };
-  for (const flag of typed) {
-    const refusal = refused[flag];
-    if (flag === '--resume' && name === 'upload') continue; // it has an effect on events
-    if (refusal) throw noEffect(flag, refusal);
-  }
+function refuseUnsupported(within: NestedCommand, call: Invocation<SubmitFlags>): void {
+  const { name, files, flags } = within;
+  refuseWithoutEffect(within);
   const { flags: typedGlobals } = call.settings();
   if (typedGlobals.has('remember')) throw noEffect('--remember', ofWorkDirectory);
   for (const given of typedGlobals) {
@@ -357,7 +298,7 @@ function refuseUnsupported(
     throw noEffect(flag, ['the workers make the requests', `engagectl fleet work ${flag} …`]);
   }
   const { shards, pin } = call.flags;
-  if (isExport) {
+  if (name === 'export-events') {
     const flag = shards ? '--shards' : pin && '--pin';
     if (flag) throw noEffect(flag, ['an export is split into its slices', 'leave it out']);
     return refuseExport(flags);
@@ -379,9 +320,6 @@ function refuseExport(flags: NestedCommand['flags']): void {
   }
   checkOutputFormat(flags.output, flags, cliAdvice);
 }
-
-const noEffect = (flag: string, [why, fix]: Refusal): EngagectlError =>
-  new EngagectlError('E-USAGE', `${flag} has no effect in a fleet`, { why, fix });
 
 const usage = (message: string, fix: string): EngagectlError =>
   new EngagectlError('E-USAGE', message, {

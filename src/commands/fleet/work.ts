@@ -6,7 +6,12 @@ import { EngagectlError, interruptionError } from '../../errors.js';
 import { messagePrinter } from '../../ui/messages.js';
 import { maskError } from '../../ui/mask.js';
 import { jobContext } from '../shared/job-context.js';
-import { parseNestedCommand, writeJobs, type NestedCommand } from './nested-command.js';
+import {
+  parseNestedCommand,
+  refuseWithoutEffect,
+  writeJobs,
+  type NestedCommand,
+} from './nested-command.js';
 import { hostname } from 'node:os';
 import { duration, integer } from '../flags/value-parsers.js';
 import { accountOfRun, queueOption, settingsOfRun, withQueue } from './queue.js';
@@ -105,9 +110,7 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
     const perform = async (part: ShardTask): Promise<ShardOutcome> => {
       const { run, signal } = part;
       const runtime = { ...call.runtime, cwd: run.cwd, signal };
-      const within = await parseNestedCommand(run.argv, { ...call, runtime }).catch(
-        versionMismatch,
-      );
+      const within = await commandOf(run, { ...call, runtime });
       const { signedInputs } = await import('../../fleet/fleet-run.js');
       refuseOthers(within, run, signedInputs(run));
       const inputPath = await checkInputs(run);
@@ -129,7 +132,20 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
   };
 }
 
-/** Throws E-RUN-VERSION, since the submitter accepted the same command line. */
+/** Parses the command of a run. Throws E-RUN-VERSION, since the submitter accepted the same command line. */
+async function commandOf(
+  { argv }: FleetRun,
+  call: Pick<Invocation, 'program' | 'runtime'>,
+): Promise<NestedCommand> {
+  try {
+    const within = await parseNestedCommand(argv, call);
+    refuseWithoutEffect(within);
+    return within;
+  } catch (error) {
+    return versionMismatch(error as Error);
+  }
+}
+
 function versionMismatch(cause: Error): never {
   throw new EngagectlError('E-RUN-VERSION', 'this worker does not understand the command', {
     why: cause.message,
