@@ -328,7 +328,7 @@ const folderGone = (file: string): EngagectlError =>
 const lost = (file: string, message: string): EngagectlError =>
   new EngagectlError('E-JOURNAL', message, {
     why: 'it contained the journal, so it is not known which records were sent',
-    fix: 'restore it, or submit to another --work-dir, with --again if necessary, which sends all records',
+    fix: 'restore it as it was last (an older copy sends records again), or submit to another --work-dir, with --again if necessary, which sends all records',
     file,
   });
 
