@@ -339,8 +339,7 @@ it('keeps each older file if processes set aside files of one name at the same t
 });
 
 it('sets a file aside that another process creates just before its own', async () => {
-  const { path: inWorld } = makeWorld();
-  const file = inWorld(rejectsName);
+  const file = makeWorld().path(rejectsName);
   const rejects = new RejectsFile(rejectsName, file, { option: unnamedOption });
   rejects.add({ source: 'users.csv', line: 2, stage: 'parse', error: 'bad' }, 0);
   expect(rejects.makeWay()).toBe(true);

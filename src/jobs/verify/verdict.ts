@@ -92,7 +92,10 @@ export class VerdictTally {
   }
 
   /** Yields messages about values that could not be compared and about changed keys. */
-  *notes(): Generator<string> {
+  *notes({ rejected }: { readonly rejected: number }): Generator<string> {
+    if (rejected > 0) {
+      yield `${groupDigits(rejected)} not compared: not sent, because a write rejects them`;
+    }
     for (const [why, count] of this.#untold) yield `${groupDigits(count)} not compared: ${why}`;
     const { foldedKeys } = this.counts;
     if (foldedKeys > 0) {

@@ -163,12 +163,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     await rememberMissing(settlement?.absent ?? [], { context, connection, options: request });
   };
   const failure = await catchFailure(work(), runtime.signal);
-  for (const line of tally.notes()) context.messages.warn(line);
-  if (sent.rejected > 0) {
-    context.messages.warn(
-      `${groupDigits(sent.rejected)} not compared: not sent, because a write rejects them`,
-    );
-  }
+  for (const line of tally.notes(sent)) context.messages.warn(line);
   if (settlement && sent.read === 0) context.messages.warn(`${inputs.first}: ${nothingOpen}`);
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
