@@ -1,4 +1,5 @@
 import fs, {
+  appendFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -365,6 +366,41 @@ describe('upload --changed', () => {
       expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
     },
   );
+
+  it.skipIf(!hasStrace)(
+    '--gone lists users whose acceptance could not be saved because the disk was full',
+    async () => {
+      const server = await startFaultServer(() => accept());
+      onTestFinished(() => server[Symbol.asyncDispose]());
+      const world = makeWorld({ env: accountAt(server.url, passcode) });
+      const run = jsonRunner<Figures>(world);
+      writeFileSync(world.path('u.csv'), csv(users(1)));
+      await run(upload);
+      writeFileSync(world.path('u.csv'), csv(users(2)));
+      const log = path.join(folderOf(world), 'profile.log');
+      const killed = '-f -qq -o /dev/null -e trace=write -e inject=write:error=ENOSPC:when=2 -P';
+      const tracer = ['strace', ...killed.split(' '), log];
+      const { code } = await outcomeOf(start(world, { url: server.url, argv: upload, tracer }));
+      expect([code, server.received.length]).toEqual([9, 2]);
+      expect((await run([...upload, '--resume'])).code).toBe(0);
+      writeFileSync(world.path('u.csv'), csv(users(1)));
+      await run([...upload, '--gone', 'gone.txt']);
+      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
+    },
+  );
+
+  it('--gone lists the users behind a line that a full disk cut off', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    await run(...upload);
+    appendFileSync(path.join(folderOf(world), 'profile.names'), '["identity","u');
+    writeFileSync(world.path('u.csv'), csv(users(3)));
+    await run(...upload);
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    const { stderr } = await run(...upload, '--gone', 'gone.txt');
+    expect(stderr).not.toContain('lacks');
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\nu2\n');
+  });
 
   it('--gone says how many users it cannot list, because their identities are damaged', async () => {
     const { world } = await serve();

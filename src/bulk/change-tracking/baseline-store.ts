@@ -194,11 +194,11 @@ class KeyFile {
     this.#path = path;
   }
 
-  /** Appends lines of `keyLine`. */
+  /** Appends lines of `keyLine`, after a line end: a full disk may have cut off the line before. */
   add(lines: string): void {
     if (lines === '') return;
     this.#file ??= openToAppend(this.#path);
-    writeAll(this.#file, Buffer.from(lines, 'latin1'));
+    writeAll(this.#file, Buffer.from(`\n${lines}`, 'latin1'));
   }
 
   /** Yields the keys, skipping a line that a kill cut off. */

@@ -148,17 +148,14 @@ export class BatchSender {
     const accepted: number[] = [];
     for (const position of batch.positions()) {
       const rejection = rejections.get(position);
-      if (!rejection) {
-        this.#job.tally.accept(...batch.source(position));
-        accepted.push(position);
-      } else if (rejection.isRetryable && this.#hasAttemptsLeft(state)) retryable.push(position);
+      if (!rejection) accepted.push(position);
+      else if (rejection.isRetryable && this.#hasAttemptsLeft(state)) retryable.push(position);
       else {
         const { code, error } = rejection;
         this.#reject(batch, [position], { stage: 'service', code, error });
       }
     }
-    if (accepted.length > 0) this.#trackChanges(batch, accepted);
-    if (accepted.length > 0) this.#settle(batch, eventState.sent, accepted);
+    if (accepted.length > 0) this.#acceptSome(batch, accepted);
     return retryable;
   }
 
@@ -233,20 +230,37 @@ export class BatchSender {
       await this.#stop.guard(async () => this.#job.tally.log.retractIntent(ordinals));
   }
 
-  #accept(batch: Batch, state: BatchState): void {
-    const { attempts } = state;
-    this.#trackChanges(batch);
-    this.#settle(batch, eventState.sent);
-    for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
+  #accept(batch: Batch, { attempts }: BatchState): void {
+    if (this.#trackChanges(batch)) {
+      this.#settle(batch, eventState.sent);
+      for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
+    } else this.#acceptUntracked(batch, batch.positions());
     if (attempts === 0) batch.releaseBody(); // after a failure, an old socket may still read it
   }
 
+  #acceptSome(batch: Batch, positions: readonly number[]): void {
+    if (!this.#trackChanges(batch, positions)) return this.#acceptUntracked(batch, positions);
+    this.#settle(batch, eventState.sent, positions);
+    for (const position of positions) this.#job.tally.accept(...batch.source(position));
+  }
+
+  /** Ends accepted records that the baseline lacks. Those that are idempotent are sent again when the run is resumed. */
+  #acceptUntracked(batch: Batch, positions: readonly number[]): void {
+    const { tally } = this.#job;
+    for (const position of positions) {
+      const [rows, row] = batch.source(position);
+      if (batch.isIdempotentAt(position))
+        tally.notSent(rows, row, 'accepted, but the baseline could not be saved: send it again');
+      else tally.accept(rows, row);
+    }
+  }
+
   /**
-   * Adds accepted records to the baseline. The journal follows: a run that is resumed does not send what its journal
-   * has, so after a kill in between the baseline could never contain it.
+   * Adds accepted records to the baseline; returns false if that failed and stopped the run. The journal follows: a run
+   * that is resumed does not send what its journal has, so the baseline could never contain it.
    */
-  #trackChanges(batch: Batch, positions?: readonly number[]): void {
-    this.#stop.attempt(() => {
+  #trackChanges(batch: Batch, positions?: readonly number[]): boolean {
+    return this.#stop.attempt(() => {
       this.#job.changes?.accepted(batch, positions);
       return true;
     });
