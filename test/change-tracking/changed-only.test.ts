@@ -443,6 +443,64 @@ describe('upload --changed', () => {
     },
   );
 
+  describe('--gone lists no user that an earlier attempt of the run read', () => {
+    // longer than a block of input
+    const many = (city: string) => users(12_000, city.padEnd(50, '!')).slice(1);
+    const lines = (rows: readonly (readonly [string, string])[]) =>
+      rows.map(([identity, City]) => JSON.stringify({ identity, City })).join('\n');
+    const refusedAfter = (most: number): Script => {
+      let accepts = 0;
+      return () => {
+        accepts += 1;
+        return accepts === most ? answer(401) : accept();
+      };
+    };
+
+    it.each([1, 4, 12])('if the service refused request %s of it', async (request) => {
+      const { world, run } = await stage(refusedAfter(12 + request));
+      writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo'], ...many('Oslo')]));
+      expect((await run(...upload)).code).toBe(0);
+      writeFileSync(world.path('u.csv'), csv(many('Rome')));
+      const command = [...upload, '--resume', '--concurrency', '1', '--gone', 'gone.txt'];
+      const stopped = await run(...command);
+      expect([stopped.code > 3, existsSync(world.path('gone.txt'))]).toEqual([true, false]);
+      const { code, summary } = await run(...command);
+      expect([code, summary.read, summary.plan.gone]).toEqual([0, 11_999, 1]);
+      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u0\n');
+    });
+
+    it('if its last record was incomplete', async () => {
+      const { world, run } = await stage();
+      const file = world.path('u.ndjson');
+      const command = ['upload', 'u.ndjson', '--changed', '--resume', '--gone', 'gone.txt'];
+      writeFileSync(file, lines([['u0', 'Oslo'], ...many('Oslo')]));
+      expect((await run(...command)).code).toBe(0);
+      writeFileSync(file, lines(many('Rome')).slice(0, -5));
+      expect((await run(...command)).code).toBe(9);
+      writeFileSync(file, lines(many('Rome')));
+      const { code, summary } = await run(...command);
+      expect([code, summary.read, summary.plan.gone]).toEqual([0, 11_999, 1]);
+      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u0\n');
+    });
+
+    it('and no list is written if it read a pipe', async () => {
+      const { world, run } = await stage(refusedAfter(24));
+      writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo'], ...many('Oslo')]));
+      expect((await run(...upload)).code).toBe(0);
+      const command = ['upload', '-', '--run-name', 'crm', '--changed', '--concurrency', '1'];
+      const piped = async () => {
+        const stdin = csv(many('Rome'));
+        return world.run([...command, '--resume', '--gone', 'gone.txt'], { stdin });
+      };
+      expect((await piped()).code).toBeGreaterThan(3);
+      const { code, stderr } = await piped();
+      expect([code, stderr]).toEqual([0, expect.stringContaining('gone.txt was not written: ')]);
+      expect(existsSync(world.path('gone.txt'))).toBe(false);
+      await piped();
+      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u0\n');
+    });
+  });
+
   it('--gone refuses a part of the input, and gives each shard its own file', async () => {
     const { world, run, sent } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(40)));

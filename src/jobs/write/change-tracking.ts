@@ -28,6 +28,8 @@ import {
 export interface ComparedInput {
   /** Whether the input has lines of a rejects file, which is only a part of another input. */
   hasRejectLines: boolean;
+  /** Whether an earlier process read its beginning, which this one cannot read again. */
+  readonly isRest: boolean;
 }
 
 /** The open baseline of a write with `changed`. */
@@ -253,9 +255,10 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 /** Returns why users of the input may count as missing; undefined if every record was compared. */
 function uncomparedReason(
   { counts, samples }: Tally,
-  { hasRejectLines }: ComparedInput,
+  { hasRejectLines, isRest }: ComparedInput,
 ): string | undefined {
   if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
+  if (isRest) return 'an earlier attempt read the beginning of the pipe; the next run lists them';
   // the service rejects records that were sent, so they were compared
   const sent = [...samples.kinds].filter(([kind]) => kind.startsWith('service'));
   const count = sent.reduce((before, [, kind]) => before - kind.count, counts.rejected);

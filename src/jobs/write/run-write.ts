@@ -220,7 +220,8 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const memory = remembered?.memory;
     const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
     const ending = await sendInput(writing, parts);
-    if (ending.result.done) await remembered?.writeGone(tally, mapper);
+    const isRest = inputs.totalBytes === undefined && (earlier?.watermark.ordinal ?? 0) > 0;
+    if (ending.result.done) await remembered?.writeGone(tally, { ...mapper, isRest });
     endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;

@@ -285,9 +285,11 @@ function shortOf(
 
 /** Opens the outcome counts. The rejects file is created with the first reject. */
 export async function openTally(
-  { kind, request, context, hooks, rehearsal, inputs }: WriteContext,
-  { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
+  writing: WriteContext,
+  { run, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
 ): Promise<Tally> {
+  const { kind, request, context, hooks, rehearsal, inputs } = writing;
+  const { kept } = run;
   const { rejects: named, shard } = request;
   const rejects = openRejects(
     {
@@ -317,7 +319,8 @@ export async function openTally(
   const file = isMoved ? rejects.file : earlier.rejectsFile; // each owner has a folder of its own
   await rejects.resume({ file, mark: earlier.rejects });
   tally.resume(earlier.counts);
-  if (shard && !kind.seen) tally.counts.otherShards = otherShardsBefore(earlier);
+  if (shard && startOf(writing, { run, earlier, events }))
+    tally.counts.otherShards = otherShardsBefore(earlier);
   const journalled = new JournaledOutcomes({
     journal: kept.journal,
     rejects,
@@ -340,16 +343,13 @@ const touching = (memory: ChangeTracker, touched: TouchedKeys): ChangeFilter => 
 });
 
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
-function jobOf(
-  { kind, request, context, hooks, rehearsal, inputs, connection, limiter }: WriteContext,
-  parts: Parts,
-  client: Client | undefined,
-): WriteJob {
+function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined): WriteJob {
+  const { kind, request, context, hooks, rehearsal, inputs, connection, limiter } = writing;
   const { mapper, earlier, tally, ledger, memory, touched, events } = parts;
   const { limit, maxRejects } = request;
   const { name } = kind;
   const defaults = writeEndpoints[name];
-  const from = startOf(kind, parts);
+  const from = startOf(writing, parts);
   // A shard that its rejects stopped is processed again only after `fleet retry`.
   const wasContinued = isLeased(context) && earlier?.hitRejectLimit === true;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
@@ -390,14 +390,16 @@ function jobOf(
 
 /**
  * Returns where to start reading; undefined for the beginning: a demerge must read all identities again to
- * find duplicates, and a resumed run must match its events with those that were sent.
+ * find duplicates, a run with change tracking must find out which users are gone, and a resumed run must match
+ * its events with those that were sent. The text of a pipe that was read before is gone.
  */
 function startOf(
-  { seen }: WriteContext['kind'],
+  { kind: { seen }, request, inputs }: WriteContext,
   { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
 ): Position | undefined {
   const hasSentEvents = kept?.resumed === true && earlier?.nonIdempotent.has('event') === true;
-  return seen || (events && hasSentEvents) ? undefined : earlier?.watermark;
+  const isCompared = request.changed === true && inputs.totalBytes !== undefined;
+  return seen || isCompared || (events && hasSentEvents) ? undefined : earlier?.watermark;
 }
 
 async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {
