@@ -205,6 +205,17 @@ describe('upload', () => {
     expect([rest.resumed, rest.accepted]).toEqual([accepted, 3000 - accepted]);
   });
 
+  it('ends by its signal although the source makes it wait', async () => {
+    const stop = new AbortController();
+    async function* slow() {
+      yield { identity: 'slow' };
+      stop.abort();
+      await new Promise(() => {}); // such as a queue without messages
+    }
+    const { result } = account.upload(slow(), { signal: stop.signal });
+    await expect(result).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
+  });
+
   it('rejects if nothing could be started', async () => {
     const missing = account.upload(inFolder('none.csv'));
     await expect(missing.result).rejects.toMatchObject({ id: 'E-FILE-READ' });

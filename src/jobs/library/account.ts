@@ -314,8 +314,23 @@ function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return openSource([source]);
   if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
   if (source instanceof Readable) return { files: [], stream: source };
-  return { files: [], stream: Readable.from(lines(source)), format: 'ndjson' };
+  return { files: [], stream: streamOf(lines(source)), format: 'ndjson' };
 }
+
+/** Returns a stream that is closed at once when it is destroyed, even while the source makes its caller wait. */
+function streamOf(blocks: AsyncGenerator<Buffer>): Readable {
+  const stream = Readable.from(blocks);
+  // oxlint-disable-next-line no-underscore-dangle -- Node's own method, which waits for the source
+  stream._destroy = (error, done) => {
+    void endQuietly(blocks);
+    done(error);
+  };
+  return stream;
+}
+
+/** Lets a source clean up. Nobody waits for that, so an error has no reader. */
+const endQuietly = async (blocks: AsyncGenerator<Buffer>): Promise<unknown> =>
+  blocks.return(undefined).catch(() => undefined);
 
 const isPaths = (source: Source): source is readonly string[] =>
   Array.isArray(source) && source.length > 0 && source.every((one) => typeof one === 'string');
