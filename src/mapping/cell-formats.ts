@@ -384,11 +384,19 @@ export function phoneFormat(country: string): PhoneFormat {
     const hasPrefix = text.includes('+') || nationalNumber !== digits;
     return !hasPrefix && digits.startsWith(countryCallingCode) && parse(`+${digits}`)?.isValid();
   };
+  /** Whether a text can be cut into two numbers, such as `030 12345 / 030 99999`, which make one where lengths vary. */
+  const holdsTwoNumbers = (text: string): boolean =>
+    [...text.matchAll(/[^\d+(](?=\(?[+0])/g)].some(({ index }) =>
+      [text.slice(0, index), text.slice(index + 1)].every((part) =>
+        parse(part, options)?.isValid(),
+      ),
+    );
   return {
     read(text) {
       const number = parse(text, options);
       if (!number?.isValid() || number.ext !== undefined)
         return `is not a phone number of ${country}, nor one with + and a country code`;
+      if (holdsTwoNumbers(text)) return 'can be two numbers: write one of them';
       if (isAmbiguous(text, number))
         return `can be a number with or without the country code ${number.countryCallingCode}: write + before the code`;
       return number.number;

@@ -54,6 +54,7 @@ describe('a type with a format', () => {
     ['phone(DE)', '(0151) 12345678', '+4915112345678'],
     ['phone(DE)', '0049 151 12345678', '+4915112345678'],
     ['phone(DE)', '+1 202-456-1111', '+12024561111'],
+    ['phone(DE)', '+49 (0)30 / 90182-0', '+4930901820'],
     ['phone(US)', '(202) 456-1111', '+12024561111'],
     ['phone(IN)', '098765 43210', '+919876543210'],
     ['phone(IN)', '919876543210', '+919876543210'],
@@ -88,6 +89,9 @@ describe('a type with a format', () => {
       'Tel. 030 901820',
       'is not a phone number of DE, nor one with + and a country code',
     ],
+    ['phone(DE)', '030 12345 / 030 99999', 'can be two numbers: write one of them'],
+    ['phone(DE)', '030 12345  (030) 99999', 'can be two numbers: write one of them'],
+    ['phone(DE)', '+49 30 1234 0049 30 999', 'can be two numbers: write one of them'],
     [
       'phone(US)',
       '202-456-1111 ext. 7',
