@@ -140,12 +140,15 @@ function writeHead(): bool {
   return true;
 }
 
-/** Whether a key may be a placeholder of `src/text/cell-cleaning.ts`, such as NULL, #REF! or undefined, or end in `.0`. */
+/**
+ * Whether a key may be a placeholder of `src/text/cell-cleaning.ts`, such as NULL, #REF! or undefined, or one that a
+ * program has changed: 7.0, 1.2E+11, '007 or ="007".
+ */
 function mayBePlaceholder(from: usize, end: usize): bool {
   const first = load<u8>(from);
   if (end - from <= 4 && (first < 0x30 || first > 0x39)) return true;
-  if (first == 0x23 || load<u32>(from) == 0x6564_6e75) return true;
-  return load<u16>(end - 2) == 0x302e;
+  if (first == 0x23 || first == 0x27 || first == 0x3d || load<u32>(from) == 0x6564_6e75) return true;
+  return load<u16>(end - 2) == 0x302e || load<u8>(end - 3) == 0x2b || load<u8>(end - 4) == 0x2b;
 }
 
 /** Whether a text may have whitespace around it, or may contain invisible characters: all of those start with these bytes. */

@@ -130,24 +130,34 @@ const longestPlaceholder = 9;
 /** Errors of spreadsheets in any language (#REF!, #BEZUG!, #NOM?, #N/A, #NV), and the ##### of a column that is too narrow. */
 const spreadsheetError = /^#(?:\S{2,12}[!?]|N\/[A-Z]|NV|#+)$/;
 
+/** Identifiers that a program has changed, and what it did; `mayBePlaceholder` of `wasm/csv-record-writer.ts` has to notice each. */
+const changed: readonly (readonly [RegExp, string])[] = [
+  [/^\d+\.0$/, 'is an id that a program converted to a decimal'],
+  [/^\d(?:[.,]\d+)?E\+\d{2,3}$/, 'is a number that a spreadsheet has rounded'],
+  // '007 and ="007", by which spreadsheets keep digits as text, and '=x of --csv-formulas escape
+  [/^(?:'[=+\-@\d]|="[^"]*"$)/, 'has the mark of a spreadsheet for text'],
+];
+
 /**
  * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it
- * is a placeholder, or a number that a program converted to a decimal. Not checked if the user chose the null values.
+ * is a placeholder, or a program has changed it. Not checked if the user chose the null values.
  */
 export function placeholderReason(
   text: TextSlice,
   cleaning: CellCleaning | undefined,
 ): string | undefined {
   if (cleaning?.nullValues !== undefined) return undefined;
-  const length = text.end - text.start;
+  const { bytes, start, end } = text;
+  const first = bytes[start]!;
   const isPlaceholder =
-    text.bytes[text.start] === 0x23
+    first === 0x23
       ? spreadsheetError.test(text.toString())
-      : length <= longestPlaceholder && placeholders.has(text.toString());
-  if (isPlaceholder) return "is a placeholder for a missing value (--null-values '' accepts it)";
-  const isDecimal =
-    length > 2 && text.bytes[text.end - 1] === 0x30 && text.bytes[text.end - 2] === 0x2e;
-  return isDecimal && /^\d+\.0$/.test(text.toString())
-    ? "is an id that a program converted to a decimal (--null-values '' accepts it)"
-    : undefined;
+      : end - start <= longestPlaceholder && placeholders.has(text.toString());
+  const mayBeRounded =
+    bytes[end - 2] === 0x2e || bytes[end - 3] === 0x2b || bytes[end - 4] === 0x2b;
+  const mayBeChanged = first === 0x27 || first === 0x3d || mayBeRounded;
+  const reason = isPlaceholder
+    ? 'is a placeholder for a missing value'
+    : mayBeChanged && changed.find(([pattern]) => pattern.test(text.toString()))?.[1];
+  return reason ? `${reason} (--null-values '' accepts it)` : undefined;
 }

@@ -129,6 +129,28 @@ describe('a placeholder', () => {
     expect(csv('1001.10')).toBe('1001.10');
   });
 
+  it.each([
+    ['9.17891234567E+11', 'is a number that a spreadsheet has rounded'],
+    ['9,17E+11', 'is a number that a spreadsheet has rounded'],
+    ['1E+100', 'is a number that a spreadsheet has rounded'],
+    ["'007", 'has the mark of a spreadsheet for text'],
+    ["'@ann", 'has the mark of a spreadsheet for text'],
+    ['="007"', 'has the mark of a spreadsheet for text'],
+  ])('includes what a spreadsheet makes of an id: %s', (identity, why) => {
+    const mapper = demergeMapper({ identity: 'identity', retryUnknown: false });
+    const error = `column "identity": ${JSON.stringify(identity)} ${why} (--null-values '' accepts it)`;
+    expect(csv(identity)).toBe(error);
+    expect(mapper.map(csvRows(['identity'], [[identity]])).rejects[0]?.error).toBe(error);
+    expect([csv(identity, { nullValues: [] }), json(identity)]).toEqual([identity, identity]);
+  });
+
+  it.each(['1e3', '12E45', '1.5E+1', '+4712345678', "'s-Gravenhage", '=x', '12+34', '7'])(
+    'does not include the id %s',
+    (identity) => {
+      expect(csv(identity)).toBe(identity);
+    },
+  );
+
   it('of another column is sent as text, unless --null-values lists it', () => {
     const rows = csvRows(['identity', 'City', 'Plan'], [['u', 'NULL', 'nan']]);
     expect(mapRows(rows).records[0]).toContain('{"City":"NULL","Plan":"nan"}');

@@ -94,18 +94,34 @@ describe('the dialect of a spreadsheet', () => {
 it.each([[], ['--check']])(
   'reports long numbers that a spreadsheet has shortened in every run: %j',
   async (...flags) => {
-    const rows = 'identity,City\n9.17891234567E+11,Oslo\n9.17891234567E+11,Rome\n';
+    const rows = 'identity,Card\nann,9.17891234567E+11\nbob,9.17891234567E+11\n';
     const { code, stderr } = await upload('users.csv', rows, ...flags);
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /^warning: users\.csv: "identity" all 2 values are like "9\.17…", which a spreadsheet has rounded: .*number$/m,
+      /^warning: users\.csv: "Card" all 2 values are like "9\.17…", which a spreadsheet has rounded: .*number$/m,
     );
-    const german = 'identity;City\n9,17891234567E+11;Oslo\n9,17891234567E+11;Rome\n';
+    const german = 'identity;Card\nann;9,17891234567E+11\nbob;9,17891234567E+11\n';
     expect((await upload('german.csv', german, ...flags)).stderr).toContain(
-      '"identity" all 2 values are like "9,17…", which a spreadsheet has rounded',
+      '"Card" all 2 values are like "9,17…", which a spreadsheet has rounded',
     );
     const ids = 'identity,City\nE10,1e\n917891234567,Rome\n';
     expect((await upload('users.csv', ids, ...flags)).stderr).not.toContain('warning');
+  },
+);
+
+it.each([['upload'], ['demerge', '--yes']])(
+  'takes no user for another one by an id that a spreadsheet has changed: %j',
+  async (...argv) => {
+    const service = await startService();
+    onTestFinished(() => service.close());
+    const world = makeWorld({ env: service.env });
+    const ids = ['9.17891E+11', "'007", "'@ann", 'bob'];
+    writeFileSync(world.path('users.csv'), `identity,City\n${ids.join(',Oslo\n')},Oslo\n`);
+    const { code, stderr } = await world.run([...argv, 'users.csv']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('3 validation errors')]);
+    const body = service.requests().map((request) => request.body);
+    expect(JSON.stringify(body)).toContain('bob');
+    expect(JSON.stringify(body)).not.toMatch(/E\+11|007|@ann/);
   },
 );
 
