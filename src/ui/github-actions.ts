@@ -83,11 +83,13 @@ interface StepSummary {
 /** Appends a table of figures to the summary of the job in GitHub Actions. A failure to write it does not fail the run. */
 export async function appendStepSummary(
   { title, figures }: StepSummary,
-  { runtime, messages }: { readonly runtime: Pick<Runtime, 'env'>; readonly messages: Messages },
+  context: { readonly runtime: Pick<Runtime, 'env' | 'redact'>; readonly messages: Messages },
 ): Promise<void> {
+  const { runtime, messages } = context;
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
   if (file === undefined) return;
-  const rows = figures.map(({ label, value }) => `| ${label} | ${markdown(value)} |`);
+  const shown = (value: string): string => markdown(runtime.redact?.(value) ?? value);
+  const rows = figures.map(({ label, value }) => `| ${label} | ${shown(value)} |`);
   try {
     const table = `### ${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`;
     await appendFile(file, table, { flag: appending });

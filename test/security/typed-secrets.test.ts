@@ -115,6 +115,16 @@ function filesOf({ cwd, configDir }: World): (readonly [string, string])[] {
     .map((file) => [path.relative(cwd, file), readFileSync(file, 'utf8')]);
 }
 
+it('redacts the step summary of GitHub', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('users.csv'), 'identity\nann\n');
+  const env = { ...at, ENGAGECTL_PASSCODE: secret, GITHUB_STEP_SUMMARY: world.path('summary.md') };
+  expect((await world.run([...upload, '--region', secret], { env })).code).toBe(5);
+  const summary = readFileSync(world.path('summary.md'), 'utf8');
+  expect(summary).toContain('(region [');
+  expect(summary).not.toContain(secret);
+});
+
 it('finds a typed secret of at least six characters within words', () => {
   const removerOf = (secret: string) => typedSecretsRemover(['--passcode', secret], {});
   expect(removerOf('Kq7xZ')).toBeUndefined();
