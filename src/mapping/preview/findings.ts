@@ -304,6 +304,14 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
       `${some} like ${value}, with the mark of a spreadsheet for text, which is sent too`,
     fix: 'remove the mark from the cells and export them again',
   },
+  // what COPY of PostgreSQL in text format and mysql --batch write for line ends, tabs and backslashes
+  'escaped-text': {
+    any: 'escaped',
+    isMeant: isTyped,
+    what: ({ some, value }) =>
+      `${some} like ${value}, with a backslash escape, which is sent as it is`,
+    fix: (found) => `export them as CSV, or add ${typed('string')(found)} if they are meant`,
+  },
   // service-facts, Upload: default fields
   'field-spelling': {
     appliesTo({ part, key }, statistics) {

@@ -260,6 +260,9 @@ describe('likely mistakes', () => {
     ['Member', ['yes', 'no'], [], ['boolean-as-text']],
     ['Note', ['NULL', 'a word'], [], ['placeholder']],
     ['Code', ['1.23E+11', 'a word'], [], ['shortened-number']],
+    ['Note', ['one\\ntwo', 'C:\\\\temp'], [], ['escaped-text']],
+    ['Note', ['one\\ntwo'], ['--types', 'Note:string'], []],
+    ['Note', ['C:\\temp\\new', '\\\\host\\share', '^\\d+$'], [], []],
     ['evtName', ['Charged'], [], ['event-as-profile']],
     ['City', ['Oslo', 'Ørsta'], [], []],
   ])('are reported for column %s with %j and %j: %j', async (column, values, argv, ids) => {
