@@ -275,13 +275,18 @@ export const errorExplanations = {
     ],
   },
   'E-HEADER': {
-    means: 'the header row of the CSV is invalid; nothing was sent',
+    means: 'a header row of the CSV is invalid; nothing after it was sent',
     causes: [
       'the delimiter is not a comma',
       'a quote inside an unquoted cell',
       'the file has no header row',
+      'files were joined whose columns are in another order',
     ],
-    next: ["set the delimiter: --delimiter ';'", 'correct the first line'],
+    next: [
+      "set the delimiter: --delimiter ';'",
+      'correct the first line',
+      'make files of one order each, and name them one by one',
+    ],
   },
   'E-HEADER-DUPLICATE': {
     means: 'two columns have the same name, or are mapped to the same name; nothing was sent',

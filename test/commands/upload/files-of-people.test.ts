@@ -441,6 +441,24 @@ it.each([
   },
 );
 
+it.each([
+  ['upload', 'identity,City,Plan\nu1,Oslo,free\nidentity,Plan,City\nu2,paid,Rome\n', 3],
+  ['upload', '\uFEFFName;identity\nAnn;u1\n\uFEFFidentity;Name\nu2;Bob\n', 3],
+  ['demerge', '"Name","identity"\n"Ann","u1"\n"identity","Name"\n"u2","Bob"\n', 3],
+])(
+  '%s stops at the header of a joined file with its columns in another order: %j',
+  async (command, text, line) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('joined.csv'), text);
+    const confirmed = command === 'demerge' ? ['--yes'] : [];
+    const { code, stderr } = await world.run([command, 'joined.csv', ...confirmed]);
+    const error = `E-HEADER: joined.csv: line ${line} has the columns in another order`;
+    expect([code, stderr]).toEqual([8, expect.stringContaining(error)]);
+    const bodies = service.requests().map(({ body }) => body);
+    expect(JSON.stringify(bodies)).not.toMatch(/u2|Bob|Rome/);
+  },
+);
+
 it.each(['r.ndjson', 'r.csv'])(
   '%s with a row that repeats the header rejects it again',
   async (file) => {
