@@ -280,12 +280,12 @@ export const errorExplanations = {
       'the delimiter is not a comma',
       'a quote inside an unquoted cell',
       'the file has no header row',
-      'files were joined whose columns are in another order',
+      'files with different columns were joined',
     ],
     next: [
       "set the delimiter: --delimiter ';'",
       'correct the first line',
-      'make files of one order each, and name them one by one',
+      'separate joined files, and name them one by one',
     ],
   },
   'E-HEADER-DUPLICATE': {

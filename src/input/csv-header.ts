@@ -9,6 +9,7 @@ import {
 } from '../text/csv-scanner.js';
 import { Breaks } from '../event-loop.js';
 import { standardCell } from './csv-splitter.js';
+import type { RowBlock } from './row-block.js';
 import type { TextBuffer } from './text-buffer.js';
 
 /** Cost of a line above the header, in units of Breaks. */
@@ -192,3 +193,48 @@ function headerError(
 ): EngagectlError {
   return new EngagectlError(id, `${file}: ${problem}`, { file, line, why, fix });
 }
+
+/**
+ * Throws E-HEADER at a row that is the header of another file, because files were joined: the rows after it belong to
+ * other columns. It has the names of the header in another order, or in a key column the name of that column. Headers
+ * that are repeated as they are do no harm, and are parse errors.
+ */
+export function refuseOtherHeaders(
+  { source, bytes, count, lines, cells }: RowBlock,
+  keyColumns: readonly number[],
+): void {
+  if (!cells?.markers || cells.markers.delimiter.length === 0) return; // a list may contain any value
+  const { header, bounds, markers } = cells;
+  const width = 2 * header.length;
+  const keys = keyColumns.filter((column) => column >= 0);
+  const keyNames = keys.map((column) => header[column]!.toLowerCase());
+  const keyBytes = keyNames.map((name) => Buffer.byteLength(name));
+  const sorted = header.toSorted().join('\n');
+  const quotes = 2 * (header.length - 1);
+  const rowBytes =
+    Buffer.byteLength(header.join('')) + (header.length - 1) * markers.delimiter.length;
+  /** Returns where a cell starts, behind a byte order mark. */
+  const startOf = (at: number): number => bounds[at]! + (bytes[bounds[at]!] === 0xef ? 3 : 0);
+  const nameAt = (at: number): string => bytes.toString('utf8', startOf(at), bounds[at + 1]);
+  for (let row = 0, first = 0; row < count; row += 1, first += width) {
+    const more = bounds[first + width - 1]! - startOf(first) - rowBytes;
+    if (more === 0 || more === quotes) {
+      const names = header.map((_, column) => nameAt(first + 2 * column)); // all quoted, or none
+      if (names.toSorted().join('\n') === sorted) throw otherHeader(source, lines[row]!);
+    }
+    for (let key = 0; key < keys.length; key += 1) {
+      const at = first + 2 * keys[key]!;
+      if (bounds[at + 1]! - startOf(at) !== keyBytes[key]) continue;
+      if ((bytes[startOf(at)]! | 0x20) !== (keyNames[key]!.charCodeAt(0) | 0x20)) continue;
+      if (nameAt(at).toLowerCase() === keyNames[key]) throw otherHeader(source, lines[row]!);
+    }
+  }
+}
+
+const otherHeader = (file: string, line: number): EngagectlError =>
+  new EngagectlError('E-HEADER', `${file}: line ${line} is the header of other columns`, {
+    file,
+    line,
+    why: 'files were joined, and the rows after it belong to other columns, so nothing after it was sent',
+    fix: 'remove that line and what follows it, and upload that part as a file of its own',
+  });

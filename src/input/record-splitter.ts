@@ -127,7 +127,6 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
     window.drop(cut.used);
     if (cut.count > 0 || cut.parseErrors.length > 0) {
       const bytes = text.subarray(0, cut.used);
-      refuseOtherOrder(input.source, bytes, cut, cutter);
       const records = rejectHeaders(bytes, cut, cutter);
       yield toBlock(bytes, checkRecords(bytes, records, maxRecordBytes));
       const units = cut.used + recordUnits * (cut.count + cut.parseErrors.length);
@@ -205,40 +204,6 @@ function rejectHeaders(
     repeats(index) ? { line, error: repeatedHeader, raw: rawExcerpt(record) } : undefined,
   );
 }
-
-/** Throws at a row with the names of the header in another order: the rows after it belong to other columns. */
-function refuseOtherOrder(
-  file: string,
-  text: Buffer,
-  { cells, count, lines }: SplitRecords,
-  { header, markers }: RecordSplitter,
-): void {
-  if (!cells || !header || !markers || header.length < 2) return;
-  const width = 2 * header.length;
-  const gaps = header.length - 1;
-  const plain = Buffer.byteLength(header.join('')) + gaps * markers.delimiter.length;
-  const names = header.toSorted().join('\n');
-  for (let record = 0; record < count; record += 1) {
-    const start = width * record;
-    const mark = text[cells[start]!] === 0xef ? 3 : 0;
-    const more = cells[start + width - 1]! - cells[start]! - mark - plain;
-    if (more !== 0 && more !== 2 * gaps) continue; // all names are quoted, or none
-    const row = header.map((_, column) => {
-      const at = start + 2 * column;
-      return text.toString('utf8', cells[at]! + (column === 0 ? mark : 0), cells[at + 1]);
-    });
-    const isOther = row.some((name, column) => name !== header[column]);
-    if (isOther && row.toSorted().join('\n') === names) throw otherOrder(file, lines[record]!);
-  }
-}
-
-const otherOrder = (file: string, line: number): EngagectlError =>
-  new EngagectlError('E-HEADER', `${file}: line ${line} has the columns in another order`, {
-    file,
-    line,
-    why: 'files were joined, and the rows after it belong to other columns, so nothing after it was sent',
-    fix: 'remove that line and what follows it, and upload that part as a file of its own',
-  });
 
 const repeatedHeader = 'the row repeats the header, as in files that were joined: remove it';
 

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { statSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { writeDefaults, type ReadOptions } from './job-options.js';
+import { refuseOtherHeaders } from '../input/csv-header.js';
 import { decompress } from '../input/decompress.js';
 import { openInputs } from '../input/inputs.js';
 import { exportedKind } from '../mapping/exported-csv.js';
@@ -10,6 +11,7 @@ import { readTextFile } from '../files/read-file.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { parseStrictJson } from '../text/json-parser.js';
 import type { InputOptions } from '../input/input-format.js';
+import type { Mapper } from '../mapping/record-block.js';
 import type { Runtime } from '../runtime.js';
 import type { Wording, JobContext } from './job-context.js';
 
@@ -142,3 +144,13 @@ async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<strin
     });
   });
 }
+
+/** Wraps the mapper of a write to stop at the header of another file in the middle of a CSV. */
+export const withoutOtherHeaders = (mapper: Mapper): Mapper => ({
+  ...mapper,
+  map: (rows, picked) => {
+    const key = rows.cells && mapper.keys.cells(rows.cells.header)?.key;
+    refuseOtherHeaders(rows, key ?? []);
+    return mapper.map(rows, picked);
+  },
+});

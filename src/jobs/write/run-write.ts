@@ -37,7 +37,7 @@ import {
   type OpenRun,
 } from '../run/open-run.js';
 import { recordDiscarded } from '../run/forget-runs.js';
-import { inputOptions } from '../input-files.js';
+import { inputOptions, withoutOtherHeaders } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
 import { openTally, sendInput, isResumable } from './send-input.js';
@@ -81,7 +81,7 @@ export async function runWrite(
     // A baseline belongs to an account.
     if (rehearsal !== 'check' || request.changed) connection = await context.connect();
     const mapped = kind.mapper(connection?.zone ?? timeZone(context.timezone));
-    const whole = holdBackRejects(mapped, {
+    const whole = holdBackRejects(withoutOtherHeaders(mapped), {
       retryUnknown: request.retryUnknown === true,
       again: request.again === true,
     });

@@ -6,7 +6,7 @@ import { resolveColumn } from '../../mapping/columns.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { inputOptions, noRecovery, inputFingerprint } from '../input-files.js';
+import { inputOptions, noRecovery, inputFingerprint, withoutOtherHeaders } from '../input-files.js';
 import { openInputs } from '../../input/inputs.js';
 import { limitRecords } from '../../input/row-block.js';
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
@@ -82,7 +82,7 @@ export async function* uploadedEvents(
   const request = { ...mapping.cleaning, ...given };
   const { limit = Number.POSITIVE_INFINITY, retryUnknown = false, again = false } = request;
   const rejects = { retryUnknown, again };
-  const mapper = holdBackRejects(uploadMapper({ ...mapping, zone }), rejects);
+  const mapper = holdBackRejects(withoutOtherHeaders(uploadMapper({ ...mapping, zone })), rejects);
   const prints = new EventFingerprints(seed, { ignoresTime: hasUploadTime(given) });
   const inputs = await openInputs(inputOptions(given.files, request), context.runtime);
   try {

@@ -534,8 +534,11 @@ const verbal = [
   ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
   // '01234 and ="01234", by which spreadsheets keep digits as text
   ['spreadsheet text', /^(?:'\S|="[^"]*"$)/],
-  // a\nb and a\\b, as databases write line ends and backslashes into text files; paths of Windows and JSON have others
-  ['escaped', /^(?![a-z]:\\[^\\]|[[{])[^\\]*\\(?:[\\nrt][^\\]*\\)*[\\nrt][^\\]*$/i],
+  // a\nb and a\\b, as databases write line ends and backslashes into text files; paths and users of Windows, and JSON, have others
+  [
+    'escaped',
+    /^(?![a-z]:\\[^\\]|[^\s\\]+\\[^\s\\]+$|[[{])[^\\]*\\(?:[\\nrt][^\\]*\\)*[\\nrt][^\\]*$/i,
+  ],
 ] as const;
 
 /** Returns the pattern of a text. */

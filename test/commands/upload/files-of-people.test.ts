@@ -442,22 +442,47 @@ it.each([
 );
 
 it.each([
-  ['upload', 'identity,City,Plan\nu1,Oslo,free\nidentity,Plan,City\nu2,paid,Rome\n', 3],
-  ['upload', '\uFEFFName;identity\nAnn;u1\n\uFEFFidentity;Name\nu2;Bob\n', 3],
-  ['demerge', '"Name","identity"\n"Ann","u1"\n"identity","Name"\n"u2","Bob"\n', 3],
-])(
-  '%s stops at the header of a joined file with its columns in another order: %j',
-  async (command, text, line) => {
-    const { world, service } = await serve();
-    writeFileSync(world.path('joined.csv'), text);
-    const confirmed = command === 'demerge' ? ['--yes'] : [];
-    const { code, stderr } = await world.run([command, 'joined.csv', ...confirmed]);
-    const error = `E-HEADER: joined.csv: line ${line} has the columns in another order`;
-    expect([code, stderr]).toEqual([8, expect.stringContaining(error)]);
-    const bodies = service.requests().map(({ body }) => body);
-    expect(JSON.stringify(bodies)).not.toMatch(/u2|Bob|Rome/);
-  },
-);
+  [
+    'with its columns in another order',
+    'upload',
+    'identity,City,Plan\nu1,Oslo,free\nidentity,Plan,City\nu2,paid,Rome\n',
+  ],
+  [
+    'behind a byte order mark',
+    'upload',
+    '\uFEFFName;identity\nAnn;u1\n\uFEFFidentity;Name\nu2;Bob\n',
+  ],
+  ['in quotes', 'demerge', '"Name","identity"\n"Ann","u1"\n"identity","Name"\n"u2","Bob"\n'],
+  ['with other columns', 'upload', 'identity,City,Note\nu1,Oslo,\nIdentity,Plan,Note\nu2,Rome,\n'],
+  ['with another column', 'demerge', 'Name,identity\nAnn,u1\nCity,identity\nRome,u2\n'],
+  [
+    'of events',
+    'upload',
+    'ts,evtName,identity,n\n1795564800,A,u1,1\nts,evtName,identity,m\n1795564800,Rome,u2,1\n',
+    '--type',
+    'event',
+  ],
+  [
+    'of opt-outs',
+    'subscribe',
+    'type,value,status\nemail,a@x.test,Unsubscribe\ntype,value,reason\nemail,u2@x.test,Unsubscribe\n',
+  ],
+])('a joined file stops at the second header %s', async (_, command, text, ...flags) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('joined.csv'), text);
+  const confirmed = command === 'demerge' ? ['--yes'] : [];
+  const { code, stderr } = await world.run([command, 'joined.csv', ...flags, ...confirmed]);
+  const error = 'E-HEADER: joined.csv: line 3 is the header of other columns';
+  expect([code, stderr]).toEqual([8, expect.stringContaining(error)]);
+  const bodies = service.requests().map(({ body }) => body);
+  expect(JSON.stringify(bodies)).not.toMatch(/u2|Bob|Rome/);
+});
+
+it('a user may have a value that is the name of its column', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,Pizza,Pasta\nu1,Pizza,Pasta\nu2,,Pasta\n');
+  expect((await world.run(['upload', 'u.csv'])).code).toBe(0);
+});
 
 it.each(['r.ndjson', 'r.csv'])(
   '%s with a row that repeats the header rejects it again',
