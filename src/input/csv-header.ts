@@ -204,31 +204,45 @@ export function refuseOtherHeaders(
   keyColumns: readonly number[],
 ): void {
   if (!cells?.markers || cells.markers.delimiter.length === 0) return; // a list may contain any value
-  const { header, bounds, markers } = cells;
+  const { header, bounds } = cells;
   const width = 2 * header.length;
-  const keys = keyColumns.filter((column) => column >= 0);
-  const keyNames = keys.map((column) => header[column]!.toLowerCase());
-  const keyBytes = keyNames.map((name) => Buffer.byteLength(name));
-  const sorted = header.toSorted().join('\n');
-  const quotes = 2 * (header.length - 1);
-  const rowBytes =
-    Buffer.byteLength(header.join('')) + (header.length - 1) * markers.delimiter.length;
-  /** Returns where a cell starts, behind a byte order mark. */
-  const startOf = (at: number): number => bounds[at]! + (bytes[bounds[at]!] === 0xef ? 3 : 0);
-  const nameAt = (at: number): string => bytes.toString('utf8', startOf(at), bounds[at + 1]);
+  const names = header.map((name) => Buffer.from(name.toLowerCase()));
+  /** Returns the column whose name a cell is, behind a byte order mark; -1 for others. */
+  const nameAt = (at: number): number => {
+    const start = bounds[at]!;
+    const from = bytes[start] === byteOrderMark ? start + 3 : start;
+    return names.findIndex(
+      (name) => name.length === bounds[at + 1]! - from && hasName(bytes, from, name),
+    );
+  };
+  const columns = [0, ...keyColumns]; // the first cell of a header is the name of some column
+  const firstBytes = new Uint8Array(256); // few cells begin like a name
+  for (const name of names) firstBytes[name[0]! | lowerCase] = 1;
+  firstBytes[byteOrderMark] = 1;
   for (let row = 0, first = 0; row < count; row += 1, first += width) {
-    const more = bounds[first + width - 1]! - startOf(first) - rowBytes;
-    if (more === 0 || more === quotes) {
-      const names = header.map((_, column) => nameAt(first + 2 * column)); // all quoted, or none
-      if (names.toSorted().join('\n') === sorted) throw otherHeader(source, lines[row]!);
-    }
-    for (let key = 0; key < keys.length; key += 1) {
-      const at = first + 2 * keys[key]!;
-      if (bounds[at + 1]! - startOf(at) !== keyBytes[key]) continue;
-      if ((bytes[startOf(at)]! | 0x20) !== (keyNames[key]!.charCodeAt(0) | 0x20)) continue;
-      if (nameAt(at).toLowerCase() === keyNames[key]) throw otherHeader(source, lines[row]!);
+    for (let index = 0; index < columns.length; index += 1) {
+      const at = first + 2 * columns[index]!;
+      if (firstBytes[bytes[bounds[at]!]! | lowerCase] !== 1) continue;
+      const name = nameAt(at);
+      const isOther =
+        index === 0
+          ? name >= 0 && header.every((_, column) => nameAt(first + 2 * column) >= 0)
+          : name === columns[index];
+      if (isOther) throw otherHeader(source, lines[row]!);
     }
   }
+}
+
+/** Makes an ASCII letter lower case. */
+const lowerCase = 0x20;
+/** Its first byte of three. */
+const byteOrderMark = 0xef;
+
+/** Whether a name is there, in upper or lower case. */
+function hasName(bytes: Buffer, from: number, name: Buffer): boolean {
+  for (let at = 0; at < name.length; at += 1)
+    if ((bytes[from + at]! | lowerCase) !== (name[at]! | lowerCase)) return false;
+  return true;
 }
 
 const otherHeader = (file: string, line: number): EngagectlError =>

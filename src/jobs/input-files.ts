@@ -150,7 +150,10 @@ export const withoutOtherHeaders = (mapper: Mapper): Mapper => ({
   ...mapper,
   map: (rows, picked) => {
     const key = rows.cells && mapper.keys.cells(rows.cells.header)?.key;
-    refuseOtherHeaders(rows, key ?? []);
+    refuseOtherHeaders(
+      rows,
+      (key ?? []).filter((column) => column >= 0),
+    );
     return mapper.map(rows, picked);
   },
 });
