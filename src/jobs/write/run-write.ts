@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
@@ -22,7 +21,6 @@ import { holdBackRejects, holdsRejectLines } from '../../mapping/rejects-input.j
 import { timeZone } from '../../time-zone.js';
 import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
 import { setAside } from '../../files/atomic-write.js';
-import { matchesCheckpoint } from '../../output/checkpoint-file.js';
 import {
   pipeName,
   refuseFiles,
@@ -285,7 +283,8 @@ async function openCurrentRun(
         `the input has changed since run ${run.id}: reading it from the beginning, and sending the events that were not sent`,
       );
     }
-    await removeRejects(earlier);
+    // The input may not have the rejected records any more.
+    if (earlier.rejectsFile !== undefined) setAside(earlier.rejectsFile);
     recordDiscarded(context.runsFolder(), run.kept.folder, context.runtime.now());
   } catch (error) {
     run.close({ keep: true });
@@ -294,16 +293,6 @@ async function openCurrentRun(
   run.close({ keep: false });
   const next = await openRunOf({ ...writing, request: { ...request, run: undefined } });
   return { run: next, isVerified: false };
-}
-
-/**
- * Removes the rejects file of a run that starts over, since each of its records is rejected again. Sets a file
- * aside of which no line is known to be of the run, and leaves one that was edited.
- */
-async function removeRejects({ rejectsFile, rejects }: ResumeState): Promise<void> {
-  if (rejectsFile === undefined) return;
-  if (rejects.bytes === 0) setAside(rejectsFile);
-  else if (await matchesCheckpoint(rejectsFile, rejects)) await rm(rejectsFile);
 }
 
 async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise<boolean> {

@@ -290,6 +290,22 @@ describe('what people do to a file of events', () => {
     expect(stored()).toEqual([1, 2, 3, 4]);
   });
 
+  it('rotate a log of which a run has not sent all: its rejects are kept', async () => {
+    const { service, world, run, stored, write } = await stage();
+    const flags = ['--chunk-size', '1', '--concurrency', '1', '--resume'];
+    write('app.ndjson', `{"bad":1}\n${lines(1, 2)}`);
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    expect((await run(['upload', 'app.ndjson', ...flags])).code).toBe(4);
+    const rejects = readFileSync(world.path('app.ndjson.rejects.ndjson'), 'utf8');
+    expect(rejects).toContain('"record":{"bad":1}');
+    write('app.ndjson', `{"worse":1}\n${lines(7, 8)}`);
+    const { code, stderr } = await run(['upload', 'app.ndjson', ...flags]);
+    expect([code, stored()]).toEqual([3, [1, 7, 8]]);
+    expect(stderr).toContain('the input has changed since run');
+    const kept = readFileSync(world.path('app.ndjson.rejects.ndjson.1'), 'utf8');
+    expect(kept).toBe(rejects);
+  });
+
   it('concatenate sent files, with new lines between', async () => {
     const { run, stored, write } = await stage();
     write('a.ndjson', lines(1, 2));
