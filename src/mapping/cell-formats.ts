@@ -416,11 +416,14 @@ const words: Readonly<Record<string, string>> = {
   sv: 'ja,nej',
 };
 
-/** Returns a type without a format in the format of a locale. Throws EngagectlError E-USAGE for an unknown locale. */
+/** Returns a type without a format in the format of a locale. Throws EngagectlError E-USAGE for an unknown locale or calendar. */
 export function localizedType(type: string, locale: string): string {
   const [tag] = supported(locale);
   if (type === 'date') {
-    const parts = new Intl.DateTimeFormat(tag, { timeZone: 'UTC' }).formatToParts(0);
+    const format = new Intl.DateTimeFormat(tag, { timeZone: 'UTC' });
+    const { calendar } = format.resolvedOptions();
+    if (calendar !== 'gregory') throw otherCalendar(locale, calendar);
+    const parts = format.formatToParts(0);
     const tokens: Readonly<Record<string, string>> = { day: 'D', month: 'M', year: 'YYYY' };
     return `date(${parts.map(({ type, value }) => tokens[type] ?? value).join('')})`;
   }
@@ -448,6 +451,12 @@ function supported(locale: string): string[] {
     fix: '--locale de-DE',
   });
 }
+
+const otherCalendar = (locale: string, calendar: string): EngagectlError =>
+  new EngagectlError('E-USAGE', `--locale ${locale} has dates of the ${calendar} calendar`, {
+    why: 'its years would be read as years of the Gregorian calendar',
+    fix: 'convert such dates; for Gregorian ones, set a type with a format, such as date(D/M/YYYY)',
+  });
 
 const unknownFormat = (type: string, expected: string): EngagectlError =>
   new EngagectlError('E-USAGE', `the type ${type} has an unknown format`, {

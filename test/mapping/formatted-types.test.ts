@@ -115,6 +115,8 @@ describe('a type with a format', () => {
     ]);
     expect(localizedType('date', 'en-US')).toBe('date(M/D/YYYY)');
     expect(localizedType('date', 'en-GB')).toBe('date(D/M/YYYY)');
+    expect(localizedType('number', 'th-TH')).toBe('number(1,234.5)');
+    expect(localizedType('date', 'th-TH-u-ca-gregory')).toBe('date(D/M/YYYY)');
   });
 
   it.each([
@@ -123,6 +125,8 @@ describe('a type with a format', () => {
     [['x:number(1.234)'], undefined, 'unknown format'],
     [['x:boolean(ja)'], undefined, 'unknown format'],
     [['x:date'], 'nonsense!', 'unknown locale'],
+    [['x:date'], 'th-TH', '--locale th-TH has dates of the buddhist calendar'],
+    [['x:date'], 'fa-IR', '--locale fa-IR has dates of the persian calendar'],
     [['x:phone(UK)'], undefined, 'the type phone(UK) has an unknown format'],
   ])('is refused as ambiguous: %j %j', async (types, locale, message) => {
     const flags = { types, ...(locale !== undefined && { locale }) };
