@@ -222,6 +222,27 @@ export function resentRows(
   return (row) => resent.has(errorOf(rows, row).split(': ')[0]!);
 }
 
+/** Returns a row of a rejects file as a line of NDJSON if its outcome is unknown. */
+export function unknownLine(rows: RowBlock, row: number): string | undefined {
+  const { cells, bytes, bounds, source, lines } = rows;
+  if (!cells) {
+    const line = bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
+    return isUnknown(line) ? line : undefined;
+  }
+  const [, error] = /^unknown: (.*)$/s.exec(errorOf(rows, row)) ?? [];
+  if (error === undefined) return undefined;
+  const place = `"source":${JSON.stringify(source)},"line":${lines[row] ?? 0}`;
+  return `{${place},"stage":"unknown","error":${JSON.stringify(error)},"record":${sourceRecord(rows, row)}}`;
+}
+
+function isUnknown(line: string): boolean {
+  try {
+    return (JSON.parse(line) as { readonly stage?: unknown } | null)?.stage === 'unknown';
+  } catch {
+    return false;
+  }
+}
+
 /** Returns whether the block begins with a line of a rejects file. */
 export function holdsRejectLines({ cells, bytes, bounds }: RowBlock): boolean {
   if (cells) return cells.header.includes('engagectl_error');

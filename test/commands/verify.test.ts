@@ -600,6 +600,28 @@ describe('--settle', () => {
     expect(right.summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 0 });
   });
 
+  it('settles the rows of a rejects file that is a CSV', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const header = 'identity,ts,evtName,n';
+    await world.run(['upload', '-', '--type=event'], { stdin: `${header}\nu1,${noon},Seen,1\n` });
+    const rows = [
+      `u1,${noon},Seen,1,2,unknown: read ECONNRESET`,
+      `u2,${noon},Seen,"two\nlines",3,unknown: read ECONNRESET`,
+      `u3,bad,Seen,3,4,validate: not a time`,
+    ];
+    const rejects = [`${header},engagectl_line,engagectl_error`, ...rows, ''].join('\n');
+    writeFileSync(world.path('bad.csv'), rejects);
+    const settling = ['bad.csv', '--type', 'event', '--settle', '-o', 'open.ndjson'];
+    const { code, summary } = await verified(world, settling);
+    expect([code, summary.settled]).toEqual([3, { accepted: 1, absent: 1, unknown: 0 }]);
+    const again = await world.run(['upload', 'open.ndjson', '--type', 'event', '--json']);
+    expect([again.code, JSON.parse(again.stdout)]).toMatchObject([0, { accepted: 1 }]);
+    const all = `${header}\nu1,${noon},Seen,1\nu2,${noon},Seen,"two\nlines"\n`;
+    writeFileSync(world.path('all.csv'), all);
+    expect((await verified(world, ['all.csv', '--type', 'event'])).code).toBe(0);
+  });
+
   it('reports an input without records of unknown outcome', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

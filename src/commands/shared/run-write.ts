@@ -122,7 +122,7 @@ const settleCommand = (
   file: string,
   typed: TypedCommand,
 ): string | undefined =>
-  writeEndpoints[name].settles && file.endsWith('.ndjson')
+  writeEndpoints[name].settles
     ? suggestCommand(
         { ...typed, name: 'verify --settle --within 10m -o open.ndjson' },
         [file],

@@ -2,7 +2,7 @@ import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonParser } from '../../text/json-parser.js';
-import { sourceRecord } from '../../mapping/rejects-input.js';
+import { sourceRecord, unknownLine } from '../../mapping/rejects-input.js';
 import { isMap, stringifyLossless, type LosslessJson } from '../../text/lossless-json.js';
 import {
   plainAddress,
@@ -126,7 +126,7 @@ export class SentInput {
       this.rejected += 1;
       return;
     }
-    const text = this.#openRow(rows, row);
+    const text = unknownLine(rows, row);
     if (text === undefined) return;
     this.read += 1;
     this.#addUntold({ ...placeOf(rows, row), text: '{}', row: text }, error);
@@ -143,7 +143,7 @@ export class SentInput {
   #addRecord(block: RecordBlock, at: number, isEvent: boolean): void {
     const { rows, row: rowOf } = block;
     const row = rowOf[at]!;
-    const line = this.#reading.settle ? this.#openRow(rows, row) : undefined;
+    const line = this.#reading.settle ? unknownLine(rows, row) : undefined;
     if (this.#reading.settle && line === undefined) return;
     if (line !== undefined) this.read += 1;
     const record = this.#recordAt(block, at, line);
@@ -194,12 +194,6 @@ export class SentInput {
     return this.#reading.kind === 'upload' ? this.users : this.addresses;
   }
 
-  /** Returns the line of a rejects file if its outcome is unknown. */
-  #openRow({ bytes, bounds }: RowBlock, row: number): string | undefined {
-    const line = bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
-    return isUnknown(line) ? line : undefined;
-  }
-
   #refuseTooMany(): void {
     const held = [this.#sample.count, this.events.size, this.untold.length];
     if (held.every((count) => count <= mostKeys)) return;
@@ -212,15 +206,6 @@ export class SentInput {
 
 function placeOf({ source, lines }: RowBlock, row: number) {
   return { source, line: lines[row] ?? 0 };
-}
-
-/** Whether a line belongs to a rejects file and has an unknown outcome. */
-function isUnknown(line: string): boolean {
-  try {
-    return (JSON.parse(line) as { readonly stage?: unknown } | null)?.stage === 'unknown';
-  } catch {
-    return false;
-  }
 }
 
 /** A key in the sample. */
