@@ -4,7 +4,7 @@ import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
 import { parseExportedTimestamp, epochDigits } from './timestamps.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { keyParts, type KeyPart } from '../text/record-hash.js';
-import type { RecordBuilder } from './record-block.js';
+import type { RecordBlock, RecordBuilder } from './record-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Members of an exported profile beside profileData, and the profile fields they are uploaded as. */
@@ -22,7 +22,7 @@ const inner = new JsonParser();
 const text = new TextSlice();
 
 /** Warnings about parts of exported profiles that an upload does not send, by kind. */
-export type ProfileLosses = Map<'identities' | 'blocked' | 'members', string>;
+export type ProfileLosses = Map<'identities' | 'members', string>;
 
 /**
  * Writes a profile that endpoint 4 or 5 exported as an upload record; returns an error if it cannot. Adds what is lost
@@ -44,7 +44,6 @@ export function writeExportedProfile(
   const hasData = data >= 0 && json.kindOf(data) !== jsonToken.n;
   if (hasData) {
     if (!readObject(json, data)) return 'profileData is not an object';
-    if (!lost.has('blocked') && hasBlockedAddress(inner)) lost.set('blocked', blockedAddresses);
     if (inner.count > 0) out.raw(json.bytes, inner.start + 1, inner.end - 1);
   }
   for (const { from, to, prefix } of profileFields) {
@@ -59,7 +58,8 @@ export function writeExportedProfile(
 }
 
 const identities = 'some users have further identities in all_identities, which are not sent';
-const blockedAddresses =
+/** Warning about flags that the service takes without effect. */
+export const blockedAddresses =
   'some users have blocked addresses (MSG-dnd… is true), and an upload does not block them: unsubscribe these addresses with "subscribe"';
 
 /** Members of an exported profile (specification, User profile object), and those that commands of this tool add. */
@@ -93,12 +93,14 @@ export function noteUnknownMember(json: JsonParser, lost: ProfileLosses): void {
   );
 }
 
-/** Whether profile data has the flag of an address that is unsubscribed. */
-function hasBlockedAddress(data: JsonParser): boolean {
-  for (let index = 0; index < data.count; index++) {
-    if (data.kindOf(index) !== jsonToken.t) continue;
-    const key = data.bytes.toString('latin1', data.keyStart(index), data.keyEnd(index));
-    if (/^MSG-dnd\w*$/.test(key)) return true;
+const blockedFlag = /"MSG-dnd\w*"\s*:\s*true/;
+
+/** Whether a profile of the block has the flag of an address that is unsubscribed. */
+export function hasBlockedAddress({ json, bounds, count, kinds }: RecordBlock): boolean {
+  if (json.subarray(0, bounds[2 * count - 1] ?? 0).indexOf('"MSG-dnd') < 0) return false;
+  for (let at = 0; at < count; at++) {
+    if (kinds[at] === 1) continue;
+    if (blockedFlag.test(json.toString('latin1', bounds[2 * at], bounds[2 * at + 1]))) return true;
   }
   return false;
 }

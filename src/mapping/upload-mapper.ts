@@ -10,6 +10,8 @@ import {
 } from './columns.js';
 import { EngagectlError } from '../errors.js';
 import {
+  blockedAddresses,
+  hasBlockedAddress,
   noteUnknownMember,
   writeExportedEvent,
   writeExportedProfile,
@@ -51,6 +53,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
   refuseRenamedKey(options);
   const json = new UploadJson(options);
   let opened: CsvUploadMapper | undefined;
+  let isBlocked = false;
   const csv = (): CsvUploadMapper => (opened ??= new CsvUploadMapper(options));
   const isExported = (header: readonly string[]) => exportedKind(header, options) !== undefined;
   return {
@@ -72,11 +75,15 @@ export function uploadMapper(options: UploadMapping): Mapper {
     },
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
-    losses: () => json.losses(),
-    map: (rows, picked) =>
-      rows.cells && !isExported(rows.cells.header)
-        ? csv().build(rows, rows.cells, picked)
-        : json.build(rows, picked),
+    losses: () => [...json.losses(), ...(isBlocked ? [blockedAddresses] : [])],
+    map: (rows, picked) => {
+      const block =
+        rows.cells && !isExported(rows.cells.header)
+          ? csv().build(rows, rows.cells, picked)
+          : json.build(rows, picked);
+      isBlocked ||= hasBlockedAddress(block);
+      return block;
+    },
   };
 }
 

@@ -152,6 +152,22 @@ describe('a CSV that export-profiles wrote', () => {
     },
   );
 
+  it.each([
+    ['u.csv', 'identity,Email,MSG-dndEmail\nann,ann@example.test,yes\n'],
+    ['u.ndjson', '{"identity":"ann","MSG-dndPhone":true}\n'],
+    ['t.ndjson', '{"identity":"ann","type":"profile","profileData":{"MSG-dndWhatsApp": true}}\n'],
+  ])('warns of flags of addresses in %s, which an upload does not set', async (file, text) => {
+    const { world } = await serve();
+    for (const isBlocked of [false, true]) {
+      writeFileSync(world.path(file), isBlocked ? text : text.replace(/true|yes/, 'false'));
+      for (const options of [['--check'], []]) {
+        const { code, stderr } = await world.run(['upload', file, ...options]);
+        const isWarned = stderr.includes('some users have blocked addresses');
+        expect([code, isWarned]).toEqual([0, isBlocked]);
+      }
+    }
+  });
+
   it('is not sent to another user where a spreadsheet changed the identity', async () => {
     const csv = [
       'identity,profileData.City,all_identities',
