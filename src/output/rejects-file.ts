@@ -229,6 +229,9 @@ export class RejectsFile {
 
   #failed(error: unknown): EngagectlError {
     const cause = error instanceof EngagectlError ? error.cause : error;
+    const { code = '' } = Object(cause) as NodeJS.ErrnoException;
+    const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(code);
+    const repair = isDenied ? 'make its folder writable' : 'free disk space';
     this.#failure = new EngagectlError(
       'E-FILE-WRITE',
       `cannot write the rejects file ${this.path}`,
@@ -236,8 +239,8 @@ export class RejectsFile {
         why: cause instanceof Error ? cause.message : String(cause),
         fix:
           this.mark.bytes === 0
-            ? `free disk space, or choose another file with ${this.#how.option('rejects', '<file>')}`
-            : `free disk space, then rerun with ${this.#how.option('resume')}`,
+            ? `${repair}, or choose another file with ${this.#how.option('rejects', '<file>')}`
+            : `${repair}, then rerun with ${this.#how.option('resume')}`,
         resumes: this.mark.bytes > 0,
         file: this.path,
         cause,

@@ -349,3 +349,14 @@ it('sets a file aside that another process creates just before its own', async (
   expect(linesOf(readFileSync(file, 'utf8'))).toEqual([2]);
   expect(readFileSync(`${file}.1`, 'utf8')).toBe('of another process\n');
 });
+
+it.runIf(existsSync('/sys'))(
+  'says that its folder is not writable, instead of a full disk',
+  async () => {
+    const rejects = new RejectsFile('r.ndjson', '/sys/r.ndjson', { option: unnamedOption });
+    rejects.add({ source: 'users.csv', line: 2, stage: 'parse', error: 'bad' }, 0);
+    await expect(rejects.sync()).rejects.toMatchObject({
+      details: { fix: expect.stringMatching(/^make its folder writable, or /) as unknown },
+    });
+  },
+);
