@@ -334,6 +334,21 @@ describe('upload --changed', () => {
     }
   });
 
+  it('--gone lists a user whose second record in one run was rejected after the first was accepted', async () => {
+    const { world } = await serve();
+    const run = jsonRunner<Figures>(world);
+    const one = [...upload, '--chunk-size', '1'];
+    writeFileSync(
+      world.path('u.csv'),
+      'identity,Email\nu0,a@b.test\nu1,c@d.test\nu1,nowhere\nu2,nowhere\n',
+    );
+    expect((await run(one)).summary).toMatchObject({ accepted: 2, rejected: 2 });
+    writeFileSync(world.path('u.csv'), 'identity,Email\nu0,a@b.test\n');
+    const { code, summary } = await run([...one, '--gone', 'gone.txt']);
+    expect([code, summary.plan.gone]).toEqual([0, 1]);
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n'); // u2 was never accepted
+  });
+
   it('--gone lists users although the service rejects a record, because it was compared', async () => {
     const { world } = await serve();
     const run = jsonRunner<Figures>(world);

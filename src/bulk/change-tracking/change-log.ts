@@ -117,9 +117,9 @@ interface Compaction {
 }
 
 /**
- * Merges a log into a base: the last entry of each key wins. An intent of a key in the base is kept, with its record hash
- * of 0, which no record equals: the account has the key, so it is gone if an input lacks it. The log is read once for
- * each range of hashes that is sorted in memory.
+ * Merges a log into a base: the last entry of each key wins. An intent of a key that was accepted before is kept, with its
+ * record hash of 0, which no record equals: the account has the key, so it is gone if an input lacks it. The log is read
+ * once for each range of hashes that is sorted in memory.
  */
 export function compact({ path, log, base }: Compaction, maximum = sortedMaximum): void {
   const writer = new BaselineWriter(path);
@@ -158,6 +158,12 @@ function collect(log: string, entries: Entries, [from, to]: readonly [number, nu
   }
 }
 
+/** Position of the last entry of a key, and whether a record of it was accepted. */
+interface LastEntry {
+  readonly at: number;
+  readonly isAccepted: boolean;
+}
+
 /** The entries of a log in one range of keys, sorted on request. */
 class Entries {
   words: Int32Array;
@@ -187,8 +193,8 @@ class Entries {
     this.#count += 1;
   }
 
-  /** Yields the position of the last entry of each key, in key order. */
-  *sorted(): Generator<number> {
+  /** Yields the last entry of each key, in key order. */
+  *sorted(): Generator<LastEntry> {
     if (this.#count > indexes) throw new RangeError(`${this.#count} entries are too many`);
     // Sort key: the high half of the hash and the index, in one number.
     const order = this.#order.subarray(0, this.#count);
@@ -201,23 +207,31 @@ class Entries {
       const base = high * indexes;
       const at = entryWords * (order[first]! - base);
       let isOneKey = true;
+      let isAccepted = this.#isAccepted(at);
       for (next = first + 1; next < order.length && order[next]! - base < indexes; next += 1) {
         const other = entryWords * (order[next]! - base);
         isOneKey &&= this.words[other] === this.words[at];
+        isAccepted ||= this.#isAccepted(other);
       }
-      if (isOneKey) yield entryWords * (order[next - 1]! - base);
+      if (isOneKey) yield { at: entryWords * (order[next - 1]! - base), isAccepted };
       else yield* this.#lastOfEach(order.subarray(first, next), base);
     }
   }
 
-  /** Positions of the last entry of each of several keys with the same high half. */
-  #lastOfEach(order: Float64Array, base: number): readonly number[] {
-    const lasts = new Map<number, number>();
+  /** Returns the last entry of each of several keys with the same high half. */
+  #lastOfEach(order: Float64Array, base: number): readonly LastEntry[] {
+    const lasts = new Map<number, LastEntry>();
     for (const number of order) {
       const at = entryWords * (number - base);
-      lasts.set(this.words[at]!, at);
+      const low = this.words[at]!;
+      const isAccepted = lasts.get(low)?.isAccepted === true || this.#isAccepted(at);
+      lasts.set(low, { at, isAccepted });
     }
-    return [...lasts].toSorted(([a], [b]) => (a >>> 0) - (b >>> 0)).map(([, at]) => at);
+    return [...lasts].toSorted(([a], [b]) => (a >>> 0) - (b >>> 0)).map(([, last]) => last);
+  }
+
+  #isAccepted(at: number): boolean {
+    return this.words[at + 2] !== 0 || this.words[at + 3] !== 0;
   }
 }
 
@@ -255,7 +269,7 @@ class Cursor {
 /** Writes the entries, and the base's entries before them whose keys are not replaced. */
 function merge(base: Cursor, entries: Entries, writer: BaselineWriter): void {
   const { words } = entries;
-  for (const at of entries.sorted()) {
+  for (const { at, isAccepted } of entries.sorted()) {
     let order = -1;
     while (!base.isAtEnd && (order = compare(base.words, base.at, words, at)) < 0) {
       writer.add(base.words, base.at);
@@ -263,8 +277,7 @@ function merge(base: Cursor, entries: Entries, writer: BaselineWriter): void {
     }
     const isInBase = !base.isAtEnd && order === 0;
     if (isInBase) base.next();
-    const isIntent = words[at + 2] === 0 && words[at + 3] === 0;
-    if (isInBase || !isIntent) writer.add(words, at);
+    if (isInBase || isAccepted) writer.add(words, at);
   }
 }
 
