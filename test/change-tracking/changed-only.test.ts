@@ -316,6 +316,27 @@ describe('upload --changed', () => {
   });
 
   it.each([
+    ['the input has no record', ['u.csv'], ''],
+    ['its shard of the input has no record', ['u.csv', '--shard', '1/2'], 'u3,Oslo\n'],
+    [
+      'the input has only events',
+      ['u.csv', '--type', 'event', '--event-name', 'E', '--ts', 'now'],
+      'u3,Oslo\n',
+    ],
+  ])('--gone keeps its file if %s, because all users would be gone', async (_, argv, rows) => {
+    const { world, run } = await stage();
+    const gone = argv.includes('--shard') ? 'gone.1-of-2.txt' : 'gone.txt';
+    writeFileSync(world.path('u.csv'), csv(users(3)));
+    await run('upload', 'u.csv', '--changed');
+    writeFileSync(world.path(gone), 'earlier\n');
+    writeFileSync(world.path('u.csv'), `identity,City\n${rows}`);
+    const { code, stderr } = await run('upload', ...argv, '--changed', '--gone', 'gone.txt');
+    expect(code).toBe(0);
+    expect(stderr).toContain(`${gone} was not written: the input has no record to compare`);
+    expect(readFileSync(world.path(gone), 'utf8')).toBe('earlier\n');
+  });
+
+  it.each([
     ['was rejected by the service', 'Email', 'nowhere', [...upload]],
     ['was sent by a run without --changed', 'City', 'Rome', upload.slice(0, 2)],
     ['was sent with another number of shards', 'City', 'Rome', [...upload, '--shard', '1/1']],

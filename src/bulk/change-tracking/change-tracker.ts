@@ -299,6 +299,11 @@ export class ChangeTracker {
     return this.#opened?.plan ?? { new: 0, changed: 0, unchanged: 0, gone: 0 };
   }
 
+  /** Whether a record was compared. */
+  get isUsed(): boolean {
+    return this.#opened !== undefined;
+  }
+
   /** Returns 1 for each record of the block that need not be sent. The event memory judges events. */
   unchanged(block: RecordBlock): Uint8Array | undefined {
     const kinds = block.kinds.subarray(0, block.count);

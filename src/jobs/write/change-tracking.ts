@@ -88,7 +88,7 @@ export async function openChangeTracking(
     stream,
     memory,
     writeGone: async (tally, input) => {
-      const why = gone && uncomparedReason(tally, input);
+      const why = gone && uncomparedReason(tally, { ...input, isCompared: memory.isUsed });
       if (why) messages.warn(`${gone.name} was not written: ${why}`);
       else if (gone)
         warnOfUnlisted(await gone.write(memory), { gone: gone.name, memory, messages });
@@ -255,10 +255,12 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 /** Returns why users of the input may count as missing; undefined if every record was compared. */
 function uncomparedReason(
   { counts, samples }: Tally,
-  { hasRejectLines, isRest }: ComparedInput,
+  { hasRejectLines, isRest, isCompared }: ComparedInput & { readonly isCompared: boolean },
 ): string | undefined {
   if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
   if (isRest) return 'an earlier attempt read the beginning of the pipe; the next run lists them';
+  if (!isCompared && counts.rejected === 0)
+    return 'the input has no record to compare, so all users would count as missing';
   // the service rejects records that were sent, so they were compared
   const sent = [...samples.kinds].filter(([kind]) => kind.startsWith('service'));
   const count = sent.reduce((before, [, kind]) => before - kind.count, counts.rejected);
