@@ -630,6 +630,33 @@ describe('--settle', () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining('no record of unknown outcome')]);
   });
 
+  it.each([
+    ['cut off', (line: string) => line.slice(0, 60)],
+    ['longer than --max-record-bytes', (line: string) => `${line}${' '.repeat(2000)}x`],
+  ])('keeps a line unknown that is %s', async (_, damage) => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const events = [eventOf('u', 1, noon), eventOf('u', 2, noon + 1)];
+    writeFileSync(world.path('e.ndjson'), `${events[0]!}\n`);
+    await uploaded(world, ['e.ndjson']);
+    const lines = events.map((event, at) => rejected(at + 1, 'unknown', event));
+    const damaged = damage(lines[1]!);
+    writeFileSync(world.path('e.rejects.ndjson'), `${lines[0]!}\n${damaged}\n`);
+    const settling = ['e.rejects.ndjson', '--settle', '--max-record-bytes', '1000'];
+    const { code, lines: open, summary } = await verified(world, settling);
+    expect([code, summary.read]).toEqual([6, 2]);
+    expect(summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 1 });
+    expect(open).toMatchObject([
+      {
+        source: 'e.rejects.ndjson',
+        line: 2,
+        stage: 'unknown',
+        error: expect.stringContaining('its line cannot be read: ') as string,
+        record: expect.stringContaining('"stage":"unknown"') as string,
+      },
+    ]);
+  });
+
   it('keeps everything unknown if it cannot ask', async () => {
     const service = await serviceOf();
     const env = { ...service.env, ENGAGECTL_PASSCODE: 'wrong' };

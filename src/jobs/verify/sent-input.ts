@@ -84,8 +84,13 @@ export class SentInput {
   /** Reads the input once. Throws E-TOO-MANY for more records than fit in memory. */
   async readAll(inputs: Inputs): Promise<void> {
     await this.#read(inputs, (rows) => {
-      if (!this.#reading.settle) this.read += rows.count + rows.parseErrors.length;
-      if (!this.#reading.settle) this.rejected += rows.parseErrors.length;
+      if (this.#reading.settle) {
+        for (const { line, error, raw } of rows.parseErrors)
+          this.#addUnreadable({ source: rows.source, line }, raw.toString(), error);
+      } else {
+        this.read += rows.count + rows.parseErrors.length;
+        this.rejected += rows.parseErrors.length;
+      }
       this.#add(this.#reading.mapper.map(rows));
     });
   }
@@ -126,10 +131,22 @@ export class SentInput {
       this.rejected += 1;
       return;
     }
+    const place = placeOf(rows, row);
     const text = unknownLine(rows, row);
-    if (text === undefined) return;
+    if (text === undefined) {
+      const line = rowText(rows, row);
+      if (!rows.cells && !isJson(line)) this.#addUnreadable(place, line, error);
+      return;
+    }
     this.read += 1;
-    this.#addUntold({ ...placeOf(rows, row), text: '{}', row: text }, error);
+    this.#addUntold({ ...place, text: '{}', row: text }, error);
+  }
+
+  /** Adds a damaged line of a rejects file, whose outcome may be unknown. */
+  #addUnreadable(place: Pick<SentRecord, 'source' | 'line'>, text: string, error: string): void {
+    this.read += 1;
+    const row = JSON.stringify({ ...place, record: text });
+    this.#addUntold({ ...place, text: '{}', row }, `its line cannot be read: ${error}`);
   }
 
   /** Only records to settle are kept. */
@@ -206,6 +223,18 @@ export class SentInput {
 
 function placeOf({ source, lines }: RowBlock, row: number) {
   return { source, line: lines[row] ?? 0 };
+}
+
+const rowText = ({ bytes, bounds }: RowBlock, row: number): string =>
+  bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
+
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A key in the sample. */
