@@ -370,6 +370,24 @@ describe('upload --changed', () => {
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n'); // u2 was never accepted
   });
 
+  it('--gone lists no objectId, which a demerge would take for the identity of another user', async () => {
+    const { world, run } = await stage();
+    const record = (part: string, key: string) =>
+      `{"${part}":"${key}","type":"profile","profileData":{"City":"Oslo"}}\n`;
+    const keys = [['identity', 'u0'], ['identity', 'u1'], ['objectId', 'u0'], ['FBID', 'u2']]; // prettier-ignore
+    writeFileSync(
+      world.path('u.ndjson'),
+      keys.map(([part = '', key = '']) => record(part, key)).join(''),
+    );
+    await run('upload', 'u.ndjson', '--changed');
+    writeFileSync(world.path('u.ndjson'), record('identity', 'u0'));
+    const { code, stderr } = await run('upload', 'u.ndjson', '--changed', '--gone', 'gone.txt');
+    expect(code).toBe(0);
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
+    expect(stderr).toContain('gone.txt lacks 2 users known by objectId, FBID or GPID');
+    expect(stderr).not.toContain('a crash or damage');
+  });
+
   it('--gone lists users although the service rejects a record, because it was compared', async () => {
     const { world } = await serve();
     const run = jsonRunner<Figures>(world);

@@ -110,16 +110,27 @@ export async function openChangeTracking(
   };
 }
 
-/** Warns of users of the baseline whose identities a crash or damage to the file of names took. */
+interface Listed {
+  readonly listed: number;
+  /** Users without an identity. */
+  readonly others: number;
+}
+
+/** Warns of users of the baseline that the list lacks: those that only an identity could name, and lost ones. */
 function warnOfUnlisted(
-  listed: number,
+  { listed, others }: Listed,
   {
     gone,
     memory: { plan },
     messages,
   }: { gone: string; memory: ChangeTracker; messages: JobContext['messages'] },
 ): void {
-  const unlisted = plan.gone - listed;
+  if (others > 0) {
+    messages.warn(
+      `${gone} lacks ${countOf(others, 'user')} known by objectId, FBID or GPID: a demerge would take these for identities`,
+    );
+  }
+  const unlisted = plan.gone - listed - others;
   if (unlisted <= 0) return;
   messages.warn(
     `${gone} lacks ${groupDigits(unlisted)} of ${groupDigits(plan.gone)}: a crash or damage to the state directory took their identities; compare an export of the account with the input`,
@@ -284,17 +295,21 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
   let temporary: AtomicFile | undefined;
   return {
     name,
-    /** Returns the number of keys. */
-    async write(memory: ChangeTracker): Promise<number> {
+    /** Returns the numbers of keys. */
+    async write(memory: ChangeTracker): Promise<Listed> {
       try {
         temporary = new AtomicFile(file);
-        let count = 0;
+        let [listed, others] = [0, 0];
         for await (const gone of memory.gone()) {
-          temporary.write(goneLine(gone, count === 0));
-          count += 1;
+          if (isUserKey(gone) && gone.space !== 'identity') {
+            others += 1;
+            continue;
+          }
+          temporary.write(goneLine(gone, listed === 0));
+          listed += 1;
         }
         temporary.commit();
-        return count;
+        return { listed, others };
       } catch (error) {
         throw unwritablePathError(file, place, error);
       }
@@ -303,7 +318,7 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
   };
 }
 
-/** Formats a missing key: a bare list for users, `type,value` for addresses. */
+/** Formats a missing key: a bare list for identities, `type,value` for addresses. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
   if (isUserKey({ space })) return `${escapeCsvCell(key)}\n`;
   return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;
