@@ -370,6 +370,19 @@ describe('upload --changed', () => {
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n'); // u2 was never accepted
   });
 
+  it('--gone keeps its file if a pipe has fewer records than the mapping file requires', async () => {
+    const { world } = await stage();
+    writeFileSync(world.path('m.json'), '{"records":{"min":3}}');
+    const piped = ['upload', '-', '--changed', '--mapping', 'm.json'];
+    await world.run(piped, { stdin: csv(users(3)) });
+    writeFileSync(world.path('gone.txt'), 'earlier\n');
+    const rows = csv([['u0', 'Rome']]);
+    const { code, stderr } = await world.run([...piped, '--gone', 'gone.txt'], { stdin: rows });
+    expect([code, stderr]).toEqual([3, expect.stringContaining('E-TOO-FEW')]);
+    expect(stderr).toContain('gone.txt was not written: the input has too few records');
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('earlier\n');
+  });
+
   it('--gone lists no objectId, which a demerge would take for the identity of another user', async () => {
     const { world, run } = await stage();
     const record = (part: string, key: string) =>

@@ -30,6 +30,8 @@ export interface ComparedInput {
   hasRejectLines: boolean;
   /** Whether an earlier process read its beginning, which this one cannot read again. */
   readonly isRest: boolean;
+  /** Whether it is a pipe with fewer records than the mapping file requires. */
+  readonly isShort: boolean;
 }
 
 /** The open baseline of a write with `changed`. */
@@ -266,10 +268,11 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 /** Returns why users of the input may count as missing; undefined if every record was compared. */
 function uncomparedReason(
   { counts, samples }: Tally,
-  { hasRejectLines, isRest, isCompared }: ComparedInput & { readonly isCompared: boolean },
+  { hasRejectLines, isRest, isShort, isCompared }: ComparedInput & { readonly isCompared: boolean },
 ): string | undefined {
   if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
   if (isRest) return 'an earlier attempt read the beginning of the pipe; the next run lists them';
+  if (isShort) return 'the input has too few records, so users may be missing from it';
   if (!isCompared && counts.rejected === 0)
     return 'the input has no record to compare, so all users would count as missing';
   // the service rejects records that were sent, so they were compared

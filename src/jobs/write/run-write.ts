@@ -38,7 +38,7 @@ import { recordDiscarded } from '../run/forget-runs.js';
 import { inputOptions, withoutOtherHeaders } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
-import { openTally, sendInput, isResumable } from './send-input.js';
+import { openTally, sendInput, isResumable, shortOf } from './send-input.js';
 import {
   hasRememberedEvents,
   openEventMemory,
@@ -219,7 +219,8 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
     const ending = await sendInput(writing, parts);
     const isRest = inputs.totalBytes === undefined && (earlier?.watermark.ordinal ?? 0) > 0;
-    if (ending.result.done) await remembered?.writeGone(tally, { ...mapper, isRest });
+    const isShort = shortOf(writing, tally, ending.result) !== undefined;
+    if (ending.result.done) await remembered?.writeGone(tally, { ...mapper, isRest, isShort });
     endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;

@@ -269,7 +269,7 @@ const unseenHint = (column: string): Hint => ({
 });
 
 /** Builds the error for a pipe with too few records, whose number is known only at the end. */
-function shortOf(
+export function shortOf(
   { kind, request, inputs }: WriteContext,
   { counts, hasSent }: Tally,
   { requests }: Pick<RequestTotals, 'requests'>,
