@@ -216,6 +216,29 @@ describe('upload', () => {
     await expect(result).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
   });
 
+  it('takes no more records from its source when its signal has ended it', async () => {
+    const stop = new AbortController();
+    let taken = 0;
+    let leave: (() => void) | undefined;
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    async function* endless() {
+      try {
+        for (; ; taken += 1) {
+          await new Promise(setImmediate);
+          if (taken === 3) stop.abort();
+          yield { identity: 'endless' };
+        }
+      } finally {
+        leave?.();
+      }
+    }
+    const { result } = account.upload(endless(), { signal: stop.signal });
+    await expect(result).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
+    const before = taken;
+    await left;
+    expect(taken - before).toBeLessThan(3); // the one that was on its way
+  });
+
   it('rejects if nothing could be started', async () => {
     const missing = account.upload(inFolder('none.csv'));
     await expect(missing.result).rejects.toMatchObject({ id: 'E-FILE-READ' });

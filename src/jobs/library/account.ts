@@ -314,14 +314,22 @@ function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return openSource([source]);
   if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
   if (source instanceof Readable) return { files: [], stream: source };
-  return { files: [], stream: streamOf(lines(source)), format: 'ndjson' };
+  return { files: [], stream: streamOf(source), format: 'ndjson' };
 }
 
-/** Returns a stream that is closed at once when it is destroyed, even while the source makes its caller wait. */
-function streamOf(blocks: AsyncGenerator<Buffer>): Readable {
+type Records = Iterable<object> | AsyncIterable<object>;
+
+/**
+ * Returns a stream that is closed at once when it is destroyed, even while the source makes its caller wait. Then no
+ * more records are taken from the source.
+ */
+function streamOf(records: Records): Readable {
+  const stop = new AbortController();
+  const blocks = lines(records, stop.signal);
   const stream = Readable.from(blocks);
   // oxlint-disable-next-line no-underscore-dangle -- Node's own method, which waits for the source
   stream._destroy = (error, done) => {
+    stop.abort();
     void endQuietly(blocks);
     done(error);
   };
@@ -338,10 +346,11 @@ const isPaths = (source: Source): source is readonly string[] =>
 /** Minimum characters per chunk. */
 const blockLength = 64 * 1024;
 
-async function* lines(records: Iterable<object> | AsyncIterable<object>): AsyncGenerator<Buffer> {
+async function* lines(records: Records, signal: AbortSignal): AsyncGenerator<Buffer> {
   let block = '';
   try {
     for await (const record of records) {
+      if (signal.aborted) return;
       block += `${lineOf(record)}\n`;
       if (block.length < blockLength) continue;
       yield Buffer.from(block);
