@@ -311,7 +311,7 @@ describe('upload --changed', () => {
     writeFileSync(world.path('u.csv'), `identity,Age\n${line}u1,3\n`);
     const { code, stderr } = await run(...command);
     expect(code).toBe(3);
-    expect(stderr).toContain('gone.txt was not written: the users of 1 record that could not be');
+    expect(stderr).toContain('gone.txt was not written: users of records that could not be');
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('earlier\n');
   });
 
@@ -381,6 +381,23 @@ describe('upload --changed', () => {
     expect([code, stderr]).toEqual([3, expect.stringContaining('E-TOO-FEW')]);
     expect(stderr).toContain('gone.txt was not written: the input has too few records');
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('earlier\n');
+  });
+
+  it('--gone lists users although the service rejected a record in an earlier attempt', async () => {
+    const wrong = { code: 515, error: 'no' };
+    const { world, run } = await stage((_, index) =>
+      index === 3
+        ? answer(401)
+        : judge(({ identity }) => (index > 0 && identity === 'u0' ? wrong : undefined)),
+    );
+    writeFileSync(world.path('u.csv'), csv(users(4)));
+    await run(...upload);
+    writeFileSync(world.path('u.csv'), csv(users(3, 'Rome')));
+    const one = [...upload, '--chunk-size', '1', '--concurrency', '1', '--gone', 'gone.txt'];
+    expect((await run(...one)).code).toBe(4);
+    const { code, summary } = await run(...one, '--resume');
+    expect([code, summary.rejected]).toEqual([3, 1]);
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u3\n');
   });
 
   it('--gone lists no objectId, which a demerge would take for the identity of another user', async () => {

@@ -12,7 +12,6 @@ import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { formatShard, shardName, shardPath } from '../shard.js';
-import type { Tally } from '../../bulk/outcomes/tally.js';
 import { escapeCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
 import type { Shard } from '../job-options.js';
@@ -28,6 +27,8 @@ import {
 export interface ComparedInput {
   /** Whether the input has lines of a rejects file, which is only a part of another input. */
   hasRejectLines: boolean;
+  /** Whether records could not be read or validated. */
+  hasInvalid: boolean;
   /** Whether an earlier process read its beginning, which this one cannot read again. */
   readonly isRest: boolean;
   /** Whether it is a pipe with fewer records than the mapping file requires. */
@@ -42,7 +43,7 @@ export interface ChangeTracking {
    * Writes the keys missing from the input, if a file was requested. Warns instead if some records were not
    * compared, since their users would count as missing.
    */
-  writeGone(tally: Tally, input: ComparedInput): Promise<void>;
+  writeGone(input: ComparedInput): Promise<void>;
   /** Merges accepted records into the baseline. A failure is a warning; the next run merges them. */
   close(): void;
 }
@@ -89,8 +90,8 @@ export async function openChangeTracking(
   return {
     stream,
     memory,
-    writeGone: async (tally, input) => {
-      const why = gone && uncomparedReason(tally, { ...input, isCompared: memory.isUsed });
+    writeGone: async (input) => {
+      const why = gone && uncomparedReason(input, memory);
       if (why) messages.warn(`${gone.name} was not written: ${why}`);
       else if (gone)
         warnOfUnlisted(await gone.write(memory), { gone: gone.name, memory, messages });
@@ -267,20 +268,16 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 
 /** Returns why users of the input may count as missing; undefined if every record was compared. */
 function uncomparedReason(
-  { counts, samples }: Tally,
-  { hasRejectLines, isRest, isShort, isCompared }: ComparedInput & { readonly isCompared: boolean },
+  { hasRejectLines, hasInvalid, isRest, isShort }: ComparedInput,
+  { isUsed }: ChangeTracker,
 ): string | undefined {
   if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
   if (isRest) return 'an earlier attempt read the beginning of the pipe; the next run lists them';
   if (isShort) return 'the input has too few records, so users may be missing from it';
-  if (!isCompared && counts.rejected === 0)
-    return 'the input has no record to compare, so all users would count as missing';
-  // the service rejects records that were sent, so they were compared
-  const sent = [...samples.kinds].filter(([kind]) => kind.startsWith('service'));
-  const count = sent.reduce((before, [, kind]) => before - kind.count, counts.rejected);
-  if (count === 0) return undefined;
-  const records = countOf(count, 'record');
-  return `the users of ${records} that could not be read or validated would count as missing`;
+  if (hasInvalid) return 'users of records that could not be read or validated would be listed';
+  return isUsed
+    ? undefined
+    : 'the input has no record to compare, so all users would count as missing';
 }
 
 /** Opens the file of missing keys, published when complete. Throws E-USAGE for an input, E-FILE-WRITE. */

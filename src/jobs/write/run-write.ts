@@ -108,7 +108,7 @@ export async function runWrite(
     }
     if (runName !== undefined) refuseFiles(inputs, context);
     const writing = { kind, request, context, hooks, rehearsal, inputs, connection, limiter };
-    return await runConnected(writing, watchRejectLines(mapper, request));
+    return await runConnected(writing, watchInput(mapper, request));
   } finally {
     await inputs.close();
     await connection?.close();
@@ -130,16 +130,19 @@ function withoutSentEvents(mapper: Mapper, isSent: EnginePorts['isAlreadySent'])
   return { ...mapper, map };
 }
 
-type WatchedMapper = Mapper & Pick<ComparedInput, 'hasRejectLines'>;
+type WatchedMapper = Mapper & Pick<ComparedInput, 'hasRejectLines' | 'hasInvalid'>;
 
-/** Wraps the mapper of a run with `gone` to notice lines of a rejects file. */
-function watchRejectLines(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
+/** Wraps the mapper of a run with `gone` to notice lines of a rejects file, and records that are not compared. */
+function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
   const watching: WatchedMapper = {
     ...mapper,
     hasRejectLines: false,
+    hasInvalid: false,
     map: (rows, picked) => {
       if (gone !== undefined) watching.hasRejectLines ||= holdsRejectLines(rows);
-      return mapper.map(rows, picked);
+      const block = mapper.map(rows, picked);
+      watching.hasInvalid ||= block.rejects.length + block.parseErrors.length > 0;
+      return block;
     },
   };
   return watching;
@@ -220,7 +223,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const ending = await sendInput(writing, parts);
     const isRest = inputs.totalBytes === undefined && (earlier?.watermark.ordinal ?? 0) > 0;
     const isShort = shortOf(writing, tally, ending.result) !== undefined;
-    if (ending.result.done) await remembered?.writeGone(tally, { ...mapper, isRest, isShort });
+    if (ending.result.done) await remembered?.writeGone({ ...mapper, isRest, isShort });
     endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
