@@ -29,6 +29,8 @@ export interface SubscribeMapping {
 }
 
 export const parts = ['type', 'value', 'status'] as const;
+/** Spellings that are not read: what such a column says is never replaced by `--type` or `--status`. */
+const otherSpellings = { type: ['Type', 'TYPE'], status: ['Status', 'STATUS'] } as const;
 /** Words of other programs for a status, in lower case. */
 const statusWords: Readonly<Record<string, SubscriptionStatus>> = {
   ...subscriptionStatuses,
@@ -77,7 +79,8 @@ function addressMarkError(text: TextSlice): string | undefined {
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
   const { out } = records;
-  const values = new RowValues(parts, options.retryUnknown, rulesOf(options));
+  const names = [...parts, ...otherSpellings.type, ...otherSpellings.status];
+  const values = new RowValues(names, options.retryUnknown, rulesOf(options));
   const text = new TextSlice();
   const named = namedColumns(options);
   const members = new UnseenMembers(named);
@@ -91,6 +94,11 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
         (part === 'value' || options[part] === undefined),
     );
     if (missing.length > 0) throw missingColumnsError(missing, header, source, fixFor(missing));
+    for (const part of ['type', 'status'] as const) {
+      const other = otherSpellings[part].find((column) => header.includes(column));
+      if (other === undefined || header.includes(values.columnOf(part))) continue;
+      throw missingColumnsError([part], header, source, fixForSpelling(part, other));
+    }
   };
 
   /** Returns the documented spelling of a row's type or status, or why it is invalid. */
@@ -101,10 +109,19 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   ): T | RejectReason => {
     const failure = values.readOptional(part, text);
     if (failure) return failure;
-    if (text.isEmpty && supplied !== undefined) return supplied;
+    if (text.isEmpty && supplied !== undefined) return suppliedUnlessSpelled(part, supplied);
     const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
     return valueError(values.columnOf(part), `${quoteValue(text)} is not one of ${listed(words)}`);
+  };
+
+  const suppliedUnlessSpelled = <T extends string>(
+    part: 'type' | 'status',
+    supplied: T,
+  ): T | RejectReason => {
+    const other = otherSpellings[part].find((member) => values.has(member));
+    if (other === undefined || values.has(part) || options.columns.has(part)) return supplied;
+    return valueError(other, `not read as the ${part}: ${fixForSpelling(part, other)}`);
   };
 
   const valueFailure = (): RejectReason | undefined => {
@@ -157,10 +174,17 @@ const listed = (words: Readonly<Record<string, string>>): string =>
 
 /** Returns what to do about columns that a header does not have. */
 function fixFor(missing: readonly (typeof parts)[number][]): string {
-  const flags = missing.filter((part) => part !== 'value').map((part) => `--${part} <${part}>`);
-  if (!missing.includes('value'))
-    return `add the missing columns to the file, or use ${flags.join(' and ')}`;
+  const others = missing.filter((part) => part !== 'value');
+  const flags = others.map((part) => `--${part} <${part}>`);
+  if (!missing.includes('value')) {
+    const maps = others.map((part) => `--map <column>=${part}`);
+    return `name the columns with ${maps.join(' and ')}; if the file has none, use ${flags.join(' and ')} for all of its rows`;
+  }
   return flags.length === 0
     ? 'name the column of the numbers or addresses with --map <column>=value'
     : 'name the columns with --map <column>=type, =value and =status; a list of values alone needs --type <type> and --status <status>';
 }
+
+/** Returns what to do about a column in another spelling, beside a flag for records without it. */
+const fixForSpelling = (part: 'type' | 'status', column: string): string =>
+  `use --map ${column}=${part}; to send one ${part} for all, remove or rename "${column}"`;

@@ -50,6 +50,32 @@ it.each([
   expect(written(service).flat()).toEqual([]);
 });
 
+it.each([
+  ['Status', ['--status', 'Resubscribe'], 'value,type,Status\na@x.com,email,Unsubscribe\n'],
+  ['TYPE', ['--type', 'phone'], 'value,TYPE,status\n+4915112345678,whatsapp,Unsubscribe\n'],
+])('never replaces what a column "%s" says by a flag', async (column, flags, text) => {
+  const { world, service } = await serve();
+  const part = column.toLowerCase();
+  const [header, cells] = text.split('\n').map((line) => line.split(','));
+  const record = Object.fromEntries(header!.map((name, index) => [name, cells![index]]));
+  writeFileSync(world.path('l.csv'), text);
+  writeFileSync(world.path('l.ndjson'), `${JSON.stringify(record)}\n`);
+  const fix = `use --map ${column}=${part}`;
+  for (const [file, code] of [
+    ['l.csv', 8],
+    ['l.ndjson', 3],
+  ] as const) {
+    const run = await world.run(['subscribe', file, ...flags]);
+    expect([run.code, run.stderr]).toEqual([code, expect.stringContaining(fix)]);
+    expect(written(service).flat()).toEqual([]);
+    const map = ['--map', `${column}=${part}`];
+    expect((await world.run(['subscribe', file, ...flags, ...map])).code).toBe(0);
+    const sent = { type: record[column === 'TYPE' ? 'TYPE' : 'type'], status: 'Unsubscribe' };
+    expect(written(service).flat()).toMatchObject([sent]);
+    await service.reset();
+  }
+});
+
 it('refuses an input if no JSON record has a column that a flag names', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('l.ndjson'), '{"type":"email","value":"A@x.com","status":"opt-out"}\n');

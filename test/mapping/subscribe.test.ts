@@ -143,7 +143,7 @@ describe('a subscription row', () => {
       ['value'],
       {},
       'columns "type", "status" missing',
-      'add the missing columns to the file, or use --type <type> and --status <status>',
+      'name the columns with --map <column>=type and --map <column>=status; if the file has none, use --type <type> and --status <status> for all of its rows',
     ],
     [
       ['type', 'status'],
@@ -155,7 +155,7 @@ describe('a subscription row', () => {
       ['value', 'type'],
       { type: 'phone' },
       'column "status" missing',
-      'add the missing columns to the file, or use --status <status>',
+      'name the columns with --map <column>=status; if the file has none, use --status <status> for all of its rows',
     ],
   ])('needs the columns %j to have more', (columns, options, message, fix) => {
     const mapper = subscribeMapper({ ...defaults, ...options });
