@@ -94,11 +94,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
         (part === 'value' || options[part] === undefined),
     );
     if (missing.length > 0) throw missingColumnsError(missing, header, source, fixFor(missing));
-    for (const part of ['type', 'status'] as const) {
-      const other = otherSpellings[part].find((column) => header.includes(column));
-      if (other === undefined || header.includes(values.columnOf(part))) continue;
-      throw missingColumnsError([part], header, source, fixForSpelling(part, other));
-    }
+    checkSpellings(header, source, options);
   };
 
   /** Returns the documented spelling of a row's type or status, or why it is invalid. */
@@ -109,19 +105,11 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   ): T | RejectReason => {
     const failure = values.readOptional(part, text);
     if (failure) return failure;
-    if (text.isEmpty && supplied !== undefined) return suppliedUnlessSpelled(part, supplied);
+    if (text.isEmpty && supplied !== undefined)
+      return spellingError(part, values, options) ?? supplied;
     const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
     return valueError(values.columnOf(part), `${quoteValue(text)} is not one of ${listed(words)}`);
-  };
-
-  const suppliedUnlessSpelled = <T extends string>(
-    part: 'type' | 'status',
-    supplied: T,
-  ): T | RejectReason => {
-    const other = otherSpellings[part].find((member) => values.has(member));
-    if (other === undefined || values.has(part) || options.columns.has(part)) return supplied;
-    return valueError(other, `not read as the ${part}: ${fixForSpelling(part, other)}`);
   };
 
   const valueFailure = (): RejectReason | undefined => {
@@ -188,3 +176,27 @@ function fixFor(missing: readonly (typeof parts)[number][]): string {
 /** Returns what to do about a column in another spelling, beside a flag for records without it. */
 const fixForSpelling = (part: 'type' | 'status', column: string): string =>
   `use --map ${column}=${part}; to send one ${part} for all, remove or rename "${column}"`;
+
+/** Refuses a header whose column `Status` (`Type`) would not be read. */
+function checkSpellings(
+  header: readonly string[],
+  source: string,
+  { columns }: SubscribeMapping,
+): void {
+  for (const part of ['type', 'status'] as const) {
+    const other = otherSpellings[part].find((column) => header.includes(column));
+    if (other === undefined || columns.has(part) || header.includes(part)) continue;
+    throw missingColumnsError([part], header, source, fixForSpelling(part, other));
+  }
+}
+
+/** Returns why a record whose part has another spelling is invalid, or undefined. */
+function spellingError(
+  part: 'type' | 'status',
+  values: RowValues<string>,
+  { columns }: SubscribeMapping,
+): RejectReason | undefined {
+  const other = otherSpellings[part].find((member) => values.has(member));
+  if (other === undefined || columns.has(part) || values.has(part)) return undefined;
+  return valueError(other, `not read as the ${part}: ${fixForSpelling(part, other)}`);
+}
