@@ -88,13 +88,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   const check = (header: readonly string[], source: string): void => {
     const unknown = named.filter((column) => !header.includes(column));
     if (unknown.length > 0) throw missingColumnsError(unknown, header, source);
-    const missing = parts.filter(
-      (part) =>
-        !header.includes(values.columnOf(part)) &&
-        (part === 'value' || options[part] === undefined),
-    );
-    if (missing.length > 0) throw missingColumnsError(missing, header, source, fixFor(missing));
-    checkSpellings(header, source, options);
+    checkParts(header, source, options);
   };
 
   /** Returns the documented spelling of a row's type or status, or why it is invalid. */
@@ -177,15 +171,15 @@ function fixFor(missing: readonly (typeof parts)[number][]): string {
 const fixForSpelling = (part: 'type' | 'status', column: string): string =>
   `use --map ${column}=${part}; to send one ${part} for all, remove or rename "${column}"`;
 
-/** Refuses a header whose column `Status` (`Type`) would not be read. */
-function checkSpellings(
-  header: readonly string[],
-  source: string,
-  { columns }: SubscribeMapping,
-): void {
-  for (const part of ['type', 'status'] as const) {
-    const other = otherSpellings[part].find((column) => header.includes(column));
-    if (other === undefined || columns.has(part) || header.includes(part)) continue;
+/** Refuses a header that lacks a part, or has it in a spelling that would not be read. */
+function checkParts(header: readonly string[], source: string, options: SubscribeMapping): void {
+  const lacking = parts.filter((part) => !header.includes(options.columns.get(part) ?? part));
+  const missing = lacking.filter((part) => part === 'value' || options[part] === undefined);
+  if (missing.length > 0) throw missingColumnsError(missing, header, source, fixFor(missing));
+  for (const part of lacking) {
+    if (part === 'value') continue;
+    const other = otherSpellings[part].find((name) => header.includes(name));
+    if (other === undefined) continue;
     throw missingColumnsError([part], header, source, fixForSpelling(part, other));
   }
 }
@@ -196,7 +190,7 @@ function spellingError(
   values: RowValues<string>,
   { columns }: SubscribeMapping,
 ): RejectReason | undefined {
-  const other = otherSpellings[part].find((member) => values.has(member));
+  const other = otherSpellings[part].find((name) => values.has(name));
   if (other === undefined || columns.has(part) || values.has(part)) return undefined;
   return valueError(other, `not read as the ${part}: ${fixForSpelling(part, other)}`);
 }
