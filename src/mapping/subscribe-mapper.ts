@@ -29,10 +29,10 @@ export interface SubscribeMapping {
 }
 
 export const parts = ['type', 'value', 'status'] as const;
-/** Spellings that are not read: what such a column says is never replaced by `--type` or `--status`. */
+/** Columns that are not read, but must not contradict `--type` or `--status`. */
 const otherSpellings = { type: ['Type', 'TYPE'], status: ['Status', 'STATUS'] } as const;
 /** Words of other programs for a status, in lower case. */
-const statusWords: Readonly<Record<string, SubscriptionStatus>> = {
+const statusWords: Words<SubscriptionStatus> = {
   ...subscriptionStatuses,
   unsubscribed: 'Unsubscribe',
   'opt-out': 'Unsubscribe',
@@ -47,6 +47,13 @@ const statusWords: Readonly<Record<string, SubscriptionStatus>> = {
 };
 /** Longer texts cannot be a type or status, and are not converted to strings. */
 const longestWord = 20;
+
+type Words<T> = Readonly<Record<string, T>>;
+
+function wordOf<T>(text: TextSlice, words: Words<T>): T | undefined {
+  const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
+  return Object.hasOwn(words, typed) ? words[typed] : undefined;
+}
 
 const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocation => ({
   cells: (header) =>
@@ -94,16 +101,17 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   /** Returns the documented spelling of a row's type or status, or why it is invalid. */
   const word = <T extends string>(
     part: 'type' | 'status',
-    words: Readonly<Record<string, T>>,
+    words: Words<T>,
     supplied: T | undefined,
   ): T | RejectReason => {
     const failure = values.readOptional(part, text);
     if (failure) return failure;
     if (text.isEmpty && supplied !== undefined)
-      return spellingError(part, values, options) ?? supplied;
-    const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
-    if (Object.hasOwn(words, typed)) return words[typed]!;
-    return valueError(values.columnOf(part), `${quoteValue(text)} is not one of ${listed(words)}`);
+      return contradiction(values, { part, words, supplied }) ?? supplied;
+    return (
+      wordOf(text, words) ??
+      valueError(values.columnOf(part), `${quoteValue(text)} is not one of ${listed(words)}`)
+    );
   };
 
   const valueFailure = (): RejectReason | undefined => {
@@ -167,30 +175,34 @@ function fixFor(missing: readonly (typeof parts)[number][]): string {
     : 'name the columns with --map <column>=type, =value and =status; a list of values alone needs --type <type> and --status <status>';
 }
 
-/** Returns what to do about a column in another spelling, beside a flag for records without it. */
-const fixForSpelling = (part: 'type' | 'status', column: string): string =>
-  `use --map ${column}=${part}; to send one ${part} for all, remove or rename "${column}"`;
-
-/** Refuses a header that lacks a part, or has it in a spelling that would not be read. */
+/** Refuses a header that lacks a part which no flag supplies. */
 function checkParts(header: readonly string[], source: string, options: SubscribeMapping): void {
-  const lacking = parts.filter((part) => !header.includes(options.columns.get(part) ?? part));
-  const missing = lacking.filter((part) => part === 'value' || options[part] === undefined);
+  const missing = parts.filter(
+    (part) =>
+      !header.includes(options.columns.get(part) ?? part) &&
+      (part === 'value' || options[part] === undefined),
+  );
   if (missing.length > 0) throw missingColumnsError(missing, header, source, fixFor(missing));
-  for (const part of lacking) {
-    if (part === 'value') continue;
-    const other = otherSpellings[part].find((name) => header.includes(name));
-    if (other === undefined) continue;
-    throw missingColumnsError([part], header, source, fixForSpelling(part, other));
-  }
 }
 
-/** Returns why a record whose part has another spelling is invalid, or undefined. */
-function spellingError(
-  part: 'type' | 'status',
+interface Supplied<T> {
+  readonly part: 'type' | 'status';
+  readonly words: Words<T>;
+  readonly supplied: T;
+}
+
+/** Returns why a row has another type or status, in a column of another spelling, than a flag supplies; or undefined. */
+function contradiction<T extends string>(
   values: RowValues<string>,
-  { columns }: SubscribeMapping,
+  { part, words, supplied }: Supplied<T>,
 ): RejectReason | undefined {
-  const other = otherSpellings[part].find((name) => values.has(name));
-  if (other === undefined || columns.has(part) || values.has(part)) return undefined;
-  return valueError(other, `not read as the ${part}: ${fixForSpelling(part, other)}`);
+  const text = new TextSlice();
+  const column = otherSpellings[part].find((name) => values.has(name));
+  if (column === undefined || values.readOptional(column, text)) return undefined;
+  const found = wordOf(text, words);
+  if (found === undefined || found === supplied) return undefined;
+  return valueError(
+    column,
+    `is ${found}, and --${part} is ${supplied}: read it with --map ${column}=${part}, or rename "${column}"`,
+  );
 }
