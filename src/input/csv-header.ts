@@ -196,8 +196,8 @@ function headerError(
 
 /**
  * Throws E-HEADER at a row that is the header of another file, because files were joined: the rows after it belong to
- * other columns. It has the names of the header in another order, or in a key column the name of that column. Headers
- * that are repeated as they are do no harm, and are parse errors.
+ * other columns. It has the names of the header in another order, or the name of a key column, in whose place is that name
+ * or the name of another column. Headers that are repeated as they are do no harm, and are parse errors.
  */
 export function refuseOtherHeaders(
   { source, bytes, count, lines, cells }: RowBlock,
@@ -224,10 +224,11 @@ export function refuseOtherHeaders(
       const at = first + 2 * columns[index]!;
       if (firstBytes[bytes[bounds[at]!]! | lowerCase] !== 1) continue;
       const name = nameAt(at);
+      if (name < 0) continue;
       const isOther =
         index === 0
-          ? name >= 0 && header.every((_, column) => nameAt(first + 2 * column) >= 0)
-          : name === columns[index];
+          ? header.every((_, column) => nameAt(first + 2 * column) >= 0)
+          : header.some((_, column) => nameAt(first + 2 * column) === columns[index]);
       if (isOther) throw otherHeader(source, lines[row]!);
     }
   }

@@ -456,6 +456,11 @@ it.each([
   ['with other columns', 'upload', 'identity,City,Note\nu1,Oslo,\nIdentity,Plan,Note\nu2,Rome,\n'],
   ['with another column', 'demerge', 'Name,identity\nAnn,u1\nCity,identity\nRome,u2\n'],
   [
+    'with other columns in another order',
+    'demerge',
+    'identity,Name,City\nu1,Ann,Oslo\nName,identity,Plan\nBob,u2,free\n',
+  ],
+  [
     'of events',
     'upload',
     'ts,evtName,identity,n\n1795564800,A,u1,1\nts,evtName,identity,m\n1795564800,Rome,u2,1\n',
