@@ -251,5 +251,5 @@ const otherHeader = (file: string, line: number): EngagectlError =>
     file,
     line,
     why: 'files were joined, and the rows after it belong to other columns, so nothing after it was sent',
-    fix: 'remove that line and what follows it, and upload that part as a file of its own',
+    fix: 'remove that line and what follows it, and upload that part as a file of its own; if it is a record, rename the columns',
   });
