@@ -173,7 +173,7 @@ const eventColumns = [
   {
     role: 'evtName',
     option: 'eventName',
-    fix: 'add the column, or name the event with --event-name <name>',
+    fix: 'add the column, name it with --map <column>=evtName, or use --event-name <name> for all events',
   },
 ] as const;
 
