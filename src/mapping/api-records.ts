@@ -4,6 +4,7 @@ import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
 import { parseExportedTimestamp, epochDigits } from './timestamps.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { keyParts, type KeyPart } from '../text/record-hash.js';
+import type { TimeZone } from '../time-zone.js';
 import type { RecordBlock, RecordBuilder } from './record-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -192,7 +193,16 @@ function writeTs(json: JsonParser, { out }: RecordBuilder, { zone }: UploadMappi
   const instant = parseExportedTimestamp(value, zone);
   if (typeof instant === 'string') return `ts: ${quoteValue(value)} ${instant}`;
   out.ascii(`,"ts":${instant}`);
-  return undefined;
+  return zoneError(json, instant, zone);
+}
+
+/** Returns why `ts` is not the time of the event: `ts_utc` says that it was exported in another time zone. */
+function zoneError(json: JsonParser, instant: number, zone: TimeZone): string | undefined {
+  const index = json.find('ts_utc');
+  const utc = index < 0 ? undefined : json.stringAt(index, text);
+  const seconds = utc === undefined ? NaN : Date.parse(utc.toString()) / 1000;
+  if (Number.isNaN(seconds) || seconds === instant) return undefined;
+  return `ts is not the time of ts_utc in ${zone.name}: add --timezone with the zone of the account it was exported from`;
 }
 
 /** Writes the start of the record with its key, which was read into `text`. */

@@ -93,6 +93,13 @@ describe('events', () => {
 
     const named = [...range, '--with-event-name'];
     await succeed(world, ['export-events', ...named, '--timezone', from, '-o', 'first.ndjson']);
+    await succeed(world, ['export-events', ...named, '--timezone', from, '-o', 'first.csv']);
+    for (const file of ['first.ndjson', 'first.csv']) {
+      const wrong = ['upload', file, '--type', 'event', '--timezone', to];
+      const { code, stderr } = await world.run([...wrong, '--region', 'local'], other(world));
+      expect([code, stderr]).toEqual([3, expect.stringContaining(`0 of ${times.length} `)]);
+      expect(stderr).toContain('add --timezone with the zone of the account it was exported from');
+    }
     const upload = ['upload', 'first.ndjson', '--type', 'event', '--timezone', from];
     await succeed(world, upload, other(world));
     await succeed(
