@@ -109,3 +109,10 @@ it.each([
     expect(service.requests()).toEqual([]);
   },
 );
+
+it('says how to name the column of the events of a CSV', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('e.csv'), 'identity,ts,EvtName\nann,1790000000,Charged\n');
+  const { code, stderr } = await world.run(['upload', 'e.csv', '--type', 'event', '--region', 'local']); // prettier-ignore
+  expect([code, stderr]).toEqual([8, expect.stringContaining('--map <column>=evtName')]);
+});
