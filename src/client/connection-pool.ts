@@ -44,7 +44,7 @@ type Open = (options: Pool.Options & { connect: buildConnector.connector }) => D
 /** Loads undici's proxy agent only if a proxy is set. */
 async function opener(base: URL, env: Env): Promise<Open> {
   const toBase: Open = (options) => new Pool(base.origin, options);
-  // Of loopback, too: another user of the machine may own the port.
+  // Also for loopback, because another user of the machine may own the port.
   if (base.protocol === 'https:')
     refuseUnverifiedTls(env, 'the passcode could be sent to an impostor');
   if (isLoopback(base.hostname)) return toBase;

@@ -224,10 +224,11 @@ export function resentRows(
 
 /** Returns a row of a rejects file as a line of NDJSON if its outcome is unknown. */
 export function unknownLine(rows: RowBlock, row: number): string | undefined {
-  const { cells, bytes, bounds, source, lines } = rows;
+  const { cells, source, lines } = rows;
   if (!cells) {
-    const line = bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
-    return isUnknown(line) ? line : undefined;
+    const line = rowText(rows, row);
+    const value = jsonValue(line) as { readonly stage?: unknown } | null | undefined;
+    return value?.stage === 'unknown' ? line : undefined;
   }
   const [, error] = /^unknown: (.*)$/s.exec(errorOf(rows, row)) ?? [];
   if (error === undefined) return undefined;
@@ -235,11 +236,16 @@ export function unknownLine(rows: RowBlock, row: number): string | undefined {
   return `{${place},"stage":"unknown","error":${JSON.stringify(error)},"record":${sourceRecord(rows, row)}}`;
 }
 
-function isUnknown(line: string): boolean {
+/** Returns the text of a row without the whitespace around it. */
+export const rowText = ({ bytes, bounds }: RowBlock, row: number): string =>
+  bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
+
+/** Returns the value of a JSON text; undefined for another text. */
+export function jsonValue(text: string): unknown {
   try {
-    return (JSON.parse(line) as { readonly stage?: unknown } | null)?.stage === 'unknown';
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

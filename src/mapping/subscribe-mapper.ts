@@ -196,9 +196,10 @@ function contradiction<T extends string>(
   values: RowValues<string>,
   { part, words, supplied }: Supplied<T>,
 ): RejectReason | undefined {
-  const text = new TextSlice();
   const column = otherSpellings[part].find((name) => values.has(name));
-  if (column === undefined || values.readOptional(column, text)) return undefined;
+  if (column === undefined) return undefined;
+  const text = new TextSlice();
+  if (values.readOptional(column, text)) return undefined;
   const found = wordOf(text, words);
   if (found === undefined || found === supplied) return undefined;
   return valueError(

@@ -115,9 +115,8 @@ export class CheckpointFile {
     return found?.ino === ino && found.dev === dev;
   }
 
-  /** Creates a file of the same content under the same path, which must be free. */
-  async copy(): Promise<CheckpointFile> {
-    const copy = await CheckpointFile.create(this.path, this.#option);
+  /** Copies the content to a new file, which is closed if that fails. */
+  async copyTo(copy: CheckpointFile): Promise<CheckpointFile> {
     try {
       for (let at = 0; at < this.#bytes; at += blockBytes) {
         const block = Buffer.allocUnsafe(Math.min(blockBytes, this.#bytes - at));

@@ -161,7 +161,7 @@ export class RejectsFile {
     this.#waiting -= text.length;
   }
 
-  /** Creates the file. Sets a file aside that another process gave its name since `makeWay`. */
+  /** Creates the file. Sets aside what has its name: another process or program may have put it there at any time. */
   async #create(): Promise<CheckpointFile> {
     try {
       return await CheckpointFile.create(this.file, this.#how.option);
@@ -189,8 +189,7 @@ export class RejectsFile {
     const marked = this.#marked;
     if (!marked || (await marked.isInPlace())) return;
     await this.#guard(async () => {
-      if (existsSync(this.file)) setAside(this.file);
-      this.#marked = await marked.copy();
+      this.#marked = await marked.copyTo(await this.#create());
       await marked.close();
     });
   }

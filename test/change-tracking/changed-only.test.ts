@@ -429,49 +429,27 @@ describe('upload --changed', () => {
     expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
   });
 
-  it.skipIf(!hasStrace)(
-    '--gone lists users whose run was killed as it saved that they were accepted',
-    async () => {
-      const server = await startFaultServer(() => accept());
-      onTestFinished(() => server[Symbol.asyncDispose]());
-      const world = makeWorld({ env: accountAt(server.url, passcode) });
-      const run = jsonRunner<Figures>(world);
-      writeFileSync(world.path('u.csv'), csv(users(1)));
-      await run(upload);
-      writeFileSync(world.path('u.csv'), csv(users(2)));
-      const log = path.join(folderOf(world), 'profile.log');
-      const killed = '-f -qq -o /dev/null -e trace=write -e inject=write:signal=KILL:when=2 -P';
-      const tracer = ['strace', ...killed.split(' '), log];
-      const { code } = await outcomeOf(start(world, { url: server.url, argv: upload, tracer }));
-      expect([code, server.received.length]).toEqual([null, 2]);
-      expect((await run([...upload, '--resume'])).code).toBe(0);
-      writeFileSync(world.path('u.csv'), csv(users(1)));
-      await run([...upload, '--gone', 'gone.txt']);
-      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
-    },
-  );
-
-  it.skipIf(!hasStrace)(
-    '--gone lists users whose acceptance could not be saved because the disk was full',
-    async () => {
-      const server = await startFaultServer(() => accept());
-      onTestFinished(() => server[Symbol.asyncDispose]());
-      const world = makeWorld({ env: accountAt(server.url, passcode) });
-      const run = jsonRunner<Figures>(world);
-      writeFileSync(world.path('u.csv'), csv(users(1)));
-      await run(upload);
-      writeFileSync(world.path('u.csv'), csv(users(2)));
-      const log = path.join(folderOf(world), 'profile.log');
-      const killed = '-f -qq -o /dev/null -e trace=write -e inject=write:error=ENOSPC:when=2 -P';
-      const tracer = ['strace', ...killed.split(' '), log];
-      const { code } = await outcomeOf(start(world, { url: server.url, argv: upload, tracer }));
-      expect([code, server.received.length]).toEqual([9, 2]);
-      expect((await run([...upload, '--resume'])).code).toBe(0);
-      writeFileSync(world.path('u.csv'), csv(users(1)));
-      await run([...upload, '--gone', 'gone.txt']);
-      expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
-    },
-  );
+  it.skipIf(!hasStrace).each([
+    ['whose run was killed as it saved that they were accepted', 'signal=KILL', null],
+    ['whose acceptance could not be saved because the disk was full', 'error=ENOSPC', 9],
+  ])('--gone lists users %s', async (_, fault, exitCode) => {
+    const server = await startFaultServer(() => accept());
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const world = makeWorld({ env: accountAt(server.url, passcode) });
+    const run = jsonRunner<Figures>(world);
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    await run(upload);
+    writeFileSync(world.path('u.csv'), csv(users(2)));
+    const log = path.join(folderOf(world), 'profile.log');
+    const failing = `-f -qq -o /dev/null -e trace=write -e inject=write:${fault}:when=2 -P`;
+    const tracer = ['strace', ...failing.split(' '), log];
+    const { code } = await outcomeOf(start(world, { url: server.url, argv: upload, tracer }));
+    expect([code, server.received.length]).toEqual([exitCode, 2]);
+    expect((await run([...upload, '--resume'])).code).toBe(0);
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    await run([...upload, '--gone', 'gone.txt']);
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('u1\n');
+  });
 
   it('--gone lists the users behind a line that a full disk cut off', async () => {
     const { world, run } = await stage();

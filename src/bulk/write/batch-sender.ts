@@ -138,7 +138,10 @@ export class BatchSender {
     const rejections = answer === undefined ? noRejections : matchResponse(answer, batch);
     if ('why' in rejections) return rejections;
     const retryable = rejections.size > 0 ? this.#recordEach(batch, rejections, state) : [];
-    if (rejections.size === 0) this.#accept(batch, state);
+    if (rejections.size === 0) {
+      this.#accept(batch);
+      if (state.attempts === 0) batch.releaseBody(); // after a failure, an old socket may still read it
+    }
     state.synced = this.#slots.release({ mayReleaseEarly: batch.isIdempotent && !batch.isLarge });
     return retryable;
   }
@@ -155,7 +158,7 @@ export class BatchSender {
         this.#reject(batch, [position], { stage: 'service', code, error });
       }
     }
-    if (accepted.length > 0) this.#acceptSome(batch, accepted);
+    if (accepted.length > 0) this.#accept(batch, accepted);
     return retryable;
   }
 
@@ -230,18 +233,14 @@ export class BatchSender {
       await this.#stop.guard(async () => this.#job.tally.log.retractIntent(ordinals));
   }
 
-  #accept(batch: Batch, { attempts }: BatchState): void {
-    if (this.#trackChanges(batch)) {
-      this.#settle(batch, eventState.sent);
-      for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
-    } else this.#acceptUntracked(batch, batch.positions());
-    if (attempts === 0) batch.releaseBody(); // after a failure, an old socket may still read it
-  }
-
-  #acceptSome(batch: Batch, positions: readonly number[]): void {
-    if (!this.#trackChanges(batch, positions)) return this.#acceptUntracked(batch, positions);
+  /** Ends records as accepted; without positions all of them. */
+  #accept(batch: Batch, positions?: readonly number[]): void {
+    const { tally } = this.#job;
+    const isTracked = this.#trackChanges(batch, positions);
     this.#settle(batch, eventState.sent, positions);
-    for (const position of positions) this.#job.tally.accept(...batch.source(position));
+    if (!isTracked) return this.#acceptUntracked(batch, positions ?? batch.positions());
+    if (positions) for (const position of positions) tally.accept(...batch.source(position));
+    else for (const { rows, row, count } of batch.runs()) tally.accept(rows, row, count);
   }
 
   /** Ends accepted records that the baseline lacks. Those that are idempotent are sent again when the run is resumed. */

@@ -2,7 +2,7 @@ import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonParser } from '../../text/json-parser.js';
-import { sourceRecord, unknownLine } from '../../mapping/rejects-input.js';
+import { jsonValue, rowText, sourceRecord, unknownLine } from '../../mapping/rejects-input.js';
 import { isMap, stringifyLossless, type LosslessJson } from '../../text/lossless-json.js';
 import {
   plainAddress,
@@ -135,7 +135,7 @@ export class SentInput {
     const text = unknownLine(rows, row);
     if (text === undefined) {
       const line = rowText(rows, row);
-      if (!rows.cells && !isJson(line)) this.#addUnreadable(place, line, error);
+      if (!rows.cells && jsonValue(line) === undefined) this.#addUnreadable(place, line, error);
       return;
     }
     this.read += 1;
@@ -223,18 +223,6 @@ export class SentInput {
 
 function placeOf({ source, lines }: RowBlock, row: number) {
   return { source, line: lines[row] ?? 0 };
-}
-
-const rowText = ({ bytes, bounds }: RowBlock, row: number): string =>
-  bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
-
-function isJson(line: string): boolean {
-  try {
-    JSON.parse(line);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A key in the sample. */

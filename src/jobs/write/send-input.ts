@@ -90,10 +90,9 @@ export async function sendInput(
   const hints = [...remarks.found(), ...unseen.map(unseenHint)];
   warnOfInput(writing, unseen, parts.mapper.losses?.());
   const short = done ? shortOf(writing, tally, traffic) : undefined;
-  const isIncomplete = rehearsal === 'check' && unseen.length > 0;
+  const isRefused = rehearsal === 'check' && unseen.length > 0;
   const error = writeError(tally, {
-    stopped:
-      stopped ?? short ?? (isIncomplete ? unseenColumnsError(unseen, inputs.first) : undefined),
+    stopped: stopped ?? short ?? (isRefused ? unseenColumnsError(unseen, inputs.first) : undefined),
     job: kind.name,
     rehearsal,
     words,
@@ -114,7 +113,8 @@ export async function sendInput(
       ...runEnd(error, started, runtime),
       done,
       stopped,
-      unfinished: !done && (isLeased(context) || (isResumable(run) && !isRefused(stopped, tally))),
+      unfinished:
+        !done && (isLeased(context) || (isResumable(run) && !wasSentByOther(stopped, tally))),
     },
     rejectSummary: tally,
     history: history(),
@@ -253,7 +253,7 @@ function warnOfInput(
  * Whether another run sent the records that this one came to first which are not idempotent. It cannot be resumed: it
  * would be refused again, and to send the others again does no harm.
  */
-const isRefused = (stopped: EngagectlError | undefined, { log }: Tally): boolean =>
+const wasSentByOther = (stopped: EngagectlError | undefined, { log }: Tally): boolean =>
   stopped?.id === 'E-ALREADY-SENT' && log.nonIdempotent.size === 0;
 
 const unseenHint = (column: string): Hint => ({
