@@ -225,9 +225,21 @@ it.each([
   expect(service.requests()).toHaveLength(1);
 });
 
-describe('records of a run that has not finished', () => {
-  const inBatches = ['--chunk-size', '10', '--concurrency', '1'];
+const inBatches = ['--chunk-size', '10', '--concurrency', '1'];
 
+it('skips increments with --resume, with a note that some were rejected or may be missing', async () => {
+  const { service, world, run } = await stage();
+  await service.fault({ times: 1, answer: { status: 500 } });
+  writeFileSync(world.path('i.ndjson'), `${increments(20)}{"identity":""}\n`);
+  expect((await run('upload', 'i.ndjson', ...inBatches)).code).toBe(6);
+  const { code, stderr } = await run('upload', 'i.ndjson', ...inBatches, '--resume');
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining('(in that run: 1 rejected, 10 with an unknown outcome)'),
+  ]);
+});
+
+describe('records of a run that has not finished', () => {
   /** Ends a run in its second request, by a refused passcode. */
   const stopped = async (text: string, ...flags: string[]) => {
     const staged = await stage();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { existsSync } from 'node:fs';
-import { EngagectlError, countOf } from '../../errors.js';
+import { EngagectlError } from '../../errors.js';
 import { waitForLock, type FileLock } from '../../files/file-lock.js';
 import {
   appendDiscarded,
@@ -28,6 +28,7 @@ import {
   pipedBefore,
   refuseOtherShards,
   sentBefore,
+  sentNote,
   startedError,
   type SentBefore,
 } from './sent-before.js';
@@ -217,11 +218,7 @@ export class DuplicateProtection {
       await refuseOtherShards(inputs, { lines, shard: this.#run.shard, words });
       return undefined;
     }
-    const { run, finished } = sent.line;
-    const when = finished.slice(0, 10);
-    this.#place.context.messages.note(
-      `run ${run} sent the first ${countOf(sent.records, 'record')} on ${when}; sending the rest`,
-    );
+    this.#place.context.messages.note(sentNote(sent));
     return sent;
   }
 

@@ -1,4 +1,4 @@
-import { EngagectlError, countOf } from '../../errors.js';
+import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
 import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
@@ -288,6 +288,17 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
 
 const recordsOf = (sent: readonly SentInput[]): number =>
   sent.reduce((sum, { records }) => sum + records, 0);
+
+/** Says which run sent the part, and that not all of it was accepted: the counts of this run do not tell. */
+export function sentNote({ records, line: { run, finished, rejected, unknown } }: SentBefore) {
+  const others = [
+    ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
+    ...(unknown > 0 ? [`${groupDigits(unknown)} with an unknown outcome`] : []),
+  ];
+  const that = others.length === 0 ? '' : ` (in that run: ${others.join(', ')})`;
+  const first = `the first ${countOf(records, 'record')}`;
+  return `run ${run} sent ${first} on ${finished.slice(0, 10)}${that}; sending the rest`;
+}
 
 /** Builds the error for an input that another run sent. */
 export function alreadySent(
