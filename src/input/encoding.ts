@@ -71,9 +71,10 @@ export function markedEncoding(head: Buffer): string | undefined {
 /** First bytes of spreadsheet files: zip (.xlsx, .ods) and OLE (.xls). */
 const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
 
-/** Throws EngagectlError E-FORMAT for a spreadsheet and for a web page, by their first bytes. */
+/** Throws EngagectlError E-FORMAT for a spreadsheet, for UTF-32 and for a web page, by their first bytes. */
 export function refuseOtherFiles(head: Buffer, name: string): void {
   refuseSpreadsheet(head, name);
+  refuseUtf32(head, name);
   refuseWebPage(head, name);
 }
 
@@ -83,6 +84,20 @@ function refuseSpreadsheet(head: Buffer, name: string): void {
     file: name,
     why: 'its first bytes are those of a zip or Excel file',
     fix: 'save the sheet as CSV in UTF-8, or unpack the archive',
+  });
+}
+
+/** Refuses UTF-32, whose mark begins like that of UTF-16, and which has three NULs in each ASCII character. */
+function refuseUtf32(head: Buffer, name: string): void {
+  const first = head.subarray(0, 4);
+  const marks = ['fffe0000', '0000feff'];
+  const isUtf32 =
+    marks.includes(first.toString('hex')) || first.filter((byte) => byte === 0).length === 3;
+  if (!isUtf32) return;
+  throw new EngagectlError('E-FORMAT', `${name} is UTF-32, which Node.js does not decode`, {
+    file: name,
+    why: 'its first bytes are a character of four bytes',
+    fix: 'save it in UTF-8, or convert it: iconv -f UTF-32 -t UTF-8',
   });
 }
 

@@ -157,6 +157,8 @@ function identityFix(header: readonly string[]): string {
   const [name = ''] = header;
   const delimiter = header.length === 1 ? /[,;|:]/.exec(name)?.[0] : undefined;
   if (delimiter !== undefined) return `set the delimiter: --delimiter ${quoteForShell(delimiter)}`;
+  if (/^'.*'$/s.test(name))
+    return "put cells between double quotes; in CSV, ' is a part of the text";
   const likely = inferIdentityByName(header);
   return likely === undefined
     ? 'set the identity column with --identity <column>, or the objectId column with --object-id <column>; or add a header line'
