@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { makeWorld, type World } from '../support/test-environment.js';
@@ -142,5 +142,30 @@ it('in a renamed directory is refused, because a copy does not know what was sen
   const again = `give it the name ${path.basename(folder)} again`;
   for (const said of [copy, 'copied or renamed', again, 'move it away']) {
     expect(stderr).toContain(said);
+  }
+});
+
+// A link to itself cannot be read by anybody, whereas root may read each folder.
+it('in a folder that cannot be read is not taken for none', async () => {
+  const { world, folder } = await worldWith(later);
+  rmSync(folder, { recursive: true });
+  symlinkSync(folder, folder);
+  const listed = await world.run(['runs', 'list']);
+  expect(listed.stderr).toContain(`the run folder ${folder} cannot be read`);
+  const { code, stderr } = await world.run([...upload, '--resume']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
+});
+
+it('is not said to be absent if the folder of all runs cannot be read', async () => {
+  const { world, folder } = await worldWith(later);
+  const runs = path.dirname(folder);
+  rmSync(runs, { recursive: true });
+  symlinkSync(runs, runs);
+  for (const argv of [
+    ['runs', 'list'],
+    ['runs', 'prune', '--yes'],
+  ]) {
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${runs} cannot be read`)]);
   }
 });

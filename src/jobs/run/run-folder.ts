@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { readJournalHeader, type ParsedJournal } from '../../bulk/journal/journal-format.js';
 import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
+import { fileErrorReason } from '../../files/file-errors.js';
 import { createFile, makePrivateFolder, fsyncFolder } from '../../files/atomic-write.js';
 import { readTrusted, refuseUntrusted, type TrustRuntime } from '../../files/ownership.js';
 import { lockRun } from '../../files/file-lock.js';
@@ -123,23 +124,36 @@ export const listUnreadable = (root: string, runtime: TrustRuntime): readonly Un
   foldersIn(root, runtime).flatMap((folder) => ('why' in folder ? [folder] : []));
 
 function foldersIn(root: string, runtime: TrustRuntime): (RunFolder | UnreadableRun)[] {
-  const names = namesIn(root).filter((name) => !name.startsWith('.'));
+  const names = namesIn(root);
+  if (names instanceof Error) {
+    throw new EngagectlError('E-CONFIG-FILE', `the folder of runs ${root} cannot be read`, {
+      why: fileErrorReason(names),
+      fix: 'make it readable, or set another state directory with ENGAGECTL_STATE_DIR',
+      file: root,
+      cause: names,
+    });
+  }
   return names
+    .filter((name) => !name.startsWith('.'))
     .toSorted((a, b) => (a < b ? -1 : 1))
     .flatMap((name) => readRun(path.join(root, name), runtime) ?? []);
 }
 
-function namesIn(folder: string): readonly string[] {
+/** Returns the names in a folder, none if it does not exist, or why they cannot be read. */
+function namesIn(folder: string): readonly string[] | Error {
   try {
     return readdirSync(folder);
-  } catch {
-    return [];
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return ['ENOENT', 'ENOTDIR'].includes(code) ? [] : (error as Error);
   }
 }
 
 /** Reads a run folder; undefined if it contains no run files. Throws E-CONFIG-FILE. */
 function readRun(folder: string, runtime: TrustRuntime): RunFolder | UnreadableRun | undefined {
-  if (!namesIn(folder).some(isOfRun)) return undefined;
+  const names = namesIn(folder);
+  if (names instanceof Error) return { path: folder, why: fileErrorReason(names) };
+  if (!names.some(isOfRun)) return undefined;
   refuseUntrusted(folder, runtime);
   const read = (name: string) => readTrusted(path.join(folder, name), runtime);
   const found = headerIn(() => JSON.parse(read(headerFile).toString()));
