@@ -11,6 +11,7 @@ import { readTextFile } from '../files/read-file.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { parseStrictJson } from '../text/json-parser.js';
 import type { InputOptions } from '../input/input-format.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { Mapper } from '../mapping/record-block.js';
 import type { Runtime } from '../runtime.js';
 import type { Wording, JobContext } from './job-context.js';
@@ -145,15 +146,20 @@ async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<strin
   });
 }
 
-/** Wraps the mapper of a write to stop at the header of another file in the middle of a CSV. */
+/** Throws E-HEADER at the header of another file in the middle of a CSV. */
+export function refuseJoined(rows: RowBlock, { keys }: Pick<Mapper, 'keys'>): void {
+  const key = rows.cells && keys.cells(rows.cells.header)?.key;
+  refuseOtherHeaders(
+    rows,
+    (key ?? []).filter((column) => column >= 0),
+  );
+}
+
+/** Wraps the mapper of a write to stop there. */
 export const withoutOtherHeaders = (mapper: Mapper): Mapper => ({
   ...mapper,
   map: (rows, picked) => {
-    const key = rows.cells && mapper.keys.cells(rows.cells.header)?.key;
-    refuseOtherHeaders(
-      rows,
-      (key ?? []).filter((column) => column >= 0),
-    );
+    refuseJoined(rows, mapper);
     return mapper.map(rows, picked);
   },
 });

@@ -1,9 +1,10 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
-import { EngagectlError, groupDigits } from '../../errors.js';
+import { EngagectlError, exitCodes, groupDigits } from '../../errors.js';
+import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { timeZone } from '../../time-zone.js';
+import { refuseJoined } from '../input-files.js';
 import type { NamedColumns } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
-import type { RowBlock } from '../../input/row-block.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { WriteContext } from './write-request.js';
 
@@ -26,6 +27,27 @@ export async function requireRecords(
     await inputs.close();
   }
   throw tooFewRecordsError(records, least, inputs);
+}
+
+/**
+ * Reads files to their end, or to the limit, before the first record is sent that is not safe to resend: an input that has
+ * to be corrected cannot be resumed, and would be sent again as a whole. Throws E-HEADER, E-CSV-QUOTE.
+ */
+export async function requireReadable(
+  mapper: Pick<Mapper, 'keys'>,
+  inputs: Inputs,
+  { limit = Number.POSITIVE_INFINITY, signal }: { limit: number | undefined; signal: AbortSignal },
+): Promise<void> {
+  try {
+    const blocks = limitRecords(inputs.blocks(), limit);
+    for await (const rows of new PeekableIterator(blocks).until(signal)) refuseJoined(rows, mapper);
+  } catch (error) {
+    // a file that cannot be read now may be readable when the run is resumed
+    if (error instanceof EngagectlError && error.exitCode === exitCodes.refused) throw error;
+  } finally {
+    await inputs.close();
+  }
+  signal.throwIfAborted();
 }
 
 /**

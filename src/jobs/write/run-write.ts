@@ -73,6 +73,7 @@ export async function runWrite(
     { ...options, digests: rehearsal === undefined },
     context.runtime,
   );
+  const reopen = async () => openInputs(options, context.runtime);
   let connection: Connection | undefined;
   try {
     sayFormats(inputs, context);
@@ -96,18 +97,14 @@ export async function runWrite(
     const piped = inputs.totalBytes === undefined;
     if (namesSearchedColumns(mapped, inputs)) {
       const probe = kind.mapper(connection?.zone ?? timeZone(context.timezone));
-      const reading = await openInputs(options, context.runtime);
-      await requireColumns(probe, reading, context.runtime.signal);
+      await requireColumns(probe, await reopen(), context.runtime.signal);
     }
     if (kind.minRecords && !piped) {
-      await requireRecords(
-        kind.minRecords,
-        await openInputs(options, context.runtime),
-        context.runtime.signal,
-      );
+      await requireRecords(kind.minRecords, await reopen(), context.runtime.signal);
     }
     if (runName !== undefined) refuseFiles(inputs, context);
-    const writing = { kind, request, context, hooks, rehearsal, inputs, connection, limiter };
+    const about = { kind, request, context, hooks, rehearsal, inputs, reopen };
+    const writing = { ...about, connection, limiter };
     return await runConnected(writing, watchInput(mapper, request));
   } finally {
     await inputs.close();
@@ -376,14 +373,11 @@ function endEvents(
  * asked: a log may grow at any time.
  */
 async function confirm(writing: WriteContext, mapper: Mapper): Promise<void> {
-  const { kind, hooks, request, context, inputs, connection, rehearsal } = writing;
+  const { kind, hooks, inputs, reopen, connection, rehearsal } = writing;
   if (!connection || rehearsal === 'check') return;
   const piped = inputs.totalBytes === undefined;
-  const options = readingOf(kind, request, context);
   const stamps = inputs.stamps();
-  const identities = piped
-    ? undefined
-    : await kind.countIdentities?.(await openInputs(options, context.runtime), mapper);
+  const identities = piped ? undefined : await kind.countIdentities?.(await reopen(), mapper);
   const wasAsked = await hooks.confirm?.({ piped, identities });
   if (wasAsked !== true) return;
   const now = inputs.stamps();

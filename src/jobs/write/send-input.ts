@@ -26,6 +26,7 @@ import {
   tooFewRecordsError,
   unseenColumns,
   unseenColumnsError,
+  requireReadable,
 } from './required-columns.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
@@ -345,7 +346,7 @@ const touching = (memory: ChangeTracker, touched: TouchedKeys): ChangeFilter => 
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined): WriteJob {
   const { kind, request, context, hooks, rehearsal, inputs, connection, limiter } = writing;
-  const { mapper, earlier, tally, ledger, memory, touched, events } = parts;
+  const { mapper, earlier, tally, memory, touched, events } = parts;
   const { limit, maxRejects } = request;
   const { name } = kind;
   const defaults = writeEndpoints[name];
@@ -379,12 +380,29 @@ function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined):
       earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request, context) : undefined,
     changes: memory && touched ? touching(memory, touched) : (memory ?? touched),
     events: events?.filter(mapper),
-    begin: ledger && (async (kind) => ledger.begin(kind, inputs)),
+    begin: beginOf(writing, parts),
     piped: inputs.totalBytes === undefined,
     option: context.words.option,
     waits: retryStatusOf(connection, context),
     log: (line) => context.messages.verbose(line),
     warn: (text) => context.messages.warn(text),
+  };
+}
+
+/** Returns what precedes the first record of a kind that is not safe to resend. */
+function beginOf(
+  { kind: { seen }, request: { limit }, context, inputs, reopen }: WriteContext,
+  { mapper, ledger, events }: Parts,
+): WriteJob['begin'] {
+  if (!ledger) return undefined;
+  const { signal } = context.runtime;
+  const isRead = seen !== undefined || inputs.totalBytes === undefined; // identities are counted first; a pipe has no second reading
+  const check = async () => requireReadable(mapper, await reopen(), { limit, signal });
+  let checked: Promise<void> | undefined;
+  return async (kind) => {
+    const isFound = kind === 'event' && events !== undefined; // sent events are found in a corrected file
+    if (!isRead && !isFound) await (checked ??= check());
+    await ledger.begin(kind, inputs);
   };
 }
 

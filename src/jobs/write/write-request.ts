@@ -91,6 +91,8 @@ export interface WriteContext {
   readonly hooks: WriteHooks;
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
+  /** Opens the same inputs, to read them once more. */
+  readonly reopen: () => Promise<Inputs>;
   readonly connection: Connection | undefined;
   readonly limiter: ConcurrencyLimiter;
 }

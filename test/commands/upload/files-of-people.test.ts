@@ -483,6 +483,22 @@ it.each([
   expect(JSON.stringify(bodies)).not.toMatch(/u2|Bob|Rome/);
 });
 
+it.each([
+  ['E-HEADER', 'City,identity,Visits\nRome,u,1\n'],
+  ['E-CSV-QUOTE', 'u,1,"Rome\n'],
+])('%s after some of the increments of a file sends none of them', async (id, rest) => {
+  const { world, service } = await serve();
+  const row = (n: number) => `u${n},"{""$incr"":1}",Oslo\n`;
+  const rows = Array.from({ length: 16_000 }, (_, n) => row(n)).join('');
+  writeFileSync(world.path('v.csv'), `identity,Visits,City\n${rows}${rest}`);
+  const upload = ['upload', 'v.csv', '--types', 'Visits:json'];
+  const { code, stderr } = await world.run(upload);
+  expect([code, stderr]).toEqual([8, expect.stringContaining(id)]);
+  expect(service.requests()).toEqual([]);
+  writeFileSync(world.path('v.csv'), `identity,Visits,City\n${rows}`); // corrected
+  expect((await world.run(upload)).code).toBe(0);
+});
+
 it('a user may have a value that is the name of its column', async () => {
   const { world } = await serve();
   writeFileSync(world.path('u.csv'), 'identity,Pizza,Pasta\nu1,Pizza,Pasta\nu2,,Pasta\n');
