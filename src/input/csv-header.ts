@@ -215,6 +215,11 @@ export function refuseOtherHeaders(
       (name) => name.length === bounds[at + 1]! - from && hasName(bytes, from, name),
     );
   };
+  /** Whether the cells are the names of all columns. Numbers may be names, and each column may have the same ones. */
+  const holdsNames = (first: number): boolean => {
+    const found = header.map((_, column) => nameAt(first + 2 * column));
+    return !found.includes(-1) && new Set(found).size === header.length;
+  };
   const columns = [0, ...keyColumns]; // the first cell of a header is the name of some column
   const firstBytes = new Uint8Array(256); // few cells begin like a name
   for (const name of names) firstBytes[name[0]! | lowerCase] = 1;
@@ -227,7 +232,7 @@ export function refuseOtherHeaders(
       if (name < 0) continue;
       const isOther =
         index === 0
-          ? header.every((_, column) => nameAt(first + 2 * column) >= 0)
+          ? holdsNames(first)
           : header.some((_, column) => nameAt(first + 2 * column) === columns[index]);
       if (isOther) throw otherHeader(source, lines[row]!);
     }

@@ -502,7 +502,9 @@ it.each([
 it('a user may have a value that is the name of its column', async () => {
   const { world } = await serve();
   writeFileSync(world.path('u.csv'), 'identity,Pizza,Pasta\nu1,Pizza,Pasta\nu2,,Pasta\n');
-  expect((await world.run(['upload', 'u.csv'])).code).toBe(0);
+  writeFileSync(world.path('survey.csv'), 'identity,1,2,3\n1,3,3,1\n2,1,2,3\n');
+  for (const file of ['u.csv', 'survey.csv'])
+    expect((await world.run(['upload', file])).code).toBe(0);
 });
 
 it.each(['r.ndjson', 'r.csv'])(
