@@ -133,7 +133,8 @@ const spreadsheetError = /^#(?:\S{2,12}[!?]|N\/[A-Z]|NV|#+)$/;
 /** Identifiers that a program has changed, and what it did; `mayBePlaceholder` of `wasm/csv-record-writer.ts` has to notice each. */
 const changed: readonly (readonly [RegExp, string])[] = [
   [/^\d+\.0$/, 'is an id that a program converted to a decimal'],
-  [/^\d(?:[.,]\d+)?E\+\d{2,3}$/, 'is a number that a spreadsheet has rounded'],
+  // 9.17E+11 of spreadsheets, and 1e+05 of R
+  [/^\d(?:[.,]\d+)?E\+\d{2,3}$/i, 'is a number that a program has rounded'],
   // '007 and ="007", by which spreadsheets keep digits as text, and '=x of --csv-formulas escape
   [/^(?:'[=+\-@\d]|="[^"]*"$)/, 'has the mark of a spreadsheet for text'],
 ];

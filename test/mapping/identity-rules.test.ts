@@ -130,13 +130,14 @@ describe('a placeholder', () => {
   });
 
   it.each([
-    ['9.17891234567E+11', 'is a number that a spreadsheet has rounded'],
-    ['9,17E+11', 'is a number that a spreadsheet has rounded'],
-    ['1E+100', 'is a number that a spreadsheet has rounded'],
+    ['9.17891234567E+11', 'is a number that a program has rounded'],
+    ['9,17E+11', 'is a number that a program has rounded'],
+    ['1E+100', 'is a number that a program has rounded'],
+    ['1e+05', 'is a number that a program has rounded'],
     ["'007", 'has the mark of a spreadsheet for text'],
     ["'@ann", 'has the mark of a spreadsheet for text'],
     ['="007"', 'has the mark of a spreadsheet for text'],
-  ])('includes what a spreadsheet makes of an id: %s', (identity, why) => {
+  ])('includes what a spreadsheet or R makes of an id: %s', (identity, why) => {
     const mapper = demergeMapper({ identity: 'identity', retryUnknown: false });
     const error = `column "identity": ${JSON.stringify(identity)} ${why} (--null-values '' accepts it)`;
     expect(csv(identity)).toBe(error);
