@@ -50,10 +50,14 @@ const longestWord = 20;
 
 type Words<T> = Readonly<Record<string, T>>;
 
-function wordOf<T>(text: TextSlice, words: Words<T>): T | undefined {
-  const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
+function wordOf<T>(text: TextSlice, words: Words<T>, clean = asTyped): T | undefined {
+  const typed = text.end - text.start > longestWord ? '' : clean(text.toString().toLowerCase());
   return Object.hasOwn(words, typed) ? words[typed] : undefined;
 }
+
+const asTyped = (word: string): string => word;
+/** Also recognizes `opted out`, and words with spaces around them. */
+const asMeant = (word: string): string => word.trim().replaceAll(/\s+/g, '-');
 
 const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocation => ({
   cells: (header) =>
@@ -200,7 +204,7 @@ function contradiction<T extends string>(
   if (column === undefined) return undefined;
   const text = new TextSlice();
   if (values.readOptional(column, text)) return undefined;
-  const found = wordOf(text, words);
+  const found = wordOf(text, words, asMeant);
   if (found === undefined || found === supplied) return undefined;
   return valueError(
     column,

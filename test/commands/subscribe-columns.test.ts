@@ -73,6 +73,17 @@ it.each([
   }
 });
 
+it.each(['Unsubscribed ', 'opted out', 'Opt Out'])(
+  'resubscribes nobody whose column "Status" is "%s"',
+  async (status) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('l.csv'), `value,type,Status\na@x.com,email,${status}\n`);
+    const { code, stderr } = await world.run(['subscribe', 'l.csv', '--status', 'Resubscribe']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('is Unsubscribe')]);
+    expect(written(service).flat()).toEqual([]);
+  },
+);
+
 it('sends rows whose column "Status" is about something else', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('crm.csv'), 'value,Status,Type\na@x.com,active,opt-in\n');
