@@ -400,7 +400,7 @@ function beginOf(
   const check = async () => requireReadable(mapper, await reopen(), { limit, signal });
   let checked: Promise<void> | undefined;
   return async (kind) => {
-    const isFound = kind === 'event' && events !== undefined; // sent events are found in a corrected file
+    const isFound = kind === 'event' && (events !== undefined || isLeased(context)); // in a corrected file
     if (!isRead && !isFound) await (checked ??= check());
     await ledger.begin(kind, inputs);
   };
