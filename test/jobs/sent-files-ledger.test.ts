@@ -267,6 +267,14 @@ describe('records of a run that has not finished', () => {
     expect(service.requests()).toHaveLength(1);
   });
 
+  it('are not sent again by what is advised after their file was changed', async () => {
+    const { world, run } = await stopped(increments(30));
+    writeFileSync(world.path('x.ndjson'), increments(29));
+    const { code, stderr } = await run('upload', 'x.ndjson', ...inBatches, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    expect(stderr).toContain('--fresh would send again what was sent');
+  });
+
   it.each([
     ['--resume', ['demerge', 'ids.txt', '--yes', '--resume']],
     ['runs resume', ['runs', 'resume']],

@@ -393,7 +393,18 @@ const changedBeforeConfirmation = (name: string): EngagectlError =>
   });
 
 /** Verifies that the text read by earlier attempts is unchanged. Throws E-INPUT-CHANGED. */
-async function verify({ inputs, kind }: WriteContext, earlier: ResumeState): Promise<void> {
+async function verify(writing: WriteContext, earlier: ResumeState): Promise<void> {
+  try {
+    await verifyDigests(writing, earlier);
+  } catch (error) {
+    const isChange = error instanceof EngagectlError && error.id === 'E-INPUT-CHANGED';
+    if (!isChange || !earlier.nonIdempotent.has('other')) throw error;
+    const fix = 'restore the file and rerun with --resume; --fresh would send again what was sent';
+    throw new EngagectlError(error.id, error.message, { ...error.details, fix });
+  }
+}
+
+async function verifyDigests({ inputs, kind }: WriteContext, earlier: ResumeState): Promise<void> {
   const { digests, watermark } = earlier;
   if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
   const digest = digests.get(0);
