@@ -234,26 +234,25 @@ export class DuplicateProtection {
     inputs: Inputs,
     { kind, lines, isWanted = () => true, own }: OtherwiseSent,
   ): Promise<EngagectlError | undefined> {
-    const { again, options, context, run } = this.#place;
+    const { again, options, context } = this.#place;
     if (again || inputs.totalBytes === undefined) return undefined;
-    const { unfinished, discarded } = this.#ledger.open;
-    const starts = [...unfinished, ...discarded].filter(
-      (start) =>
-        start.kind === kind &&
-        start.run !== run &&
-        isWanted(start.run) &&
-        this.#hasOtherOptions(start, kind),
-    );
+    const starts = this.#startedOtherwise(kind).filter((start) => isWanted(start.run));
     const sent = await findSentInput(
       inputs,
       lines.filter((line) => line.once.includes(kind) && this.#hasOtherOptions(line, kind)),
       own,
     );
     const started = sent ?? (await findStartedInput(inputs, starts));
-    if (!started) return undefined;
-    const { name } = started;
-    const line = 'start' in started ? started.start : started.line;
-    return otherOptions({ name, line }, options, context.words);
+    return started && otherOptions(started, options, context.words);
+  }
+
+  /** Runs with other options that did not finish, or sent a part of their input. */
+  #startedOtherwise(kind: NonIdempotentKind): readonly LedgerStart[] {
+    const { unfinished, discarded } = this.#ledger.open;
+    return [...unfinished, ...discarded].filter(
+      (start) =>
+        start.kind === kind && start.run !== this.#place.run && this.#hasOtherOptions(start, kind),
+    );
   }
 
   /** Throws E-ALREADY-SENT if a pipe begins like a text that was sent with other options, and with these by no run. */
@@ -262,7 +261,8 @@ export class DuplicateProtection {
     const [name = ''] = this.#names(inputs);
     if (await pipedBefore(inputs, { lines: this.#lines, name })) return;
     const sent = await pipedBefore(inputs, { lines: this.#otherwiseSent, name });
-    if (sent) throw otherOptions({ name, line: sent.line }, options, context.words);
+    const started = sent ?? (await findStartedPipe(inputs, this.#startedOtherwise('other'), name));
+    if (started) throw otherOptions({ ...started, name }, options, context.words);
   }
 
   #isOtherwiseSent(line: LedgerEntry): boolean {

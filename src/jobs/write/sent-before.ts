@@ -357,10 +357,12 @@ export function startedError(
 
 /** Builds the error for records that were sent from the same text with other options. */
 export function otherOptions(
-  { name, line }: { readonly name: string; readonly line: LedgerEntry | LedgerStart },
+  found: { readonly name: string } & (Pick<SentInput, 'line'> | Pick<StartedInput, 'start'>),
   options: Readonly<Record<string, unknown>>,
   { option }: Wording,
 ): EngagectlError {
+  const { name } = found;
+  const line = 'start' in found ? found.start : found.line;
   const was = line.options!;
   const names = [...new Set([...Object.keys(was), ...Object.keys(options)])];
   const differing = names

@@ -183,6 +183,24 @@ describe('D a named pipe', () => {
     expect(sent().flat()).toHaveLength(6);
   });
 
+  it.each(['--limit', 'a wrong passcode'])(
+    'is refused with other options if %s ended a file after a part of its operators',
+    async (end) => {
+      const { run, sent, service, world } = await stage();
+      const text = ndjson(30).replace(/"n":\d+/g, '"P":{"$incr":1}');
+      writeFileSync(world.path('points.ndjson'), text);
+      const limit = end === '--limit' ? ['--limit', '5'] : [];
+      const batches = ['--chunk-size', '5', '--concurrency', '1', ...limit];
+      if (end !== '--limit') await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+      const first = await world.run(['upload', 'points.ndjson', '--trim', ...batches]);
+      expect(first.code).toBe(end === '--limit' ? 0 : 4);
+      const before = sent().flat().length;
+      const { code, stderr } = await run(text, 'upload', '-', '--resume');
+      expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --trim')]);
+      expect(sent().flat()).toHaveLength(before);
+    },
+  );
+
   it('is refused if it begins like a demerge of a file that has not finished', async () => {
     const { run, sent, world, text, argv } = await stageDemerge();
     expect((await world.run(['demerge', 'leavers.csv', ...argv])).code).toBe(4);
