@@ -199,8 +199,8 @@ function writeTs(json: JsonParser, { out }: RecordBuilder, { zone }: UploadMappi
 /** Returns why `ts` is not the time of the event: `ts_utc` says that it was exported in another time zone. */
 function zoneError(json: JsonParser, instant: number, zone: TimeZone): string | undefined {
   const index = json.find('ts_utc');
-  const utc = index < 0 ? undefined : json.stringAt(index, text);
-  const seconds = utc === undefined ? NaN : Date.parse(utc.toString()) / 1000;
+  const utc = index < 0 ? undefined : json.stringAt(index, text)?.toString();
+  const seconds = utc?.endsWith('Z') ? Date.parse(utc) / 1000 : NaN; // a spreadsheet may have changed it
   if (Number.isNaN(seconds) || seconds === instant) return undefined;
   return `ts is not the time of ts_utc in ${zone.name}: add --timezone with the zone of the account it was exported from`;
 }

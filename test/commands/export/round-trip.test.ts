@@ -100,6 +100,10 @@ describe('events', () => {
       expect([code, stderr]).toEqual([3, expect.stringContaining(`0 of ${times.length} `)]);
       expect(stderr).toContain('add --timezone with the zone of the account it was exported from');
     }
+    const changed = readFileSync(world.path('first.csv'), 'utf8').replaceAll(/T([\d:]+)Z/g, ' $1');
+    writeFileSync(world.path('spreadsheet.csv'), changed);
+    const check = ['upload', 'spreadsheet.csv', '--type', 'event', '--timezone', from, '--check'];
+    await succeed(world, check, other(world));
     const upload = ['upload', 'first.ndjson', '--type', 'event', '--timezone', from];
     await succeed(world, upload, other(world));
     await succeed(
