@@ -11,7 +11,7 @@ import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { formatDay, splitDays } from '../../contract/dates.js';
 import { countOf, EngagectlError } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
-import { resolveTarget } from '../../output/partial-file.js';
+import { refuseExisting, resolveTarget } from '../../output/partial-file.js';
 import {
   dayRanges,
   parseDateRange,
@@ -154,6 +154,9 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
   const { cwd, uid } = context.runtime;
   const target = await resolveTarget(request.output, { cwd, uid, option: context.words.option });
   if (target.kind === 'file') {
+    const isOne = !/\{(?:day|event)\}/.test(output);
+    // an export that is refused must not discard the unfinished run
+    if (fresh && isOne) await refuseExisting(target, request.overwrite === true);
     const files = [path.resolve(cwd, output)];
     const options = fingerprint(exportFingerprint(exporting));
     const shard = request.shard && formatShard(request.shard);

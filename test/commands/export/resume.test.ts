@@ -387,6 +387,16 @@ describe('an unfinished export', () => {
     expect(runsOf(world)).toEqual([]);
   });
 
+  it('is kept if --fresh is refused because the target exists', async () => {
+    const { server, world } = await begin();
+    await using _ = server;
+    writeFileSync(world.path('out.csv'), 'older');
+    const { code, stderr } = await world.run([...argv, '--fresh']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('out.csv already exists')]);
+    expect((await world.run([...argv, '--resume', '--overwrite'])).code).toBe(0);
+    expect(contents(world)).toEqual(await undisturbed(argv));
+  });
+
   it.each<[string, string[], Record<string, string>]>([
     ['--event', ['--event', 'B'], {}],
     ['--batch-size', ['--batch-size', '46'], {}],
