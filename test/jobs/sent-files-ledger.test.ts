@@ -257,7 +257,7 @@ describe('records of a run that has not finished', () => {
     ['demerges', ['demerge', '--yes'], 'csv', 'identity\nu1\nu2\n'],
     ['operators', ['upload'], 'ndjson', increments(300)],
   ])('are sent once by two processes that start at once: %s', async (_, argv, ending, text) => {
-    const { service, world, run } = await stage({ latencyMs: 20 });
+    const { service, world, run } = await stage({ latencyMs: 100 });
     const names = [`a.${ending}`, `b.${ending}`];
     for (const name of names) writeFileSync(world.path(name), text);
     const both = await Promise.all(names.map(async (name) => run(...argv, name)));
