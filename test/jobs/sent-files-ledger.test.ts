@@ -257,13 +257,13 @@ describe('records of a run that has not finished', () => {
     ['demerges', ['demerge', '--yes'], 'csv', 'identity\nu1\nu2\n'],
     ['operators', ['upload'], 'ndjson', increments(300)],
   ])('are sent once by two processes that start at once: %s', async (_, argv, ending, text) => {
-    const { service, world, run } = await stage({ latencyMs: 100 });
+    const { service, world, run } = await stage({ latencyMs: 20 });
     const names = [`a.${ending}`, `b.${ending}`];
     for (const name of names) writeFileSync(world.path(name), text);
     const both = await Promise.all(names.map(async (name) => run(...argv, name)));
     expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
     const refused = both.find(({ code }) => code === 8)!;
-    expect(refused.stderr).toMatch(/E-ALREADY-SENT.*which has not sent all of it.*--again/s);
+    expect(refused.stderr).toMatch(/E-ALREADY-SENT.*--again/s); // while the other one sends, or after it
     expect(service.requests()).toHaveLength(1);
   });
 
