@@ -208,3 +208,13 @@ it('changes settings while it runs', async () => {
   });
   await expect(service.settings({ latencyMs: -1 })).rejects.toThrow('latencyMs: ');
 });
+
+it('rejects a reset or snapshot of a service that a test has closed', async () => {
+  const service = await startService({ seed: [ann] });
+  const resetMeanwhile = service.reset();
+  await service.close();
+  // The reset may be done before the store closes. libsql would abort the process after that.
+  await resetMeanwhile.catch((error: unknown) => expect(String(error)).toMatch(/closed|not open/));
+  await expect(service.reset()).rejects.toThrow('the service is closed');
+  await expect(service.snapshot('after')).rejects.toThrow(/closed|not open/);
+});

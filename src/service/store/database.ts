@@ -154,7 +154,7 @@ export class Database {
     try {
       await this.#execInBackground(['BEGIN IMMEDIATE', ...statements, 'COMMIT'].join(';'));
     } catch (error) {
-      if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
+      if (this.#database.open && this.#database.inTransaction) this.#database.exec('ROLLBACK');
       throw error;
     }
   }
@@ -165,6 +165,8 @@ export class Database {
    */
   async #execInBackground(sql: string): Promise<void> {
     const { default: Promised } = await import('libsql/promise');
+    // On a closed connection, `exec` of libsql aborts the process.
+    if (!this.#database.open) throw new Error('the service is closed');
     // Both classes of libsql wrap the same connection, as the member `db`.
     const execution = Promised.prototype.exec.call(
       this.#database as never,
