@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { inputFormatsText } from '../../contract/file-formats.js';
 import { runCalls, type CallOutcome, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
+import { EngagectlError } from '../../errors.js';
 import { inputOptions, requireInput } from '../flags/input-flags.js';
 import { integer, nonEmpty } from '../flags/value-parsers.js';
 import { runJob } from '../shared/run-job.js';
@@ -79,11 +80,20 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       job: async (context, hooks) =>
         withCallingSystem(call, async (calling) => {
           const stopped = { ...context, runtime: stopWithOutput(runtime, lines) };
+          let failure: unknown;
           try {
-            return await runCalls({ ...flags, files }, calling, stopped, { ...hooks, outcome });
+            const result = await runCalls({ ...flags, files }, calling, stopped, {
+              ...hooks,
+              outcome,
+            });
+            failure = result.error;
+            return result;
+          } catch (error) {
+            failure = error;
+            throw error;
           } finally {
             await lines.flushed();
-            writeReport?.(outcomes);
+            writeReport?.(outcomes, failure);
           }
         }),
     },
@@ -92,11 +102,14 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
   );
 }
 
-/** Checks that a JUnit report can be written (E-FILE-WRITE), and returns the function that writes it. */
+/**
+ * Checks that a JUnit report can be written (E-FILE-WRITE), and returns the function that writes it. A failure that
+ * stopped the script is an error in the report, which would otherwise show a script of which half was run as passed.
+ */
 async function openJunitFile(
   name: string,
   runtime: Runtime,
-): Promise<(outcomes: readonly CallOutcome[]) => void> {
+): Promise<(outcomes: readonly CallOutcome[], failure: unknown) => void> {
   const [{ html: xml }, { unwritablePathError }, { checkWritablePath }, { replaceFile }] =
     await Promise.all([
       import('../../ui/report/html.js'),
@@ -107,7 +120,12 @@ async function openJunitFile(
   const file = path.resolve(runtime.cwd, name);
   const place = { name, what: 'the JUnit report', option: '--junit <file>' };
   checkWritablePath(file, place, runtime);
-  return (outcomes) => {
+  return (outcomes, failure) => {
+    const id = failure instanceof EngagectlError ? failure.id : 'E-DEFECT';
+    const stopped =
+      failure !== undefined && id !== 'E-REJECTED'
+        ? xml`<testcase classname="engagectl call run" name="all rows" time="0"><error message="${id}: the run stopped before all rows were done"/></testcase>\n`
+        : undefined;
     const inOrder = outcomes.toSorted(
       (a, b) => a.source.localeCompare(b.source) || a.line - b.line,
     );
@@ -117,7 +135,8 @@ async function openJunitFile(
       return xml`<testcase classname="${source}" name="line ${line}${call}" time="${seconds}">${failure}</testcase>\n`;
     });
     const failures = outcomes.filter(({ error }) => error !== undefined).length;
-    const suite = xml`<testsuite name="engagectl call run" tests="${outcomes.length}" failures="${failures}">\n${cases}</testsuite>\n`;
+    const errors = stopped ? 1 : 0;
+    const suite = xml`<testsuite name="engagectl call run" tests="${outcomes.length + errors}" failures="${failures}" errors="${errors}">\n${cases}${stopped}</testsuite>\n`;
     try {
       replaceFile(file, `<?xml version="1.0" encoding="UTF-8"?>\n${suite.text}`);
     } catch (cause) {

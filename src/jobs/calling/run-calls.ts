@@ -8,7 +8,7 @@ import {
 } from './call-script.js';
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { AutoAnswer, CallError, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
-import { placeCall } from './place-call.js';
+import { placeCall, type PlaceResult } from './place-call.js';
 import { toneVoice, type ToneVoice } from './voice.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
@@ -133,6 +133,8 @@ class CallScript implements RowConsumer<object> {
     const { account, context, tally, onOutcome } = this.#parts;
     try {
       const { difference, ...course } = await runTestCall(call, account, context);
+      // Ctrl-C hung up this call, so its end says nothing about the row.
+      context.runtime.signal.throwIfAborted();
       const { caller, callee, expect } = call;
       const named = { caller, callee, expect, ...course };
       if (difference !== undefined) return this.#reject(rows, row, 'service', difference, named);
@@ -204,7 +206,7 @@ async function runTestCall(
     const placed = await placeCall(options, account, context);
     if (placed.error instanceof CallError) throw placed.error;
     if (placed.error && placed.ending === 'NO_NETWORK') throw placed.error;
-    await receiver?.waitForEnd(placed.events);
+    await receiver?.waitForEnd(placed);
     const callerEvents = placed.events.map(({ event }) => event);
     const calleeEvents = receiver?.eventsOf(placed.callId) ?? [];
     const { ending, seconds, wasInProgress } = placed;
@@ -270,6 +272,12 @@ async function openReceiver(
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
   let failed: unknown;
+  let awaitedCall: string | null | undefined;
+  const isOver = ({ callId, event }: PhoneEvent) =>
+    callId === awaitedCall && event !== 'MissedCallActionClicked' && isTerminal(event);
+  const endIfOver = () => {
+    if (events.some(isOver)) lag.abort();
+  };
   const how = { answer: answerOf(calleeDoes), answerAfter };
   const answering = new AutoAnswer(how, context.runtime, {
     failed: (error) => {
@@ -292,7 +300,7 @@ async function openReceiver(
       event: (event) => {
         events.push(event);
         answering.handleEvent(phone, event);
-        if (event.event !== 'MissedCallActionClicked' && isTerminal(event.event)) lag.abort();
+        endIfOver();
       },
     },
   );
@@ -301,9 +309,14 @@ async function openReceiver(
     voice,
     eventsOf: (callId: string | null) =>
       events.filter((event) => event.callId === callId).map(({ event }) => event),
-    /** Waits for the receiver's last event, which may arrive after the caller's. */
-    waitForEnd: async (callerReports: readonly PhoneEvent[]) => {
+    /**
+     * Waits for the receiver's last event of this call, which may arrive after the caller's. The router may also
+     * deliver the end of a call of an earlier run that was killed.
+     */
+    waitForEnd: async ({ events: callerReports, callId }: PlaceResult) => {
       if (callerReports.at(-1)?.event === CallEvent.ReceiverBusyOnAnotherCall) return;
+      awaitedCall = callId;
+      endIfOver();
       await sleep(longestLag, lag.signal).catch(() => undefined);
       if (failed !== undefined) throw failed;
     },
