@@ -363,6 +363,26 @@ describe('look-ups', () => {
   });
 });
 
+it.each([
+  [{ dryRun: true }, 'dryRun is not an option'],
+  [{ check: true }, 'check is not an option'],
+  [{ rehearsal: true }, "rehearsal must be 'check' or 'dryRun', found true"],
+  [{ rehearsal: 'dry-run' }, 'found "dry-run"'],
+])(
+  'sends nothing with %j, which a caller without types takes for a dry run',
+  async (wrong, why) => {
+    const options: object = wrong;
+    const before = service.requests().length;
+    const refused = { id: 'E-USAGE', message: expect.stringContaining(why) as string };
+    const optOut = [{ type: 'email', value: 'a@example.test', status: 'Unsubscribe' }];
+    await expect(account.subscribe(optOut, options).result).rejects.toMatchObject(refused);
+    await expect(account.demerge([{ identity: 'user-1' }], options).result).rejects.toMatchObject(
+      refused,
+    );
+    expect(service.requests().slice(before)).toEqual([]);
+  },
+);
+
 it('accepts one signal for fifteen concurrent runs with many requests, without a warning of Node', async () => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);

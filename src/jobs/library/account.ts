@@ -83,6 +83,7 @@ function startWrite<Options extends WriteOptions>(
   const context = library.of(options.signal, stream);
   const work = startRun(context, async (started) => {
     refuseNumbers(options);
+    refuseUnknownRehearsal(options);
     if (options.resume) library.needRuns();
     const job = await load();
     return job(
@@ -103,6 +104,24 @@ function refuseNumbers(options: WriteOptions): void {
     if (Number.isInteger(value) && Number(value) > 0) continue;
     throw new EngagectlError('E-USAGE', `${name} must be a whole number above 0, found ${value}`);
   }
+}
+
+/**
+ * Refuses what a caller without types would take for a rehearsal. The run would send everything: a demerge is done with
+ * `dryRun: true`, the name of the flag.
+ */
+function refuseUnknownRehearsal(options: WriteOptions): void {
+  const { rehearsal } = options;
+  const flag = ['check', 'dryRun', 'preview'].find((name) => Reflect.get(options, name));
+  const isKnown = [undefined, 'check', 'dryRun'].includes(rehearsal);
+  if (flag === undefined && isKnown) return;
+  throw new EngagectlError(
+    'E-USAGE',
+    flag === undefined
+      ? `rehearsal must be 'check' or 'dryRun', found ${JSON.stringify(rehearsal)}`
+      : `${flag} is not an option of the library`,
+    { fix: "use rehearsal: 'check' or rehearsal: 'dryRun'; nothing was sent" },
+  );
 }
 
 /** Starts to verify the records of a source. */
