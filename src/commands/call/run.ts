@@ -92,8 +92,8 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
             failure = error;
             throw error;
           } finally {
-            await lines.flushed();
             writeReport?.(outcomes, failure);
+            await lines.flushed();
           }
         }),
     },
