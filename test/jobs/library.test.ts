@@ -383,6 +383,32 @@ it.each([
   },
 );
 
+it.each([
+  ['concurrency', 0],
+  ['concurrency', Number.NaN],
+  ['concurrency', 'auto'],
+  ['limit', Number.NaN],
+  ['limit', -1],
+])('refuses an export whose %s is %s, which would be empty', async (name, value) => {
+  const query: object = { event: 'Charged', from: '2025-11-01', to: '2025-11-02', [name]: value };
+  const exported = account.exportEvents(query as Parameters<Account['exportEvents']>[0]);
+  const refused = { id: 'E-USAGE', message: expect.stringContaining(name) as string };
+  await expect(all(exported)).rejects.toMatchObject(refused);
+  await expect(exported.toFile(inFolder('empty.ndjson')).result).rejects.toMatchObject(refused);
+});
+
+it.each([{ concurrency: 0 }, { sample: Number.NaN }, { limit: Number.NaN }])(
+  'refuses to verify or look up with %j, which would check nothing',
+  async (options) => {
+    const users = [{ identity: 'user-1' }];
+    const refused = { id: 'E-USAGE' };
+    await expect(account.verify(users, options).result).rejects.toMatchObject(refused);
+    const lookUps = all(account.getProfiles(users, options));
+    await expect(lookUps).rejects.toMatchObject(refused);
+    await expect(account.upload(users, options).result).rejects.toMatchObject(refused);
+  },
+);
+
 it('accepts one signal for fifteen concurrent runs with many requests, without a warning of Node', async () => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);

@@ -82,7 +82,8 @@ function startWrite<Options extends WriteOptions>(
   const { files, stream, format } = openSource(source);
   const context = library.of(options.signal, stream);
   const work = startRun(context, async (started) => {
-    refuseNumbers(options);
+    const { concurrency } = options;
+    refuseNumbers({ ...options, concurrency: concurrency === 'auto' ? undefined : concurrency });
     refuseUnknownRehearsal(options);
     if (options.resume) library.needRuns();
     const job = await load();
@@ -96,13 +97,26 @@ function startWrite<Options extends WriteOptions>(
   return { ...run, rejects: lines };
 }
 
-/** Refuses numbers with which the run would never end. The service refuses those too large. */
-function refuseNumbers(options: WriteOptions): void {
-  for (const name of ['chunkSize', 'chunkBytes', 'concurrency', 'maxRecordBytes'] as const) {
-    const value = options[name];
-    if (value === undefined || (name === 'concurrency' && value === 'auto')) continue;
-    if (Number.isInteger(value) && Number(value) > 0) continue;
-    throw new EngagectlError('E-USAGE', `${name} must be a whole number above 0, found ${value}`);
+/** Options that are whole numbers, and the least of each. The service refuses those too large. */
+const leastNumbers = {
+  chunkSize: 1,
+  chunkBytes: 1,
+  concurrency: 1,
+  maxRecordBytes: 1,
+  sample: 1,
+  limit: 0,
+  refresh: 0,
+  minRecords: 0,
+};
+
+/** Refuses numbers with which a job would never end, or would end at once as if there were nothing to do. */
+function refuseNumbers(options: object): void {
+  for (const [name, least] of Object.entries(leastNumbers)) {
+    const value = Reflect.get(options, name) as unknown;
+    if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
+    const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
+    const wanted = `${name} must be a whole number, at least ${least}`;
+    throw new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
   }
 }
 
@@ -142,6 +156,7 @@ function startVerify(
     abort: () => Promise.resolve(),
   };
   const work = startRun(context, async (started) => {
+    refuseNumbers(options);
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, context, { started });
@@ -159,9 +174,14 @@ type ExportJob = (
 /** Creates an export that starts when its records are read or written to a file. */
 function createExport(
   library: LibraryContext,
-  { signal }: JobOptions,
-  job: ExportJob,
+  query: JobOptions,
+  run: ExportJob,
 ): Export<DayFileOptions> {
+  const { signal } = query;
+  const job: ExportJob = async (request, ...more) => {
+    refuseNumbers({ ...query, ...request });
+    return run(request, ...more);
+  };
   const texts = () =>
     textsOf(
       channelReader<RecordPage>(async (pages, left) => {
@@ -297,6 +317,7 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') failures.push(record);
     };
+    refuseNumbers(options);
     const { getProfiles } = await import('../get-profiles.js');
     const { error } = await toEngagectlError(
       getProfiles({ ...options, users, into }, context, { rejected }),
