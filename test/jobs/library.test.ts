@@ -389,6 +389,7 @@ it.each([
   ['concurrency', 'auto'],
   ['limit', Number.NaN],
   ['limit', -1],
+  ['event', []],
 ])('refuses an export whose %s is %s, which would be empty', async (name, value) => {
   const query: object = { event: 'Charged', from: '2025-11-01', to: '2025-11-02', [name]: value };
   const exported = account.exportEvents(query as Parameters<Account['exportEvents']>[0]);

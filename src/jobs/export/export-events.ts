@@ -78,6 +78,11 @@ const fileNamePart = (name: string): string =>
   );
 
 function refuseEvents(events: readonly string[], { option }: Wording): void {
+  if (events.length === 0) {
+    throw new EngagectlError('E-USAGE', `${option('event')} names no event`, {
+      fix: 'list at least one event',
+    });
+  }
   const names: readonly string[] = unexportableEvents;
   const refused = events.filter((event) => names.includes(event));
   if (refused.length > 0) {
