@@ -82,7 +82,8 @@ function withoutKnown(text: string, values: readonly string[]): string {
     return inner !== undefined && isKnown(inner) ? JSON.stringify(mask(inner)) : found;
   });
   for (const value of spellings) {
-    if (value.length < shortestBare) continue;
+    // A pattern of a long value would be too large; such a value is not in the text, which is short.
+    if (value.length < shortestBare || !masked.includes(value)) continue;
     const literal = value.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
     const alone = new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu');
     masked = masked.replace(alone, mask(value));

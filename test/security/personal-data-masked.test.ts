@@ -186,3 +186,12 @@ it('masks the subject of a request in the log of the local service', async () =>
   await running;
   expect(runtime.output().stderr).not.toContain('lovelace');
 });
+
+it('neither shows nor fails at an identity that is longer than a pattern can be', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('in.csv'), `identity,Note\n${'secret'.repeat(10_000)},a\n`);
+  const { code, stderr } = await world.run(['upload', '--check', '--region=local', 'in.csv']);
+  expect(code).toBe(3);
+  expect(stderr).toContain('longer than 1024 characters');
+  expect(stderr).not.toContain('secret');
+});
