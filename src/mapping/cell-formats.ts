@@ -272,7 +272,8 @@ export function numberFormat(example: string, kind: 'number' | 'integer'): Numbe
   const grouped = group === '' ? '' : `|[1-9]\\d{0,2}(?:${groupPattern(group)}\\d{3})+`;
   const fraction = decimal === '' ? '' : `(?:${escaped(decimal)}(\\d+))?`;
   const pattern = new RegExp(
-    `^${around}([-+]?)${around}(0|[1-9]\\d*${grouped})${fraction}${around}$`,
+    // Two adjacent repetitions of the same characters would take quadratic time.
+    `^${around}(?:([-+])${around})?(0|[1-9]\\d*${grouped})${fraction}${around}$`,
   );
   return {
     writeBytes: numberWriter(group, decimal),

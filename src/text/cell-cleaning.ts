@@ -61,8 +61,8 @@ export function cleanText(text: TextSlice, { trim, nullValues, longest }: CellCl
 const invisible =
   /[\u00a0\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufeff\uffa0\u{e0000}-\u{e007f}]/u;
 /** Whitespace and invisible characters at the start or the end, also joiners, which have a meaning inside a word. */
-const edges =
-  /^[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+|[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+$/gu;
+const leading = /^[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+/u;
+const trailing = /[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]$/u;
 
 /**
  * Describes whitespace at the ends of a text or invisible characters in it, to follow the quoted text in a message;
@@ -96,10 +96,16 @@ function trimText(text: TextSlice): TextSlice {
   const isAscii = start === end || (bytes[start]! < 0x80 && bytes[end - 1]! < 0x80);
   if (!isAscii) {
     const value = bytes.toString('utf8', start, end);
-    const trimmed = value.replace(edges, '');
-    start +=
-      trimmed === '' ? end - start : Buffer.byteLength(value.slice(0, value.indexOf(trimmed)));
-    end = start + Buffer.byteLength(trimmed);
+    const from = leading.exec(value)?.[0].length ?? 0;
+    let to = value.length;
+    let last: string | undefined = '';
+    // One by one: a pattern that repeats characters before the end would take quadratic time.
+    do {
+      to -= last.length;
+      last = trailing.exec(value.slice(Math.max(from, to - 2), to))?.[0];
+    } while (last !== undefined);
+    start += Buffer.byteLength(value.slice(0, from));
+    end = start + Buffer.byteLength(value.slice(from, to));
   }
   return text.of(bytes, start, end, text.broken);
 }

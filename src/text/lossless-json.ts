@@ -21,7 +21,9 @@ export class LosslessNumber {
       /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(this.text) ?? [];
     const all = (whole + fraction).replace(/^0+/, '');
     if (all === '') return '0';
-    const digits = all.replace(/0+$/, '');
+    let end = all.length;
+    while (all[end - 1] === '0') end -= 1; // a pattern would take quadratic time
+    const digits = all.slice(0, end);
     const power = BigInt(exponent) + BigInt(all.length - digits.length - fraction.length);
     return `${sign}${digits}e${power}`;
   }

@@ -42,6 +42,22 @@ it('stops on a signal while it reads text that would take an hour', async () => 
   expect(await outcomeOf(child)).toMatchObject({ code: 143 });
 });
 
+it.each([
+  { what: 'a trimmed cell with blanks in it', cell: `é${' '.repeat(200_000)}é`, flags: ['--trim'] },
+  {
+    what: 'a cell of percent signs in a column of numbers',
+    cell: '%'.repeat(200_000),
+    flags: ['--types', 'note:integer(1.234)'],
+  },
+])('reads $what in linear time', async ({ cell, flags }) => {
+  const world = makeWorld();
+  writeFileSync(world.path('in.csv'), `identity,note\na,"${cell}"\n`);
+  const start = performance.now();
+  const { code } = await world.run(['upload', '--check', '--region=local', 'in.csv', ...flags]);
+  expect([0, 3]).toContain(code);
+  expect(performance.now() - start).toBeLessThan(4000);
+});
+
 const brackets = `[${'[],'.repeat(12_000_000)}[]]`;
 
 it.runIf(process.platform === 'linux').each([
