@@ -7,7 +7,7 @@ const active =
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
 /** CI runners interpret a line that starts with `::`, and `##[` or `##vso[` anywhere, as commands. */
-const runnerCommands = /\n(?=\s*::)|#(?=#(?:vso)?\[)/g;
+const runnerCommands = /\n(?=[^\S\n]*::)|#(?=#(?:vso)?\[)/g;
 
 /**
  * Sanitizes text of a file or of the service for terminals and CI logs: control characters become
@@ -117,8 +117,10 @@ const plainInPowershell = /^(?!-.*[.:])[\w+:./\\-][\w@%+=:./\\-]*$/;
 function posixWord(text: string): string {
   if (plainWord.test(text)) return text;
   // A command substitution drops trailing newlines, so they are appended to it.
-  const ending = /\n*$/.exec(text)![0];
-  const content = text.slice(0, text.length - ending.length);
+  let end = text.length;
+  while (text[end - 1] === '\n') end -= 1;
+  const ending = text.slice(end);
+  const content = text.slice(0, end);
   if (hidden.test(content))
     return `"$(printf '${printfFormat(content)}')"${ending && `'${ending}'`}`;
   const parts = text.split(notInSingleQuotes);

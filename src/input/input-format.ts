@@ -83,6 +83,9 @@ export const namesOfPath = (path: string): readonly string[] =>
 /** Maximum number of arrays that an error lists. */
 const maxArrays = 5;
 
+/** Strings, the last of which may be cut off, and punctuation. */
+const tokens = /"(?:[^"\\]|\\.?)*(?:"|$)|[{}[\]:,]/gs;
+
 /** Returns the paths of arrays of objects within objects, from the start of a JSON text. */
 function arrayPaths(text: string): readonly string[] {
   const paths: string[] = [];
@@ -90,7 +93,7 @@ function arrayPaths(text: string): readonly string[] {
   let key = '';
   let arrays = 0; // open arrays, and what is open in them
   let before = '';
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:,]/gs)) {
+  for (const [token] of text.matchAll(tokens)) {
     if (arrays === 1 && token === '{' && before === '[') paths.push(names.join('.'));
     if (token.startsWith('"')) key = token.slice(1, -1);
     else if (arrays > 0) arrays += { '{': 1, '[': 1, '}': -1, ']': -1 }[token] ?? 0;

@@ -42,19 +42,35 @@ it('stops on a signal while it reads text that would take an hour', async () => 
   expect(await outcomeOf(child)).toMatchObject({ code: 143 });
 });
 
+const many = 200_000;
 it.each([
-  { what: 'a trimmed cell with blanks in it', cell: `é${' '.repeat(200_000)}é`, flags: ['--trim'] },
+  {
+    what: 'a trimmed cell with blanks in it',
+    text: `identity,a\na,é${' '.repeat(many)}é`,
+    flags: ['--trim'],
+  },
   {
     what: 'a cell of percent signs in a column of numbers',
-    cell: '%'.repeat(200_000),
-    flags: ['--types', 'note:integer(1.234)'],
+    text: `identity,a\na,${'%'.repeat(many)}`,
+    flags: ['--types', 'a:integer(1.234)'],
   },
-])('reads $what in linear time', async ({ cell, flags }) => {
+  { what: 'a header of line ends', text: `identity,"${'\n'.repeat(many)}"\na,1`, flags: [] },
+  {
+    what: 'a header of slashes',
+    text: `identity,${'/'.repeat(many)}\na,1`,
+    flags: ['--log-file=log'],
+  },
+  {
+    what: 'an object of quotes',
+    text: `{"a":"${String.raw`\"`.repeat(many)}`,
+    flags: ['--input-format=json'],
+  },
+])('reads $what in linear time', async ({ text, flags }) => {
   const world = makeWorld();
-  writeFileSync(world.path('in.csv'), `identity,note\na,"${cell}"\n`);
+  writeFileSync(world.path('in.csv'), text);
   const start = performance.now();
   const { code } = await world.run(['upload', '--check', '--region=local', 'in.csv', ...flags]);
-  expect([0, 3]).toContain(code);
+  expect([0, 3, 8]).toContain(code);
   expect(performance.now() - start).toBeLessThan(4000);
 });
 
