@@ -138,7 +138,8 @@ async function openJunitFile(
     const errors = stopped ? 1 : 0;
     const suite = xml`<testsuite name="engagectl call run" tests="${outcomes.length + errors}" failures="${failures}" errors="${errors}">\n${cases}${stopped}</testsuite>\n`;
     try {
-      replaceFile(file, `<?xml version="1.0" encoding="UTF-8"?>\n${suite.text}`);
+      const text = suite.text.replaceAll(/[\ufffe\uffff]/g, '\ufffd'); // XML allows neither
+      replaceFile(file, `<?xml version="1.0" encoding="UTF-8"?>\n${text}`);
     } catch (cause) {
       throw unwritablePathError(file, place, cause);
     }

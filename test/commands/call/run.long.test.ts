@@ -73,9 +73,9 @@ it('rejects rows with an unexpected outcome, reports invalid ones, and counts al
 it('writes a JUnit report with a test case for each row, also with --json', async () => {
   const { world, run } = await callingWorld();
   const rows = ['bob_1,ann_1,Order 1,decline,Ended,,,', 'bob_2,ann_2,Order 2,,,,20ms,', 'too,few'];
-  writeFileSync(world.path('calls <1>.csv'), script(...rows));
+  writeFileSync(world.path('calls <1>\ufffe.csv'), script(...rows));
   writeFileSync(world.path('calls.xml'), 'an earlier report');
-  const running = run(['run', 'calls <1>.csv', '--json', '--junit', 'calls.xml']);
+  const running = run(['run', 'calls <1>\ufffe.csv', '--json', '--junit', 'calls.xml']);
   expect(await running.ended(), running.stderr).toBe(3);
   expect(running.lines).toHaveLength(1);
   const report = readFileSync(world.path('calls.xml'), 'utf8');
@@ -90,14 +90,14 @@ it('writes a JUnit report with a test case for each row, also with --json', asyn
     ].map(([, ...parts]) => parts),
   ).toEqual([
     [
-      'calls &lt;1&gt;.csv',
+      'calls &lt;1&gt;\ufffd.csv',
       'line 2: bob_1 calls ann_1',
       '<failure message="it ended with Declined, not Ended"/>',
     ],
-    ['calls &lt;1&gt;.csv', 'line 3: bob_2 calls ann_2', ''],
-    ['calls &lt;1&gt;.csv', 'line 4', expect.stringMatching(/^<failure message=".+"\/>$/)],
+    ['calls &lt;1&gt;\ufffd.csv', 'line 3: bob_2 calls ann_2', ''],
+    ['calls &lt;1&gt;\ufffd.csv', 'line 4', expect.stringMatching(/^<failure message=".+"\/>$/)],
   ]);
-  const refused = run(['run', 'calls <1>.csv', '--junit', 'nowhere/calls.xml']);
+  const refused = run(['run', 'calls <1>\ufffe.csv', '--junit', 'nowhere/calls.xml']);
   expect(await refused.ended()).toBe(9);
   expect(refused.stderr).toContain('--junit');
 });
