@@ -16,6 +16,7 @@ import {
   withinDeadline,
   loadOptionalPackage,
   evictionWarning,
+  verifiedUrl,
   type QueueStore,
 } from './queue-store.js';
 import type { Queue, Job, JobsOptions } from 'bullmq';
@@ -226,7 +227,7 @@ async function ofRedis(url: string): Promise<string> {
 
 async function ofPostgres(url: string): Promise<string> {
   const { default: pg } = await loadOptionalPackage('pg', async () => import('pg'));
-  const client = new pg.Client({ connectionString: url });
+  const client = new pg.Client({ connectionString: verifiedUrl(url) });
   await client.connect();
   try {
     const { rows } = await client.query<{ server_version: string }>('SHOW server_version');

@@ -64,7 +64,7 @@ export async function openQueueStore(
   const connection = isRedis
     ? { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) }
     : {
-        connectionString: url,
+        connectionString: verifiedUrl(url),
         schema: namespace,
         max: 1, // of each queue and worker: a server with default settings has 100 connections for all
         connectionTimeoutMillis: answerMs,
@@ -205,6 +205,15 @@ function addressOf(url: string): { protocol: string; displayUrl: string } {
   const { protocol, host, pathname } = parsed;
   return { protocol, displayUrl: `${protocol}//${host}${pathname}` };
 }
+
+/**
+ * Returns the address of a PostgreSQL with the mode `verify-full` instead of weaker ones. The driver takes them for it
+ * with a warning on stderr, but not with `uselibpqcompat`, which that warning advises, and not from its next version on.
+ */
+export const verifiedUrl = (url: string): string =>
+  url
+    .replaceAll(/(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=[&#]|$)/g, 'verify-full')
+    .replaceAll(/(?<=[?&])uselibpqcompat=[^&#]*&?/g, '');
 
 /** Loads an optional package that only a fleet needs. */
 export async function loadOptionalPackage<T>(name: string, load: () => Promise<T>): Promise<T> {

@@ -1,3 +1,4 @@
+import { verifiedUrl } from '../../src/fleet/queue-store.js';
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
@@ -81,3 +82,23 @@ it.each(['rediss://127.0.0.1:1', 'postgres://127.0.0.1:1/fleet'])(
     expect([code, stderr]).toEqual([2, expect.stringContaining('REJECT_UNAUTHORIZED=0 is set')]);
   },
 );
+
+it.each([
+  ['postgres://127.0.0.1:1/fleet?sslmode=no-verify', ''],
+  ['postgresql://127.0.0.1:1/fleet?ssl=no-verify', ''],
+  ['postgres://127.0.0.1:1/fleet', 'no-verify'],
+])('refuses %s with PGSSLMODE=%s, which accepts any certificate', async (url, mode) => {
+  const env = { ENGAGECTL_QUEUE: url, PGSSLMODE: mode };
+  const { code, stderr } = await makeWorld({ env }).run(['fleet', 'init']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('accept any certificate')]);
+});
+
+it.each([
+  ['sslmode=require&uselibpqcompat=true&a=b', 'sslmode=verify-full&a=b'],
+  ['uselibpqcompat=1&sslmode=prefer', 'sslmode=verify-full'],
+  ['sslmode=verify-full', 'sslmode=verify-full'],
+  ['sslmode=disable', 'sslmode=disable'],
+  ['application_name=sslmode', 'application_name=sslmode'],
+])('checks certificates in full with %s', (query, used) => {
+  expect(verifiedUrl(`postgres://a@b/c?${query}`)).toBe(`postgres://a@b/c?${used}`);
+});

@@ -42,6 +42,7 @@ async function openQueue(
   if (!url.startsWith('redis:')) {
     const why = 'an impostor could read the password of the queue and change its jobs';
     refuseUnverifiedTls(runtime.env, why);
+    refuseNoVerify(url, runtime.env, why);
   }
   if (flags.queue !== undefined && URL.canParse(url) && new URL(url).password !== '') {
     const warning =
@@ -50,6 +51,19 @@ async function openQueue(
   }
   const { openQueueStore } = await import('../../fleet/queue-store.js');
   return openQueueStore(url, how);
+}
+
+/** Throws E-CONFIG if the driver of PostgreSQL is told to accept any certificate. */
+function refuseNoVerify(url: string, env: Runtime['env'], why: string): void {
+  const { protocol = '', searchParams } = URL.canParse(url) ? new URL(url) : {};
+  if (!searchParams || !protocol.startsWith('postgres')) return;
+  const typed = ['sslmode', 'ssl'].flatMap((name) => searchParams.getAll(name));
+  const modes = typed.length > 0 ? typed : [env['PGSSLMODE']]; // which counts only without them
+  if (!modes.includes('no-verify')) return;
+  throw new EngagectlError('E-CONFIG', 'sslmode=no-verify would accept any certificate', {
+    why,
+    fix: 'use sslmode=verify-full; for a private certificate authority add sslrootcert=<file.pem>',
+  });
 }
 
 /** Runs work with a store, then closes it. */
