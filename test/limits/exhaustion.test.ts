@@ -99,6 +99,27 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
+it.runIf(process.platform === 'linux')('keeps few of many different error codes', async () => {
+  const world = makeWorld();
+  const lines = Array.from({ length: 120_000 }, (_, n) => `{"identity":"a${n}","v":1}\n`);
+  writeFileSync(world.path('in.ndjson'), lines.join(''));
+  let code = 0;
+  await using server = await startLoopbackServer((request, response) => {
+    request.resume().on('end', () => {
+      const unprocessed = Array.from({ length: 1000 }, (_, n) => ({
+        status: 'fail',
+        code: ++code,
+        error: `E${code}: record number : ${n + 1} ${'x'.repeat(100)}`,
+      }));
+      response.end(JSON.stringify({ status: 'fail', processed: 0, unprocessed }));
+    });
+  });
+  const outcome = await runMeasured(world, ['upload', 'in.ndjson'], server.url);
+  expect(outcome.code).toBe(3);
+  expect(outcome.stderr).toContain('120,000 rejected by the service');
+  expect(outcome.peak).toBeLessThan(mostBytes);
+});
+
 it('refuses a request body that is nested too deep or has too many values', async () => {
   const { service } = await serve();
   const post = async (body: string) => {

@@ -3,6 +3,8 @@ import type { Reject } from '../../output/rejects-file.js';
 /** Rejects kept for display; the others are only counted. */
 const firstRejects = 10;
 const samplesOfKind = 3;
+/** Maximum kinds with a code, more than the service has; rejects with further codes are counted by their stage. */
+const mostKinds = 50;
 /** Maximum rejects whose reasons are compared. */
 const comparedMaximum = 5000;
 /** Maximum characters of a sample's record. */
@@ -49,7 +51,8 @@ export class RejectSamples {
   }
 
   add({ source, line, stage, code, error, record }: Reject): void {
-    const name = code === undefined ? stage : `${stage} ${code}`;
+    const coded = code === undefined ? stage : `${stage} ${code}`;
+    const name = this.kinds.has(coded) || this.kinds.size < mostKinds ? coded : stage;
     if (this.areAlike && this.#compared < comparedMaximum) this.#compare(`${name} ${error}`);
     const kind = this.kinds.get(name) ?? { count: 0, samples: [] };
     kind.count += 1;
