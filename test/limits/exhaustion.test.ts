@@ -103,13 +103,13 @@ it.runIf(process.platform === 'linux')('keeps few of many different error codes'
   const world = makeWorld();
   const lines = Array.from({ length: 120_000 }, (_, n) => `{"identity":"a${n}","v":1}\n`);
   writeFileSync(world.path('in.ndjson'), lines.join(''));
-  let code = 0;
+  let code = 1000;
   await using server = await startLoopbackServer((request, response) => {
     request.resume().on('end', () => {
       const unprocessed = Array.from({ length: 1000 }, (_, n) => ({
         status: 'fail',
         code: ++code,
-        error: `E${code}: record number : ${n + 1} ${'x'.repeat(100)}`,
+        error: `${'x'.repeat(100)} record number : ${n + 1}`,
       }));
       response.end(JSON.stringify({ status: 'fail', processed: 0, unprocessed }));
     });
