@@ -195,3 +195,31 @@ it('neither shows nor fails at an identity that is longer than a pattern can be'
   expect(stderr).toContain('longer than 1024 characters');
   expect(stderr).not.toContain('secret');
 });
+
+it.each([
+  {
+    file: 'in.csv',
+    text: 'identity,Handy\na,030 1234567 / 030 9999999\n',
+    flags: ['--types', 'Handy:phone(DE)'],
+  },
+  {
+    file: 'in.ndjson',
+    text: '{"id":"a","at":{"handy":"030 1234567 / 030 9999999"}}\n',
+    flags: ['--identity', 'id', '--types', 'at.handy:phone:+49'],
+  },
+  {
+    file: 'in.csv',
+    text: 'identity,Handy\na,030 1234567 / 030 9999999\n',
+    flags: ['--map', 'Handy=Phone', '--types', 'Handy:number'],
+  },
+])(
+  'masks a column that the flags say is of phone numbers: $flags',
+  async ({ file, text, flags }) => {
+    const world = makeWorld();
+    writeFileSync(world.path(file), text);
+    const argv = ['upload', '--check', '--region=local', file, ...flags];
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('"030 …"')]);
+    expect(stderr).not.toContain('1234567');
+  },
+);

@@ -8,7 +8,9 @@ import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { inputOptions, noRecovery, inputFingerprint, withoutOtherHeaders } from '../input-files.js';
 import { openInputs } from '../../input/inputs.js';
+import { namesOfPath } from '../../input/input-format.js';
 import { limitRecords } from '../../input/row-block.js';
+import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { holdBackRejects, resentRows } from '../../mapping/rejects-input.js';
 import { EventFingerprints } from '../../text/record-hash.js';
@@ -49,7 +51,7 @@ export async function upload(
       fingerprinted: { ...inputFingerprint(request), ...mappingFingerprint(mapping) },
       frame: uploadFrame,
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
-      keys: [mapping.identity, mapping.objectId ?? 'objectId'],
+      keys: personalColumns(mapping),
       minRecords: mapping.expected?.minRecords,
       remarks: (isCheck) => inputRemarks({ ...mapping, zone }, isCheck),
     },
@@ -57,6 +59,19 @@ export async function upload(
     context,
     hooks,
   );
+}
+
+/** Returns the columns that identify people by the mapping, and of paths the last name too. */
+function personalColumns({
+  identity,
+  objectId = 'objectId',
+  types,
+  map,
+}: Omit<UploadMapping, 'zone'>): string[] {
+  const phones = [...types].filter(([, type]) => type.startsWith('phone'));
+  const renamed = [...map].filter(([, key]) => isPersonalColumn(key, []));
+  const columns = [identity, objectId, ...[...phones, ...renamed].map(([column]) => column)];
+  return columns.flatMap((column) => [column, ...namesOfPath(column).slice(-1)]);
 }
 
 /** The events of a part of an upload. */
