@@ -223,3 +223,31 @@ it.each([
     expect(stderr).not.toContain('1234567');
   },
 );
+
+it.each([
+  [
+    'subscribe',
+    '{"type":"phone","c":{"nr":" secret-1 "},"status":"Unsubscribe"}',
+    '--map=c.nr=value',
+  ],
+  [
+    'subscribe',
+    '{"type":"phone","c.nr":" secret-1 ","status":"Unsubscribe"}',
+    String.raw`--map=c\.nr=value`,
+  ],
+  ['demerge', '{"u":{"ref":" secret-1 "}}', '--identity=u.ref'],
+  ['upload', '{"u":{"ref":" secret-1 "},"a":1}', '--identity=u.ref'],
+  ['upload', '{"Ref":" secret-1 ","a":1}', '--identity=Ref'],
+])('%s masks a key that is a path: %s', async (command, text, flag) => {
+  const world = makeWorld();
+  writeFileSync(world.path('in.ndjson'), `${text}\n`);
+  const { code, stderr } = await world.run([
+    command,
+    '--check',
+    '--region=local',
+    'in.ndjson',
+    flag,
+  ]);
+  expect(code).toBe(3);
+  expect(stderr).not.toContain('secret');
+});

@@ -45,9 +45,9 @@ export class RejectSamples {
   #compared = 0;
   #reason = '';
 
-  /** `keys` are the columns that the user named as the record's key. */
+  /** `keys` are the columns or paths that the user named as the record's key. */
   constructor(keys: readonly string[] = []) {
-    this.#keys = keys;
+    this.#keys = keys.flatMap((path) => [path, lastName(path)]);
   }
 
   add({ source, line, stage, code, error, record }: Reject): void {
@@ -77,6 +77,13 @@ export class RejectSamples {
     this.#reason = reason;
   }
 }
+
+/** Returns the last name of a path, in which a backslash before a dot makes it part of a name. */
+const lastName = (path: string): string =>
+  path
+    .split(/(?<!\\)\./)
+    .at(-1)!
+    .replaceAll(String.raw`\.`, '.');
 
 /** Copies the start, because a substring keeps the whole string in memory. */
 const startOf = (text: string): string =>

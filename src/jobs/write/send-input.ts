@@ -163,8 +163,11 @@ function warningsOf(
     const where = line === null ? '' : `, first on line ${line} of ${source}`;
     const isPredicted = rehearsal === 'check' && code !== null;
     const rejection = isPredicted ? `; the service rejects it with ${code}` : '';
-    const isOfPerson = column !== null && isPersonalColumn(column, keys);
-    const personal = isOfPerson ? quotedIn(what) : [];
+    // The reason of rejects names its column itself.
+    const head = column === null ? (/^column "(?:[^"\\]|\\.)*": /.exec(what)?.[0] ?? '') : '';
+    const [about = column] = quotedIn(head);
+    const isOfPerson = about !== null && isPersonalColumn(about, keys);
+    const personal = isOfPerson ? quotedIn(what.slice(head.length)) : [];
     return { text: `${name}${what}${where}${rejection}: ${fix}`, personal };
   });
   if (rest <= 0) return warnings;

@@ -8,7 +8,6 @@ import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { inputOptions, noRecovery, inputFingerprint, withoutOtherHeaders } from '../input-files.js';
 import { openInputs } from '../../input/inputs.js';
-import { namesOfPath } from '../../input/input-format.js';
 import { limitRecords } from '../../input/row-block.js';
 import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
@@ -61,7 +60,7 @@ export async function upload(
   );
 }
 
-/** Returns the columns that identify people by the mapping, and of paths the last name too. */
+/** Returns the columns that identify people by the mapping. */
 function personalColumns({
   identity,
   objectId = 'objectId',
@@ -70,8 +69,7 @@ function personalColumns({
 }: Omit<UploadMapping, 'zone'>): string[] {
   const phones = [...types].filter(([, type]) => type.startsWith('phone'));
   const renamed = [...map].filter(([, key]) => isPersonalColumn(key, []));
-  const columns = [identity, objectId, ...[...phones, ...renamed].map(([column]) => column)];
-  return columns.flatMap((column) => [column, ...namesOfPath(column).slice(-1)]);
+  return [identity, objectId, ...[...phones, ...renamed].map(([column]) => column)];
 }
 
 /** The events of a part of an upload. */
