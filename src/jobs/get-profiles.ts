@@ -105,7 +105,7 @@ export const isSingle = (users: LookupTarget): boolean =>
   'values' in users && users.values.length === 1;
 
 function openTally(
-  { users: target, rejects: named }: LookupRequest,
+  { users: target, rejects: named, column }: LookupRequest,
   users: Users,
   { context, hooks }: { readonly context: JobContext; readonly hooks: LookUpHooks },
 ) {
@@ -118,6 +118,7 @@ function openTally(
   return new Tally({
     rejects: openRejects({ job: 'get-profile', named, files, first, onReject }, context),
     sourceRecord,
+    keys: column === undefined ? [] : [column],
     listNotSent: users.totalBytes === undefined,
   });
 }

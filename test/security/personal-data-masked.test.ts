@@ -251,3 +251,15 @@ it.each([
   expect(code).toBe(3);
   expect(stderr).not.toContain('secret');
 });
+
+it.each([
+  ['in.csv', 'Ref\n" secret-1 "\nsecret-2\n', 'Ref'],
+  ['in.ndjson', '{"u":{"ref":" secret-1 "}}\n{"u":{"ref":"secret-2"}}\n', 'u.ref'],
+])('masks users in a column of any name who are not found: %s', async (file, text, column) => {
+  const world = makeWorld();
+  writeFileSync(world.path(file), text);
+  const argv = ['get-profile', '--input', file, '--region=local', '--identity', column];
+  const { code, stderr } = await world.run(argv);
+  expect(code).toBe(3);
+  expect(stderr).not.toContain('secret');
+});
