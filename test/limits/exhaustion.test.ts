@@ -42,6 +42,7 @@ it('stops on a signal while it reads text that would take an hour', async () => 
   expect(await outcomeOf(child)).toMatchObject({ code: 143 });
 });
 
+/** So many that a pattern which is not linear takes most of a minute. */
 const many = 200_000;
 it.each([
   {
@@ -65,13 +66,11 @@ it.each([
     text: `{"a":"${String.raw`\"`.repeat(many)}`,
     flags: ['--input-format=json'],
   },
-])('reads $what in linear time', async ({ text, flags }) => {
+])('reads $what in linear time', { timeout: 20_000 }, async ({ text, flags }) => {
   const world = makeWorld();
   writeFileSync(world.path('in.csv'), text);
-  const start = performance.now();
   const { code } = await world.run(['upload', '--check', '--region=local', 'in.csv', ...flags]);
   expect([0, 3, 8]).toContain(code);
-  expect(performance.now() - start).toBeLessThan(4000);
 });
 
 const brackets = `[${'[],'.repeat(12_000_000)}[]]`;
