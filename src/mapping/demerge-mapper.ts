@@ -31,7 +31,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
       [identity],
       header,
       source,
-      'set the column with --identity <column>',
+      'set the column with --identity <column>, or read each line as one identity with --input-format list',
     );
   };
 

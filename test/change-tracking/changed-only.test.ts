@@ -299,6 +299,18 @@ describe('upload --changed', () => {
     expect(text.stderr).toMatch(/gone +3/);
   });
 
+  it('demerge says how to read a list of --gone that begins with a delimiter in an identity', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo']]).concat('"a,b",Oslo\n'));
+    await run(...upload);
+    writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo']]));
+    await run(...upload, '--gone', 'gone.txt');
+    const demerge = ['demerge', 'gone.txt', '--check'];
+    expect((await world.run(demerge)).stderr).toContain('--input-format list');
+    const { code, summary } = await run(...demerge, '--input-format', 'list');
+    expect([code, summary.notSent]).toEqual([0, 1]);
+  });
+
   it.each([
     ['fails validation', 'u0,x\n'],
     ['cannot be parsed', 'u0\n'],
