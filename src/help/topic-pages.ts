@@ -84,6 +84,7 @@ export const topicPages = {
     HTTPS_PROXY, HTTP_PROXY, NO_PROXY  proxies; lowercase works, too; loopback is never proxied
     NODE_EXTRA_CA_CERTS                file with additional certificate authorities
     NODE_TLS_REJECT_UNAUTHORIZED       0 is refused, because anybody could then read the passcode
+    PGSSLMODE                          no-verify is refused for a queue on PostgreSQL
 
     Terminal and continuous integration:
     NO_COLOR             disables colors, like --no-color
