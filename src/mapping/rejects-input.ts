@@ -6,6 +6,10 @@ import { exportedKind, exportedValues } from './exported-csv.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'alreadySent', 'notSent']);
+/** Members that a line of a rejects file may have. */
+const rejectMembers = new Set(
+  'source line stage code error record recordBase64 columns delimiter quote escape'.split(' '),
+);
 const stageText = new TextSlice();
 const LF = 10;
 
@@ -92,7 +96,10 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
   return `{${named.join(',')}}`;
 }
 
-/** Returns the stage of a rejects line; undefined for any other record. */
+/**
+ * Returns the stage of a rejects line; undefined for any other record. A record with further members is none:
+ * whoever writes properties of a user must not be able to replace the identity beside them by that of another.
+ */
 function rejectsStage(json: JsonParser): string | undefined {
   if (json.count < 4) return undefined;
   const stage = json.find('stage');
@@ -100,6 +107,9 @@ function rejectsStage(json: JsonParser): string | undefined {
   if (word === undefined || !stages.has(word)) return undefined;
   if (json.find('source') < 0 || json.find('line') < 0) return undefined;
   if (json.find('record') < 0 && json.find('recordBase64') < 0) return undefined;
+  for (let at = 0; at < json.count; at++) {
+    if (!rejectMembers.has(json.nameAt(at))) return undefined;
+  }
   return word;
 }
 

@@ -396,3 +396,28 @@ describe('--rejects x.csv', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('the input is not CSV')]);
   });
 });
+
+// A form that adds the identity to whatever a visitor posted must not let them choose another one.
+it.each<[string, object, readonly string[]]>([
+  ['upload', { identity: 'own' }, []],
+  ['subscribe', { type: 'email', value: 'own@x.test', status: 'Unsubscribe' }, []],
+  ['demerge', { identity: 'own' }, ['--yes']],
+])(
+  'sends no record inside of a record that looks like a reject: %s',
+  async (command, own, more) => {
+    const { world, service } = await serve();
+    const record = {
+      identity: 'other',
+      type: 'email',
+      value: 'other@x.test',
+      status: 'Unsubscribe',
+    };
+    const posted = { source: 'web', line: 1, stage: 'validate', error: 'x', record };
+    writeFileSync(world.path('form.ndjson'), `${JSON.stringify({ ...posted, ...own })}\n`);
+    await world.run([command, 'form.ndjson', ...more]);
+    const [[sent] = []] = written<string | Record<string, unknown>>(service);
+    expect(typeof sent === 'string' ? sent : (sent?.['identity'] ?? sent?.['value'])).toMatch(
+      /^own/,
+    );
+  },
+);
