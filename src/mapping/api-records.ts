@@ -205,6 +205,39 @@ function zoneError(json: JsonParser, instant: number, zone: TimeZone): string | 
   return `ts is not the time of ts_utc in ${zone.name}: add --timezone with the zone of the account it was exported from`;
 }
 
+/**
+ * Returns an error if the column that identifies the user has another value than the key of a record that is sent
+ * unchanged: whoever writes properties of a user must not choose another user with members such as profileData.
+ */
+export function otherKeyFailure(
+  json: JsonParser,
+  { identity, objectId }: UploadMapping,
+  isExportedEvent: boolean,
+): string | undefined {
+  if (!isExportedEvent && identity === 'identity' && objectId === undefined) return undefined;
+  const place = isExportedEvent ? ['profile'] : [];
+  const isKey = (value: string): boolean =>
+    ['identity', 'objectId'].some((name) => valueAt(json, [...place, name]) === value);
+  const other = [objectId, identity].find((column) => {
+    const value = column === undefined ? '' : (valueAt(json, pathOf(column)) ?? '');
+    return value !== '' && !isKey(value);
+  });
+  return other && `column "${other}": this record, which is sent unchanged, names another user`;
+}
+
+const pathOf = (column: string): string[] =>
+  column.split(/(?<!\\)\./).map((name) => name.replaceAll(String.raw`\.`, '.'));
+
+/** Returns the value at a path as text; undefined if there is none. */
+function valueAt(json: JsonParser, [first, ...rest]: readonly string[]): string | undefined {
+  const index = json.find(first!);
+  if (index < 0 || json.isEmptyAt(index)) return undefined;
+  let value = JSON.parse(json.valueText(index)) as unknown;
+  for (const name of rest) value = (value as Record<string, unknown> | null)?.[name];
+  if (value === undefined || value === null) return undefined;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** Writes the start of the record with its key, which was read into `text`. */
 function writeKey(
   part: KeyPart & keyof typeof openKey,

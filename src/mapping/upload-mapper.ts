@@ -13,6 +13,7 @@ import {
   blockedAddresses,
   hasBlockedAddress,
   noteUnknownMember,
+  otherKeyFailure,
   writeExportedEvent,
   writeExportedProfile,
   writeTypedRecord,
@@ -277,6 +278,8 @@ class UploadJson {
     const isFlat = !isTyped && !isEvent && !isExported;
     if (this.#options.expected && !isFlat) return shapeFailure;
     if (this.#unchangedFailure && !isFlat) return this.#unchangedFailure;
+    const failure = isFlat ? undefined : otherKeyFailure(json, this.#options, isEvent && !isTyped);
+    if (failure) return failure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported && !isTable) noteUnknownMember(json, this.#lost); // a table is warned of by its header

@@ -116,3 +116,34 @@ it('says how to name the column of the events of a CSV', async () => {
   const { code, stderr } = await world.run(['upload', 'e.csv', '--type', 'event', '--region', 'local']); // prettier-ignore
   expect([code, stderr]).toEqual([8, expect.stringContaining('--map <column>=evtName')]);
 });
+
+// A form that adds the identity to whatever a visitor posted must not let them choose another one.
+it.each<[object, ...string[]]>([
+  [{ userId: 'own', type: 'profile', identity: 'other', profileData: {} }, '--identity', 'userId'],
+  [{ userId: 'own', identity: 'other', profileData: {} }, '--identity', 'userId'],
+  [{ user: { id: 'own' }, identity: 'other', profileData: {} }, '--identity', 'user.id'],
+  [{ device: 'own', platformInfo: [{ objectId: 'other' }] }, '--object-id', 'device'],
+  [
+    { identity: 'own', profile: { identity: 'other' }, event_name: 'A', ts: 20260101000000, event_props: {} }, // prettier-ignore
+    '--type',
+    'event',
+  ],
+])('rejects a record that names another user than its column does: %j', async (line, ...flags) => {
+  const { code, stderr } = await upload([line], ...flags);
+  expect(stderr).toContain(': this record, which is sent unchanged, names another user\n');
+  expect(code).toBe(3);
+});
+
+it('sends a record unchanged whose column names the same user', async () => {
+  const { code, stderr } = await upload(
+    [
+      { userId: 7, type: 'profile', identity: '7', profileData: {} },
+      { userId: 'u1', identity: 'u1', all_identities: ['u1'], profileData: {} },
+      { userId: '', type: 'profile', identity: 'u2', profileData: {} },
+      { type: 'profile', identity: 'u3', profileData: {} },
+    ],
+    '--identity',
+    'userId',
+  );
+  expect(code, stderr).toBe(0);
+});
