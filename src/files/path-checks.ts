@@ -2,7 +2,7 @@ import path, { resolve } from 'node:path';
 import { accessSync, constants, lstatSync, statSync, realpathSync } from 'node:fs';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { unwritablePathError, type Place } from './file-errors.js';
-import { foreignLinkTo } from './ownership.js';
+import { foreignLinkTo, isOwn } from './ownership.js';
 import type { Runtime } from '../runtime.js';
 
 /** Refuses a path through a symbolic link of another user, who decides which file is written. Throws E-FILE-WRITE. */
@@ -25,6 +25,46 @@ export function refuseForeignLink(
     },
   );
 }
+
+/**
+ * Refuses a named pipe of another user, who may have put it there to read what is written. Pipes of this process, such
+ * as /dev/stdout, may belong to anybody. `file` is absolute. Throws E-FILE-WRITE.
+ */
+export function refuseForeignPipe(
+  file: string,
+  owner: number,
+  place: Place,
+  runtime: Pick<Runtime, 'uid'>,
+): void {
+  if (isOwn(owner, runtime) || systemFolders.test(placeOf(path.dirname(file), '/'))) return;
+  throw foreignError('a named pipe', owner, 'whoever reads it gets the records', place);
+}
+
+/**
+ * Refuses a file of another user in a folder that everybody can write to: it would pass for one of an earlier
+ * export. `file` is absolute. Throws E-FILE-WRITE.
+ */
+export function refuseForeignFile(
+  file: string,
+  owner: number,
+  place: Place,
+  runtime: Pick<Runtime, 'uid'>,
+): void {
+  if (isOwn(owner, runtime) || (statSync(path.dirname(file)).mode & 0o002) === 0) return;
+  throw foreignError('a file', owner, 'everybody can create files in its folder', place);
+}
+
+const foreignError = (
+  kind: string,
+  owner: number,
+  why: string,
+  { name, option }: Place,
+): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${name} is ${kind} of another user (uid ${owner})`, {
+    why,
+    fix: `name another file: ${option}`,
+    file: name,
+  });
 
 /** Folders of devices and of open files, whose names a superuser could replace for everybody. */
 const systemFolders = /^\/(?:dev|dev\/pts|proc(?:\/.*)?)$/;

@@ -18,6 +18,7 @@ import {
 } from './partial-file.js';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { refuseForeignFile } from '../files/path-checks.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { Checkpoint, Output, RecordEncoder, RecordPage } from './output.js';
@@ -90,7 +91,10 @@ export async function discardOutput(options: OutputOptions, runtime: OutputPlace
   await cleanUpOutput(options, runtime);
 }
 
-/** Returns the size of the file in bytes; undefined if it does not exist. Throws E-FILE-WRITE for a folder. */
+/**
+ * Returns the size of the file in bytes; undefined if it does not exist. Throws E-FILE-WRITE for a folder, and for a
+ * file that another user may have put there.
+ */
 export async function outputSize(
   name: string | undefined,
   { cwd, uid }: Pick<Runtime, 'cwd' | 'uid'>,
@@ -99,7 +103,10 @@ export async function outputSize(
   const target = await resolveTarget(name, { cwd, uid, option });
   if (target.kind === 'stdout') return undefined;
   const found = await stat(target.path).catch(() => undefined);
-  return found?.size;
+  if (!found) return undefined;
+  const place = { name: target.name, what: 'the file', option: option('output', '<file>') };
+  refuseForeignFile(target.path, found.uid, place, { uid });
+  return found.size;
 }
 
 interface SpillPlace {

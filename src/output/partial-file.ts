@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
-import { checkWritablePath, refuseForeignLink } from '../files/path-checks.js';
+import { checkWritablePath, refuseForeignLink, refuseForeignPipe } from '../files/path-checks.js';
 import { fileWriteError } from '../files/file-errors.js';
 import { isStdout } from './formats.js';
 import type { Runtime } from '../runtime.js';
@@ -33,7 +33,7 @@ export interface FileTarget {
 
 /**
  * Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder, and for a path through a
- * symbolic link of another user than `uid`, who would choose the file that is written.
+ * symbolic link of another user than `uid`, who would choose the file that is written, or to their named pipe.
  */
 export async function resolveTarget(
   name: string | undefined,
@@ -46,6 +46,7 @@ export async function resolveTarget(
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() || name.endsWith('/'))
     throw fileWriteError({ file: name, done: 'written', option }, { code: 'EISDIR' });
+  if (found?.isFIFO()) refuseForeignPipe(path, found.uid, place, { uid });
   if (found !== undefined && !found.isFile()) return { kind: 'stream', name, path, option };
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }

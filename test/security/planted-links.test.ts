@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   existsSync,
   lchownSync,
@@ -84,6 +87,47 @@ it
   expect(code).toBe(9);
   links.expectUntouched();
 });
+
+it
+  .runIf(process.getuid?.() === 0)
+  .each([
+    ['export-profiles --event A --from 7d --to today -o planted'],
+    ['export-events --event A --from 7d --to yesterday -o planted --overwrite'],
+    ['get-profile ann -o planted'],
+  ])('%s refuses a named pipe of another user, who could read the records', async (line) => {
+  const { world } = await serve();
+  execFileSync('mkfifo', [world.path('planted')]);
+  chownSync(world.path('planted'), 4711, 4711);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toContain('E-FILE-WRITE: planted is a named pipe of another user (uid 4711)\n');
+  expect(code).toBe(9);
+});
+
+it.skipIf(process.getuid?.() !== 0)(
+  'takes no file of another user for a day that was exported, if everybody can create files there',
+  async () => {
+    const { world } = await serve();
+    const args = 'export-events --event A --from 2025-10-01 --to 2025-10-01 --missing -o'.split(
+      ' ',
+    );
+    const run = (folder: string) => world.run([...args, `${folder}/{day}.ndjson`]);
+    for (const [folder, mode] of [
+      ['shared', 0o1777],
+      ['team', 0o775],
+    ] as const) {
+      // prettier-ignore
+      mkdirSync(world.path(folder));
+      chmodSync(world.path(folder), mode);
+      const planted = world.path(`${folder}/2025-10-01.ndjson`);
+      writeFileSync(planted, '{}\n');
+      chownSync(planted, 4711, 4711);
+    }
+    const { code, stderr } = await run('shared');
+    expect(stderr).toContain('2025-10-01.ndjson is a file of another user (uid 4711)\n');
+    expect(code).toBe(9);
+    expect(await run('team')).toMatchObject({ code: 0 });
+  },
+);
 
 it
   .runIf(process.getuid?.() === 0)
