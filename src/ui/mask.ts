@@ -69,6 +69,8 @@ interface PersonalText {
 const quoted = /"(?:[^"\\]|\\.)*"/g;
 /** Shorter values occur in any sentence by chance. */
 const shortestBare = 5;
+/** A regular expression of a longer value may be too large for the engine, which throws. */
+const longestPattern = 1024;
 
 /** Masks known values in quotes, where they may be truncated, and as separate words. */
 function withoutKnown(text: string, values: readonly string[]): string {
@@ -82,11 +84,15 @@ function withoutKnown(text: string, values: readonly string[]): string {
     return inner !== undefined && isKnown(inner) ? JSON.stringify(mask(inner)) : found;
   });
   for (const value of spellings) {
-    // A pattern of a long value would be too large; such a value is not in the text, which is short.
     if (value.length < shortestBare || !masked.includes(value)) continue;
+    const short = mask(value);
+    if (value.length > longestPattern) {
+      masked = masked.replaceAll(value, () => short);
+      continue;
+    }
     const literal = value.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
     const alone = new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu');
-    masked = masked.replace(alone, mask(value));
+    masked = masked.replace(alone, () => short);
   }
   return masked;
 }

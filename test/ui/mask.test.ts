@@ -33,6 +33,13 @@ describe('D masking', () => {
     expect(maskPersonalData(text, {})).toBe(text);
   });
 
+  test('removes values that are patterns of a replacement, or too long for a regular expression', () => {
+    const long = 'x'.repeat(70_000);
+    const personal = [long, '$&$`ada'];
+    expect(maskPersonalData(`no ${long} and $&$\`ada`, {}, { personal })).toBe('no xxxx… and $&$…');
+    expect(maskPersonalData('neither', {}, { personal })).toBe('neither');
+  });
+
   test('removes the values of the record: in quotes, truncated, with or without a plus, as a word', () => {
     const personal = ['a.*(b)+customer-with-a-long-identity', '+919876543210', 'x'];
     const text = 'a "a.*(b)+customer-wi…" and 919876543210, "x" of 9198765432101';
