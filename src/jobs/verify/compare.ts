@@ -142,7 +142,11 @@ interface FoundValue {
 }
 
 /** Default fields that a profile shows outside of profileData. */
-const besides: Readonly<Record<string, string>> = { Email: 'email', Name: 'name', Phone: 'phone' };
+const besides = new Map([
+  ['Email', 'email'],
+  ['Name', 'name'],
+  ['Phone', 'phone'],
+]);
 
 /** A user profile from a look-up (docs/service-api.md, Look-ups). */
 class FoundUser {
@@ -171,7 +175,7 @@ class FoundUser {
   }
 
   #besides(key: string): FoundValue[] {
-    const name = besides[key];
+    const name = besides.get(key);
     if (name === undefined) return [];
     const devices = this.#profile.get('platformInfo');
     const places = [this.#profile, ...(isList(devices) ? devices.map(membersIn) : [])];

@@ -343,10 +343,10 @@ const totals =
   /^(?:summe|gesamt|gesamtsumme|insgesamt|zwischensumme|sum|totals?|grand total|subtotal|somme|totale|suma):?$/i;
 
 /** Texts that the service rejects, by member of a record. */
-const unfitTexts: Readonly<Partial<Record<string, readonly string[]>>> = {
-  evtName: reservedEventNames,
-  ts: ['0'],
-};
+const unfitTexts = new Map<string, readonly string[]>([
+  ['evtName', reservedEventNames],
+  ['ts', ['0']],
+]);
 
 /** Bytes of a short text that is remembered as a number. */
 const longestWord = 3;
@@ -418,7 +418,7 @@ export class FieldProfile {
     this.part = part;
     this.key = key;
     const { pattern, code } = (part === 'profileData' && profileFields.get(key)) || {};
-    const unfit: readonly string[] = (part === 'record' && unfitTexts[key]) || [];
+    const unfit: readonly string[] = (part === 'record' && unfitTexts.get(key)) || [];
     this.#fits = (text) => pattern?.test(text) ?? !unfit.includes(text);
     this.isRuled = unfit.length > 0 || code !== undefined;
     this.fittingBytes = bytesMaximum[part];

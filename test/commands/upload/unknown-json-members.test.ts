@@ -147,3 +147,14 @@ it('sends a record unchanged whose column names the same user', async () => {
   );
   expect(code, stderr).toBe(0);
 });
+
+it.each(['constructor', '__proto__', 'toString'])(
+  'sends a record with a member %s, which JavaScript objects have, too',
+  async (name) => {
+    const { world } = await serve();
+    const record = `{"identity":"u1","type":"profile","profileData":{"${name}":"x"},"${name}":"x"}`;
+    writeFileSync(world.path('r.ndjson'), `${record}\n`);
+    expect(await world.run(['upload', 'r.ndjson'])).toMatchObject({ code: 0 });
+    expect(await world.run(['verify', 'r.ndjson', '--all'])).toMatchObject({ code: 0 });
+  },
+);
