@@ -35,6 +35,10 @@ export const defaultDelimiter = (format: InputFormat): string | undefined =>
 export const isTableFormat = (format: InputFormat): boolean =>
   Boolean(inputFormats[format].delimiter);
 
+/** Splits the path `a.b` of a value in nested objects into names; a dot after a backslash is part of a name. */
+export const namesOfPath = (path: string): readonly string[] =>
+  path.split(/(?<!\\)\./).map((name) => name.replaceAll(String.raw`\.`, '.'));
+
 interface Compression {
   /** File name extension, without the period. */
   readonly extension: string;

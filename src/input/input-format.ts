@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { quoteForShell } from '../wording.js';
 import { endOfLine, skipLine, type HoldBack } from './record-splitter.js';
-import type { InputFormat } from '../contract/file-formats.js';
+import { namesOfPath, type InputFormat } from '../contract/file-formats.js';
 import type { TextBuffer } from './text-buffer.js';
 
 /** Bytes of the first line that are inspected. */
@@ -75,10 +75,6 @@ export async function skipToArray(window: TextBuffer, path: string, name: string
     file: name,
   });
 }
-
-/** Splits `a.b` into names; a dot after a backslash is part of a name. */
-export const namesOfPath = (path: string): readonly string[] =>
-  path.split(/(?<!\\)\./).map((name) => name.replaceAll(String.raw`\.`, '.'));
 
 /** Maximum number of arrays that an error lists. */
 const maxArrays = 5;

@@ -1,4 +1,4 @@
-import { type InputFormat, inputFormatOfName } from '../contract/file-formats.js';
+import { namesOfPath, type InputFormat, inputFormatOfName } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter, dialectOf } from './csv-splitter.js';
 import { decodeText, markedEncoding, refuseOtherFiles } from './encoding.js';
@@ -10,7 +10,6 @@ import {
   expectLines,
   readSeparatorLine,
   skipLines,
-  namesOfPath,
   skipToArray,
   detectFormat,
   type InputOptions,

@@ -1,3 +1,4 @@
+import { namesOfPath } from '../contract/file-formats.js';
 import { openEvent, openProfileData } from './flat-row.js';
 import { TextSlice } from '../text/text-slice.js';
 import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
@@ -214,19 +215,17 @@ export function otherKeyFailure(
   { identity, objectId }: UploadMapping,
   isExportedEvent: boolean,
 ): string | undefined {
-  if (!isExportedEvent && identity === 'identity' && objectId === undefined) return undefined;
+  const isNamed = identity !== 'identity' || objectId !== undefined;
+  if (!isNamed && !(isExportedEvent && json.find('identity') >= 0)) return undefined;
   const place = isExportedEvent ? ['profile'] : [];
   const isKey = (value: string): boolean =>
     ['identity', 'objectId'].some((name) => valueAt(json, [...place, name]) === value);
   const other = [objectId, identity].find((column) => {
-    const value = column === undefined ? '' : (valueAt(json, pathOf(column)) ?? '');
+    const value = column === undefined ? '' : (valueAt(json, namesOfPath(column)) ?? '');
     return value !== '' && !isKey(value);
   });
   return other && `column "${other}": this record, which is sent unchanged, names another user`;
 }
-
-const pathOf = (column: string): string[] =>
-  column.split(/(?<!\\)\./).map((name) => name.replaceAll(String.raw`\.`, '.'));
 
 /** Returns the value at a path as text; undefined if there is none. */
 function valueAt(json: JsonParser, [first, ...rest]: readonly string[]): string | undefined {

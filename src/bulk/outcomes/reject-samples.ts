@@ -1,3 +1,4 @@
+import { namesOfPath } from '../../contract/file-formats.js';
 import type { Reject } from '../../output/rejects-file.js';
 
 /** Rejects kept for display; the others are only counted. */
@@ -47,7 +48,7 @@ export class RejectSamples {
 
   /** `keys` are the columns or paths that the user named as the record's key. */
   constructor(keys: readonly string[] = []) {
-    this.#keys = keys.flatMap((path) => [path, lastName(path)]);
+    this.#keys = keys.flatMap((path) => [path, namesOfPath(path).at(-1)!]);
   }
 
   add({ source, line, stage, code, error, record }: Reject): void {
@@ -77,13 +78,6 @@ export class RejectSamples {
     this.#reason = reason;
   }
 }
-
-/** Returns the last name of a path, in which a backslash before a dot makes it part of a name. */
-const lastName = (path: string): string =>
-  path
-    .split(/(?<!\\)\./)
-    .at(-1)!
-    .replaceAll(String.raw`\.`, '.');
 
 /** Copies the start, because a substring keeps the whole string in memory. */
 const startOf = (text: string): string =>
