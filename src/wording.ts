@@ -6,8 +6,8 @@ const active =
   // oxlint-disable-next-line no-control-regex -- matching them is the purpose
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
-/** CI runners interpret a line that starts with `::`, and `##[` or `##vso[` anywhere, as commands. */
-const runnerCommands = /\n(?=[^\S\n]*::)|#(?=#(?:vso)?\[)/g;
+/** CI runners interpret a line that starts with `::`, and `##[`, `##vso[` or `##teamcity[` anywhere, as commands. */
+const runnerCommands = /\n(?=[^\S\n]*::)|#(?=#(?:vso|teamcity)?\[)/g;
 
 /**
  * Sanitizes text of a file or of the service for terminals and CI logs: control characters become
@@ -46,7 +46,7 @@ const visible = (character: string): string =>
   `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`;
 
 /** In JSON, commands can only occur inside strings. */
-const commandsInJson = /#(?=#(?:vso)?\[)|:(?=:)/g;
+const commandsInJson = /#(?=#(?:vso|teamcity)?\[)|:(?=:)/g;
 
 /** Sanitizes JSON text by JSON's own escapes. */
 export function sanitizeJsonText(json: string): string {
@@ -141,7 +141,7 @@ const hidden = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
  * sanitizing changes in every displayed text: the start of a CI command, and the space after our own
  * name.
  */
-const notInSingleQuotes = /(['\\‘’‚‛]+|#(?=\[|vso\[)|(?<=engagectl) )/;
+const notInSingleQuotes = /(['\\‘’‚‛]+|#(?=(?:vso|teamcity)?\[)|(?<=engagectl) )/;
 
 /** Escapes the whole text: fish misreads a `$` in single quotes within a word that has a substitution. */
 const printfFormat = (text: string): string =>

@@ -106,6 +106,7 @@ const hostile = [
   '#',
   '##[error]',
   '##vso[task]',
+  '##teamcity[task]',
   '\n::error::',
   '^a^b',
   '👩‍🚀',

@@ -181,7 +181,8 @@ describe.each(saying)('D service texts, %s', (_, argv, answer) => {
   });
 
   it('cannot send workflow commands to a CI runner', async () => {
-    const commands = '::add-mask::x ##[error]y ##vso[task.setvariable]z ::';
+    const commands =
+      '::add-mask::x ##[error]y ##vso[task.setvariable]z ##teamcity[publishArtifacts] ::';
     for (const more of [
       ['--json'],
       ['--log-format', 'json'],
@@ -191,7 +192,7 @@ describe.each(saying)('D service texts, %s', (_, argv, answer) => {
       const lines = screen.trim().split('\n');
       const objects = lines.filter((line) => line.startsWith('{'));
       // In a line of text only its beginning can be one.
-      for (const line of lines) expect(line).not.toMatch(/^\s*::|##\[|##vso\[/);
+      for (const line of lines) expect(line).not.toMatch(/^\s*::|##(?:vso|teamcity)?\[/);
       for (const line of objects) expect(line).not.toContain('::');
       const read = objects.map((line) => JSON.parse(line) as unknown);
       expect(JSON.stringify(read)).toContain('::add-mask::x ##[error]y');
