@@ -82,7 +82,7 @@ export const redactHeaders = (
 ): HttpHeaders =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
-      name,
+      redact(name),
       secret.test(name) ? '[redacted]' : redact(String(value)),
     ]),
   );

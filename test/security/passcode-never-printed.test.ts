@@ -88,6 +88,8 @@ const headerPlaces: Readonly<Record<string, (secret: string) => string>> = {
   'location that is no URL': (secret) => `HTTP/1.1 302 x\r\nLocation: http://[${secret}\r\n\r\n`,
   reason: (secret) => `HTTP/1.1 500 ${secret}\r\nContent-Length: 0\r\n\r\n`,
   'no HTTP': (secret) => `${secret}\r\n\r\n`,
+  'a name of a header': (secret) =>
+    plain('{"status":"fail","code":503}', `X-${secret.replaceAll(/[^\w-]/g, '')}: 1\r\n`),
   'a bad header': (secret) => `HTTP/1.1 200 OK\r\n${secret}\u0000: x\r\n\r\n`,
   date: (secret) =>
     plain('{"status":"fail","code":503}', `Date: ${secret}\r\nRetry-After: ${secret}\r\n`),

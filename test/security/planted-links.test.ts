@@ -154,6 +154,26 @@ it
   expect(readdirSync(world.path('chosen'))).toEqual([]);
 });
 
+it
+  .runIf(process.getuid?.() === 0)
+  .each([
+    ['verify users.csv -o planted --overwrite'],
+    ['export-profiles --event A --from 7d --to today -o planted.ndjson'],
+    ['get-profile ann -o planted'],
+    ['cuid derive users.csv --from identity -o planted.csv'],
+  ])('%s refuses a named pipe of another user', async (line) => {
+  const { service, world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
+  for (const name of ['planted', 'planted.csv', 'planted.ndjson']) {
+    execFileSync('mkfifo', [world.path(name)]);
+    lchownSync(world.path(name), 4711, 4711);
+  }
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toMatch(/E-FILE-WRITE: planted\S* is a named pipe of another user \(uid 4711\)/);
+  expect(code).toBe(9);
+  expect(service.requests()).toEqual([]);
+});
+
 it('refuses a link with --record, and follows none beside it', async () => {
   const world = makeWorld();
   const links = plant(world, 'beside.wav.partial', 'linked.wav');
