@@ -182,6 +182,12 @@ it('refuses a link with --record, and follows none beside it', async () => {
   await expect(
     openVoice({ record: 'linked.wav' }, { runtime: world.runtime() }),
   ).rejects.toMatchObject({ id: 'E-OUTPUT-EXISTS' });
+  if (process.getuid?.() === 0) {
+    symlinkSync('.', world.path('out'));
+    lchownSync(world.path('out'), 4711, 4711);
+    const voice = openVoice({ record: 'out/a.wav' }, { runtime: world.runtime() });
+    await expect(voice).rejects.toThrow('out is a symbolic link of another user (uid 4711)');
+  }
   links.expectUntouched();
   expect(readFileSync(world.path('beside.wav'), 'latin1').slice(0, 4)).toBe('RIFF');
 });

@@ -6,8 +6,10 @@ import type { NodeVoiceOptions } from '../../calling/node/voice.js';
 import { EngagectlError } from '../../errors.js';
 import { AtomicFile } from '../../files/atomic-write.js';
 import { fileErrorReason, fileWriteError } from '../../files/file-errors.js';
+import { refuseForeignLink } from '../../files/path-checks.js';
 import type { MediaAdapter } from '../../calling/environment.js';
 import type { JobContext } from '../job-context.js';
+import type { Runtime } from '../../runtime.js';
 
 interface VoiceOptions {
   /** WAV file to play to the other side. */
@@ -29,13 +31,13 @@ export interface Voice {
  */
 export async function openVoice(
   { play, record }: VoiceOptions,
-  { runtime: { cwd } }: Pick<JobContext, 'runtime'>,
+  { runtime: { cwd, uid } }: Pick<JobContext, 'runtime'>,
 ): Promise<Voice> {
   if (play === undefined && record === undefined) {
     return { media: undefined, close: () => Promise.resolve() };
   }
   const sound = play === undefined ? undefined : await soundOf(play, cwd);
-  const recording = record === undefined ? undefined : Recording.open(record, cwd);
+  const recording = record === undefined ? undefined : Recording.open(record, { cwd, uid });
   const media = await voiceOf({
     ...(sound && { play: sound }),
     ...(recording && { onVoice: (samples) => recording.add(samples) }),
@@ -133,8 +135,11 @@ class Recording {
   #bytes = 0;
   #failure: unknown;
 
-  static open(name: string, cwd: string): Recording {
+  /** Throws E-OUTPUT-EXISTS; E-FILE-WRITE, also for a path through a link of another user than `uid`. */
+  static open(name: string, { cwd, uid }: Pick<Runtime, 'cwd' | 'uid'>): Recording {
     const target = path.resolve(cwd, name);
+    const place = { name, what: 'the recording', option: '--record <file.wav>' };
+    refuseForeignLink(target, place, { uid });
     try {
       // A symbolic link counts as existing, whatever its target.
       if (!lstatSync(target, { throwIfNoEntry: false })) {
