@@ -463,19 +463,22 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       limit,
     );
 
-    it(
-      'prints no address in the error of a failed shard',
-      async (test) => {
+    it.each([
+      ['that was refused', 'identity,n\nu1,1\n', /E-CREDENTIALS: .*: no ada…/],
+      ['of a file without a header', 'ada.lovelace@mail.example,x\nu1,1\n', /has \\"ada…/],
+    ])(
+      'prints no address in the error of a failed shard %s',
+      async (_, text, shown) => {
         await using store = await startStore();
         const error = 'no ada.lovelace@mail.example';
         await using server = await startFaultServer([answer(401, { status: 'fail', error })]);
-        const fleet = await makeFleet(store, server.url, test);
-        writeFileSync(fleet.world.path('users.csv'), 'identity,n\nu1,1\n');
+        const fleet = await makeFleet(store, server.url);
+        writeFileSync(fleet.world.path('users.csv'), text);
         const run = await fleet.submit(...upload, '--shards', '1');
         await fleet.run('work', '--drain');
         const [part] = (await fleet.until(run, isOver)).parts;
         expect(part).toMatchObject({ state: 'failed' });
-        expect(JSON.stringify(part)).toMatch(/E-CREDENTIALS: .*: no ada…/);
+        expect(JSON.stringify(part)).toMatch(shown);
         expect(JSON.stringify(part)).not.toContain('lovelace');
       },
       limit,

@@ -125,7 +125,9 @@ function shardAccounts(call: Pick<Invocation, 'program' | 'runtime' | 'settings'
       };
       const job = within.name === 'export-events' ? exportSlice : writeShard;
       // The queue stores the reason of a failure, and `fleet status` shows it to others.
-      const outcome = await job(within, part, context);
+      const outcome = await job(within, part, context).catch((error: unknown) => {
+        throw maskError(error, settings);
+      });
       return { ...outcome, error: maskError(outcome.error, settings) };
     };
     return { key, perform };
