@@ -13,6 +13,9 @@ type Print = (
 ) => void;
 type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
 
+/** GitHub runs a line that starts like this as a command; a file name at the start of a note could. */
+const commandStart = /^\s*::/;
+
 /**
  * Creates the reporter that prints messages to stderr; under `--json` and `--log-format json` each is
  * one object `{"type":"note"|"warning"|"verbose"|"debug","message":"…"}`. `--quiet` drops all of them:
@@ -39,7 +42,8 @@ export function messagePrinter(
     const isEnabled = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
     if (quiet || !isEnabled) return;
     const time = type === 'verbose' || type === 'debug' ? new Date(now()).toISOString() : undefined;
-    const prefix = type === 'warning' ? warning : time === undefined ? '' : `${time} `;
+    const start = commandStart.test(message) ? 'note: ' : '';
+    const prefix = type === 'warning' ? warning : time === undefined ? start : `${time} `;
     const line =
       json || logJson
         ? sanitizedJson({ type, ...(time !== undefined && { time }), message, ...about })

@@ -45,3 +45,15 @@ it('tables keep each cell in its line', async () => {
   expect(stdout.split('\n')).toHaveLength(4); // heads, row, file, end
   expect(stdout).toContain(String.raw`A\u{A}error\u{9}B\u{1B}[31m`);
 });
+
+it.each(['::stop-commands::x.csv', ' ::error file=a::b.csv', '::error::a\n::error::b.csv'])(
+  'a note about %j is not a command to GitHub',
+  async (hostile) => {
+    const world = makeWorld();
+    writeFileSync(world.path(hostile), 'identity;City\nann;Oslo\n');
+    const { code, stdout, stderr } = await world.run(['upload', hostile, '--check']);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^note: \s*::.*: detected delimiter ";"/m);
+    expect(stdout + stderr).not.toMatch(/^\s*::/m);
+  },
+);
