@@ -88,22 +88,7 @@ it
   links.expectUntouched();
 });
 
-it
-  .runIf(process.getuid?.() === 0)
-  .each([
-    ['export-profiles --event A --from 7d --to today -o planted'],
-    ['export-events --event A --from 7d --to yesterday -o planted --overwrite'],
-    ['get-profile ann -o planted'],
-  ])('%s refuses a named pipe of another user, who could read the records', async (line) => {
-  const { world } = await serve();
-  execFileSync('mkfifo', [world.path('planted')]);
-  chownSync(world.path('planted'), 4711, 4711);
-  const { code, stderr } = await world.run(line.split(' '));
-  expect(stderr).toContain('E-FILE-WRITE: planted is a named pipe of another user (uid 4711)\n');
-  expect(code).toBe(9);
-});
-
-it.skipIf(process.getuid?.() !== 0)(
+it.runIf(process.getuid?.() === 0)(
   'takes no file of another user for a day that was exported, if everybody can create files there',
   async () => {
     const { world } = await serve();
@@ -111,11 +96,8 @@ it.skipIf(process.getuid?.() !== 0)(
       ' ',
     );
     const run = (folder: string) => world.run([...args, `${folder}/{day}.ndjson`]);
-    for (const [folder, mode] of [
-      ['shared', 0o1777],
-      ['team', 0o775],
-    ] as const) {
-      // prettier-ignore
+    const modes = { shared: 0o1777, team: 0o775 };
+    for (const [folder, mode] of Object.entries(modes)) {
       mkdirSync(world.path(folder));
       chmodSync(world.path(folder), mode);
       const planted = world.path(`${folder}/2025-10-01.ndjson`);
@@ -159,9 +141,10 @@ it
   .each([
     ['verify users.csv -o planted --overwrite'],
     ['export-profiles --event A --from 7d --to today -o planted.ndjson'],
+    ['export-events --event A --from 7d --to yesterday -o planted --overwrite'],
     ['get-profile ann -o planted'],
     ['cuid derive users.csv --from identity -o planted.csv'],
-  ])('%s refuses a named pipe of another user', async (line) => {
+  ])('%s refuses a named pipe of another user, who could read the records', async (line) => {
   const { service, world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,City\nann,Oslo\n');
   for (const name of ['planted', 'planted.csv', 'planted.ndjson']) {
