@@ -200,8 +200,15 @@ const hookVariables: ReadonlySet<string> = new Set(
 const isForHooks = (name: string, platform: string): boolean =>
   hookVariables.has(platform === 'win32' ? name.toUpperCase() : name) || name.startsWith('LC_');
 
-/** The command may keep running as the receiver itself; its output is discarded, its errors go to stderr. */
-function run(command: string, offer: PushOffer, { env, cwd, platform }: Runtime): Promise<void> {
+/**
+ * The command may keep running as the receiver itself; its output is discarded, its errors go to stderr. Async, so
+ * that a device id with a NUL, which no variable can contain, rejects instead of throwing in the router.
+ */
+async function run(
+  command: string,
+  offer: PushOffer,
+  { env, cwd, platform }: Runtime,
+): Promise<void> {
   const { callId, cuid, deviceId } = offer;
   const inherited = Object.entries(env).filter(([name]) => isForHooks(name, platform));
   const own = {
@@ -216,11 +223,11 @@ function run(command: string, offer: PushOffer, { env, cwd, platform }: Runtime)
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   child.unref();
-  child.stdin.on('error', () => undefined); // it may not read
-  child.stdin.end(`${JSON.stringify(offer)}\n`);
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
+  await new Promise<void>((resolve, reject) => {
+    child.on('error', reject); // before stdin, which is missing if there are too many open files
     child.on('exit', (code) => (code ? reject(new Error(`exit code ${code}`)) : resolve()));
+    child.stdin.on('error', () => undefined); // it may not read
+    child.stdin.end(`${JSON.stringify(offer)}\n`);
   });
 }
 

@@ -13,7 +13,7 @@ import { until } from '../../support/until.js';
 const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'call-secret' };
 
 /** A service with this hook, and ann, who calls bob: his device is known and not connected. */
-async function callNobody(hook: string) {
+async function callNobody(hook: string, deviceId = 'device of bob_1') {
   const world = makeWorld({ env });
   const ending = new AbortController();
   const runtime = world.runtime({ signal: ending.signal });
@@ -25,13 +25,15 @@ async function callNobody(hook: string) {
   });
   await until(() => output().stderr.includes('use it with'), { message: () => output().stderr });
   const url = output().stdout.trim();
-  const join = async (cuid: string) => {
+  const join = async (cuid: string, device = `device of ${cuid}`) => {
     const client = await new RawClient(url).opened();
     const account = { accountId: 'CALLS', apiKey: env.ENGAGECTL_CALL_API_KEY };
-    expect(await client.ask('auth', authOf({ cuid, ...account }))).toBeTypeOf('object');
+    expect(await client.ask('auth', authOf({ cuid, deviceId: device, ...account }))).toBeTypeOf(
+      'object',
+    );
     return client;
   };
-  const [ann, bob] = [await join('ann_1'), await join('bob_1')];
+  const [ann, bob] = [await join('ann_1'), await join('bob_1', deviceId)];
   await bob.ask('bye', {});
   const callId = await ann.call('bob_1');
   const told = (text: string) =>
@@ -76,4 +78,9 @@ it('passes the offer to a command by stdin and environment, and reports its exit
   const offer = JSON.parse(readFileSync(world.path('offer.json'), 'utf8')) as object;
   expect(offer).toMatchObject({ callId, cuid: 'bob_1', deviceId: 'device of bob_1' });
   expect(readFileSync(world.path('words'), 'utf8')).toBe(`${callId} bob_1 device of bob_1\n`);
+});
+
+it('reports a device id that no variable can contain, and keeps running', async () => {
+  const { told } = await callNobody('exit 0', 'bob\u0000');
+  await told('the push hook failed for bob_1: ');
 });
