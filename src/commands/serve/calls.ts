@@ -224,10 +224,13 @@ async function run(
   });
   child.unref();
   await new Promise<void>((resolve, reject) => {
-    child.on('error', reject); // before stdin, which is missing if there are too many open files
+    child.on('error', reject);
     child.on('exit', (code) => (code ? reject(new Error(`exit code ${code}`)) : resolve()));
-    child.stdin.on('error', () => undefined); // it may not read
-    child.stdin.end(`${JSON.stringify(offer)}\n`);
+    // Without free file descriptors it does not start, and has no stdin.
+    child.on('spawn', () => {
+      child.stdin.on('error', () => undefined); // it may not read
+      child.stdin.end(`${JSON.stringify(offer)}\n`);
+    });
   });
 }
 
