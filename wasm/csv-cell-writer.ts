@@ -1,16 +1,29 @@
 // What spreadsheets run when they open a cell. Numbers and phone numbers are exempt:
 //
-//     formula   = ("=" / "@" / TAB / CR / LF / "+" / "-") *byte    ; that is not
-//     number    = ("+" / "-") *(DIGIT / " " / "." / "," / "(" / ")" / "/" / "-") DIGIT [("e" / "E") ["+" / "-"] 1*DIGIT]
+//     formula   = (control / *" " ("=" / "@" / "+" / "-" / full-width "＝" "＠" "＋" "－")) *byte    ; that is not
+//     number    = *" " ("+" / "-") *(DIGIT / " " / "." / "," / "(" / ")" / "/" / "-") DIGIT [("e" / "E") ["+" / "-"] 1*DIGIT]
+//
+// Some spreadsheets remove leading spaces first, and Excel reads full-width signs as formulas in East Asian locales.
 
 import { digitsEnd, escapeEnd, spellEscape, scalarEnd, stringEnd } from './json-tokens';
 import { allocate } from './memory';
 
 export function isFormula(start: i32, end: i32): bool {
   if (start == end) return false;
-  const first = load<u8>(start);
-  if (first == 0x2b || first == 0x2d) return !isPlainNumber(start + 1, end);
-  return first == 0x3d || first == 0x40 || first == 0x09 || first == 0x0d || first == 0x0a;
+  if (load<u8>(start) < 0x20) return true;
+  let at = start;
+  while (at < end && load<u8>(at) == 0x20) at += 1;
+  if (at == end) return false;
+  const first = load<u8>(at);
+  if (first == 0x2b || first == 0x2d) return !isPlainNumber(at + 1, end);
+  return first == 0x3d || first == 0x40 || (first == 0xef && isFullWidthSign(at, end));
+}
+
+/** Whether the character at `at` is one of ＋ － ＝ ＠ (EF BC and 8B, 8D, 9D or A0). */
+function isFullWidthSign(at: i32, end: i32): bool {
+  if (end - at < 3 || load<u8>(at, 1) != 0xbc) return false;
+  const last = load<u8>(at, 2);
+  return last == 0x8b || last == 0x8d || last == 0x9d || last == 0xa0;
 }
 
 function isPlainNumber(start: i32, end: i32): bool {
@@ -125,6 +138,7 @@ function readString(opening: i32): i32 {
   let at = opening + 1;
   const first = load<u8>(at);
   if (first == 0x3d || first == 0x40 || first == 0x2b || first == 0x2d) return rewriteString(opening); // = @ + -
+  if (first == 0x20 || first == 0xef) return rewriteString(opening); // a space, or perhaps a full-width sign
   let commas = 0;
   while (true) {
     const bytes = v128.load(at);

@@ -187,8 +187,12 @@ function isJson(text: string): boolean {
 }
 
 /** Numbers and phone numbers, which `--csv-formulas escape` exempts, as in `wasm/csv-cell-writer.ts`. */
-const signedNumber = /^[-+][\d .,()/-]*\d(?:[eE][-+]?\d+)?$/;
+const signedNumber = /^ *[-+][\d .,()/-]*\d(?:[eE][-+]?\d+)?$/;
+
+/** Whether `--csv-formulas escape` puts an apostrophe before a text. */
+const isFormula = (text: string): boolean =>
+  (text.charCodeAt(0) < 0x20 || /^ *[=@+＝＠＋－-]/.test(text)) && !signedNumber.test(text);
 
 /** Removes the apostrophe that `--csv-formulas escape` put before a formula. */
 const withoutApostrophe = (text: string): string =>
-  /^'[=@\t\r\n+-]/.test(text) && !signedNumber.test(text.slice(1)) ? text.slice(1) : text;
+  text.startsWith("'") && isFormula(text.slice(1)) ? text.slice(1) : text;

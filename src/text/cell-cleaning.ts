@@ -142,7 +142,7 @@ const changed: readonly (readonly [RegExp, string])[] = [
   // 9.17E+11 of spreadsheets, and 1e+05 of R
   [/^\d(?:[.,]\d+)?E\+\d{2,3}$/i, 'is a number that a program has rounded'],
   // '007 and ="007", by which spreadsheets keep digits as text, and '=x of --csv-formulas escape
-  [/^(?:'[=+\-@\d]|="[^"]*"$)/, 'has the mark of a spreadsheet for text'],
+  [/^(?:'(?: *[=+\-@＝＋－＠]|\d)|="[^"]*"$)/, 'has the mark of a spreadsheet for text'],
 ];
 
 /**

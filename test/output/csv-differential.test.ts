@@ -130,7 +130,8 @@ const quoted = '\ue000';
 const looksTyped = /^(?:[[{][^",\r\n]*|true|false|-?(?!0\d)\d(?:[\d.]|[eE][+-]?)*)$/;
 
 const harmless = (text: string): string =>
-  /^[=@\t\r\n+-]/.test(text) && !/^[+-][\d .,()/-]*\d(?:[eE][+-]?\d+)?$/.test(text)
+  (text.charCodeAt(0) < 0x20 || /^ *[=@+＝＠＋－-]/.test(text)) &&
+  !/^ *[+-][\d .,()/-]*\d(?:[eE][+-]?\d+)?$/.test(text)
     ? `'${text}`
     : text;
 

@@ -104,6 +104,18 @@ describe('CSV', () => {
     expect(escaped.text).toContain("\n'=1+1,'@x,'-2+3,+49 (30) 123-4,-12.5,+1,-3,'\t=1\n");
   });
 
+  it('escapes formulas after spaces, after control characters, and with full-width signs', async () => {
+    const cells = [' =1', '   @x', '＝1', ' ＋1', '－1', '＠x', '\0=1'];
+    const harmless = [' -12.5', ' ', '  a=1', '！', '\ufeffa', '：'];
+    const text = (values: readonly string[]) =>
+      JSON.stringify(Object.fromEntries(values.map((value, n) => [`c${n}`, value])));
+    const escaped = await written(makeWorld(), [[text(cells)]], { escapeFormulas: true });
+    expect(escaped.text.split('\n')[1]).toBe(cells.map((cell) => `'${cell}`).join(','));
+    const kept = await written(makeWorld(), [[text(harmless)]], { escapeFormulas: true });
+    expect(kept.text.split('\n')[1]).toBe(harmless.join(','));
+    expect(kept.output.warnings).toEqual([]);
+  });
+
   it('drops truncated rows and their columns', async () => {
     const world = makeWorld();
     const output = await openOutput(csv, world.runtime());
