@@ -27,7 +27,7 @@ const mayImport: Readonly<Record<string, string>> = {
   help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'redact, event-loop, bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, calling/node, type runtime',
+  jobs: 'redact, wording, event-loop, bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, calling/node, type runtime',
   bulk: 'redact, client, contract, text, errors, event-loop, files, type input, type mapping, type output, type runtime',
   input: 'contract, wording, text, wasm, errors, event-loop, files, type runtime',
   mapping:

@@ -114,6 +114,23 @@ describe('verify of profiles', () => {
     ]);
   });
 
+  it('prints no commands to CI runners', async () => {
+    const world = makeWorld();
+    const { env } = await serviceOf();
+    const command = '##vso[task.prependpath]/evil ##[error]x ##teamcity[x] ::add-mask::x';
+    const name = '##vso[task.x]';
+    writeFileSync(world.path('sent.csv'), `identity,Note,${name}\nann,a ${command},${command}\n`);
+    await uploaded(world, ['sent.csv'], env);
+    writeFileSync(world.path('other.csv'), `identity,Note,${name}\nann,b ${command},c\n`);
+    const { code, stdout, lines } = await verified(world, ['other.csv'], env);
+    expect(code).toBe(3);
+    expect(stdout).not.toMatch(/##(?:vso|teamcity)?\[|::/);
+    expect(lines.map(({ key, sent, found }) => [key, sent, found])).toEqual([
+      ['Note', `b ${command}`, `a ${command}`],
+      [name, 'c', command],
+    ]);
+  });
+
   it('uses the last record of a key', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -1,4 +1,5 @@
 import { countOf, groupDigits } from '../../errors.js';
+import { sanitizeJsonText } from '../../wording.js';
 import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
 import type { SentRecord } from './sent-records.js';
 import type { SettledCounts } from '../job-results.js';
@@ -49,11 +50,16 @@ export const inconclusive = (
   foldedKeys: 0,
 });
 
-/** Formats a difference as a line, with members in the documented order. */
+/**
+ * Formats a difference as a line, with members in the documented order. CI jobs print these lines, so commands to CI
+ * runners in them are escaped: the JSON values stay the same.
+ */
 export const formatDifference = (difference: Difference): string => {
   const { source, line, identity, key, sent, found, verdict } = difference;
   const [place, who, what] = [source, identity, key].map((one) => JSON.stringify(one));
-  return `{"source":${place},"line":${line},"identity":${who},"key":${what},"sent":${sent},"found":${found},"verdict":"${verdict}"}`;
+  return sanitizeJsonText(
+    `{"source":${place},"line":${line},"identity":${who},"key":${what},"sent":${sent},"found":${found},"verdict":"${verdict}"}`,
+  );
 };
 
 type What = Verdict['what'];
