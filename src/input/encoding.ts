@@ -87,16 +87,12 @@ function refuseSpreadsheet(head: Buffer, name: string): void {
   });
 }
 
-/** Refuses UTF-32, whose mark begins like that of UTF-16, and which has three NULs in each ASCII character. */
+/** Refuses UTF-32, whose mark begins like that of UTF-16. */
 function refuseUtf32(head: Buffer, name: string): void {
-  const first = head.subarray(0, 4);
-  const marks = ['fffe0000', '0000feff'];
-  const isUtf32 =
-    marks.includes(first.toString('hex')) || first.filter((byte) => byte === 0).length === 3;
-  if (!isUtf32) return;
+  if (!['fffe0000', '0000feff'].includes(head.toString('hex', 0, 4))) return;
   throw new EngagectlError('E-FORMAT', `${name} is UTF-32, which Node.js does not decode`, {
     file: name,
-    why: 'its first bytes are a character of four bytes',
+    why: 'it starts with the byte order mark of UTF-32',
     fix: 'save it in UTF-8, or convert it: iconv -f UTF-32 -t UTF-8',
   });
 }

@@ -237,17 +237,14 @@ it.each([
   expect(service.requests()).toEqual([]);
 });
 
-it.each(['utf-32le', 'utf-32be', 'utf-32le with a mark', 'utf-32be with a mark'])(
-  'recognizes %s, which would be read as UTF-16 or with NULs',
-  async (name) => {
-    const text = name.endsWith('mark') ? '\uFEFFidentity\nu1\n' : 'identity\nu1\n';
-    const bytes = Buffer.from(Uint32Array.from(text, (letter) => letter.codePointAt(0)!).buffer);
-    if (name.startsWith('utf-32be')) bytes.swap32();
-    const { code, stderr, service } = await upload('users.csv', bytes);
-    expect([code, stderr]).toEqual([8, expect.stringContaining('E-FORMAT: users.csv is UTF-32')]);
-    expect(service.requests()).toEqual([]);
-  },
-);
+it.each(['utf-32le', 'utf-32be'])('recognizes %s, whose mark begins like UTF-16', async (name) => {
+  const text = '\uFEFFidentity\nu1\n';
+  const bytes = Buffer.from(Uint32Array.from(text, (letter) => letter.codePointAt(0)!).buffer);
+  if (name === 'utf-32be') bytes.swap32();
+  const { code, stderr, service } = await upload('users.csv', bytes);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-FORMAT: users.csv is UTF-32')]);
+  expect(service.requests()).toEqual([]);
+});
 
 it('does not advise to take quotes for a part of the names', async () => {
   const { code, stderr } = await upload('users.csv', "'identity','City'\n'u1','Oslo'\n");
