@@ -4,6 +4,12 @@ import { TextSlice } from '../text/text-slice.js';
 import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
 import { parseExportedTimestamp, epochDigits } from './timestamps.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
+import {
+  isMap,
+  parseLossless,
+  stringifyLossless,
+  type LosslessJson,
+} from '../text/lossless-json.js';
 import { keyParts, type KeyPart } from '../text/record-hash.js';
 import type { TimeZone } from '../time-zone.js';
 import type { RecordBlock, RecordBuilder } from './record-block.js';
@@ -231,10 +237,10 @@ export function otherKeyFailure(
 function valueAt(json: JsonParser, [first, ...rest]: readonly string[]): string | undefined {
   const index = json.find(first!);
   if (index < 0 || json.isEmptyAt(index)) return undefined;
-  let value = JSON.parse(json.valueText(index)) as unknown;
-  for (const name of rest) value = (value as Record<string, unknown> | null)?.[name];
+  let value: LosslessJson | undefined = parseLossless(json.valueText(index));
+  for (const name of rest) value = isMap(value) ? value.get(name) : undefined;
   if (value === undefined || value === null) return undefined;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : stringifyLossless(value);
 }
 
 /** Writes the start of the record with its key, which was read into `text`. */

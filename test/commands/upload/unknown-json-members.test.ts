@@ -148,6 +148,18 @@ it('sends a record unchanged whose column names the same user', async () => {
   expect(code, stderr).toBe(0);
 });
 
+it('compares long numbers of such a column digit by digit', async () => {
+  const { world } = await serve();
+  const record = '"identity":"12345678901234567890","type":"profile","profileData":{}';
+  writeFileSync(
+    world.path('r.ndjson'),
+    `{"id":12345678901234567890,${record}}\n{"id":12345678901234567891,${record}}\n`,
+  );
+  const { code, stderr } = await world.run(['upload', 'r.ndjson', '--identity', 'id']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('r.ndjson:2: validate: column "id"')]);
+  expect(stderr).toContain('uploaded 1 of 2 ');
+});
+
 it.each(['constructor', '__proto__', 'toString'])(
   'sends a record with a member %s, which JavaScript objects have, too',
   async (name) => {
