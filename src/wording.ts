@@ -6,8 +6,10 @@ const active =
   // oxlint-disable-next-line no-control-regex -- matching them is the purpose
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
-/** CI runners interpret a line that starts with `::`, and `##[`, `##vso[` or `##teamcity[` anywhere, as commands. */
-const runnerCommands = /\n(?=[^\S\n]*::)|#(?=#(?:vso|teamcity)?\[)/g;
+/** What follows `##` in commands that CI runners find anywhere in a line: `##[`, `##vso[` and `##teamcity[`. */
+const afterHashes = String.raw`(?:vso|teamcity)?\[`;
+/** Besides these, a line that starts with `::` is a command. */
+const runnerCommands = new RegExp(String.raw`\n(?=[^\S\n]*::)|#(?=#${afterHashes})`, 'g');
 
 /**
  * Sanitizes text of a file or of the service for terminals and CI logs: control characters become
@@ -46,7 +48,7 @@ const visible = (character: string): string =>
   `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`;
 
 /** In JSON, commands can only occur inside strings. */
-const commandsInJson = /#(?=#(?:vso|teamcity)?\[)|:(?=:)/g;
+const commandsInJson = new RegExp(`#(?=#${afterHashes})|:(?=:)`, 'g');
 
 /** Sanitizes JSON text by JSON's own escapes. */
 export function sanitizeJsonText(json: string): string {
@@ -141,7 +143,7 @@ const hidden = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
  * sanitizing changes in every displayed text: the start of a CI command, and the space after our own
  * name.
  */
-const notInSingleQuotes = /(['\\‘’‚‛]+|#(?=(?:vso|teamcity)?\[)|(?<=engagectl) )/;
+const notInSingleQuotes = new RegExp(String.raw`(['\\‘’‚‛]+|#(?=${afterHashes})|(?<=engagectl) )`);
 
 /** Escapes the whole text: fish misreads a `$` in single quotes within a word that has a substitution. */
 const printfFormat = (text: string): string =>

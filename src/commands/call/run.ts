@@ -80,19 +80,16 @@ async function runScript(call: Invocation<CallScriptFlags>): Promise<void> {
       job: async (context, hooks) =>
         withCallingSystem(call, async (calling) => {
           const stopped = { ...context, runtime: stopWithOutput(runtime, lines) };
-          let failure: unknown;
+          const called = { ...hooks, outcome };
+          const running = runCalls({ ...flags, files }, calling, stopped, called);
+          const failure = running.then(
+            ({ error }) => error,
+            (error: unknown) => error,
+          );
           try {
-            const result = await runCalls({ ...flags, files }, calling, stopped, {
-              ...hooks,
-              outcome,
-            });
-            failure = result.error;
-            return result;
-          } catch (error) {
-            failure = error;
-            throw error;
+            return await running;
           } finally {
-            writeReport?.(outcomes, failure);
+            writeReport?.(outcomes, await failure);
             await lines.flushed();
           }
         }),

@@ -53,7 +53,7 @@ async function openQueue(
   return openQueueStore(url, how);
 }
 
-/** Throws E-CONFIG if the driver of PostgreSQL is told to accept any certificate. */
+/** Throws E-CONFIG if an address or PGSSLMODE makes the driver of PostgreSQL accept any certificate. */
 function refuseNoVerify(url: string, env: Runtime['env'], why: string): void {
   const { protocol = '', searchParams } = URL.canParse(url) ? new URL(url) : {};
   if (!searchParams || !protocol.startsWith('postgres')) return;

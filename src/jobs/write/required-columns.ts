@@ -8,6 +8,20 @@ import type { Mapper } from '../../mapping/record-block.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { WriteContext } from './write-request.js';
 
+/** Yields what is read of inputs, then closes them. Throws the reason of `signal` if it aborts. */
+async function* blocksOf(
+  inputs: Inputs,
+  signal: AbortSignal,
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<RowBlock> {
+  try {
+    yield* new PeekableIterator(limitRecords(inputs.blocks(), limit)).until(signal);
+    signal.throwIfAborted();
+  } finally {
+    await inputs.close();
+  }
+}
+
 /** Reads files until the minimum of records is reached. Throws E-EXPECTED if there are fewer. */
 export async function requireRecords(
   least: number,
@@ -15,16 +29,9 @@ export async function requireRecords(
   signal: AbortSignal,
 ): Promise<void> {
   let records = 0;
-  try {
-    for await (const { count, parseErrors } of new PeekableIterator(inputs.blocks()).until(
-      signal,
-    )) {
-      records += count + parseErrors.length;
-      if (records >= least) return;
-    }
-    signal.throwIfAborted();
-  } finally {
-    await inputs.close();
+  for await (const { count, parseErrors } of blocksOf(inputs, signal)) {
+    records += count + parseErrors.length;
+    if (records >= least) return;
   }
   throw tooFewRecordsError(records, least, inputs);
 }
@@ -36,18 +43,15 @@ export async function requireRecords(
 export async function requireReadable(
   mapper: Pick<Mapper, 'keys'>,
   inputs: Inputs,
-  { limit = Number.POSITIVE_INFINITY, signal }: { limit: number | undefined; signal: AbortSignal },
+  { limit, signal }: { limit: number | undefined; signal: AbortSignal },
 ): Promise<void> {
   try {
-    const blocks = limitRecords(inputs.blocks(), limit);
-    for await (const rows of new PeekableIterator(blocks).until(signal)) refuseJoined(rows, mapper);
+    for await (const rows of blocksOf(inputs, signal, limit)) refuseJoined(rows, mapper);
   } catch (error) {
     // a file that cannot be read now may be readable when the run is resumed
     if (error instanceof EngagectlError && error.exitCode === exitCodes.refused) throw error;
-  } finally {
-    await inputs.close();
+    signal.throwIfAborted();
   }
-  signal.throwIfAborted();
 }
 
 /**
@@ -60,15 +64,10 @@ export async function requireColumns(
   signal: AbortSignal,
 ): Promise<void> {
   const missing = (): readonly string[] => mapper.unseenColumns?.() ?? [];
-  try {
-    for await (const block of new PeekableIterator(inputs.blocks()).until(signal)) {
-      if (block.cells) return;
-      mapper.map(block);
-      if (missing().length === 0) return;
-    }
-    signal.throwIfAborted();
-  } finally {
-    await inputs.close();
+  for await (const block of blocksOf(inputs, signal)) {
+    if (block.cells) return;
+    mapper.map(block);
+    if (missing().length === 0) return;
   }
   if (missing().length > 0) throw unseenColumnsError(missing(), inputs.first);
 }
