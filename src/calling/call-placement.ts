@@ -93,7 +93,7 @@ export class CallPlacement {
     return true;
   }
 
-  /** Checks the microphone, the connection and its latency. */
+  /** Checks the microphone, the connection and its latency, and waits for replayed frames. */
   async #prepare(attempt: Attempt): Promise<CallFailure | undefined> {
     const { env, connection } = this.#options;
     if (!(await env.device.ensureMicrophone())) return { name: 'MIC_DENIED' };
@@ -101,6 +101,8 @@ export class CallPlacement {
     const { kind } = await connection().request('probe', {}, env.times.latency);
     if (kind === 'timeout') return { name: 'BAD_NETWORK' };
     if (kind === 'lost') return { name: 'NO_NETWORK' };
+    // The answer may overtake replayed frames, of which one may be the end of a call with the same arguments.
+    await this.#upBefore(env.clock.now() + env.times.latency);
     if (this.#options.activeCall().call !== undefined) return { name: 'CALL_IN_PROGRESS' };
     return attempt.isCancelled ? hungUp : undefined;
   }

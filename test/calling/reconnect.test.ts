@@ -350,6 +350,21 @@ it('redelivers an event that a killed app did not acknowledge, with the same id'
   expect(restarted.results[0]?.eventId).toBe(ann.results[0]?.eventId);
 });
 
+it('places a call only after the replayed end of an earlier one with the same arguments', async () => {
+  const { router } = await withScript();
+  const restarted = await testClient({ url: router.url });
+  router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
+  await restarted.client.initialize(annProperties);
+  const placed = restarted.client.call('bob_1', 'lunch');
+  await router.settled();
+  expect(router.heard.map(({ t }) => t)).toEqual(['auth', 'auth']);
+  tell(router, 'Ended', 'of the killed app');
+  expect(await placed).toMatchObject({ isSuccessful: true });
+  tell(router, 'Answered');
+  await until(() => router.heard.at(-1)?.t === 'ready');
+  expect(restarted.events).toEqual(['Outgoing Ended', 'Outgoing Answered']);
+});
+
 it('backs off longer each time, up to 5 s, with a jitter of one half', () => {
   const delays = (random: number) =>
     [0, 1, 2, 9].map((failed) => reconnectDelay(failed, () => random));
