@@ -190,6 +190,10 @@ let takesObjects: bool = false;
 /** Whether columns are looked for, and no cells. */
 let isLearning: bool = false;
 
+/** Objects around a value that are taken apart at most: one within more of them is a cell. Each takes some of the stack. */
+const mostLevels: i32 = 100;
+let level: i32 = 0;
+
 /** Places in which strings are told from other values, and empty objects have cells. */
 let typedPlace: i32 = 0;
 let otherTypedPlace: i32 = 0;
@@ -255,6 +259,7 @@ export function flatten(from: i32, count: i32): i32 {
 /** Reads the cells of an object's members, from after its brace; returns the end. */
 function walk(parent: i32, start: i32): i32 {
   let at = spaceEnd(start);
+  level += 1;
   const kept = keepsTypes;
   if (parent == typedPlace || parent == otherTypedPlace) keepsTypes = true;
   // Records of one kind mostly have the same members in the same order.
@@ -275,13 +280,13 @@ function walk(parent: i32, start: i32): i32 {
     if (load<u8>(at) == 0x2c) at = spaceEnd(at + 1);
   }
   keepsTypes = kept;
+  level -= 1;
   return at + 1;
 }
 
 function readValue(place: i32, at: i32): i32 {
   const column = columnOf(place);
-  if (load<u8>(at) == 0x7b && !(takesObjects && column >= 0) && !(keepsTypes && isEmptyObject(at)))
-    return walk(place, at + 1);
+  if (load<u8>(at) == 0x7b && !isObjectCell(column, at)) return walk(place, at + 1);
   if (isLearning && column < 0) giveColumn(place);
   if (isLearning || column < 0) return valueEnd(at);
   const end = readCell(at, keepsTypes);
@@ -291,6 +296,10 @@ function readValue(place: i32, at: i32): i32 {
   const word = filled + 8 * (column >> 6);
   store<u64>(word, load<u64>(word) | ((<u64>1) << (column & 63)));
   return end;
+}
+
+function isObjectCell(column: i32, at: i32): bool {
+  return (takesObjects && column >= 0) || level == mostLevels || (keepsTypes && isEmptyObject(at));
 }
 
 function isEmptyObject(at: i32): bool {

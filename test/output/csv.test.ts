@@ -42,6 +42,15 @@ describe('CSV', () => {
     expect(text).toBe('a,b.c,b.d.e,list\n1,x,true,"[1, ""two"",{""k"":null}]"\n');
   });
 
+  it('keeps an object within a hundred others as JSON, so that no depth exhausts the stack', async () => {
+    const deep = `${'{"a":'.repeat(10_000)}{"b":1}${'}'.repeat(10_000)}`;
+    const { text } = await written(makeWorld(), [[deep, '{"c":2}']]);
+    const kept = deep.slice(100 * 5, -100);
+    expect(text).toBe(
+      `${Array(100).fill('a').join('.')},c\n"${kept.replaceAll('"', '""')}",\n,2\n`,
+    );
+  });
+
   it('has the union of all columns in order of first appearance, across pages', async () => {
     const world = makeWorld();
     const { text } = await written(world, [
