@@ -15,6 +15,15 @@ export const rejectsFileOf = (input: string): string => `${input}.rejects.ndjson
 /** Columns that a CSV rejects file adds to those of its input; uploads ignore them. */
 export const rejectColumns: readonly string[] = ['engagectl_line', 'engagectl_error'];
 
+/** Maximum bytes of an unparsable text in a rejects file. */
+export const rejectTextBytes = 64 * 1024;
+
+/** Whether an unparsable text of a rejects file may be only the start of what was read, cut to whole characters. */
+export function isCutRejectText(text: string): boolean {
+  const left = rejectTextBytes - Buffer.byteLength(text);
+  return left >= 0 && left < 4;
+}
+
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
 export type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 

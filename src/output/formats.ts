@@ -62,4 +62,7 @@ export function unsupportedExtension(name: string | undefined): string | undefin
 
 /** Encodes a text as a CSV cell, quoted if necessary (RFC 4180, section 2). */
 export const escapeCsvCell = (text: string): string =>
-  /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  /[",\r\n]/.test(text) ? quoteCsvCell(text) : text;
+
+/** Encodes a text as a quoted CSV cell. */
+export const quoteCsvCell = (text: string): string => `"${text.replaceAll('"', '""')}"`;

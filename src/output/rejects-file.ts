@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { rejectColumns } from '../contract/file-formats.js';
+import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { fsyncFolder, replaceFile, setAside } from '../files/atomic-write.js';
 import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
@@ -12,7 +12,7 @@ import {
   type LosslessJson,
 } from '../text/lossless-json.js';
 import { typedColumns } from '../text/json-flattener.js';
-import { escapeCsvCell } from './formats.js';
+import { escapeCsvCell, quoteCsvCell } from './formats.js';
 
 interface RejectsOptions {
   readonly option: OptionName;
@@ -278,15 +278,17 @@ export const rejectHeader = (columns: readonly string[]): string =>
 
 /**
  * Encodes a reject as a row under the input's header. A line with a parse error is copied unchanged,
- * so that it can be corrected in place.
+ * so that it can be corrected in place. The error behind it is quoted, so that a quote that is open in the
+ * line ends there, and not in the next row, of which only the inside of cells would be left as rows.
  */
 export function rejectRow(reject: Reject, columns: readonly string[]): string {
   const { line, stage, code, error, record = 'null', recordBase64 } = reject;
   const kind = code === undefined ? stage : `${stage} ${code}`;
   const bytes = recordBase64 === undefined ? '' : `; base64: ${recordBase64}`;
-  const about = rowOf([String(line), `${kind}: ${error}${bytes}`]);
+  const about = `${kind}: ${error}${bytes}`;
   const read = parseLossless(record);
-  if (typeof read === 'string') return `${betweenCommas(read, reject)},${about}`;
+  if (typeof read === 'string')
+    return `${betweenCommas(read, reject)},${line},${quoteCsvCell(about)}\n`;
   const cells = isMap(read) ? read : new Map<string, LosslessJson>();
   const row = columns.map((name) => {
     const value = cells.get(name);
@@ -295,31 +297,63 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
     const isTyped = typeof value === 'string' && isJsonValue(value) && typedColumns.test(name);
     return isTyped ? `"${text}"` : escapeCsvCell(text);
   });
-  return `${row.join(',')},${about}`;
+  return `${row.join(',')},${rowOf([String(line), about])}`;
 }
 
 /** Text without quotes, commas and line breaks that looks like JSON. */
 const isJsonValue = (text: string): boolean => /^(?:true|false|-?\d[\d.eE+-]*|\{\s*\})$/.test(text);
 
-/** Converts a line of another CSV dialect cell by cell; returns a line of ours unchanged. */
+/**
+ * Converts a line of another CSV dialect cell by cell; returns a line of ours unchanged. A line that is cut or
+ * cannot be split becomes one cell, which is not a valid row.
+ */
 function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = quote }: Reject) {
+  if (isCutRejectText(line)) return quoteCsvCell(line);
   if (delimiter === ',' && quote === '"' && escape === quote) return line;
-  const isOpen = (cell: string): boolean =>
-    quote !== '' && cell.startsWith(quote) && !(cell.length > 1 && cell.endsWith(quote));
   const cells: string[] = [];
-  for (const piece of line.split(delimiter)) {
-    const last = cells.at(-1);
-    if (last !== undefined && isOpen(last)) cells.splice(-1, 1, `${last}${delimiter}${piece}`);
-    else cells.push(piece);
+  for (let at = 0; at <= line.length; at += delimiter.length) {
+    const isQuoted = quote !== '' && line.startsWith(quote, at);
+    const cell = isQuoted
+      ? quotedCell(line, at, { quote, escape })
+      : plainCell(line, at, delimiter);
+    if (cell === undefined) return quoteCsvCell(line);
+    ({ end: at } = cell);
+    if (at < line.length && !line.startsWith(delimiter, at)) return quoteCsvCell(line);
+    const isOurs = isQuoted || cell.text.includes(',') || quote !== '"';
+    cells.push(isOurs ? escapeCsvCell(cell.text) : cell.text);
   }
-  const separate = isOpen(cells.at(-1)!) ? line.split(delimiter) : cells;
-  return separate
-    .map((cell) => {
-      const isQuoted = quote !== '' && cell.startsWith(quote) && !isOpen(cell);
-      if (isQuoted) return escapeCsvCell(cell.slice(1, -1).replaceAll(`${escape}${quote}`, quote));
-      return cell.includes(',') ? escapeCsvCell(cell) : cell;
-    })
-    .join(',');
+  return cells.join(',');
+}
+
+/** A cell without its quotes and escapes, and the place behind it. */
+interface LineCell {
+  readonly text: string;
+  readonly end: number;
+}
+
+function plainCell(line: string, at: number, delimiter: string): LineCell {
+  const found = line.indexOf(delimiter, at);
+  const end = found < 0 ? line.length : found;
+  return { text: line.slice(at, end), end };
+}
+
+/** Returns the cell whose quote is at `start`; undefined if the quote is not closed. */
+function quotedCell(
+  line: string,
+  start: number,
+  { quote, escape }: { readonly quote: string; readonly escape: string },
+): LineCell | undefined {
+  let text = '';
+  for (let at = start + quote.length; at < line.length;) {
+    const isEscape = escape !== '' && line.startsWith(escape, at);
+    const escaped = at + escape.length;
+    if (isEscape && (escape !== quote || line.startsWith(quote, escaped))) {
+      text += line.slice(escaped, escaped + 1);
+      at = escaped + 1;
+    } else if (line.startsWith(quote, at)) return { text, end: at + quote.length };
+    else text += line[at++];
+  }
+  return undefined;
 }
 
 const textOf = (value: LosslessJson | undefined): string =>

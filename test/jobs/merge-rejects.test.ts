@@ -73,7 +73,7 @@ it('keeps columns whose names are numbers in the order of the header', async () 
   expect(readFileSync(target, 'utf8').split('\n').slice(0, 3)).toEqual([
     'identity,2025,2024,engagectl_line,engagectl_error',
     'a,1,2,2,validate: x',
-    'b,3,3,parse: y',
+    'b,3,3,"parse: y"',
   ]);
 });
 

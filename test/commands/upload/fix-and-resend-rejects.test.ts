@@ -336,7 +336,7 @@ describe('--rejects x.csv', () => {
       'identity,City,Age,engagectl_line,engagectl_error',
       'u2,"Ber""gen",x,3,"validate: column ""Age"": ""x"" is not an integer"',
       expect.stringMatching(/^u3,Tromsø,1,too many,4,"parse: 4 cells, but the header has 3"$/),
-      expect.stringMatching(/^u4,op"en,1,5,parse: quote in an unquoted cell/),
+      expect.stringMatching(/^u4,op"en,1,5,"parse: quote in an unquoted cell/),
       '',
     ]);
     const right = text
@@ -387,6 +387,32 @@ describe('--rejects x.csv', () => {
     expect(service.requests()).toHaveLength(1);
     const knowingly = ['upload', 'bad.csv', ...flags, '--retry-unknown', '--fresh'];
     expect((await world.run(knowingly)).code).toBe(0);
+  });
+
+  it.each<[string, readonly string[], string]>([
+    [
+      'is too long',
+      ['--max-record-bytes', '70000'],
+      `u1,"${'n'.repeat(66_000)}","${'n'.repeat(66_000)}"\n-,"\nu2,yes,x,3,y\n",z\n`,
+    ],
+    [
+      'has another dialect and a quote of ours',
+      ['--quote', "'"],
+      `u1,'a'b,"c\n-,'\nu2,yes,x,3,y\n',z\n`,
+    ],
+    [
+      'has another dialect and an escaped quote',
+      ['--quote', "'", '--escape', '\\'],
+      "u1,'\\',\nu2,yes,x'\n",
+    ],
+  ])('makes no record of the inside of a cell if a record %s', async (_, dialect, rows) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('users.csv'), `identity,City,Code\n${rows}`);
+    const upload = ['upload', 'users.csv', ...dialect, '--rejects', 'bad.csv'];
+    const first = await world.run(upload);
+    expect(first.code).toBe(3);
+    expect((await world.run(printed(first.stderr))).code).toBe(3);
+    expect(written(service)).toEqual([]);
   });
 
   it('is refused for an input without columns', async () => {
