@@ -1,4 +1,4 @@
-import { type InputFormat, defaultDelimiter } from '../contract/file-formats.js';
+import { type InputFormat, defaultDelimiter, rejectTextBytes } from '../contract/file-formats.js';
 import {
   BEYOND,
   CsvScanner,
@@ -11,7 +11,6 @@ import {
 } from '../text/csv-scanner.js';
 import {
   endOfLine,
-  rawBytes,
   rawExcerpt,
   skipLine,
   type HoldBack,
@@ -183,7 +182,7 @@ function withoutIncomplete(cut: SplitRecords, text: Buffer, holdBack: HoldBack):
   const recordAt = count > 0 ? bounds[2 * count - 2]! : -1;
   if (failure && failure.at > recordAt) {
     const { at, line, raw, error: incomplete } = failure;
-    const isLast = at + raw.length === text.length || raw.length === rawBytes;
+    const isLast = at + raw.length === text.length || raw.length === rejectTextBytes;
     if (isLast)
       return { ...cut, used: at, line, parseErrors: cut.parseErrors.slice(0, -1), incomplete };
   }

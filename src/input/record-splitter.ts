@@ -1,4 +1,4 @@
-import { rejectColumns } from '../contract/file-formats.js';
+import { rejectColumns, rejectTextBytes } from '../contract/file-formats.js';
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
@@ -76,11 +76,8 @@ export type HoldBack = 'unparsable' | 'unterminated';
 /** Cost of a record besides its bytes, in units of Breaks. */
 const recordUnits = 64;
 
-/** Bytes of an invalid record that are kept. */
-export const rawBytes = 64 * 1024;
-
 /** Returns the first 64 KiB of an invalid record. */
-export const rawExcerpt = (record: Buffer): Buffer => record.subarray(0, rawBytes);
+export const rawExcerpt = (record: Buffer): Buffer => record.subarray(0, rejectTextBytes);
 
 /** The text of one input after its header. */
 export interface SplitInput {

@@ -3,6 +3,7 @@ import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
 import { exportedKind, exportedValues } from './exported-csv.js';
+import { isCutRejectText, rejectTextBytes } from '../contract/file-formats.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'alreadySent', 'notSent']);
@@ -40,7 +41,7 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
   while (stage !== undefined) {
     const index = json.find('record');
     if (index < 0) return undecodable;
-    if (stage === 'parse' && json.kindOf(index) === jsonToken.quote) {
+    if (isRawText(json, stage, index)) {
       const corrected = correctedText(json, index);
       if (typeof corrected !== 'string') return corrected;
       const bytes = Buffer.from(corrected);
@@ -53,6 +54,10 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
   }
   return undefined;
 }
+
+/** Whether the record is an unparsed text: a parse error, or a CSV line that was held back, and not a string. */
+const isRawText = (json: JsonParser, stage: string, record: number): boolean =>
+  json.kindOf(record) === jsonToken.quote && (stage === 'parse' || json.find('columns') >= 0);
 
 /** Reason for not sending a record of unknown outcome by default. */
 const unknownOutcomeError = {
@@ -73,6 +78,11 @@ const undecodable = unreadable(
   'its bytes are not UTF-8: correct it here, or send the original input again with its --encoding',
 );
 
+/** Reason for not sending a text of which a rejects file has only the start: an identity at its end may be cut. */
+const cutText = unreadable(
+  'it is cut to its first 64 KiB: put the whole record here, or correct and send the original input',
+);
+
 /** Returns the JSON of a corrected text that was a parse error: a CSV line, or JSON. */
 function correctedText(json: JsonParser, index: number): string | RejectReason {
   const member = (name: string): unknown => {
@@ -81,6 +91,7 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
     return JSON.parse(json.valueText(at));
   };
   const text = JSON.parse(json.valueText(index)) as string;
+  if (isCutRejectText(text)) return cutText;
   const columns = member('columns');
   if (!Array.isArray(columns)) return text;
   const marker = (name: keyof Dialect): Dialect => {
@@ -269,8 +280,6 @@ export function holdsRejectLines({ cells, bytes, bounds }: RowBlock): boolean {
   );
 }
 
-/** Maximum bytes of an unparsable text in a rejects file (contract §2, Rejects file). */
-const maxTextBytes = 64 * 1024;
 const json = new JsonParser();
 const text = new TextSlice();
 
@@ -292,8 +301,8 @@ export function sourceRecord(rows: RowBlock, row: number): string {
 
 /** Returns the end of the text, cut to the maximum length without splitting a character. */
 function textEnd(bytes: Buffer, start: number, end: number): number {
-  if (end - start <= maxTextBytes) return end;
-  let cut = start + maxTextBytes;
+  if (end - start <= rejectTextBytes) return end;
+  let cut = start + rejectTextBytes;
   while ((bytes[cut]! & 0xc0) === 0x80) cut--;
   return cut;
 }

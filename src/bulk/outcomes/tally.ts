@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { rejectTextBytes } from '../../contract/file-formats.js';
 import {
   assertBalanced,
   zeroCounts,
@@ -10,9 +11,6 @@ import { locateServiceError, RejectSamples } from './reject-samples.js';
 import { MemoryOutcomes, type OutcomeLog } from './outcome-log.js';
 import type { RowBlock, RowParseError } from '../../input/row-block.js';
 import type { Reject, RejectsFile, RejectStage } from '../../output/rejects-file.js';
-
-/** Maximum bytes of unparsable text in a reject line. */
-const rawBytesMaximum = 64 * 1024;
 
 interface TallyOptions {
   readonly rejects: RejectsFile;
@@ -200,8 +198,8 @@ function cellsOf({ cells }: RowBlock): Partial<Reject> {
 
 /** Returns UTF-8 as text, ignoring a character cut off at the end, and other bytes as base64. */
 function rawText(raw: Buffer): Pick<Reject, 'record' | 'recordBase64'> {
-  const text = raw.subarray(0, rawBytesMaximum);
-  const lengths = raw.length < rawBytesMaximum ? [0] : [0, 1, 2, 3];
+  const text = raw.subarray(0, rejectTextBytes);
+  const lengths = raw.length < rejectTextBytes ? [0] : [0, 1, 2, 3];
   const cut = lengths.find((cut) => isUtf8(text.subarray(0, text.length - cut)));
   if (cut === undefined) return { recordBase64: text.toString('base64') };
   return { record: JSON.stringify(text.toString('utf8', 0, text.length - cut)) };

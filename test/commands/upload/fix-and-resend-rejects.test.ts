@@ -423,6 +423,47 @@ describe('--rejects x.csv', () => {
   });
 });
 
+describe('a record of which the rejects file has only the start', () => {
+  /** A row with a cell too many, of which the rejects file has the first 64 KiB: they end within the identity. */
+  const row = (identity: string): string =>
+    `${'n'.repeat(65_536 - 1 - 'u1'.length)},${identity},x\n`;
+
+  it.each(['bad.ndjson', 'bad.csv'])(
+    'is rejected again, because its identity may be cut (%s)',
+    async (rejects) => {
+      const { service, world } = await serve();
+      writeFileSync(world.path('users.csv'), `note,identity\nok,u0\n${row('u1234')}`);
+      const first = await world.run(['demerge', 'users.csv', '--yes', '--rejects', rejects]);
+      expect(first.code).toBe(3);
+      const again = await world.run(printed(first.stderr));
+      expect([again.code, service.requests().map(({ body }) => body)]).toEqual([
+        3,
+        [{ identities: ['u0'] }],
+      ]);
+    },
+  );
+
+  it('is accepted once the whole record is there', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('users.csv'), `note,identity\n${row('u1234')}`);
+    const first = await world.run(['demerge', 'users.csv', '--yes', '--rejects', 'bad.ndjson']);
+    const text = readFileSync(world.path('bad.ndjson'), 'utf8');
+    writeFileSync(world.path('bad.ndjson'), text.replace(',u1"', ',u1234"'));
+    expect((await world.run(printed(first.stderr))).code).toBe(0);
+    expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1234'] }]);
+  });
+});
+
+it('demerges no identity that was held back because its line is incomplete', async () => {
+  const { service, world } = await serve();
+  const demerge = ['demerge', '-', '--input-format', 'csv', '--yes', '--no-journal'];
+  const first = await world.run(demerge, { stdin: 'identity,City\nu1,Oslo\nu12' });
+  expect(first.code).toBe(9);
+  const again = await world.run(printed(first.stderr));
+  expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('1 cell, but')]);
+  expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
+});
+
 // A form that adds the identity to whatever a visitor posted must not let them choose another one.
 it.each<[string, object, readonly string[]]>([
   ['upload', { identity: 'own' }, []],
