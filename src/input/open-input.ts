@@ -1,4 +1,9 @@
-import { namesOfPath, type InputFormat, inputFormatOfName } from '../contract/file-formats.js';
+import {
+  namesOfPath,
+  rejectColumns,
+  type InputFormat,
+  inputFormatOfName,
+} from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter, dialectOf } from './csv-splitter.js';
 import { decodeText, markedEncoding, refuseOtherFiles } from './encoding.js';
@@ -199,11 +204,31 @@ async function splitterFor(
   const header = isList
     ? await readListHeader(from, listColumn(options), markers)
     : await readHeader(from, markers);
+  if (!isList) refuseDialect(header.names, options, input.name);
   const cutter = new CsvSplitter(header.names, input.csv, markers, {
     recovers: options.recoverQuotes ?? false,
     maxRecordBytes: input.maxRecordBytes,
   });
   return { cutter, line: header.nextLine, headerLine: isList ? null : header.line, skippedLines };
+}
+
+/**
+ * Throws E-USAGE if a CSV rejects file is read in the dialect of the input that it was written for: its rows would
+ * begin elsewhere, also inside of cells.
+ */
+function refuseDialect(header: readonly string[], options: InputOptions, name: string): void {
+  if (!rejectColumns.every((column) => header.includes(column))) return;
+  const { quote = '"', escape = quote, comment = '' } = options;
+  if (quote === '"' && escape === quote && comment === '') return;
+  throw new EngagectlError(
+    'E-USAGE',
+    `${name} is a rejects file, which has a CSV dialect of its own`,
+    {
+      why: 'its cells are quoted with ", which is doubled within a cell, and it has no comments',
+      fix: 'leave out --quote, --escape and --comment',
+      file: name,
+    },
+  );
 }
 
 /** Removes lines above the header row from the window; returns the delimiter, if it was detected. */

@@ -415,6 +415,22 @@ describe('--rejects x.csv', () => {
     expect(written(service)).toEqual([]);
   });
 
+  it.each([
+    ['--quote', "'"],
+    ['--escape', '\\'],
+    ['--comment', '-'],
+  ])(
+    // prettier-ignore
+    'is refused with %s, which would make records of the inside of cells',
+    async (...dialect) => {
+      const { service, world } = await serve();
+      writeFileSync(world.path('bad.csv'), 'identity,engagectl_line,engagectl_error\nu1,2,"x"\n');
+      const { code, stderr } = await world.run(['upload', 'bad.csv', ...dialect]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('is a rejects file')]);
+      expect(written(service)).toEqual([]);
+    },
+  );
+
   it('is refused for an input without columns', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
