@@ -25,7 +25,7 @@ export interface FlatRow {
   isString(index: number): boolean;
   /** Returns the content of a string, or the text of another value. */
   text(index: number): TextSlice;
-  /** CSV rows only: returns why a text is a placeholder and not an identifier; see `placeholderReason`. */
+  /** Rows of a CSV, also from a rejects file: returns why a text is a placeholder and not an identifier; see `placeholderReason`. */
   placeholderReason?(text: TextSlice): string | undefined;
   /** JSON rows only: returns a hint about a similar column that the row has instead, or ''. */
   similarColumnHint?(name: string): string;

@@ -1,3 +1,4 @@
+import { placeholderAdvice } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
@@ -122,6 +123,16 @@ function rejectsStage(json: JsonParser): string | undefined {
     if (!rejectMembers.has(json.nameAt(at))) return undefined;
   }
   return word;
+}
+
+/**
+ * Whether a line of a rejects file has a record of a CSV whose identifier was rejected as a placeholder, or as changed
+ * by a spreadsheet: it is checked again, although a JSON string with its text would be valid.
+ */
+export function hadPlaceholder({ bytes, bounds }: RowBlock, row: number): boolean {
+  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) return false;
+  const error = json.find('error');
+  return error >= 0 && json.valueText(error).includes(placeholderAdvice);
 }
 
 /** Describes a JSON error with its column, and its line if the record spans several. */

@@ -1,6 +1,6 @@
 import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
-import { readInputRecord } from './rejects-input.js';
+import { hadPlaceholder, readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
@@ -39,6 +39,8 @@ export class RowValues<Name extends string> {
   #bytes: Buffer = nothing;
   #first = 0;
   #rows: RowBlock | undefined;
+  /** Whether the row is a line of a rejects file whose record was rejected for a placeholder in a CSV. */
+  #hadPlaceholder = false;
 
   /** `retryUnknown`: whether to read lines of a rejects file with stage `unknown`. */
   constructor(names: readonly Name[], retryUnknown: boolean, rules = noRules) {
@@ -72,6 +74,7 @@ export class RowValues<Name extends string> {
 
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
     const failure = readInputRecord(this.#json, rows, row, this.#retryUnknown);
+    this.#hadPlaceholder = this.#json.start !== rows.bounds[2 * row] && hadPlaceholder(rows, row);
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
     const error = this.#nested.flatten(this.#json);
     return error === undefined ? undefined : validationError(error);
@@ -130,7 +133,8 @@ export class RowValues<Name extends string> {
 
   /** Returns why a CSV cell is a placeholder and not an identifier; see `placeholderReason`. */
   placeholderReason(text: TextSlice): string | undefined {
-    return this.#cells && placeholderReason(text, this.#rows?.cleaning);
+    const isOfCell = this.#cells !== undefined || this.#hadPlaceholder;
+    return isOfCell ? placeholderReason(text, this.#rows?.cleaning) : undefined;
   }
 
   #clean(text: TextSlice): void {

@@ -26,7 +26,7 @@ import {
   isMappedByUser,
   unsentColumns,
 } from './exported-csv.js';
-import { readInputRecord } from './rejects-input.js';
+import { hadPlaceholder, readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
   validationError,
@@ -42,7 +42,12 @@ import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from
 import { TextSlice, equalBytes } from '../text/text-slice.js';
 import { constantMembers, emptyValue, writeString, writeTypedValue } from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
-import { cleanText, lowercaseText, type CellCleaning } from '../text/cell-cleaning.js';
+import {
+  cleanText,
+  lowercaseText,
+  placeholderReason,
+  type CellCleaning,
+} from '../text/cell-cleaning.js';
 import { quoteForShell } from '../wording.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -232,6 +237,7 @@ class UploadJson {
       isReject = this.#json.start !== rows.bounds[2 * row];
       if (isReject) isTable = this.#nestColumns();
     }
+    this.#row.hadPlaceholder = isReject && hadPlaceholder(rows, row);
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
     const error = (isTable && changedIdentity(this.#json)) || this.#writeRecord(isReject, isTable);
@@ -324,6 +330,8 @@ class FlatJsonRow implements FlatRow {
   searchesColumns = false;
   /** How strings are cleaned; undefined if they are not. */
   cleaning: CellCleaning | undefined;
+  /** Whether the row is a line of a rejects file whose record was rejected for a placeholder in a CSV. */
+  hadPlaceholder = false;
 
   constructor(json: JsonParser, records: RecordBuilder, options: UploadMapping) {
     this.#json = json;
@@ -389,6 +397,10 @@ class FlatJsonRow implements FlatRow {
     if (string && this.cleaning) cleanText(string, this.cleaning);
     if (string && this.#columns[index]!.isLowercased) lowercaseText(string);
     return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
+  }
+
+  placeholderReason(text: TextSlice): string | undefined {
+    return this.hadPlaceholder ? placeholderReason(text, this.cleaning) : undefined;
   }
 
   similarColumnHint(name: string): string {

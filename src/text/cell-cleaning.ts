@@ -145,6 +145,9 @@ const changed: readonly (readonly [RegExp, string])[] = [
   [/^(?:'(?: *[=+\-@＝＋－＠]|\d)|="[^"]*"$)/, 'has the mark of a spreadsheet for text'],
 ];
 
+/** End of the error of a CSV cell that cannot be an identifier although its text could. */
+export const placeholderAdvice = "(--null-values '' accepts it)";
+
 /**
  * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it
  * is a placeholder, or a program has changed it. Not checked if the user chose the null values.
@@ -166,5 +169,5 @@ export function placeholderReason(
   const reason = isPlaceholder
     ? 'is a placeholder for a missing value'
     : mayBeChanged && changed.find(([pattern]) => pattern.test(text.toString()))?.[1];
-  return reason ? `${reason} (--null-values '' accepts it)` : undefined;
+  return reason ? `${reason} ${placeholderAdvice}` : undefined;
 }

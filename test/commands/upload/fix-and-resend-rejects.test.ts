@@ -48,6 +48,33 @@ describe.each<[string, Loop]>([
     },
   ],
   [
+    'a row with an identity that a spreadsheet has changed',
+    {
+      args: ['upload'],
+      file: 'users.csv',
+      text: 'identity,City\n1.23E+11,Oslo\n',
+      correct: ['"identity":"1.23E+11"', '"identity":"123000000001"'],
+    },
+  ],
+  [
+    'a subscription of a number that a spreadsheet has changed',
+    {
+      args: ['subscribe', '--status', 'Unsubscribe'],
+      file: 'opt-outs.csv',
+      text: "type,value\nphone,'+4915112345678\n",
+      correct: [`"value":"'+49`, '"value":"+49'],
+    },
+  ],
+  [
+    'an identity to demerge that is missing',
+    {
+      args: ['demerge', '--yes'],
+      file: 'users.csv',
+      text: 'identity,City\nNULL,Oslo\n',
+      correct: ['"identity":"NULL"', '"identity":"u1"'],
+    },
+  ],
+  [
     'a subscription with a cell too many',
     {
       args: ['subscribe', '--status', 'Unsubscribe'],
