@@ -12,6 +12,16 @@ const sampleBytes = 16 * 1024 * 1024;
  * for text that is none of these, with the likely encodings, and for UTF-8 that was encoded twice.
  */
 export async function detectFileEncoding(source: Source): Promise<string> {
+  const sample = await sampleOf(source);
+  return sample.encoding(sample.length < sampleBytes);
+}
+
+/** Whether the first 16 MiB of a file are UTF-8 with characters beyond ASCII. */
+export async function isBeyondAscii(source: Source): Promise<boolean> {
+  return (await sampleOf(source)).isBeyondAscii;
+}
+
+async function sampleOf(source: Source): Promise<EncodingSample> {
   const opened = source.open();
   const sample = new EncodingSample(source.name);
   try {
@@ -22,7 +32,7 @@ export async function detectFileEncoding(source: Source): Promise<string> {
   } finally {
     opened.close();
   }
-  return sample.encoding(sample.length < sampleBytes);
+  return sample;
 }
 
 /** Detects the encoding of a pipe from its first bytes, because waiting for more would block. Throws like `detectFileEncoding`. */
@@ -71,6 +81,11 @@ class EncodingSample {
   /** Whether more bytes would not change the result. */
   get isDecided(): boolean {
     return this.#unicode !== undefined;
+  }
+
+  /** Whether it is UTF-8 with characters beyond ASCII. */
+  get isBeyondAscii(): boolean {
+    return this.#hasUtf8 && this.#badLine === undefined && this.#unicode === undefined;
   }
 
   add(chunk: Buffer): void {

@@ -7,7 +7,7 @@ import {
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter, dialectOf } from './csv-splitter.js';
 import { decodeText, markedEncoding, refuseOtherFiles } from './encoding.js';
-import { detectEncoding, detectFileEncoding } from './encoding-detection.js';
+import { detectEncoding, detectFileEncoding, isBeyondAscii } from './encoding-detection.js';
 import { detectTable, sampleBytes } from './table-detection.js';
 import { TextHasher, inputChangedError } from './text-digest.js';
 import {
@@ -81,9 +81,9 @@ export async function openInput(
     });
     const named = formatFor(options, name);
     const format = named ?? (await detectFormat(window, options));
-    const { maxRecordBytes } = options;
-    const input = { window, csv, name, maxRecordBytes };
+    const input = { window, csv, name, maxRecordBytes: options.maxRecordBytes };
     const splitter = await splitterFor(format, input, options, from.state);
+    await refuseEncoding(source, window.bytes, splitter.cutter.header, options.encoding);
     const { cutter, line, headerLine, skippedLines = 0 } = splitter;
     // A later position is after the header, and an earlier process read the text before it.
     if (!(await window.skipTo(from.offset)))
@@ -96,7 +96,7 @@ export async function openInput(
       window,
       cutter,
       start,
-      maxRecordBytes,
+      maxRecordBytes: options.maxRecordBytes,
       holdBack: options.holdBack,
       skipsEmptyRows: options.skipsEmptyRows,
       cleaning: cellCleaning(options),
@@ -210,6 +210,34 @@ async function splitterFor(
     maxRecordBytes: input.maxRecordBytes,
   });
   return { cutter, line: header.nextLine, headerLine: isList ? null : header.line, skippedLines };
+}
+
+/** Whether an input is a rejects file: by the header of a CSV, or the start of NDJSON. */
+const isRejectsFile = (header: readonly string[] | undefined, text: Buffer): boolean =>
+  header
+    ? rejectColumns.every((column) => header.includes(column))
+    : /^\{"source":.*,"stage":"/.test(text.toString('latin1', 0, rejectHeadBytes));
+
+/** Bytes in which a line of a rejects file says that it is one: it begins with the name of a file. */
+const rejectHeadBytes = 8192;
+
+/**
+ * Throws E-USAGE if a rejects file, which is UTF-8, is read in the encoding of the input that it was written for: other
+ * characters in an identity name another user. A program may have saved it in that encoding, too.
+ */
+async function refuseEncoding(
+  source: Source,
+  text: Buffer,
+  header: readonly string[] | undefined,
+  encoding = 'utf-8',
+): Promise<void> {
+  if (/^utf-?8$/i.test(encoding) || source.size === undefined) return;
+  if (!isRejectsFile(header, text) || !(await isBeyondAscii(source))) return;
+  throw new EngagectlError('E-USAGE', `${source.name} is a rejects file, and is UTF-8`, {
+    why: `read as ${encoding}, its characters would be others, also those of identities`,
+    fix: 'leave out --encoding',
+    file: source.name,
+  });
 }
 
 /**

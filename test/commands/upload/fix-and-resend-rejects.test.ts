@@ -466,6 +466,35 @@ describe('--rejects x.csv', () => {
   });
 });
 
+describe('a rejects file of an input in another encoding', () => {
+  const encoding = ['--encoding', 'windows-1252'];
+
+  it.each(['bad.ndjson', 'bad.csv'])(
+    'is not read in that encoding, which would change identities (%s)',
+    async (rejects) => {
+      const { service, world } = await serve();
+      const text = Buffer.from('identity,MSG-sms\nm\xFCller,maybe\n', 'latin1');
+      writeFileSync(world.path('users.csv'), text);
+      const upload = ['upload', 'users.csv', ...encoding, '--rejects', rejects];
+      const first = await world.run(upload);
+      const right = readFileSync(world.path(rejects), 'utf8').replace(/maybe(?="?[,}])/, 'yes');
+      writeFileSync(world.path(rejects), right);
+      const again = await world.run(['upload', rejects, ...encoding]);
+      expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('and is UTF-8')]);
+      expect((await world.run(printed(first.stderr))).code).toBe(0);
+      expect(written(service)).toMatchObject([[{ identity: 'müller' }]]);
+    },
+  );
+
+  it('is read in that encoding if a program saved it so', async () => {
+    const { service, world } = await serve();
+    const text = 'identity,engagectl_line,engagectl_error\nm\xFCller,2,x\n';
+    writeFileSync(world.path('bad.csv'), Buffer.from(text, 'latin1'));
+    expect((await world.run(['upload', 'bad.csv', ...encoding])).code).toBe(0);
+    expect(written(service)).toMatchObject([[{ identity: 'müller' }]]);
+  });
+});
+
 describe('a record of which the rejects file has only the start', () => {
   /** A row with a cell too many, of which the rejects file has the first 64 KiB: they end within the identity. */
   const row = (identity: string): string =>
