@@ -273,6 +273,7 @@ async function skipToHeader(
   const found = detectTable(window.bytes.subarray(0, sampleBytes), {
     name,
     delimiter: known === '\\t' ? '\t' : known,
+    column: options.listColumn,
     ...(quote !== undefined && { quote }),
     ...(comment !== undefined && { comment }),
   });

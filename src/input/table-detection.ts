@@ -29,26 +29,34 @@ interface Candidate {
   readonly header: SampleRow;
   /** Rows above the header, each with at most one cell that is not empty. */
   readonly titles: number;
+  /** Whether one of them is the name of a column: the header of a list, and no title. */
+  readonly hasColumn: boolean;
   readonly rows: number;
   /** Share of the rows that have as many cells as the header. */
   readonly fit: number;
 }
 
+interface TableOptions {
+  readonly name: string;
+  readonly delimiter?: string | undefined;
+  readonly quote?: string;
+  readonly comment?: string;
+  /** Column of a list, whose header would be the only cell of its line. */
+  readonly column?: string | undefined;
+}
+
 /** Detects delimiter and header row. Throws EngagectlError E-HEADER if two delimiters fit equally well, or the header row is in doubt. */
 export function detectTable(
   sample: Buffer,
-  {
-    name,
-    delimiter,
-    quote = '"',
-    comment = '',
-  }: { name: string; delimiter?: string | undefined; quote?: string; comment?: string },
+  { name, delimiter, quote = '"', comment = '', column = '' }: TableOptions,
 ): DetectedTable | undefined {
   const text = sample.toString('latin1');
   const marks = { quote: bytesOf(quote), comment: bytesOf(comment) };
-  const found = (delimiter === undefined ? delimiters : [delimiter]).flatMap(
-    (one) => candidateOf(sampleRows(text, { delimiter: bytesOf(one), ...marks }), one) ?? [],
-  );
+  const columns = [bytesOf(column), bytesOf(`${quote}${column}${quote}`)];
+  const found = (delimiter === undefined ? delimiters : [delimiter]).flatMap((one) => {
+    const rows = sampleRows(text, { delimiter: bytesOf(one), ...marks });
+    return candidateOf(rows, one, columns) ?? [];
+  });
   const chosen = choose(found, name, delimiter !== undefined);
   if (!chosen) return undefined;
   const { start, line } = chosen.header;
@@ -71,21 +79,29 @@ function choose(
   if (best && second && best.rows > 0) throw undecided(name, plain);
   if (best) return best;
   const titled = fitting.find(isUnmistakable);
-  if (titled) return titled;
   const ragged = found.find(({ titles }) => titles === 0);
+  // Whoever writes a few cells must not be able to make the header a title, and one of their own rows the header.
+  if (titled && ragged) throw twoHeaders(name, titled, ragged);
+  if (titled) return titled;
   const ambiguous = fitting.find(({ rows }) => rows > 0);
   if (!ragged && ambiguous && !isNamed) throw noHeader(name, ambiguous);
   return ragged;
 }
 
 /** Whether the rows above the header are surely titles: a full header row of names above rows of its width. */
-function isUnmistakable({ header: { cells }, titles, rows, fit }: Candidate): boolean {
+function isUnmistakable({ header, titles, hasColumn, rows, fit }: Candidate): boolean {
+  const { cells } = header;
+  if (hasColumn) return false;
   const isNamed = cells.every((cell) => /\p{L}|[\x80-\xff]/u.test(cell) && !cell.includes('@'));
   const isUnique = new Set(cells).size === cells.length;
   return titles > 0 && titles <= maxTitleLines && rows >= 2 && fit >= 0.9 && isNamed && isUnique;
 }
 
-function candidateOf(rows: readonly SampleRow[], delimiter: string): Candidate | undefined {
+function candidateOf(
+  rows: readonly SampleRow[],
+  delimiter: string,
+  columns: readonly string[],
+): Candidate | undefined {
   const filled = ({ cells }: SampleRow): number =>
     cells.filter((cell) => cell.trim() !== '').length;
   const titles = rows.findIndex((row) => filled(row) > 1);
@@ -97,6 +113,9 @@ function candidateOf(rows: readonly SampleRow[], delimiter: string): Candidate |
     delimiter,
     header,
     titles,
+    hasColumn: rows
+      .slice(0, titles)
+      .some(({ cells }) => cells.some((cell) => cell !== '' && columns.includes(cell))),
     rows: below.length,
     fit: fitting.length / (below.length || 1),
   };
@@ -122,6 +141,17 @@ const noHeader = (name: string, { header, delimiter }: Candidate): EngagectlErro
     why: `the lines above line ${header.line + 1} have one column, and the lines below have ${header.cells.length}`,
     fix: `if line ${header.line + 1} names the columns, add --skip-lines ${header.line} ${delimiterFlag(delimiter)}; to read line 1 as the header, add --skip-lines 0 --delimiter ,`,
   });
+
+const twoHeaders = (name: string, titled: Candidate, first: Candidate): EngagectlError => {
+  const { line, cells } = titled.header;
+  const [ours, theirs] = [titled, first].map(({ delimiter }) => JSON.stringify(delimiter));
+  return new EngagectlError('E-HEADER', `${name}: the header row is in doubt; nothing was sent`, {
+    file: name,
+    line: 1,
+    why: `line 1 has ${first.header.cells.length} columns with ${theirs}, and line ${line + 1} has ${cells.length} with ${ours}`,
+    fix: `to read line 1 as the header, add --skip-lines 0 ${delimiterFlag(first.delimiter)}; if line ${line + 1} names the columns, add --skip-lines ${line} ${delimiterFlag(titled.delimiter)}`,
+  });
+};
 
 const delimiterFlag = (delimiter: string): string =>
   `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;

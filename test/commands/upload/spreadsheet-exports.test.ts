@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/testing.js';
-import { written } from '../../support/serve.js';
+import { serve, written } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // Files as spreadsheets and hurried people make them: what is wrong is said where it can be put right.
@@ -76,9 +76,22 @@ describe('the dialect of a spreadsheet', () => {
       'probably for "MalmÃ¶"'.replace('MalmÃ¶', 'Malmö'),
     ],
     ['a nameless column', 'Report;;\n\nidentity;;x\nu1;Oslo;y\n', '--skip-lines'],
+    [
+      'rows of text with another delimiter, and commas without quotes',
+      'identity,Note\nu1,Oslo\nu7,a|identity|Email|b,c\nu8,a|u2|u8@example.com|b,c\nu9,a|u3|u9@example.com|b,c\n',
+      '--skip-lines 0 --delimiter ,',
+    ],
   ])('stops the run before anything is sent if it is ambiguous: %s', async (_, text, message) => {
     const { code, stderr, service } = await upload('users.csv', text);
     expect([code, stderr]).toEqual([8, expect.stringContaining(message)]);
+    expect(service.requests()).toEqual([]);
+  });
+
+  it('makes no table of a list of which some values have delimiters', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('list.csv'), 'identity\nu1\nu7|identity\nu8|u2\nu9|u3\n');
+    const { code, stderr } = await world.run(['demerge', 'list.csv', '--yes']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('header row is in doubt')]);
     expect(service.requests()).toEqual([]);
   });
 
