@@ -685,6 +685,29 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 0, absent: 0, unknown: 2 });
   });
 
+  it.each([
+    [401, 4],
+    [502, 5],
+  ])(
+    'takes no failure that mentions an invalid event for an unknown event: HTTP %i',
+    async (status, exit) => {
+      const { service, env } = await serviceOf();
+      const world = makeWorld({ env });
+      const event = eventOf('u', 1, noon);
+      writeFileSync(world.path('e.ndjson'), `${event}\n`);
+      await uploaded(world, ['e.ndjson']);
+      writeFileSync(world.path('e.rejects.ndjson'), rejected(1, 'unknown', event));
+      await service.fault({ answer: { status, body: '<h1>invalid event frame</h1>' } });
+      const argv = ['e.rejects.ndjson', '--settle', '--max-attempts', '1'];
+      const { code, lines, summary } = await verified(world, argv);
+      expect([code, lines]).toMatchObject([exit, [{ stage: 'unknown' }]]);
+      expect(summary.settled).toEqual({ accepted: 0, absent: 0, unknown: 1 });
+      // It is still remembered as sent.
+      const { stderr } = await world.run(['upload', 'e.ndjson', '--resume']);
+      expect(stderr).toContain('1 already sent before');
+    },
+  );
+
   it('does not count a demerge, or a record without a value, as accepted', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
