@@ -59,10 +59,12 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
 function recordFinder(batch: Batch) {
   let positions: Map<string, number | 'several'> | undefined;
   return (error: string, echo: unknown): number | undefined => {
-    // The last number counts: a message may quote a value of the record before it.
-    const number = [...error.matchAll(/record number\s*:\s*(\d+)/gi)].at(-1)?.[1];
+    // The last number counts: a message may quote a value of the record before it. Of `1,000`, no part counts.
+    const number = [
+      ...error.matchAll(/record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/giu),
+    ].at(-1)?.[1];
     if (number !== undefined) {
-      const position = Number(number) - 1;
+      const position = /\D/.test(number) ? -1 : Number(number) - 1;
       return position >= 0 && position < batch.size ? position : undefined;
     }
     positions ??= positionsByName(batch);

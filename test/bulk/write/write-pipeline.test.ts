@@ -345,6 +345,8 @@ describe('D inconsistent responses', () => {
       },
     ],
     ['number 0', lie('Skipped record number : 0')],
+    ['a number with a thousands separator', lie('Skipped record number : 1,000')],
+    ['a number that is none of a record', lie('Skipped record number : 1e3')],
     ['an entry that names nothing', lie('Phone is not valid.')],
     [
       'the same record twice',
