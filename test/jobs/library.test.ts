@@ -410,6 +410,22 @@ it.each([{ concurrency: 0 }, { sample: Number.NaN }, { limit: Number.NaN }])(
   },
 );
 
+it.each([
+  ['timeoutMs', Number.POSITIVE_INFINITY],
+  ['timeoutMs', 2 ** 31],
+  ['timeoutMs', 0],
+  ['timeoutMs', Number.NaN],
+  ['maxInFlight', 0],
+  ['maxInFlight', Number.NaN],
+])('refuses %s: %s, with which each request would fail', async (name, value) => {
+  const limited = { baseUrl: service.url, ...credentials, fetchLimits: { [name]: value } };
+  const event = { identity: 'u', type: 'event', evtName: 'Late', ts: 1_700_000_000, evtData: {} };
+  const sent = service.requests().length;
+  const refused = { id: 'E-USAGE', message: expect.stringContaining(name) as string };
+  await expect(connect(limited).upload([event]).result).rejects.toMatchObject(refused);
+  expect(service.requests()).toHaveLength(sent);
+});
+
 it('accepts one signal for fifteen concurrent runs with many requests, without a warning of Node', async () => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);

@@ -77,6 +77,7 @@ export class LibraryContext {
   async #open(): Promise<Connection> {
     const { baseUrl, accountId, passcode, timezone = 'UTC', log } = this.#options;
     const { retry = {}, fetchLimits = {} } = this.#options;
+    refuseLimits(fetchLimits);
     return openConnection(
       {
         baseUrl,
@@ -137,6 +138,20 @@ export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobCont
   } catch (error) {
     if (error instanceof EngagectlError || !runtime.signal.aborted) throw error;
     throw interruptionError(runtime.signal.reason);
+  }
+}
+
+/** The longest timer of Node in milliseconds. A longer one, or Infinity, would end after 1 ms. */
+const longestTimer = 2 ** 31 - 1;
+
+/** Throws E-USAGE for limits with which each request would time out, or none would be sent. */
+function refuseLimits(fetchLimits: object): void {
+  for (const name of ['timeoutMs', 'maxInFlight']) {
+    const value = (Reflect.get(fetchLimits, name) ?? 1) as unknown;
+    if (typeof value === 'number' && value >= 1 && value <= longestTimer) continue;
+    const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
+    const wanted = `fetchLimits.${name} must be a number from 1 to ${longestTimer}`;
+    throw new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
   }
 }
 
