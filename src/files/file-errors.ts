@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { constants } from 'node:os';
 import { EngagectlError, type OptionName } from '../errors.js';
 
 /** Reasons for errno codes, in words. */
@@ -15,10 +16,15 @@ const reasons: Readonly<Record<string, string>> = {
   EDQUOT: 'the disk quota is used up',
 };
 
+/** Returns the code of an error of the file system. Node calls a used up quota UNKNOWN. */
+export function fileErrorCode(error: unknown): string {
+  const { code = '', errno } = Object(error) as NodeJS.ErrnoException;
+  return errno === -constants.errno.EDQUOT ? 'EDQUOT' : code;
+}
+
 /** Returns why a file could not be used; for other errors their message. */
 export function fileErrorReason(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException;
-  return reasons[code] ?? message;
+  return reasons[fileErrorCode(error)] ?? (error as Error).message;
 }
 
 /** `{output}` stands for the option that names another path. */
@@ -47,8 +53,8 @@ export function fileWriteError(
   { file, done, option }: FileFailure,
   cause: unknown,
 ): EngagectlError {
-  const { code = '', message } = cause as NodeJS.ErrnoException;
-  const [why, fix] = writeFailures[code] ?? [message, 'choose another {output}'];
+  const { message } = cause as Error;
+  const [why, fix] = writeFailures[fileErrorCode(cause)] ?? [message, 'choose another {output}'];
   return new EngagectlError('E-FILE-WRITE', `${file} could not be ${done}`, {
     why,
     fix: fix.replace('{output}', option('output')),

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { expect, it } from 'vitest';
 import { BinProcess } from '../support/processes/bin-process.js';
 import { serve, written } from '../support/serve.js';
@@ -9,15 +10,21 @@ const events = 60;
 const line = (n: number) =>
   `{"identity":"u${n}","type":"event","evtName":"Seen","ts":${1_700_000_000 + n},"evtData":{}}\n`;
 
+/** The errors of Node for a full disk, and for a used up quota, which it has no name for. */
+const failures = {
+  full: { code: 'ENOSPC', errno: -28 },
+  'over quota': { code: 'UNKNOWN', errno: -constants.errno.EDQUOT },
+};
+
 /** A disk of so many bytes: of a write beyond them only a part fits, and removing the reserve frees its bytes. */
-const diskOf = (bytes: number) => `
+const diskOf = (bytes: number, failure: object) => `
   import fs from 'node:fs';
   const { writeSync, writevSync, ftruncateSync, fstatSync, rmSync, statSync } = fs;
   let free = ${bytes};
   const take = (length) => {
     const part = Math.min(length, free);
     if (part < length && part === 0) {
-      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+      throw Object.assign(new Error('no space left, write'), ${JSON.stringify(failure)});
     }
     free -= part;
     return part;
@@ -42,10 +49,10 @@ const everySize = [3, 4, 5, 6, 7, 8, 69, 70, 71, 72, 73, 74];
 const kilobytes =
   process.env['ENGAGECTL_LONG'] === '1' ? everySize : everySize.filter((_, n) => n % 3 === 1);
 
-it(
-  'sends each event once, with --resume, whenever the disk becomes full',
+it.each(['full', 'over quota'] as const)(
+  'sends each event once, with --resume, whenever the disk becomes %s',
   { timeout: 120_000 },
-  async () => {
+  async (how) => {
     const stopped: number[] = [];
     for (const size of kilobytes) {
       const { service, world } = await serve();
@@ -54,7 +61,10 @@ it(
         Array.from({ length: events }, (_, n) => line(n)).join(''),
       );
       const argv = ['upload', '--type', 'event', 'e.ndjson', '--chunk-size', '5', '--json'];
-      const node = ['--import', `data:text/javascript,${encodeURIComponent(diskOf(1024 * size))}`];
+      const node = [
+        '--import',
+        `data:text/javascript,${encodeURIComponent(diskOf(1024 * size, failures[how]))}`,
+      ];
       const env = service.env;
       const child = new BinProcess(world, [...argv, '--concurrency', '2'], env, { node });
       const { code, stdout, stderr } = await child.outcome();

@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
 import { createFile, AtomicFile, writeAll } from '../../files/atomic-write.js';
+import { fileErrorCode } from '../../files/file-errors.js';
 import {
   corruptJournalError,
   formatJournal,
@@ -227,8 +228,7 @@ const reserveBytes = 64 * 1024;
 /** Path of the file that is removed when the disk is full, so that outcomes can be written. */
 const reserveOf = (journal: string): string => `${journal}.reserve`;
 
-const isFull = (cause: unknown): boolean =>
-  ['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException).code ?? '');
+const isFull = (cause: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(fileErrorCode(cause));
 
 async function syncData(file: number): Promise<void> {
   return new Promise((resolve, reject) => {
