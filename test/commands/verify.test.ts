@@ -686,18 +686,19 @@ describe('--settle', () => {
   });
 
   it.each([
-    [401, 4],
-    [502, 5],
+    [400, 2, 'Invalid event date range'],
+    [401, 4, 'Invalid event token'],
+    [502, 5, '<h1>invalid event frame</h1>'],
   ])(
     'takes no failure that mentions an invalid event for an unknown event: HTTP %i',
-    async (status, exit) => {
+    async (status, exit, words) => {
       const { service, env } = await serviceOf();
       const world = makeWorld({ env });
       const event = eventOf('u', 1, noon);
       writeFileSync(world.path('e.ndjson'), `${event}\n`);
       await uploaded(world, ['e.ndjson']);
       writeFileSync(world.path('e.rejects.ndjson'), rejected(1, 'unknown', event));
-      await service.fault({ answer: { status, body: '<h1>invalid event frame</h1>' } });
+      await service.fault({ answer: { status, body: words } });
       const argv = ['e.rejects.ndjson', '--settle', '--max-attempts', '1'];
       const { code, lines, summary } = await verified(world, argv);
       expect([code, lines]).toMatchObject([exit, [{ stage: 'unknown' }]]);

@@ -12,6 +12,7 @@ import type { Identifier } from '../../mapping/identity.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { Output } from '../../output/output.js';
 import type { EqualEvents, SentEvents, EventDays } from './sent-events.js';
+import type { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 
 /** Everything that the checks work with. */
@@ -163,9 +164,16 @@ async function exportDays(
   const result = await runExport(kind, request, quiet(context, { ...connection, client }));
   counts.requests += result.requests;
   counts.retries += result.retries;
-  // Another failure may have the same words: a proxy or a filter wrote them, or they quote the name of the event.
-  if (result.error && !result.error.details.namesEvent) throw result.error;
+  if (result.error && !isUnknownEvent(result.error, name)) throw result.error;
 }
+
+/**
+ * Whether the service does not know the event (docs/service-api.md, Undocumented behavior). Other failures have similar
+ * words, such as those of a proxy, or of a range that cannot be exported: then the events may be there.
+ */
+const isUnknownEvent = ({ details, message }: EngagectlError, name: string): boolean =>
+  details.namesEvent === true &&
+  /\bInvalid event[\s:"']*(.*)/is.exec(message)?.[1]?.startsWith(name) === true;
 
 /** Context of an export that keeps the connection open and prints no notes. */
 const quiet = (context: JobContext, connection: Connection): JobContext => ({
