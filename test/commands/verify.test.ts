@@ -685,6 +685,25 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 0, absent: 0, unknown: 2 });
   });
 
+  it('returns no event that the account shows under another identity of the user', async () => {
+    const lying = await startLyingService((records) =>
+      records.map((record) => ({ ...record, identity: String(record['identity']).toUpperCase() })),
+    );
+    const world = makeWorld({ env: lying.env });
+    const [kept, never] = [eventOf('Ann', 1, noon), eventOf('bob', 1, noon)];
+    writeFileSync(world.path('e.ndjson'), `${kept}\n`);
+    await world.run(['upload', 'e.ndjson']);
+    const lines = [rejected(1, 'unknown', kept), rejected(2, 'unknown', never)];
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const settling = ['e.rejects.ndjson', '--settle'];
+    const { code, lines: open, summary } = await verified(world, settling, lying.honest);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 1, unknown: 1 }]);
+    expect(open.toSorted((a, b) => a.line - b.line)).toMatchObject([
+      { line: 1, stage: 'unknown', error: expect.stringContaining('another identity') as string },
+      { line: 2, stage: 'notSent' },
+    ]);
+  });
+
   it.each([
     [400, 2, 'Invalid event date range'],
     [401, 4, 'Invalid event token'],

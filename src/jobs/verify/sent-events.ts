@@ -44,6 +44,8 @@ interface EventKey {
   readonly exact: string;
   /** Returns the exact key without the hour. */
   readonly shifted: () => string;
+  /** Returns the exact key with the identity in lower case. */
+  readonly folded: () => string;
 }
 
 /** Maximum events of the service to keep for display, with user, name and second of a sent one, and maximum characters. */
@@ -88,6 +90,9 @@ export class SentEvents {
   #isNearCut = false;
   /** Keys without the hour of some events to settle, to notice a wrong time zone. */
   readonly #shifted = new Set<string>();
+  /** Folded keys of the events to settle, and of those that the account shows under another identity. */
+  readonly #folded = new Set<string>();
+  readonly #aliased = new Set<string>();
   /** Whether an event was found at its time, and whether one was found at another hour. */
   #isAnyFound = false;
   #isAnyShifted = false;
@@ -107,6 +112,7 @@ export class SentEvents {
     if (this.#done.has(key.day) || this.#waiting.has(key.day)) return undefined;
     if (record.row !== undefined && this.#shifted.size < mostShifted)
       this.#shifted.add(key.shifted());
+    if (record.row !== undefined) this.#folded.add(key.folded());
     const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
     const equal = day.get(key.exact);
     if (equal) {
@@ -209,6 +215,11 @@ export class SentEvents {
         this.#shifted.size > 0 && this.#shifted.has(shiftedKey({ by, value }, name, time, props));
       this.#keepNear(near, props);
     }
+    if (this.#folded.size === 0) return;
+    for (const value of identitiesOf(profile)) {
+      const key = foldedKey({ by: 'identity', value }, name, time, props);
+      if (this.#folded.has(key)) this.#aliased.add(key);
+    }
   }
 
   /** Returns the user, and the properties of a found event with the same user, name and second. */
@@ -218,8 +229,10 @@ export class SentEvents {
     /** Why an event that was not found may have arrived all the same. */
     readonly doubt: string | undefined;
   } {
-    const { identity, near } = this.#keyOf(sentMembers(record)) as EventKey;
-    const doubt = this.#doubtOf(near);
+    const { identity, near, folded } = this.#keyOf(sentMembers(record)) as EventKey;
+    const doubt = this.#aliased.has(folded())
+      ? 'events that the account shows under another identity of the user'
+      : this.#doubtOf(near);
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
   }
 
@@ -241,7 +254,8 @@ export class SentEvents {
     const near = nearKey(user, name, local);
     const day = dayOf(local);
     const shifted = () => shiftedKey(user, name, local, props);
-    return { name, identity: user.value, day, near, exact: exactKey(near, props), shifted };
+    const folded = () => foldedKey(user, name, local, props);
+    return { name, identity: user.value, day, near, exact: exactKey(near, props), shifted, folded };
   }
 
   #keepNear(near: string, props: LosslessJson): void {
@@ -281,6 +295,22 @@ const shiftedKey = (user: Identifier, name: string, localTime: string, props: Lo
     nearKey(user, name, `${Number(localTime.slice(10, 12)) % 15} ${localTime.slice(12)}`),
     props,
   );
+
+/** The service may show identities in other letters. */
+const foldedKey = (
+  { by, value }: Identifier,
+  name: string,
+  localTime: string,
+  props: LosslessJson,
+): string => exactKey(nearKey({ by, value: value.toLowerCase() }, name, localTime), props);
+
+/** Returns all identities of the user of an exported event: after a merge, the service shows one, or all of them. */
+function identitiesOf(profile: LosslessJson | undefined): readonly string[] {
+  if (!isMap(profile)) return [];
+  const all = profile.get('all_identities');
+  const identities = [profile.get('identity'), ...(isList(all) ? all : [])];
+  return identities.filter((one) => typeof one === 'string');
+}
 
 /** Returns the bit of a near key in the Bloom filter. */
 function placeOf(near: string): readonly [byte: number, bit: number] {
