@@ -6,7 +6,7 @@ import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
 import { fsyncFolder } from '../files/atomic-write.js';
 import { fileWriteError } from '../files/file-errors.js';
 
-const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** A length of a file in bytes, and the CRC-32 of that prefix. */
 export interface FileCheckpoint {
@@ -168,11 +168,15 @@ export async function verifyCheckpoint(
       file: path,
       cause,
     });
-  const file = await open(path, constants.O_RDONLY | O_NOFOLLOW).catch((cause: unknown) => {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+  const file = await open(path, flags).catch((cause: unknown) => {
     throw changed('it cannot be opened', cause);
   });
   try {
-    const { size } = await file.stat();
+    const stats = await file.stat();
+    if (!stats.isFile()) throw changed('it is not a regular file');
+    const { size } = stats;
     if (size < mark.bytes) throw changed(`it has ${size} bytes and had ${mark.bytes}`);
     if ((await crcOf(file, mark.bytes)) !== mark.crc) throw changed('its content was edited');
   } finally {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   appendFileSync,
@@ -423,6 +424,13 @@ describe('an unfinished export', () => {
     ],
     ['shorter', (file) => writeFileSync(file, 'x')],
     ['gone', (file) => rmSync(file)],
+    [
+      'a named pipe', // opening it must not wait for a writer
+      (file) => {
+        rmSync(file);
+        execFileSync('mkfifo', [file]);
+      },
+    ],
   ])('is refused if its partial output is %s: exit 8', async (_what, spoil) => {
     const { server, world } = await begin();
     await using _ = server;
