@@ -32,6 +32,8 @@ interface Candidate {
   /** Whether one of them is the name of a column: the header of a list, and no title. */
   readonly hasColumn: boolean;
   readonly rows: number;
+  /** Rows below the header that have several cells. */
+  readonly split: number;
   /** Share of the rows that have as many cells as the header. */
   readonly fit: number;
 }
@@ -79,10 +81,12 @@ function choose(
   if (best && second && best.rows > 0) throw undecided(name, plain);
   if (best) return best;
   const titled = fitting.find(isUnmistakable);
-  const ragged = found.find(({ titles }) => titles === 0);
+  const untitled = found.filter(({ titles }) => titles === 0);
   // Whoever writes a few cells must not be able to make the header a title, and one of their own rows the header.
-  if (titled && ragged) throw twoHeaders(name, titled, ragged);
+  const rival = untitled.find(({ split }) => split > 0);
+  if (titled && rival) throw twoHeaders(name, titled, rival);
   if (titled) return titled;
+  const [ragged] = untitled;
   const ambiguous = fitting.find(({ rows }) => rows > 0);
   if (!ragged && ambiguous && !isNamed) throw noHeader(name, ambiguous);
   return ragged;
@@ -117,6 +121,7 @@ function candidateOf(
       .slice(0, titles)
       .some(({ cells }) => cells.some((cell) => cell !== '' && columns.includes(cell))),
     rows: below.length,
+    split: below.filter(({ cells }) => cells.length > 1).length,
     fit: fitting.length / (below.length || 1),
   };
 }

@@ -37,6 +37,12 @@ describe('the dialect of a spreadsheet', () => {
       'header on line 5',
       { headerLine: 5, delimiter: ';' },
     ],
+    [
+      'a title with a comma, and no other',
+      'Users, as of 2026\nidentity;City\nu1;Malmö\nu2;Rome\n',
+      'header on line 2',
+      { headerLine: 2, delimiter: ';' },
+    ],
   ])('is detected and reported: %s', async (_, text, note, input) => {
     const { code, stdout, stderr, service } = await upload('users.csv', text, '--json');
     expect([code, stderr]).toEqual([0, expect.stringContaining(JSON.stringify(note).slice(1, -1))]);
