@@ -7,7 +7,7 @@ import { addIdentity, tooManyIdentities } from './deduplication.js';
 import { SendQueue } from './send-queue.js';
 import { BatchSender } from './batch-sender.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
-import type { EngagectlError } from '../../errors.js';
+import { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { RequestTotals, WriteJob } from './write-job.js';
@@ -103,7 +103,7 @@ class Head {
   async add(rows: RowBlock): Promise<void> {
     const { namedColumns } = this.#parts.job;
     this.#blocks.push(rows);
-    const hasEvents = this.#lookUp(rows);
+    const hasEvents = this.#hasEvents(rows);
     const hasColumns = namedColumns?.look(rows) ?? true;
     this.#records += Math.min(headRecords - this.#records, rows.count + rows.parseErrors.length);
     this.#bytes += rows.bytes.length + (rows.cells?.bounds.byteLength ?? 0);
@@ -115,13 +115,23 @@ class Head {
   }
 
   /** Looks the events of a block up; returns whether it has any. */
-  #lookUp(rows: RowBlock): boolean {
+  #hasEvents(rows: RowBlock): boolean {
     const { events } = this.#parts.job;
     if (!events?.head) return false;
-    const block = events.head.map(rows);
-    const left = headRecords - this.#records;
-    const { fingerprints } = events.skip({ ...block, count: Math.min(block.count, left) });
-    return fingerprints !== undefined;
+    try {
+      const block = events.head.map(rows);
+      const left = headRecords - this.#records;
+      const { fingerprints } = events.skip({ ...block, count: Math.min(block.count, left) });
+      return fingerprints !== undefined;
+    } catch (error) {
+      return this.#refuse(error);
+    }
+  }
+
+  /** Counts all records as not read: none of them was sent. */
+  #refuse(error: unknown): never {
+    for (const rows of this.#blocks) this.#parts.job.tally.notRead(ordinalsIn(rows).length);
+    throw error;
   }
 
   /**
@@ -131,15 +141,12 @@ class Head {
   async end(reason: 'full' | 'ended' | 'idle'): Promise<void> {
     if (!this.isOpen) return;
     this.isOpen = false;
-    const { events, namedColumns, tally } = this.#parts.job;
+    const { events, namedColumns } = this.#parts.job;
     const records = reason === 'ended' ? undefined : this.#records;
     const refusal =
       (reason === 'idle' ? undefined : namedColumns?.refusal(records)) ??
       events?.head?.refusal(this.#records);
-    if (refusal) {
-      for (const rows of this.#blocks) tally.notRead(ordinalsIn(rows).length);
-      throw refusal;
-    }
+    if (refusal) this.#refuse(refusal);
     for (const rows of this.#blocks.splice(0)) await feed(rows, this.#parts);
   }
 }
@@ -148,7 +155,7 @@ class Head {
 async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void> {
   const { tally, identities } = job;
   tally.log.opened(rows);
-  const block = withSkips(job.map(rows), job);
+  const block = withSkips(mapOrEnd(rows, job), job);
   if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
   // A disk error stops the run, and the records of the block end as not sent.
   const commit = async () => stop.guard(async () => tally.log.commit());
@@ -165,6 +172,36 @@ async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void
     tally.notSent(rows, row, stoppedBefore);
   }
   stop.stopAt(checkRejectLimit(job, 'running') ?? (identities && tooManyIdentities(identities)));
+}
+
+/** Maps a block. If reading stops at a line of it, as at the header of another file, the records above end first. */
+function mapOrEnd(rows: RowBlock, job: WriteJob): RecordBlock {
+  try {
+    return job.map(rows);
+  } catch (error) {
+    const line = error instanceof EngagectlError ? error.details.line : undefined;
+    // Without the mapping it is unknown which records are of this shard.
+    if (line !== undefined && job.tally.counts.otherShards === undefined) endAbove(line, rows, job);
+    throw error;
+  }
+}
+
+/** Ends the records above a line as invalid or not sent, and counts the others of a file as not read. */
+function endAbove(line: number, rows: RowBlock, job: WriteJob): void {
+  const { tally, piped } = job;
+  const invalid = rows.parseErrors.filter((parseError) => parseError.line < line);
+  for (const parseError of invalid) {
+    if (hasOutcome(job, rows, ordinalOfParseError(rows, parseError))) continue;
+    tally.counts.read += 1;
+    tally.parseError(rows, parseError);
+  }
+  let row = 0;
+  for (; row < rows.count && rows.lines[row]! < line; row += 1) {
+    if (hasOutcome(job, rows, ordinalOfRow(rows, row))) continue;
+    tally.counts.read += 1;
+    tally.notSent(rows, row, stoppedBefore);
+  }
+  if (!piped) tally.notRead(rows.count - row + rows.parseErrors.length - invalid.length);
 }
 
 /** Marks the records that need not be sent. */

@@ -484,6 +484,57 @@ it.each([
 });
 
 it.each([
+  ['users', 'upload', 'identity,City', 'u#,Oslo', 'City,identity'],
+  [
+    'events',
+    'upload',
+    'identity,Name',
+    'u#,Ann',
+    'Name,identity',
+    '--type',
+    'event',
+    '--event-name',
+    'Visit',
+    '--ts',
+    'now',
+  ],
+  [
+    'opt-outs',
+    'subscribe',
+    'value,type',
+    'u#@x.test,email',
+    'type,value',
+    '--status',
+    'Unsubscribe',
+  ],
+])(
+  'each row above the second header of joined %s is sent or in the rejects file',
+  async (_, command, header, row, second, ...flags) => {
+    const { world } = await serve();
+    const rows = Array.from({ length: 9000 }, (__, n) => row.replace('#', String(n))).join('\n');
+    const joined = `${header}\n${rows}\n${second}\nfree,${row}\n`;
+    const options = [...flags, '--rejects', 'r.ndjson', '--json'];
+    const { code, stdout } = await world.run([command, '-', ...options], { stdin: joined });
+    const { accepted = 0, notSent = 0 } = JSON.parse(stdout) as Record<string, number>;
+    expect([code, accepted + notSent]).toEqual([8, 9000]);
+    const rejects = readFileSync(world.path('r.ndjson'), 'utf8').trimEnd().split('\n');
+    expect(rejects).toHaveLength(notSent);
+    writeFileSync(world.path('joined.csv'), joined);
+    const file = await world.run([command, 'joined.csv', ...options]);
+    expect([file.code, JSON.parse(file.stdout)]).toEqual([
+      8,
+      expect.objectContaining({ read: 9002 }),
+    ]);
+    writeFileSync(world.path('short.csv'), `${header}\n${row}\n${second}\n${row}\n`);
+    const short = await world.run([command, 'short.csv', ...options]);
+    expect([short.code, JSON.parse(short.stdout)]).toEqual([
+      8,
+      expect.objectContaining({ read: 3, accepted: 0 }),
+    ]);
+  },
+);
+
+it.each([
   ['E-HEADER', 'City,identity,Visits\nRome,u,1\n'],
   ['E-CSV-QUOTE', 'u,1,"Rome\n'],
 ])('%s after some of the increments of a file sends none of them', async (id, rest) => {
