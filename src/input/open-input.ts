@@ -215,8 +215,11 @@ async function splitterFor(
 /** Whether an input is a rejects file: by the header of a CSV, or the start of NDJSON. */
 const isRejectsFile = (header: readonly string[] | undefined, text: Buffer): boolean =>
   header
-    ? rejectColumns.every((column) => header.includes(column))
+    ? isRejectsHeader(header)
     : /^\{"source":.*,"stage":"/.test(text.toString('latin1', 0, rejectHeadBytes));
+
+const isRejectsHeader = (header: readonly string[]): boolean =>
+  rejectColumns.every((column) => header.includes(column));
 
 /** Bytes in which a line of a rejects file says that it is one: it begins with the name of a file. */
 const rejectHeadBytes = 8192;
@@ -245,7 +248,7 @@ async function refuseEncoding(
  * begin elsewhere, also inside of cells.
  */
 function refuseDialect(header: readonly string[], options: InputOptions, name: string): void {
-  if (!rejectColumns.every((column) => header.includes(column))) return;
+  if (!isRejectsHeader(header)) return;
   const { quote = '"', escape = quote, comment = '' } = options;
   if (quote === '"' && escape === quote && comment === '') return;
   throw new EngagectlError(
