@@ -20,6 +20,7 @@ import {
   type UnclosedQuote,
 } from './record-splitter.js';
 import { EngagectlError } from '../errors.js';
+import { incompleteBytes } from './encoding-detection.js';
 import type { RowParseError } from './row-block.js';
 import type { InputOptions } from './input-format.js';
 
@@ -173,8 +174,8 @@ export class CsvSplitter implements RecordSplitter {
 }
 
 /**
- * Leaves the last row in a text that ends without a line end if it is incomplete: an invalid row, or
- * with `unterminated` every row, since its last cell may be cut off.
+ * Leaves the last row in a text that ends without a line end if it is incomplete: an invalid row, one that
+ * ends within a character, or with `unterminated` every row, since its last cell may be cut off.
  */
 function withoutIncomplete(cut: SplitRecords, text: Buffer, holdBack: HoldBack): SplitRecords {
   const { count, bounds } = cut;
@@ -186,8 +187,11 @@ function withoutIncomplete(cut: SplitRecords, text: Buffer, holdBack: HoldBack):
     if (isLast)
       return { ...cut, used: at, line, parseErrors: cut.parseErrors.slice(0, -1), incomplete };
   }
-  if (holdBack !== 'unterminated') return cut;
-  const incomplete = 'the last line has no line end, so its last cell may be cut off';
+  const endsInCharacter = incompleteBytes(text) > 0;
+  if (holdBack !== 'unterminated' && !endsInCharacter) return cut;
+  const incomplete = endsInCharacter
+    ? 'the last line has no line end and ends in the middle of a character'
+    : 'the last line has no line end, so its last cell may be cut off';
   const isRecord = count > 0 && bounds[2 * count - 1] === text.length;
   const kept = isRecord ? cutBefore({ record: count - 1, at: recordAt }, cut) : cut;
   return { ...kept, incomplete };

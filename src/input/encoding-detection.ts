@@ -114,7 +114,8 @@ class EncodingSample {
   /** Returns the encoding; `isWhole`: the sample is the whole text. */
   encoding(isWhole: boolean): string {
     if (this.#unicode !== undefined) return this.#unicode;
-    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined) {
+    // a character that is cut at the end of UTF-8: its record is held back
+    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
       this.#badLine = this.#lineFeeds + 1;
       this.#count(this.#rest);
     }
@@ -202,8 +203,8 @@ function twiceEncoded(text: Buffer): string | undefined {
   return undefined;
 }
 
-/** Returns the bytes of a character that is cut at the end of a text. */
-function incompleteBytes(text: Buffer): number {
+/** Returns the bytes of a character that is cut at the end of a text, which may have been decoded. */
+export function incompleteBytes(text: Buffer): number {
   for (let back = 1; back <= Math.min(3, text.length); back += 1) {
     const byte = text[text.length - back]!;
     if (byte < 0x80) return 0;

@@ -83,6 +83,31 @@ describe('an input that ends in the middle of a record', () => {
     expect(existsSync(world.path(`${file}.rejects.ndjson`))).toBe(false);
   });
 
+  it.each([
+    ['UTF-16', (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le'), []],
+    [
+      'UTF-16, CRLF',
+      (text: string) => Buffer.from(`\uFEFF${text.replaceAll('\n', '\r\n')}`, 'utf16le'),
+      [],
+    ],
+    ['UTF-8', (text: string) => Buffer.from(text), []],
+    ['UTF-8 by flag', (text: string) => Buffer.from(text), ['--encoding', 'utf-8']],
+  ])('sends no increment twice after a cut within a character: %s', async (_, encode, flags) => {
+    const { world, run, identities } = await stage();
+    const rows = 'n,identity\n"{""$incr"":1}",u0\n"{""$incr"":1}",ü1\n"{""$incr"":1}",';
+    const cut = encode(`${rows}ü`).subarray(0, -1);
+    const upload = ['upload', 'in.csv', '--types', 'n:json', ...flags, '--resume'];
+    writeFileSync(world.path('in.csv'), cut);
+    const first = await run(upload);
+    expect(first.code, first.stderr).toBe(9);
+    expect(first.summary).toMatchObject({ read: 3, accepted: 2, rejected: 0, heldBack: 1 });
+    expect(first.stderr).toContain('E-INCOMPLETE');
+    writeFileSync(world.path('in.csv'), encode(`${rows}ü2\n`));
+    const second = await run(upload);
+    expect(second, second.stderr).toMatchObject({ code: 0, summary: { resumed: 2, accepted: 1 } });
+    expect(identities()).toEqual(['u0', 'ü1', 'ü2']);
+  });
+
   it('names the line, and what to type', async () => {
     const { world } = await stage();
     writeFileSync(world.path('log.ndjson'), `${events(2)}{"identity":"u`);
