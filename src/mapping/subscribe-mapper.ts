@@ -73,15 +73,19 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
   member: undefined, // the key has two parts
 });
 
-/** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test'`, `a@x.test;b@x.test`. */
-const addressMarks = /[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
+/** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test`, `a@x.test;b@x.test`. */
+const addressMarks = /^['‘’`=]|[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
+/** What an email address has at most once or never; a phone number may have blanks. */
+const secondAddress = /[@\s]/u;
 
 /**
  * Returns why a text is not a single address or number, or undefined. The service would accept it, and people who
  * unsubscribed would still get messages.
  */
 function addressMarkError(text: TextSlice): string | undefined {
-  const mark = addressMarks.exec(text.toString())?.[0];
+  const value = text.toString();
+  const rest = value.includes('@') ? value.replace('@', '') : '';
+  const mark = (addressMarks.exec(value) ?? secondAddress.exec(rest))?.[0];
   if (mark === undefined) return undefined;
   return `${quoteValue(text)} contains ${JSON.stringify(mark)}: give one address or number per row, without a name, quotes, brackets or a prefix`;
 }

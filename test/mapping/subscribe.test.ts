@@ -66,6 +66,12 @@ describe('a subscription row', () => {
       ['[a@x.y]', '['],
       ['a@x.y)', ')'],
       ['a@x.y…', '…'],
+      ["'a@x.y", "'"],
+      ['’+4930123', '’'],
+      ['=+4930123', '='],
+      ['a@x.y b@x.y', ' '],
+      ['a@x.y/b@x.y', '@'],
+      ['a @x.y', ' '],
     ].map(([value = '', mark]): [string[], string] => [
       ['email', value, 'Unsubscribe'],
       `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
