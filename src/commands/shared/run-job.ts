@@ -193,6 +193,10 @@ function withResumeAdvice(error: EngagectlError, resumeHint: string | undefined)
     const fix = `later, ${resumeHint}; ${longer}`;
     return new EngagectlError(id, message, { ...details, fix, resumes: true });
   }
+  if (id === 'E-UNKNOWN' && resumeHint && details.fix !== undefined && !hasResumeAdvice(error)) {
+    const fix = `${details.fix}; to send the rest: ${resumeHint}`;
+    return new EngagectlError(id, message, { ...details, fix, resumes: true });
+  }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
   const fix = resumeHint ?? 'rerun the same command: there is nothing to resume';
   return new EngagectlError(id, message, { ...details, fix, resumes: resumeHint !== undefined });

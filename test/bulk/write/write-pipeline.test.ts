@@ -433,6 +433,8 @@ describe('D inconsistent responses', () => {
       const { code, summary, stderr } = await run(served.world, argv);
       expect([code, stderr]).toEqual([6, expect.stringContaining('"id":"E-UNKNOWN"')]);
       expect(stderr).toContain('three consecutive batches ended with unknown outcomes');
+      // also with --quiet, which prints the error only
+      expect(stderr).toMatch(/"fix":"[^"]*; to send the rest: [^"]* runs resume /);
       // The next request may be on its way when the third answer is judged.
       expect([3, 4]).toContain(summary.unknown);
       expect(summary.notSent).toBe(100 - summary.unknown);
