@@ -89,6 +89,7 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
     assertHeld();
     return log.write();
   },
+  withReserve: (write) => log.withReserve(write),
   commit: async () => {
     assertHeld();
     await log.commit();

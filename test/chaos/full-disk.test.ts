@@ -44,7 +44,7 @@ const diskOf = (bytes: number, failure: object) => `
     rmSync(file, options);
   };`;
 
-const everySize = [3, 4, 5, 6, 7, 8, 69, 70, 71, 72, 73, 74];
+const everySize = [3, 4, 5, 6, 7, 8, 197, 198, 199, 200, 201, 202];
 /** The quick suite tries a third of them. */
 const kilobytes =
   process.env['ENGAGECTL_LONG'] === '1' ? everySize : everySize.filter((_, n) => n % 3 === 1);
@@ -83,3 +83,23 @@ it.each(['full', 'over quota'] as const)(
     expect(stopped.length).toBeGreaterThan(1);
   },
 );
+
+it('keeps the outcomes of fifteen full requests in flight', { timeout: 120_000 }, async () => {
+  for (const size of [360, 420, 500]) {
+    const { service, world } = await serve();
+    const lines = Array.from({ length: 40_000 }, (_, n) => line(n));
+    writeFileSync(world.path('e.ndjson'), lines.join(''));
+    const argv = ['upload', '--type', 'event', 'e.ndjson', '--json'];
+    const disk = encodeURIComponent(diskOf(1024 * size, failures.full));
+    const node = ['--import', `data:text/javascript,${disk}`];
+    const child = new BinProcess(world, [...argv, '--concurrency', '15'], service.env, { node });
+    const { code, stdout } = await child.outcome();
+    const { accepted } = JSON.parse(stdout) as { readonly accepted: number };
+    expect([code, accepted]).toEqual([9, written(service).flat().length]);
+    const resumed = await world.run([...argv, '--resume']);
+    const rest = lines.length - accepted;
+    const figures = { resumed: accepted, accepted: rest, unknown: 0 };
+    expect([resumed.code, JSON.parse(resumed.stdout)]).toMatchObject([0, figures]);
+    expect(written(service).flat()).toHaveLength(lines.length);
+  }
+});

@@ -156,6 +156,7 @@ export class EventMemory {
       log.append(eventState.intended, number, fingerprints);
       const taken = this.#takenByOthers(fingerprints);
       if (taken.length > 0) log.append(eventState.retracted, number, batch.fingerprints(taken));
+      batch.isRemembered = taken.length === 0; // so that the intent is taken back if it cannot be synced
       await this.#syncs.commit();
       batch.isRemembered = true;
       return taken;

@@ -109,7 +109,7 @@ export class Journal<Entry extends JournalEntry> {
   /** Throws E-FILE-WRITE. All later calls fail, too, because a torn line must stay the last one. */
   write(...entries: readonly Entry[]): void {
     if (entries.length === 0) return;
-    this.#guard(() => this.#withReserve(() => this.#append(entries)));
+    this.#guard(() => this.withReserve(() => this.#append(entries)));
   }
 
   /**
@@ -141,7 +141,7 @@ export class Journal<Entry extends JournalEntry> {
       this.#assertOwned();
       // Not synced: an older mark covers fewer lines, and is still true.
       const at = (this.#marks % 2) * markBytes;
-      this.#withReserve(() => writeAll(this.#file, formatMark(mark), at));
+      this.withReserve(() => writeAll(this.#file, formatMark(mark), at));
       this.#marks += 1;
     });
     this.#synced = mark.bytes;
@@ -151,6 +151,21 @@ export class Journal<Entry extends JournalEntry> {
   async append(...entries: readonly Entry[]): Promise<void> {
     this.write(...entries);
     return this.sync();
+  }
+
+  /**
+   * Repeats a write for which the disk has no room, after freeing the reserve; also for other files of the state
+   * directory that contain outcomes of earlier intents.
+   */
+  withReserve(write: () => void): void {
+    try {
+      write();
+    } catch (cause) {
+      if (!isFull(cause) || !this.#hasReserve) throw cause;
+      this.#hasReserve = false;
+      rmSync(reserveOf(this.path), { force: true });
+      write();
+    }
   }
 
   close(): void {
@@ -172,18 +187,6 @@ export class Journal<Entry extends JournalEntry> {
       throw cause;
     }
     this.#length += line.length;
-  }
-
-  /** Repeats a write for which the disk has no room, after freeing the reserve. */
-  #withReserve(write: () => void): void {
-    try {
-      write();
-    } catch (cause) {
-      if (!isFull(cause) || !this.#hasReserve) throw cause;
-      this.#hasReserve = false;
-      rmSync(reserveOf(this.path), { force: true });
-      write();
-    }
   }
 
   #reserve(): void {
@@ -222,13 +225,19 @@ export class Journal<Entry extends JournalEntry> {
   }
 }
 
-/** Space for the outcomes of the requests in flight when the disk becomes full. */
-const reserveBytes = 64 * 1024;
+/**
+ * Space for the outcomes of the requests in flight when the disk becomes full: for the journal, and for the event
+ * memory, which takes 8 KiB for each of 15 requests.
+ */
+const reserveBytes = 192 * 1024;
 
 /** Path of the file that is removed when the disk is full, so that outcomes can be written. */
 const reserveOf = (journal: string): string => `${journal}.reserve`;
 
-const isFull = (cause: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(fileErrorCode(cause));
+const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes(
+    fileErrorCode(error instanceof EngagectlError ? error.cause : error),
+  );
 
 async function syncData(file: number): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -24,6 +24,8 @@ export interface OutcomeLog {
   retractIntent(ordinals: readonly number[]): Promise<void>;
   /** Writes recorded outcomes, so that they survive `kill -9`. Returns false if they must wait for `commit`. */
   write(): boolean;
+  /** Writes outcomes to another file of the state directory; on a full disk, into the space reserved for them. */
+  withReserve(write: () => void): void;
   /** Resolves when all outcomes recorded so far are on disk. Concurrent calls share one sync. */
   commit(): Promise<void>;
 }
@@ -50,6 +52,10 @@ export class MemoryOutcomes implements OutcomeLog {
 
   write(): boolean {
     return this.#rejects.missing === 0;
+  }
+
+  withReserve(write: () => void): void {
+    write();
   }
 
   async commit(): Promise<void> {
@@ -116,6 +122,10 @@ export class JournaledOutcomes implements OutcomeLog {
     if (this.#isSyncingRejects || !this.#options.rejects.isSynced) return false;
     this.#write(this.#settlement());
     return true;
+  }
+
+  withReserve(write: () => void): void {
+    this.#options.journal.withReserve(write);
   }
 
   async commit(): Promise<void> {

@@ -271,8 +271,9 @@ export class BatchSender {
    */
   #settle(batch: Batch, outcome: EventState, positions?: readonly number[]): void {
     if (!batch.isRemembered) return;
+    const { events, tally } = this.#job;
     this.#stop.attempt(() => {
-      this.#job.events?.settle(batch, outcome, positions);
+      tally.log.withReserve(() => events?.settle(batch, outcome, positions));
       return true;
     });
   }
