@@ -588,6 +588,48 @@ it('finds what a pipe sent before others of its name', async () => {
   expect(written(service).flat()).toHaveLength(6);
 });
 
+describe('a part of what was sent, because its producer ended early,', () => {
+  const counted = async (stdin: boolean, parts: readonly string[]) => {
+    const { service, world, run } = await stage();
+    const argv = ['upload', stdin ? '-' : 'i.ndjson', ...(stdin ? ['--run-name', 'crm'] : [])];
+    const results: Awaited<ReturnType<typeof run>>[] = [];
+    const send = async (text: string, ...flags: string[]) => {
+      if (!stdin) writeFileSync(world.path('i.ndjson'), text);
+      const runJson = jsonRunner<Figures>(world);
+      return runJson([...argv, ...flags], stdin ? { stdin: text } : {});
+    };
+    for (const text of parts) results.push(await send(text, '--resume'));
+    return { results, run, send, total: () => written(service).flat().length };
+  };
+
+  it.each([true, false])('does not let the rest be sent again: pipe %s', async (stdin) => {
+    const all = increments(200);
+    const parts = [all, all.slice(0, 100), all];
+    const { results, run, send, total } = await counted(stdin, parts);
+    expect(results.map(({ code }) => code)).toEqual([0, 9, 8]);
+    expect(results[2]!.stderr).toContain('E-ALREADY-SENT');
+    expect(results[2]!.stderr).toContain('sent a part of it once more');
+    expect(total()).toBe(201);
+    expect((await run('runs', 'prune', '--yes')).code).toBe(0);
+    const last = await send(all, '--resume');
+    expect([last.code, last.summary.accepted, total()]).toEqual([0, 0, 201]);
+  });
+
+  it('does not hide what the pipe sent before it', async () => {
+    const all = increments(200);
+    const part = increments(1);
+    const { results, total } = await counted(true, [all, part, all, part, all + part]);
+    expect(results.map(({ code, summary }) => [code, summary.accepted])).toEqual([
+      [0, 200],
+      [0, 1],
+      [0, 0],
+      [0, 0],
+      [0, 1],
+    ]);
+    expect(total()).toBe(202);
+  });
+});
+
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

@@ -27,7 +27,9 @@ import {
   otherOptions,
   pipedBefore,
   refuseOtherShards,
+  refuseSentBeyond,
   sentBefore,
+  type SentSearch,
   sentNote,
   startedError,
   type SentBefore,
@@ -197,28 +199,32 @@ export class DuplicateProtection {
    */
   async sentBefore(
     inputs: Inputs,
-    { resume, isKept }: { readonly resume: boolean; readonly isKept: boolean },
+    { resume, isKept, read }: SentSearch,
   ): Promise<SentBefore | undefined> {
+    const { again, begun, run, context } = this.#place;
     const isPiped = inputs.totalBytes === undefined;
-    if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
-    const { words } = this.#place.context;
+    if (again || (isPiped && !(isKept && resume))) return undefined;
+    if (begun) {
+      const lines = this.#lines.filter((line) => line.run !== run && !this.#isRemembered(line));
+      return refuseSentBeyond(inputs, read, { lines, run, words: context.words });
+    }
     await this.#refuseRivals(inputs);
     // The event memory finds sent events one by one. A text is only skipped if all of it was accepted.
     const maySkip = (line: LedgerEntry) => resume && !isPiped && line.runs !== undefined;
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
-      : sentBefore(inputs, { lines, resume, words }));
+      : sentBefore(inputs, { lines, resume, words: context.words }));
     if (!sent) {
       if (isPiped) {
         await this.#refusePipedOtherwise(inputs);
         return undefined;
       }
       const lines = this.#otherParts.filter((line) => !this.#isRemembered(line));
-      await refuseOtherShards(inputs, { lines, shard: this.#run.shard, words });
+      await refuseOtherShards(inputs, { lines, shard: this.#run.shard, words: context.words });
       return undefined;
     }
-    this.#place.context.messages.note(sentNote(sent));
+    context.messages.note(sentNote(sent));
     return sent;
   }
 

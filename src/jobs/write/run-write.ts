@@ -199,12 +199,12 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
   let touched: TouchedKeys | undefined;
   let ledger: DuplicateProtection | undefined;
   try {
-    const isResumed = run.kept?.resumed === true;
-    const begun = run.kept && begunKinds(replayWrite(run.kept.entries));
+    const [isResumed, isKept] = [run.kept?.resumed === true, run.kept !== undefined];
+    const kept = run.kept && replayWrite(run.kept.entries);
+    const [begun, read] = [kept && begunKinds(kept), readBefore(writing, kept)];
     ledger = openDuplicateProtection(writing, { ...run, begun }, remembered);
-    const isKept = run.kept !== undefined;
     const resume = request.resume === true || isResumed;
-    const sent = begun ? undefined : await ledger?.sentBefore(inputs, { resume, isKept });
+    const sent = await ledger?.sentBefore(inputs, { resume, isKept, read });
     const [before, runsBefore] = [sent?.entries ?? [], sent?.line.runs ?? []];
     events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
@@ -245,6 +245,10 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     run.close({ keep, removed });
   }
 }
+
+/** Returns up to where an earlier process has read everything, if it sent records that are not idempotent. */
+const readBefore = ({ context }: WriteContext, kept: ResumeState | undefined) =>
+  kept && kept.nonIdempotent.size > 0 && !isLeased(context) ? kept.watermark : undefined;
 
 /** Returns the kinds that an earlier process sent or skipped; undefined if it committed nothing. */
 const begunKinds = (earlier: ResumeState): ResumeState['nonIdempotent'] | undefined =>

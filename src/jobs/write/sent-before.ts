@@ -1,6 +1,6 @@
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
-import { inputChangedError, type DigestTable } from '../../input/text-digest.js';
+import { headBytes, inputChangedError, type DigestTable } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
 import type {
@@ -27,6 +27,14 @@ export interface SentBefore {
   readonly line: LedgerEntry;
   /** The input contains nothing else. */
   readonly isAll: boolean;
+}
+
+/** How a run is compared with others. */
+export interface SentSearch {
+  readonly resume: boolean;
+  readonly isKept: boolean;
+  /** Position before which an earlier attempt of this run has read everything; undefined: it need not be compared. */
+  readonly read: Position | undefined;
 }
 
 interface SentQuery {
@@ -90,7 +98,8 @@ export async function refuseOtherShards(
 
 /**
  * Matches a pipe with a text that it starts with, reading only as far as that text was read: of the last runs of its
- * name, or else the longest text of any other run, which may have read a file.
+ * name, or else the longest text of any other run, which may have read a file. A text shorter than a head is tried
+ * after all others: a run that read more may have sent it, too.
  */
 export async function pipedBefore(
   inputs: Inputs,
@@ -103,10 +112,62 @@ export async function pipedBefore(
   const isOwn = ({ source }: (typeof texts)[number]) => source.name === name;
   const others = texts.filter((text) => !isOwn(text));
   others.sort((a, b) => b.source.bytes - a.source.bytes);
-  for (const { line, source } of [...texts.filter(isOwn), ...others]) {
+  const isLong = ({ source }: (typeof texts)[number]) => source.bytes >= headBytes;
+  const all = [...texts.filter(isOwn), ...others];
+  const short = all.filter((text) => !isLong(text));
+  short.sort((a, b) => b.source.bytes - a.source.bytes);
+  for (const { line, source } of [...all.filter(isLong), ...short]) {
     const text = textOf(source);
     const sent = { text, isWhole: true, name, records: source.records, line };
     if (await inputs.startsLike(text)) return sentOf([sent], false);
+  }
+  return undefined;
+}
+
+/**
+ * Throws E-ALREADY-SENT if one of `lines` sent more of an input than the run that is resumed has read: that run got a
+ * part of it, such as a file that was still being copied.
+ */
+export async function refuseSentBeyond(
+  inputs: Inputs,
+  read: Position | undefined,
+  { lines, run, words: { option } }: Pick<SentQuery, 'lines' | 'words'> & { readonly run: string },
+): Promise<undefined> {
+  if (!read) return;
+  const sent = await (inputs.totalBytes === undefined
+    ? pipeSentBeyond(inputs, read, lines)
+    : findSentBeyond(inputs, read, lines));
+  if (!sent) return;
+  const { name, line } = sent;
+  const what = `${name} was sent on ${line.finished.slice(0, 10)} by run ${line.run}`;
+  throw new EngagectlError('E-ALREADY-SENT', what, {
+    why: `the unfinished run ${run} sent a part of it once more; the rest would be sent twice, too`,
+    fix: `discard unfinished runs with "engagectl runs prune", then rerun with ${option('resume')}; ${option('again')} resends the rest`,
+    file: name,
+  });
+}
+
+async function pipeSentBeyond(inputs: Inputs, { offset }: Position, lines: readonly LedgerEntry[]) {
+  for (const line of lines) {
+    for (const source of line.sources) {
+      if ((source.offset ?? source.bytes) <= offset) continue;
+      if (await inputs.startsLike(textOf(source))) return { name: 'stdin', line };
+    }
+  }
+  return undefined;
+}
+
+async function findSentBeyond(
+  inputs: Inputs,
+  read: Position,
+  lines: readonly LedgerEntry[],
+): Promise<SentInput | undefined> {
+  const known = knownFrom(lines);
+  for (const [input, name] of inputs.names.entries()) {
+    if (input < read.input || lines.length === 0) continue;
+    const sent = await matched(inputs, { input, name }, known);
+    const end = sent?.text.ended?.end.offset ?? 0;
+    if (sent && (input > read.input || end > read.offset)) return sent;
   }
   return undefined;
 }
