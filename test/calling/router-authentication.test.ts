@@ -219,12 +219,13 @@ it('takes 10.0.2.2 for this machine in the Android emulator only', async () => {
 
 /** A JWT, built as RFC 7515 says. */
 function jwt(
-  claims: object,
+  claims: object | string,
   key = tokenKey,
   header: object = { alg: 'HS256', typ: 'JWT' },
 ): string {
-  const [head, body] = [header, claims].map((part) =>
-    Buffer.from(JSON.stringify(part)).toString('base64url'),
+  const text = typeof claims === 'string' ? claims : JSON.stringify(claims);
+  const [head, body] = [JSON.stringify(header), text].map((part) =>
+    Buffer.from(part).toString('base64url'),
   );
   const signature = createHmac('sha256', key).update(`${head}.${body}`).digest('base64url');
   return `${head}.${body}.${signature}`;
@@ -239,11 +240,17 @@ it.each<[what: string, token: string | undefined, why: string]>([
   ['no JWT', 'abc', 'is not a JWT signed by HS256'],
   ['another key', jwt(own, 'another'), 'is not a JWT signed by HS256'],
   ['no algorithm', jwt(own, tokenKey, { alg: 'none' }), 'is not a JWT signed by HS256'],
+  [
+    'an extension',
+    jwt(own, tokenKey, { alg: 'HS256', crit: ['b64'] }),
+    'is not a JWT signed by HS256',
+  ],
   ['no signature', jwt(own).replace(/[^.]*$/, ''), 'is not a JWT signed by HS256'],
   ['changed claims', jwt(own).replace(/\.[^.]*\./, '.e30.'), 'is not a JWT signed by HS256'],
   ['more parts', `${jwt(own)}.x`, 'is not a JWT signed by HS256'],
   ['no object', jwt([1]), 'has expired'],
   ['the past', jwt({ ...own, exp: 1_000_000_000 }), 'has expired'],
+  ['an endless time', jwt('{"sub":"ann_1","exp":1e999}'), 'has expired'],
   ['no end', jwt({ sub: 'ann_1' }), 'has expired'],
   ['the future', jwt({ ...own, nbf: exp - 1 }), 'is not valid yet'],
   ['another cuid', jwt({ ...own, sub: 'bob_1' }), 'is for another cuid'],

@@ -190,10 +190,11 @@ function tokenError(
   if (token === undefined) return 'a token is required';
   const [head = '', body = '', signature = '', ...rest] = token.split('.');
   const expected = createHmac('sha256', key).update(`${head}.${body}`).digest('base64url');
-  if (rest.length > 0 || jsonIn(head)['alg'] !== 'HS256' || !isSame(signature, expected))
+  const { alg, crit } = jsonIn(head); // an extension that must be understood is not (RFC 7515, 4.1.11)
+  if (rest.length > 0 || alg !== 'HS256' || crit !== undefined || !isSame(signature, expected))
     return 'the token is not a JWT signed by HS256 with the key of the router';
   const { sub, exp, nbf = 0, device = deviceId } = jsonIn(body);
-  if (typeof exp !== 'number' || exp * 1000 <= nowMs) return 'the token has expired';
+  if (!Number.isFinite(exp) || Number(exp) * 1000 <= nowMs) return 'the token has expired';
   if (typeof nbf !== 'number' || nbf * 1000 > nowMs) return 'the token is not valid yet';
   if (sub !== cuid) return 'the token is for another cuid';
   return device === deviceId ? undefined : 'the token is for another device';
