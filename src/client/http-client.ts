@@ -231,7 +231,9 @@ export async function createCallingClient(options: ClientOptions) {
         const answer = await accept(await ask(exchange, signal));
         const { records, next } = Object(answer.json) as Readonly<Record<string, unknown>>;
         const isNext = Number.isSafeInteger(next) && Number(next) > after;
-        if (Array.isArray(records) && (isNext || typeof next !== 'number'))
+        // Without records, a list that continues would never end.
+        const isLast = next === undefined || next === null;
+        if (Array.isArray(records) && (isLast || (isNext && records.length > 0)))
           return { records: records as object[], next: isNext ? Number(next) : undefined };
         throw invalidResponse(answer, 'no list of calls');
       }),

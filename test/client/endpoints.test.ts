@@ -1,4 +1,8 @@
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { createCallingClient } from '../../src/client/http-client.js';
 import { accept, after, answer, startFaultServer } from '../support/servers/fault-server.js';
 import {
   clientOf,
@@ -231,4 +235,29 @@ it('opens a connection for each request in flight', async () => {
   }
   expect(server.mostInFlight).toBe(3);
   expect(server.executed).toHaveLength(9);
+});
+
+it.each([
+  ['is text', '{"records":[{}],"next":"5"}'],
+  ['follows no records', '{"records":[],"next":5}'],
+  ['is not larger', '{"records":[{}],"next":0}'],
+])('takes no list of calls whose next %s', async (_, text) => {
+  const server = createServer((_request, response) => response.end(text)).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const client = await createCallingClient({
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    accountId: 'A',
+    passcode: 'k',
+    headerPrefix: 'X-Service',
+    timeoutMs: 5000,
+    maxInFlight: 1,
+    env: {},
+    now: () => 0,
+    monotonic: () => 0,
+    onRequest: () => undefined,
+  });
+  onTestFinished(() => client.close());
+  const listed = await client.list({ since: 0, after: 0 }, new AbortController().signal);
+  expect(listed).toMatchObject({ ok: false, failure: { kind: 'unreadable' } });
 });
