@@ -8,7 +8,10 @@ import type { Account, ConnectOptions } from './jobs/library/api.js';
  * must not receive the passcode.
  */
 export const connect = (options: ConnectOptions): Account =>
-  createAccount({ ...options, baseUrl: validateBaseUrl(options.baseUrl, 'baseUrl') }, nodeRuntime);
+  createAccount({ ...options, baseUrl: validateBaseUrl(textOf(options), 'baseUrl') }, nodeRuntime);
+
+/** Returns the base URL as text, also for a caller without types who passes an unset variable. */
+const textOf = ({ baseUrl }: { readonly baseUrl: unknown }): string => String(baseUrl);
 
 export {
   type Account,

@@ -451,6 +451,28 @@ it('accepts one signal for fifteen concurrent runs with many requests, without a
   expect(warnings).toEqual([]);
 });
 
+it.each([
+  ['accountId', 5, 'number'],
+  ['passcode', null, 'object'],
+])('refuses the wrong type of %s', async (name, value, type) => {
+  const options = { baseUrl: service.url, ...credentials, [name]: value };
+  const wrong = connect(options);
+  await expect(wrong.getProfile({ identity: 'a' })).rejects.toMatchObject({
+    id: 'E-CONFIG',
+    message: `${name} must be a string, found ${type}`,
+  });
+});
+
+it('refuses an address that is not set', () => {
+  const baseUrl = undefined as unknown as string;
+  expect(() => connect({ ...credentials, baseUrl })).toThrow('base URL "undefined"');
+});
+
+it('refuses to look up nobody', async () => {
+  const nobody = null as unknown as { identity: string };
+  await expect(account.getProfile(nobody)).rejects.toMatchObject({ id: 'E-USAGE' });
+});
+
 it('refuses addresses that must not receive a passcode', () => {
   const open = () => connect({ ...credentials, baseUrl: 'http://example.test' });
   expect(open).toThrow(expect.objectContaining({ id: 'E-BASE-URL' }));

@@ -269,7 +269,10 @@ async function lookUpUser(
   user: UserIdentifier,
   options: Options,
 ): Promise<JsonObject | undefined> {
-  const [[by, value] = []] = Object.entries(user) as [Identifier['by'], string][];
+  const [[by, value] = []] = Object.entries(Object(user) as UserIdentifier) as [
+    Identifier['by'],
+    string,
+  ][];
   if (by === undefined || typeof value !== 'string' || value === '') {
     throw new EngagectlError('E-USAGE', 'the identifier of the user is empty');
   }

@@ -77,6 +77,7 @@ export class LibraryContext {
   async #open(): Promise<Connection> {
     const { baseUrl, accountId, passcode, timezone = 'UTC', log } = this.#options;
     const { retry = {}, fetchLimits = {} } = this.#options;
+    refuseNonText({ accountId, passcode });
     refuseLimits(fetchLimits);
     return openConnection(
       {
@@ -152,6 +153,14 @@ function refuseLimits(fetchLimits: object): void {
     const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
     const wanted = `fetchLimits.${name} must be a number from 1 to ${longestTimer}`;
     throw new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
+  }
+}
+
+/** Throws E-CONFIG for what a caller without types passes instead of text, such as an unset variable. */
+function refuseNonText(values: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value === 'string') continue;
+    throw new EngagectlError('E-CONFIG', `${name} must be a string, found ${typeof value}`);
   }
 }
 
