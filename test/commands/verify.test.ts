@@ -706,6 +706,7 @@ describe('--settle', () => {
 
   it.each([
     [400, 2, 'Invalid event date range'],
+    [400, 2, 'Invalid event : Charged date range'],
     [401, 4, 'Invalid event token'],
     [502, 5, '<h1>invalid event frame</h1>'],
   ])(

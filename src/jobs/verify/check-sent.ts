@@ -171,9 +171,11 @@ async function exportDays(
  * Whether the service does not know the event (docs/service-api.md, Undocumented behavior). Other failures have similar
  * words, such as those of a proxy, or of a range that cannot be exported: then the events may be there.
  */
-const isUnknownEvent = ({ details, message }: EngagectlError, name: string): boolean =>
-  details.namesEvent === true &&
-  /\bInvalid event[\s:"']*(.*)/is.exec(message)?.[1]?.startsWith(name) === true;
+function isUnknownEvent({ details, message }: EngagectlError, name: string): boolean {
+  const [, named = ''] = /\bInvalid event[\s:"']*(.*)/is.exec(message) ?? [];
+  const isNamed = named.startsWith(name) && !/^ ?[\p{L}\p{N}_-]/u.test(named.slice(name.length));
+  return details.namesEvent === true && isNamed;
+}
 
 /** Context of an export that keeps the connection open and prints no notes. */
 const quiet = (context: JobContext, connection: Connection): JobContext => ({
