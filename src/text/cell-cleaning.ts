@@ -110,9 +110,15 @@ function trimText(text: TextSlice): TextSlice {
   return text.of(bytes, start, end, text.broken);
 }
 
-/** Sets a text to its lower case. */
+/**
+ * Sets a text to its lower case, except for the signs of Kelvin, Ohm and Angstrom: they would become letters, and an
+ * identity with one of them that of another user.
+ */
 export function lowercaseText(text: TextSlice): TextSlice {
-  const lower = Buffer.from(text.toString().toLowerCase());
+  const letters = text.toString().split(/([\u2126\u212a\u212b])/);
+  const lower = Buffer.from(
+    letters.map((part, at) => (at % 2 ? part : part.toLowerCase())).join(''),
+  );
   return text.of(lower, 0, lower.length, text.broken);
 }
 
