@@ -56,7 +56,7 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
   return undefined;
 }
 
-/** Whether the record is an unparsed text: a parse error, or a CSV line that was held back, and not a string. */
+/** Whether the record is an unparsed text: a parse error, or a line that was held back, and not a string. */
 const isRawText = (json: JsonParser, stage: string, record: number): boolean =>
   json.kindOf(record) === jsonToken.quote && (stage === 'parse' || json.find('columns') >= 0);
 
@@ -94,7 +94,7 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
   const text = JSON.parse(json.valueText(index)) as string;
   if (isCutRejectText(text)) return cutText;
   const columns = member('columns');
-  if (!Array.isArray(columns)) return text;
+  if (!Array.isArray(columns) || columns.length === 0) return text;
   const marker = (name: keyof Dialect): Dialect => {
     const value = member(name);
     return typeof value === 'string' ? { [name]: value } : {};

@@ -381,7 +381,7 @@ export type RejectStage = RejectedRecord['stage'];
 
 /** One line of the rejects file. */
 export interface Reject extends RejectedRecord {
-  /** Column names of a CSV line with a parse error, … */
+  /** Column names of a CSV line with a parse error (none: of JSON that was held back), … */
   readonly columns?: readonly string[] | undefined;
   /** … and its dialect where it differs from RFC 4180. */
   readonly delimiter?: string | undefined;

@@ -161,8 +161,10 @@ export class Tally {
   ): void {
     const where = column === undefined ? error : `${error} (column ${column})`;
     const { source } = rows;
-    const reject = { source, line, stage, error: where, ...rawText(raw), ...cellsOf(rows) };
-    this.#list(reject, ordinal);
+    // Columns, if only none, show that the record is a text, and no string that is an identity to demerge.
+    const columns = stage === 'parse' ? {} : { columns: [] };
+    const cells = { ...columns, ...cellsOf(rows) };
+    this.#list({ source, line, stage, error: where, ...rawText(raw), ...cells }, ordinal);
   }
 
   #list(reject: Reject, ordinal: number): void {

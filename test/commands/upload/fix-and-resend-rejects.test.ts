@@ -536,6 +536,19 @@ it('demerges no identity that was held back because its line is incomplete', asy
   expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
 });
 
+it.each(['{"identity":"u1"}\n{"identity":"u12', '"u1"\n"u12'])(
+  'demerges no JSON text that was held back as an identity: %j',
+  async (stdin) => {
+    const { service, world } = await serve();
+    const demerge = ['demerge', '-', '--input-format', 'ndjson', '--yes', '--no-journal'];
+    const first = await world.run(demerge, { stdin });
+    expect(first.code).toBe(9);
+    const again = await world.run(printed(first.stderr));
+    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('parse: JSON')]);
+    expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
+  },
+);
+
 // A form that adds the identity to whatever a visitor posted must not let them choose another one.
 it.each<[string, object, readonly string[]]>([
   ['upload', { identity: 'own' }, []],
