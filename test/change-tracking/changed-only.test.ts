@@ -299,6 +299,23 @@ describe('upload --changed', () => {
     expect(text.stderr).toMatch(/gone +3/);
   });
 
+  it.each(['|', ';'])(
+    '--gone lists identities with delimiters so that none becomes the name of a column: %j',
+    async (delimiter) => {
+      const { world, run } = await stage();
+      const rows = ['identity', 'u2', 'u3'].map(
+        (text, n) => `${JSON.stringify({ identity: `x${n}${delimiter}${text}` })}\n`,
+      );
+      writeFileSync(world.path('users.ndjson'), rows.join(''));
+      await run('upload', 'users.ndjson', '--changed');
+      writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
+      await run('upload', 'users.ndjson', '--changed', '--gone', 'gone.txt');
+      expect((await run('demerge', 'gone.txt', '--check')).code).toBe(8);
+      const all = await run('demerge', 'gone.txt', '--check', '--input-format', 'list');
+      expect([all.code, all.summary.read]).toEqual([0, 3]);
+    },
+  );
+
   it('demerge says how to read a list of --gone that begins with a delimiter in an identity', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo']]).concat('"a,b",Oslo\n'));

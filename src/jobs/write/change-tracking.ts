@@ -12,7 +12,7 @@ import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { formatShard, shardName, shardPath } from '../shard.js';
-import { escapeCsvCell } from '../../output/formats.js';
+import { escapeCsvCell, quoteCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
 import type { Shard } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
@@ -318,8 +318,12 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
   };
 }
 
+/** Identities that make nobody take the list for a table or JSON, whose first line would name its columns. */
+const listsAlone = /^(?!\[)[^;|{]*$/;
+
 /** Formats a missing key: a bare list for identities, `type,value` for addresses. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
-  if (isUserKey({ space })) return `${escapeCsvCell(key)}\n`;
+  if (isUserKey({ space }))
+    return `${listsAlone.test(key) ? escapeCsvCell(key) : quoteCsvCell(key)}\n`;
   return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;
 }
