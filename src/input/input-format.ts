@@ -259,6 +259,8 @@ export interface InputOptions extends ReadingOptions {
   readonly pathOf?: ((file: string) => string) | undefined;
   /** Column name of a bare list; undefined if lists are not accepted. */
   readonly listColumn?: string | undefined;
+  /** Columns of which every table has one: a line without them above its header row is a title. */
+  readonly keyColumns?: readonly string[] | undefined;
   /** Compute digests of what is read, so that another process can resume, and another run recognizes the input. */
   readonly digests?: boolean;
   /** Hold back an incomplete last record, because more of it may follow; default: read it like any other. */

@@ -277,6 +277,8 @@ async function skipToHeader(
     name,
     delimiter: known === '\\t' ? '\t' : known,
     column: options.listColumn,
+    keyColumns: options.keyColumns,
+    mayBeList: options.listColumn !== undefined && formatFor(options, name) === undefined,
     ...(quote !== undefined && { quote }),
     ...(comment !== undefined && { comment }),
   });

@@ -29,13 +29,15 @@ interface Candidate {
   readonly header: SampleRow;
   /** Rows above the header, each with at most one cell that is not empty. */
   readonly titles: number;
+  /** Whether the header has a key column. */
+  readonly hasKey: boolean;
   /** Whether one of them is the name of a column: the header of a list, and no title. */
   readonly hasColumn: boolean;
   readonly rows: number;
-  /** Rows below the header that have several cells. */
-  readonly split: number;
   /** Share of the rows that have as many cells as the header. */
   readonly fit: number;
+  /** Rows below the header that have one cell. */
+  readonly single: number;
 }
 
 interface TableOptions {
@@ -45,21 +47,27 @@ interface TableOptions {
   readonly comment?: string;
   /** Column of a list, whose header would be the only cell of its line. */
   readonly column?: string | undefined;
+  /** Whether the input may be a list: nothing but its content says that it is a table. */
+  readonly mayBeList?: boolean;
+  /** Columns of which the header has one; a row without them above it is a title. */
+  readonly keyColumns?: readonly string[] | undefined;
 }
 
 /** Detects delimiter and header row. Throws EngagectlError E-HEADER if two delimiters fit equally well, or the header row is in doubt. */
 export function detectTable(
   sample: Buffer,
-  { name, delimiter, quote = '"', comment = '', column = '' }: TableOptions,
+  { delimiter, quote = '"', comment = '', column = '', ...options }: TableOptions,
 ): DetectedTable | undefined {
   const text = sample.toString('latin1');
   const marks = { quote: bytesOf(quote), comment: bytesOf(comment) };
-  const columns = [bytesOf(column), bytesOf(`${quote}${column}${quote}`)];
+  const cellsOf = (names: readonly string[]): string[] =>
+    names.flatMap((name) => [bytesOf(name), bytesOf(`${quote}${name}${quote}`)]);
+  const names = { list: cellsOf([column]), keys: cellsOf(options.keyColumns ?? []) };
   const found = (delimiter === undefined ? delimiters : [delimiter]).flatMap((one) => {
     const rows = sampleRows(text, { delimiter: bytesOf(one), ...marks });
-    return candidateOf(rows, one, columns) ?? [];
+    return candidateOf(rows, one, names) ?? [];
   });
-  const chosen = choose(found, name, delimiter !== undefined);
+  const chosen = choose(found, { ...options, isNamed: delimiter !== undefined });
   if (!chosen) return undefined;
   const { start, line } = chosen.header;
   const isTitled = chosen.titles > 0;
@@ -72,8 +80,11 @@ export function detectTable(
 
 function choose(
   found: readonly Candidate[],
-  name: string,
-  isNamed: boolean,
+  {
+    name,
+    isNamed,
+    mayBeList = false,
+  }: Pick<TableOptions, 'name' | 'mayBeList'> & { readonly isNamed: boolean },
 ): Candidate | undefined {
   const fitting = found.filter(({ rows, fit }) => rows === 0 || fit >= 0.8);
   const plain = fitting.filter(({ titles }) => titles === 0);
@@ -81,30 +92,45 @@ function choose(
   if (best && second && best.rows > 0) throw undecided(name, plain);
   if (best) return best;
   const titled = fitting.find(isUnmistakable);
-  const untitled = found.filter(({ titles }) => titles === 0);
+  const ragged = found.find(({ titles }) => titles === 0);
   // Whoever writes a few cells must not be able to make the header a title, and one of their own rows the header.
-  const rival = untitled.find(({ split }) => split > 0);
-  if (titled && rival) throw twoHeaders(name, titled, rival);
+  const above = titled && [ragged, ...found].find((other) => other && isHeaderAbove(titled, other));
+  if (above) throw twoHeaders(name, above, titled);
   if (titled) return titled;
-  const [ragged] = untitled;
+  if (ragged && mayBeList && !isNamed && ragged.single * 2 > ragged.rows)
+    throw listOrTable(name, ragged);
   const ambiguous = fitting.find(({ rows }) => rows > 0);
   if (!ragged && ambiguous && !isNamed) throw noHeader(name, ambiguous);
   return ragged;
 }
 
 /** Whether the rows above the header are surely titles: a full header row of names above rows of its width. */
-function isUnmistakable({ header, titles, hasColumn, rows, fit }: Candidate): boolean {
-  const { cells } = header;
-  if (hasColumn) return false;
+function isUnmistakable(candidate: Candidate): boolean {
+  const { titles, hasColumn, rows, fit } = candidate;
+  const isFull = titles > 0 && titles <= maxTitleLines && rows >= 2 && fit >= 0.9;
+  return isFull && !hasColumn && hasNames(candidate);
+}
+
+/**
+ * Whether another delimiter has a row above the header that may be the header: it has names, or rows of its width, and
+ * rows with several cells.
+ */
+const isHeaderAbove = ({ header, hasKey }: Candidate, other: Candidate): boolean =>
+  other.header.start < header.start &&
+  other.single < other.rows &&
+  (!hasKey || other.hasKey) &&
+  (other.titles === 0 || other.fit > 0 || hasNames(other));
+
+/** Whether each cell of the header has a letter, and none is an address or occurs twice. */
+function hasNames({ header: { cells } }: Candidate): boolean {
   const isNamed = cells.every((cell) => /\p{L}|[\x80-\xff]/u.test(cell) && !cell.includes('@'));
-  const isUnique = new Set(cells).size === cells.length;
-  return titles > 0 && titles <= maxTitleLines && rows >= 2 && fit >= 0.9 && isNamed && isUnique;
+  return isNamed && new Set(cells).size === cells.length;
 }
 
 function candidateOf(
   rows: readonly SampleRow[],
   delimiter: string,
-  columns: readonly string[],
+  names: { readonly list: readonly string[]; readonly keys: readonly string[] },
 ): Candidate | undefined {
   const filled = ({ cells }: SampleRow): number =>
     cells.filter((cell) => cell.trim() !== '').length;
@@ -119,10 +145,11 @@ function candidateOf(
     titles,
     hasColumn: rows
       .slice(0, titles)
-      .some(({ cells }) => cells.some((cell) => cell !== '' && columns.includes(cell))),
+      .some(({ cells }) => cells.some((cell) => cell !== '' && names.list.includes(cell))),
+    hasKey: header.cells.some((cell) => names.keys.includes(cell)),
     rows: below.length,
-    split: below.filter(({ cells }) => cells.length > 1).length,
     fit: fitting.length / (below.length || 1),
+    single: below.filter(({ cells }) => cells.length === 1).length,
   };
 }
 
@@ -147,16 +174,25 @@ const noHeader = (name: string, { header, delimiter }: Candidate): EngagectlErro
     fix: `if line ${header.line + 1} names the columns, add --skip-lines ${header.line} ${delimiterFlag(delimiter)}; to read line 1 as the header, add --skip-lines 0 --delimiter ,`,
   });
 
-const twoHeaders = (name: string, titled: Candidate, first: Candidate): EngagectlError => {
-  const { line, cells } = titled.header;
-  const [ours, theirs] = [titled, first].map(({ delimiter }) => JSON.stringify(delimiter));
+const twoHeaders = (name: string, above: Candidate, below: Candidate): EngagectlError => {
+  const [upper, lower] = [above.header, below.header];
+  const [line, later] = [upper.line + 1, lower.line + 1];
+  const [first, second] = [above, below].map(({ delimiter }) => JSON.stringify(delimiter));
   return new EngagectlError('E-HEADER', `${name}: the header row is in doubt; nothing was sent`, {
     file: name,
-    line: 1,
-    why: `line 1 has ${first.header.cells.length} columns with ${theirs}, and line ${line + 1} has ${cells.length} with ${ours}`,
-    fix: `to read line 1 as the header, add --skip-lines 0 ${delimiterFlag(first.delimiter)}; if line ${line + 1} names the columns, add --skip-lines ${line} ${delimiterFlag(titled.delimiter)}`,
+    line,
+    why: `line ${line} has ${upper.cells.length} columns with ${first}, and line ${later} has ${lower.cells.length} with ${second}`,
+    fix: `to read line ${line} as the header, add --skip-lines ${upper.line} ${delimiterFlag(above.delimiter)}; if line ${later} names the columns, add --skip-lines ${lower.line} ${delimiterFlag(below.delimiter)}`,
   });
 };
+
+const listOrTable = (name: string, { header, delimiter }: Candidate): EngagectlError =>
+  new EngagectlError('E-HEADER', `${name}: may be a list or a table; nothing was sent`, {
+    file: name,
+    line: header.line + 1,
+    why: `line ${header.line + 1} has ${header.cells.length} columns with ${JSON.stringify(delimiter)}, and most lines below have one`,
+    fix: `to read each line as one value, add --input-format list; to read a table, add --input-format csv ${delimiterFlag(delimiter)}`,
+  });
 
 const delimiterFlag = (delimiter: string): string =>
   `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;

@@ -21,6 +21,7 @@ export async function demerge(
     {
       name: 'demerge',
       listColumn: identity,
+      keyColumns: [identity],
       fingerprinted: { ...inputFingerprint(request), identity },
       frame: ['{"identities":[', ']}'],
       mapper: () => demergeMapper({ identity, retryUnknown }),

@@ -147,13 +147,14 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
 
 /** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */
 function readingOf(
-  { listColumn }: WriteKind,
+  { listColumn, keyColumns }: WriteKind,
   request: WriteRequest,
   { ports }: JobContext,
 ): InputOptions {
   const isFinal = request.final === true || isLeased({ ports });
   return {
     ...inputOptions(request.files, request, listColumn),
+    keyColumns,
     pathOf: ports?.inputPath,
     holdBack: isFinal ? undefined : request.runName ? 'unterminated' : 'unparsable',
   };

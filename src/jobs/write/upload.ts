@@ -35,6 +35,18 @@ import {
 /** Text before and after the records of a request body. */
 export const uploadFrame = ['{"d":[', ']}'] as const;
 
+/** Columns of which every table of an upload has one, also a CSV export. */
+const keyColumns = ({
+  identity,
+  objectId,
+}: Pick<UploadMapping, 'identity' | 'objectId'>): readonly string[] => [
+  identity,
+  objectId ?? 'objectId',
+  'platformInfo',
+  'profile.identity',
+  'profile.objectId',
+];
+
 /** Creates or updates user profiles, or adds events. Throws like `runWrite`, and E-USAGE. */
 export async function upload(
   given: WriteRequest & UploadOptions,
@@ -47,6 +59,7 @@ export async function upload(
   return runWrite(
     {
       name: 'upload',
+      keyColumns: keyColumns(mapping),
       fingerprinted: { ...inputFingerprint(request), ...mappingFingerprint(mapping) },
       frame: uploadFrame,
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),

@@ -14,6 +14,8 @@ export interface WriteKind {
   readonly name: WriteEndpoint;
   /** Column name of a bare list, if lists are accepted. */
   readonly listColumn?: string | undefined;
+  /** Columns of which every table has one. */
+  readonly keyColumns?: readonly string[] | undefined;
   /** Options that decide what is sent, whose fingerprint identifies a run. */
   readonly fingerprinted: Readonly<Record<string, unknown>> & {
     readonly limit: number | undefined;

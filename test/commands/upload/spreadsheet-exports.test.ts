@@ -87,6 +87,16 @@ describe('the dialect of a spreadsheet', () => {
       'identity,Note\nu1,Oslo\nu7,a|identity|Email|b,c\nu8,a|u2|u8@example.com|b,c\nu9,a|u3|u9@example.com|b,c\n',
       '--skip-lines 0 --delimiter ,',
     ],
+    [
+      'a title, and rows of text with another delimiter below the header',
+      'Contact form\nidentity;Note\nu1;x;y\nu7;a,identity,b\nu7;a,u2,b\nu7;a,u3,b\n',
+      "--skip-lines 1 --delimiter ';'",
+    ],
+    [
+      'a title, and only rows of text with another delimiter below the header',
+      'Contact form\nidentity;Note\nu7;a,identity,b\nu7;a,u2,b\nu7;a,u3,b\n',
+      "--skip-lines 1 --delimiter ';'",
+    ],
   ])('stops the run before anything is sent if it is ambiguous: %s', async (_, text, message) => {
     const { code, stderr, service } = await upload('users.csv', text);
     expect([code, stderr]).toEqual([8, expect.stringContaining(message)]);
@@ -98,6 +108,30 @@ describe('the dialect of a spreadsheet', () => {
     writeFileSync(world.path('list.csv'), 'identity\nu1\nu7|identity\nu8|u2\nu9|u3\n');
     const { code, stderr } = await world.run(['demerge', 'list.csv', '--yes']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('header row is in doubt')]);
+    expect(service.requests()).toEqual([]);
+  });
+
+  it.each([
+    ['in the first line', 'Customers, as of today\n'],
+    ['in a later line', 'Report\nBerlin, 27 November\n\n'],
+  ])(
+    'takes titles with another delimiter %s for no header without the identity',
+    async (_, titles) => {
+      const rows = `${titles}identity;City\nu1;Oslo\nu2;Rome, Lazio\n`;
+      const { code, stderr, service } = await upload('users.csv', rows);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('delimiter ";"')]);
+      expect(written(service).flat()).toMatchObject([
+        { identity: 'u1', profileData: { City: 'Oslo' } },
+        { identity: 'u2', profileData: { City: 'Rome, Lazio' } },
+      ]);
+    },
+  );
+
+  it('makes no table of a list of which the first value has a delimiter', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('list.txt'), 'u7|identity\nu8|u2\nu3\nu4\n');
+    const { code, stderr } = await world.run(['demerge', 'list.txt', '--yes']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('--input-format list')]);
     expect(service.requests()).toEqual([]);
   });
 
