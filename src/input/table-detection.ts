@@ -214,9 +214,11 @@ function sampleRows(
     const isLineEnd = text.charCodeAt(at) === LF || text.charCodeAt(at) === CR;
     const isPair = text.charCodeAt(at) === CR && text.charCodeAt(at + 1) === LF;
     if (isLineEnd && !isPair) line += 1;
-    if (quote !== '' && text.startsWith(quote, at) && (isQuoted || at === from))
-      isQuoted = !isQuoted;
-    else if (isQuoted) continue;
+    if (quote !== '' && text.startsWith(quote, at) && (isQuoted || at === from)) {
+      const isDoubled = isQuoted && text.startsWith(quote, at + quote.length);
+      if (isDoubled) at += quote.length;
+      else isQuoted = !isQuoted;
+    } else if (isQuoted) continue;
     else if (text.startsWith(delimiter, at)) {
       endCell(at);
       from = at + delimiter.length;

@@ -127,6 +127,14 @@ describe('the dialect of a spreadsheet', () => {
     },
   );
 
+  it('makes no rows of a quoted cell with quotes and line ends', async () => {
+    const note = '"say ""hi"", then\nx,identity,y\na,u7,b\nc,u8,d\n"';
+    const rows = `Report\nidentity;Note\nu1;${note}\nu2;ok\n`;
+    const { code, service } = await upload('users.csv', rows);
+    expect(code).toBe(0);
+    expect(written(service).flat()).toMatchObject([{ identity: 'u1' }, { identity: 'u2' }]);
+  });
+
   it('makes no table of a list of which the first value has a delimiter', async () => {
     const { service, world } = await serve();
     writeFileSync(world.path('list.txt'), 'u7|identity\nu8|u2\nu3\nu4\n');
