@@ -42,6 +42,8 @@ function unwrap(json: JsonParser, stage: string | undefined): RejectReason | und
   while (stage !== undefined) {
     const index = json.find('record');
     if (index < 0) return undecodable;
+    const error = json.find('error');
+    if (error >= 0 && json.valueText(error).includes(shifted.error)) return shifted;
     if (isRawText(json, stage, index)) {
       const corrected = correctedText(json, index);
       if (typeof corrected !== 'string') return corrected;
@@ -192,12 +194,37 @@ function splitCsvLine(
 const bytesOnly = /^parse: .*; base64: [\w+/]+=*$/s;
 
 /** Returns the error of a row of a CSV rejects file; empty for rows of another CSV. */
-function errorOf({ cells, bytes }: RowBlock, row: number): string {
-  const column = cells?.header.indexOf('engagectl_error') ?? -1;
-  if (!cells || column < 0) return '';
-  const at = 2 * (row * cells.header.length + column);
-  return text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+function errorOf(rows: RowBlock, row: number): string {
+  const column = rows.cells?.header.indexOf('engagectl_error') ?? -1;
+  return column < 0 ? '' : cellOf(rows, row, column);
 }
+
+function cellOf({ cells, bytes }: RowBlock, row: number, column: number): string {
+  const { header, bounds } = cells!;
+  const at = 2 * (row * header.length + column);
+  return text.ofCell(bytes, bounds[at]!, bounds[at + 1]!).toString();
+}
+
+/** Error of a line of a CSV rejects file that was written as it was read. */
+const errorOfLine = /^(?:parse|notSent): /;
+
+/**
+ * Whether a row of a CSV rejects file has its error in another column: a spreadsheet filled up a line with too few
+ * cells, or it was rejected twice, so that the number of the line may be in the column of the identity.
+ */
+function isShifted(rows: RowBlock, row: number): boolean {
+  return rows.cells!.header.some(
+    (name, column) =>
+      column > 0 &&
+      name !== 'engagectl_error' &&
+      errorOfLine.test(cellOf(rows, row, column)) &&
+      /^\d+$/.test(cellOf(rows, row, column - 1)),
+  );
+}
+
+const shifted = unreadable(
+  'the row has the error of a line in another column: move each cell to its column and clear the error, or correct and send the original input',
+);
 
 /**
  * Wraps a mapper to hold back rows of a CSV rejects file: those with unknown outcome, unless
@@ -209,6 +236,7 @@ export function holdBackRejects(
 ): Mapper {
   const reasonOf = (rows: RowBlock, row: number): RejectReason | undefined => {
     const error = errorOf(rows, row);
+    if (error.endsWith(shifted.error) || isShifted(rows, row)) return shifted;
     if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
     return error.startsWith('alreadySent: ') && !again ? alreadySentError : undefined;
   };

@@ -536,6 +536,35 @@ it('demerges no identity that was held back because its line is incomplete', asy
   expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
 });
 
+it('sends no row of a CSV rejects file that a spreadsheet filled up with empty cells', async () => {
+  const { service, world } = await serve();
+  writeFileSync(world.path('users.csv'), 'Note,City,identity\nx,Oslo,u1\ny,u2\n');
+  const first = await world.run(['demerge', 'users.csv', '--yes', '--rejects', 'bad.csv']);
+  expect(first.code).toBe(3);
+  const text = readFileSync(world.path('bad.csv'), 'utf8');
+  expect(text).toContain('\ny,u2,3,"parse: ');
+  writeFileSync(world.path('bad.csv'), text.replace(/\n$/, ',\n'));
+  const again = await world.run(printed(first.stderr));
+  expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('in another column')]);
+  const files = ['bad.csv', 'bad2.csv', 'bad3.ndjson', 'bad4.ndjson'];
+  for (const [at, rejects] of files.slice(1).entries()) {
+    const { code } = await world.run(['demerge', files[at]!, '--yes', '--rejects', rejects]);
+    expect([rejects, code]).toEqual([rejects, 3]);
+  }
+  expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
+});
+
+it('sends no row that was rejected twice because it has two cells too few', async () => {
+  const { service, world } = await serve();
+  writeFileSync(world.path('in.csv'), 'Note,identity,City\nx,u1,Oslo\ny\n');
+  const files = ['in.csv', 'bad1.csv', 'bad2.csv', 'bad3.csv', 'bad4.csv'];
+  for (const [at, rejects] of files.slice(1).entries()) {
+    const { code } = await world.run(['demerge', files[at]!, '--yes', '--rejects', rejects]);
+    expect([rejects, code]).toEqual([rejects, 3]);
+  }
+  expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
+});
+
 it.each(['{"identity":"u1"}\n{"identity":"u12', '"u1"\n"u12'])(
   'demerges no JSON text that was held back as an identity: %j',
   async (stdin) => {
