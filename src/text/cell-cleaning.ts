@@ -115,9 +115,8 @@ function trimText(text: TextSlice): TextSlice {
  * identity with one of them that of another user.
  */
 export function lowercaseText(text: TextSlice): TextSlice {
-  const letters = text.toString().split(/([\u2126\u212a\u212b])/);
   const lower = Buffer.from(
-    letters.map((part, at) => (at % 2 ? part : part.toLowerCase())).join(''),
+    text.toString().replaceAll(/[^\u2126\u212a\u212b]+/g, (part) => part.toLowerCase()),
   );
   return text.of(lower, 0, lower.length, text.broken);
 }
