@@ -42,10 +42,12 @@ function outcome(rows: RowBlock, options: Options): unknown {
   return rejects[0] ? [rejects[0].stage, rejects[0].error] : JSON.parse(records[0]!);
 }
 
-/** Whether an identity has only visible characters, is no placeholder and was not changed by a program; see identity-rules.test.ts. */
+/** Whether an identity has only visible characters, is no placeholder and cannot be one that a program changed; see identity-rules.test.ts. */
 export const isValidIdentity = (text: string): boolean =>
   text === text.trim() &&
-  !/^(?:-|\d+\.0|\d(?:[.,]\d+)?E\+\d{2,3}|'[=+\-@\d].*|="[^"]*")$/s.test(text) &&
+  !/^(?:['=#].*|-|\\N|<?n\/?a[nt]?>?|none|null|undefined|\d+\.0|\d(?:[.,]\d+)?E\+\d{2,3})$/is.test(
+    text,
+  ) &&
   !/[\p{Cc}\p{Cf}\u00a0\u115f\u1160\u2800\u3164\uffa0\u2028\u2029\u202f\u2065\u{e0000}-\u{e007f}]/u.test(
     text,
   );
