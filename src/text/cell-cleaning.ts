@@ -115,11 +115,17 @@ function trimText(text: TextSlice): TextSlice {
  * identity with one of them that of another user.
  */
 export function lowercaseText(text: TextSlice): TextSlice {
+  const given = text.toString();
   const lower = Buffer.from(
-    text.toString().replaceAll(/[^\u2126\u212a\u212b]+/g, (part) => part.toLowerCase()),
+    signs.test(given)
+      ? given.replaceAll(letters, (part) => part.toLowerCase())
+      : given.toLowerCase(),
   );
   return text.of(lower, 0, lower.length, text.broken);
 }
+
+const signs = /[\u2126\u212a\u212b]/;
+const letters = /[^\u2126\u212a\u212b]+/g;
 
 /** Texts that programs write for missing values; `mayBePlaceholder` of `wasm/csv-record-writer.ts` has to notice each. */
 const placeholders: ReadonlySet<string> = new Set([
