@@ -630,6 +630,22 @@ describe('a part of what was sent, because its producer ended early,', () => {
   });
 });
 
+it('advises to keep an unfinished run that alone knows what it sent of an earlier input', async () => {
+  const { service, world, run } = await stage();
+  const second = increments(200);
+  writeFileSync(world.path('first.ndjson'), increments(3));
+  writeFileSync(world.path('second.ndjson'), second.slice(0, -20));
+  expect((await run('upload', 'first.ndjson', 'second.ndjson')).code).toBe(9);
+  writeFileSync(world.path('second.ndjson'), second);
+  expect((await run('upload', 'second.ndjson', '--again')).code).toBe(0);
+  const sent = written(service).flat().length;
+  const { code, stderr } = await run('upload', 'first.ndjson', 'second.ndjson', '--resume');
+  expect([code, written(service).flat().length]).toEqual([8, sent]);
+  expect(stderr).toContain('would send it a second time');
+  expect(stderr).toMatch(/keep run \S+, because only it knows/);
+  expect(stderr).not.toContain('prune');
+});
+
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

@@ -138,20 +138,38 @@ export async function refuseSentBeyond(
     ? pipeSentBeyond(inputs, read, lines)
     : findSentBeyond(inputs, read, lines));
   if (!sent) return;
-  const { name, line } = sent;
+  const { name, line, isOnlyHere } = sent;
   const what = `${name} was sent on ${line.finished.slice(0, 10)} by run ${line.run}`;
   throw new EngagectlError('E-ALREADY-SENT', what, {
-    why: `the unfinished run ${run} sent a part of it once more; the rest would be sent twice, too`,
-    fix: `discard unfinished runs with "engagectl runs prune", then rerun with ${option('resume')}; ${option('again')} resends the rest`,
+    ...(isOnlyHere
+      ? {
+          why: `the unfinished run ${run} would send it a second time`,
+          fix: `keep run ${run}, because only it knows what it sent of the inputs before; ${option('again')} sends the rest of them, and ${name} again`,
+        }
+      : {
+          why: `the unfinished run ${run} sent a part of it once more; the rest would be sent twice, too`,
+          fix: `discard unfinished runs with "engagectl runs prune", then rerun with ${option('resume')}; ${option('again')} resends the rest`,
+        }),
     file: name,
   });
 }
 
-async function pipeSentBeyond(inputs: Inputs, { offset }: Position, lines: readonly LedgerEntry[]) {
+/** What another run sent behind the position of a run that is resumed. */
+interface SentBeyond extends Pick<SentInput, 'name' | 'line'> {
+  /** Only the run that is resumed knows what was sent of the inputs before: without it, they would be sent again. */
+  readonly isOnlyHere: boolean;
+}
+
+async function pipeSentBeyond(
+  inputs: Inputs,
+  { offset }: Position,
+  lines: readonly LedgerEntry[],
+): Promise<SentBeyond | undefined> {
   for (const line of lines) {
     for (const source of line.sources) {
       if ((source.offset ?? source.bytes) <= offset) continue;
-      if (await inputs.startsLike(textOf(source))) return { name: 'stdin', line };
+      if (await inputs.startsLike(textOf(source)))
+        return { name: 'stdin', line, isOnlyHere: false };
     }
   }
   return undefined;
@@ -161,13 +179,15 @@ async function findSentBeyond(
   inputs: Inputs,
   read: Position,
   lines: readonly LedgerEntry[],
-): Promise<SentInput | undefined> {
+): Promise<SentBeyond | undefined> {
   const known = knownFrom(lines);
-  for (const [input, name] of inputs.names.entries()) {
-    if (input < read.input || lines.length === 0) continue;
+  let isOnlyHere = false;
+  for (const [input, name] of lines.length === 0 ? [] : inputs.names.entries()) {
     const sent = await matched(inputs, { input, name }, known);
     const end = sent?.text.ended?.end.offset ?? 0;
-    if (sent && (input > read.input || end > read.offset)) return sent;
+    const isBeyond = input > read.input || (input === read.input && end > read.offset);
+    if (sent && isBeyond) return { name, line: sent.line, isOnlyHere };
+    isOnlyHere ||= input <= read.input && sent?.isWhole !== true;
   }
   return undefined;
 }
