@@ -73,7 +73,9 @@ const unreadable = (what: string): Failure => ({
 
 /** Converts a success body; throws E-ANSWER unless it has status success and records or an end. */
 function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
-  const { status, records, next_cursor: next } = page.members;
+  const { status, code, records, next_cursor: next } = page.members;
+  // An answer without records is the end of an export, unless its code contradicts.
+  if (records === undefined && Number(code) === requestCodes.pending) return { kind: 'pending' };
   const isLast = next === undefined || next === null || next === '';
   if (status !== 'success')
     throw noPage(

@@ -61,7 +61,7 @@ describe('engagectl export-profiles', () => {
 
   it('writes a file of mode 0600 under its final name and the summary on stdout', async () => {
     await using server = await startPageServer(() => [
-      inTurn([pendingBody, pendingBody], twoPages[0]!),
+      inTurn([pendingBody, pendingBody.replace('fail', 'success')], twoPages[0]!),
       twoPages[1]!,
     ]);
     const world = makeWorld({ env: server.env });
