@@ -111,7 +111,7 @@ function trimText(text: TextSlice): TextSlice {
 }
 
 /**
- * Sets a text to its lower case, except for the signs of Kelvin, Ohm and Angstrom: they would become letters, and an
+ * Sets a text to its lower case, except for the signs of Kelvin, Ohm, Angstrom and theta: they would become letters, and an
  * identity with one of them that of another user.
  */
 export function lowercaseText(text: TextSlice): TextSlice {
@@ -124,8 +124,8 @@ export function lowercaseText(text: TextSlice): TextSlice {
   return text.of(lower, 0, lower.length, text.broken);
 }
 
-const signs = /[\u2126\u212a\u212b]/;
-const letters = /[^\u2126\u212a\u212b]+/g;
+const signs = /[\u03f4\u2126\u212a\u212b]/;
+const letters = /[^\u03f4\u2126\u212a\u212b]+/g;
 
 /** Texts that programs write for missing values; `mayBePlaceholder` of `wasm/csv-record-writer.ts` has to notice each. */
 const placeholders: ReadonlySet<string> = new Set([
