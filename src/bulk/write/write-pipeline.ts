@@ -155,53 +155,56 @@ class Head {
 async function feed(rows: RowBlock, { job, stop, builder }: Parts): Promise<void> {
   const { tally, identities } = job;
   tally.log.opened(rows);
-  const block = withSkips(mapOrEnd(rows, job), job);
-  if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
   // A disk error stops the run, and the records of the block end as not sent.
   const commit = async () => stop.guard(async () => tally.log.commit());
+  const block = withSkips(await mapOrEnd(rows, job, commit), job);
+  if (block.elsewhere !== undefined) tally.otherShard(rows, block.elsewhere);
   if (await rejectInvalid(block, job, commit)) await commit();
   let next = 0;
   while (next < block.count && !stop.error) {
     next = addToBatches(block, next, { job, builder });
     await builder.makeRoom();
   }
-  for (; next < block.count; next += 1) {
-    const row = block.row[next] ?? 0;
-    if (hasOutcome(job, rows, ordinalOfRow(rows, row))) continue;
-    tally.counts.read += 1;
-    tally.notSent(rows, row, stoppedBefore);
-  }
+  for (; next < block.count; next += 1) endUnsent(rows, block.row[next] ?? 0, job);
   stop.stopAt(checkRejectLimit(job, 'running') ?? (identities && tooManyIdentities(identities)));
 }
 
+/** Ends a row that was read and is not sent, because the run stopped. */
+function endUnsent(rows: RowBlock, row: number, job: WriteJob): void {
+  if (hasOutcome(job, rows, ordinalOfRow(rows, row))) return;
+  job.tally.counts.read += 1;
+  job.tally.notSent(rows, row, stoppedBefore);
+}
+
 /** Maps a block. If reading stops at a line of it, as at the header of another file, the records above end first. */
-function mapOrEnd(rows: RowBlock, job: WriteJob): RecordBlock {
+async function mapOrEnd(
+  rows: RowBlock,
+  job: WriteJob,
+  commit: () => Promise<void>,
+): Promise<RecordBlock> {
   try {
     return job.map(rows);
   } catch (error) {
     const line = error instanceof EngagectlError ? error.details.line : undefined;
     // Without the mapping it is unknown which records are of this shard.
-    if (line !== undefined && job.tally.counts.otherShards === undefined) endAbove(line, rows, job);
+    if (line !== undefined && job.tally.counts.otherShards === undefined)
+      await endAbove(line, rows, { job, commit });
     throw error;
   }
 }
 
 /** Ends the records above a line as invalid or not sent, and counts the others of a file as not read. */
-function endAbove(line: number, rows: RowBlock, job: WriteJob): void {
-  const { tally, piped } = job;
-  const invalid = rows.parseErrors.filter((parseError) => parseError.line < line);
-  for (const parseError of invalid) {
-    if (hasOutcome(job, rows, ordinalOfParseError(rows, parseError))) continue;
-    tally.counts.read += 1;
-    tally.parseError(rows, parseError);
-  }
+async function endAbove(
+  line: number,
+  rows: RowBlock,
+  { job, commit }: { readonly job: WriteJob; readonly commit: () => Promise<void> },
+): Promise<void> {
+  const parseErrors = rows.parseErrors.filter((parseError) => parseError.line < line);
+  await rejectInvalid({ rows, rejects: [], parseErrors }, job, commit);
   let row = 0;
-  for (; row < rows.count && rows.lines[row]! < line; row += 1) {
-    if (hasOutcome(job, rows, ordinalOfRow(rows, row))) continue;
-    tally.counts.read += 1;
-    tally.notSent(rows, row, stoppedBefore);
-  }
-  if (!piped) tally.notRead(rows.count - row + rows.parseErrors.length - invalid.length);
+  for (; row < rows.count && rows.lines[row]! < line; row += 1) endUnsent(rows, row, job);
+  const left = rows.count - row + rows.parseErrors.length - parseErrors.length;
+  if (!job.piped) job.tally.notRead(left);
 }
 
 /** Marks the records that need not be sent. */
@@ -226,7 +229,7 @@ const waitingMaximum = 1024 * 1024;
  * when many characters are waiting.
  */
 async function rejectInvalid(
-  { rows, rejects, parseErrors }: RecordBlock,
+  { rows, rejects, parseErrors }: Pick<RecordBlock, 'rows' | 'rejects' | 'parseErrors'>,
   job: WriteJob,
   commit: () => Promise<void>,
 ): Promise<boolean> {
