@@ -83,7 +83,7 @@ export async function openInput(
     const format = named ?? (await detectFormat(window, options));
     const input = { window, csv, name, maxRecordBytes: options.maxRecordBytes };
     const splitter = await splitterFor(format, input, options, from.state);
-    await refuseEncoding(source, window.bytes, splitter.cutter.header, options.encoding);
+    await refuseOtherForm(source, splitter.cutter, options, window.bytes);
     const { cutter, line, headerLine, skippedLines = 0 } = splitter;
     // A later position is after the header, and an earlier process read the text before it.
     if (!(await window.skipTo(from.offset)))
@@ -204,7 +204,6 @@ async function splitterFor(
   const header = isList
     ? await readListHeader(from, listColumn(options), markers)
     : await readHeader(from, markers);
-  if (!isList) refuseDialect(header.names, options, input.name);
   const cutter = new CsvSplitter(header.names, input.csv, markers, {
     recovers: options.recoverQuotes ?? false,
     maxRecordBytes: input.maxRecordBytes,
@@ -215,51 +214,44 @@ async function splitterFor(
 /** Whether an input is a rejects file: by the header of a CSV, or the start of NDJSON. */
 const isRejectsFile = (header: readonly string[] | undefined, text: Buffer): boolean =>
   header
-    ? isRejectsHeader(header)
+    ? rejectColumns.every((column) => header.includes(column))
     : /^\{"source":.*,"stage":"/.test(text.toString('latin1', 0, rejectHeadBytes));
-
-const isRejectsHeader = (header: readonly string[]): boolean =>
-  rejectColumns.every((column) => header.includes(column));
 
 /** Bytes in which a line of a rejects file says that it is one: it begins with the name of a file. */
 const rejectHeadBytes = 8192;
 
 /**
- * Throws E-USAGE if a rejects file, which is UTF-8, is read in the encoding of the input that it was written for: other
- * characters in an identity name another user. A program may have saved it in that encoding, too.
+ * Throws E-USAGE if a rejects file is read in the form of the input that it was written for. In another CSV dialect its
+ * rows would begin elsewhere, also inside of cells; in another encoding the characters of an identity would name another
+ * user, unless a program has saved the file in that encoding.
  */
-async function refuseEncoding(
+async function refuseOtherForm(
   source: Source,
+  { header }: RecordSplitter,
+  options: InputOptions,
   text: Buffer,
-  header: readonly string[] | undefined,
-  encoding = 'utf-8',
 ): Promise<void> {
-  if (/^utf-?8$/i.test(encoding) || source.size === undefined) return;
-  if (!isRejectsFile(header, text) || !(await isBeyondAscii(source))) return;
-  throw new EngagectlError('E-USAGE', `${source.name} is a rejects file, and is UTF-8`, {
+  const { quote = '"', escape = quote, comment = '', encoding = 'utf-8' } = options;
+  const isOtherDialect = header && (quote !== '"' || escape !== quote || comment !== '');
+  const isOtherEncoding = !/^utf-?8$/i.test(encoding) && source.size !== undefined;
+  if (!(isOtherDialect || isOtherEncoding) || !isRejectsFile(header, text)) return;
+  const { name: file } = source;
+  if (isOtherDialect)
+    throw new EngagectlError(
+      'E-USAGE',
+      `${file} is a rejects file, which has a CSV dialect of its own`,
+      {
+        why: 'its cells are quoted with ", which is doubled within a cell, and it has no comments',
+        fix: 'leave out --quote, --escape and --comment',
+        file,
+      },
+    );
+  if (!(await isBeyondAscii(source))) return;
+  throw new EngagectlError('E-USAGE', `${file} is a rejects file, and is UTF-8`, {
     why: `read as ${encoding}, its characters would be others, also those of identities`,
     fix: 'leave out --encoding',
-    file: source.name,
+    file,
   });
-}
-
-/**
- * Throws E-USAGE if a CSV rejects file is read in the dialect of the input that it was written for: its rows would
- * begin elsewhere, also inside of cells.
- */
-function refuseDialect(header: readonly string[], options: InputOptions, name: string): void {
-  if (!isRejectsHeader(header)) return;
-  const { quote = '"', escape = quote, comment = '' } = options;
-  if (quote === '"' && escape === quote && comment === '') return;
-  throw new EngagectlError(
-    'E-USAGE',
-    `${name} is a rejects file, which has a CSV dialect of its own`,
-    {
-      why: 'its cells are quoted with ", which is doubled within a cell, and it has no comments',
-      fix: 'leave out --quote, --escape and --comment',
-      file: name,
-    },
-  );
 }
 
 /** Removes lines above the header row from the window; returns the delimiter, if it was detected. */
