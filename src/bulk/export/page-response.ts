@@ -73,9 +73,10 @@ const unreadable = (what: string): Failure => ({
 
 /** Converts a success body; throws E-ANSWER unless it has status success and records or an end. */
 function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
-  const { status, code, records, next_cursor: next } = page.members;
+  const { status, records, next_cursor: next } = page.members;
   // An answer without records is the end of an export, unless its code contradicts.
-  if (records === undefined && Number(code) === requestCodes.pending) return { kind: 'pending' };
+  if (records === undefined && codeOf(page.members) === requestCodes.pending)
+    return { kind: 'pending' };
   const isLast = next === undefined || next === null || next === '';
   if (status !== 'success')
     throw noPage(
@@ -103,9 +104,8 @@ const noPage = (why: string): EngagectlError =>
 
 /** Converts a fail body: pending, a refused cursor, or the failure that its code stands for. */
 function failAnswer({ members }: ScannedPage, redact: Redact): PageResponse {
-  const { code, error } = members;
-  const words = toText(error) ?? 'no reason given';
-  const number = /^\d{1,9}$/.test(String(code)) ? Number(code) : undefined;
+  const words = toText(members.error) ?? 'no reason given';
+  const number = codeOf(members);
   if (number === requestCodes.pending) return { kind: 'pending' };
   const namesCursor = /\bcursor\b/i.test(words);
   if (isRefusedCursor(number, namesCursor) || isWord(members)) {
@@ -115,6 +115,10 @@ function failAnswer({ members }: ScannedPage, redact: Redact): PageResponse {
   const message = redact(`HTTP 200, code ${number}: ${words}`);
   throw new RequestFailure({ kind: 'refused', sent: true, status: number, message });
 }
+
+/** Returns the code of an answer; undefined if it has none that is a number. */
+const codeOf = ({ code }: PageMembers): number | undefined =>
+  /^\d{1,9}$/.test(String(code)) ? Number(code) : undefined;
 
 /** The response to an expired cursor is undocumented: code 3, a text, or a code that is a word. */
 const isRefusedCursor = (code: number | undefined, namesCursor: boolean): boolean =>

@@ -188,18 +188,15 @@ export const hasResumeAdvice = ({ details }: EngagectlError): boolean => details
 /** Adds how to resume to an interruption; it depends on the job. */
 function withResumeAdvice(error: EngagectlError, resumeHint: string | undefined): EngagectlError {
   const { id, message, details, exitCode } = error;
+  const advised = (fix: string): EngagectlError =>
+    new EngagectlError(id, message, { ...details, fix, resumes: resumeHint !== undefined });
   const longer = patienceFlags[id];
-  if (resumeHint !== undefined && longer !== undefined) {
-    const fix = `later, ${resumeHint}; ${longer}`;
-    return new EngagectlError(id, message, { ...details, fix, resumes: true });
-  }
-  if (id === 'E-UNKNOWN' && resumeHint && details.fix !== undefined && !hasResumeAdvice(error)) {
-    const fix = `${details.fix}; to send the rest: ${resumeHint}`;
-    return new EngagectlError(id, message, { ...details, fix, resumes: true });
-  }
+  if (resumeHint !== undefined && longer !== undefined)
+    return advised(`later, ${resumeHint}; ${longer}`);
+  if (id === 'E-UNKNOWN' && resumeHint && details.fix !== undefined && !hasResumeAdvice(error))
+    return advised(`${details.fix}; to send the rest: ${resumeHint}`);
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
-  const fix = resumeHint ?? 'rerun the same command: there is nothing to resume';
-  return new EngagectlError(id, message, { ...details, fix, resumes: resumeHint !== undefined });
+  return advised(resumeHint ?? 'rerun the same command: there is nothing to resume');
 }
 
 /** Flags that allow the service more time, by command. */
