@@ -75,7 +75,7 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
 
 /** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test`, `a@x.test;b@x.test`. */
 const addressMarks = /^['‘’`=]|[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
-/** What an email address has at most once or never; a phone number may have blanks. */
+/** What no email address has beside its `@`: another one, or a blank. A phone number may have blanks. */
 const secondAddress = /[@\s]/u;
 
 /**

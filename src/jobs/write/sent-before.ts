@@ -154,7 +154,7 @@ export async function refuseSentBeyond(
   });
 }
 
-/** What another run sent behind the position of a run that is resumed. */
+/** An input of which another run sent more than the resumed run has read. */
 interface SentBeyond extends Pick<SentInput, 'name' | 'line'> {
   /** Only the run that is resumed knows what was sent of the inputs before: without it, they would be sent again. */
   readonly isOnlyHere: boolean;
