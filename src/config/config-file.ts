@@ -84,7 +84,7 @@ async function parser(file: string): Promise<(text: string) => Config> {
 
 function parseJson(text: string, file: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\uFEFF/, '')); // Notepad and PowerShell write a BOM
   } catch {
     // The parser's own message quotes the file, and the quote may be the passcode.
     throw configFileError(file, text.trim() === '' ? 'it is empty' : 'it is not valid JSON');

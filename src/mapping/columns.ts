@@ -161,7 +161,7 @@ function identityFix(header: readonly string[]): string {
     return "put cells between double quotes; in CSV, ' is a part of the text";
   const likely = inferIdentityByName(header);
   return likely === undefined
-    ? 'set the identity column with --identity <column>, or the objectId column with --object-id <column>; or add a header line'
+    ? 'set the identity column with --identity <column>, or the objectId column with --object-id <column>; or add a header line, or skip what is above it: --skip-lines <count>'
     : `add --identity ${quoteForShell(likely)} if that column identifies the user, or name another one`;
 }
 

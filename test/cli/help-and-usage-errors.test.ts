@@ -178,8 +178,14 @@ it('reports an unknown flag even if a required flag is missing', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
 });
 
-it('refuses a timeout of zero instead of sending a request and giving up', async () => {
-  const { code, stderr } = await makeWorld().run(['upload', 'users.csv', '--timeout', '0s']);
+it.each([
+  [
+    'a timeout of zero instead of sending a request and giving up',
+    ['upload', 'u.csv', '--timeout', '0s'],
+  ],
+  ['a token that has expired when it is made', ['call', 'token', '--cuid', 'ann_1', '--ttl', '0s']],
+])('refuses %s', async (_, argv) => {
+  const { code, stderr } = await makeWorld().run(argv);
   expect([code, stderr]).toEqual([2, expect.stringContaining('Use a duration from 1ms on.')]);
 });
 

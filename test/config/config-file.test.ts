@@ -176,10 +176,15 @@ describe('reading', () => {
     }
   });
 
+  test('reads a file with a byte order mark, as some editors write', async () => {
+    mkdirSync(world.configDir, { mode: 0o700 });
+    writeFileSync(file, `\uFEFF${JSON.stringify(saved)}`, { mode: 0o600 });
+    expect(await readConfig(world.runtime())).toEqual(saved);
+  });
+
   const damaged: [string, string][] = [
     ['empty', ''],
     ['half written', JSON.stringify(saved).slice(0, -9)],
-    ['with a byte order mark', `\uFEFF${JSON.stringify(saved)}`],
     ['no object', '[]'],
     ['with a misspelt key', JSON.stringify({ ...saved, curent: 'default' })],
     [

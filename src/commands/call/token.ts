@@ -1,7 +1,7 @@
 import { checkCuid } from '../../jobs/calling/phone.js';
 import { callTokenKey, localDataDirectory } from '../../config/local-account.js';
 import { printAnswer } from '../../ui/messages.js';
-import { duration, nonEmpty } from '../flags/value-parsers.js';
+import { nonEmpty, positiveDuration } from '../flags/value-parsers.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 
@@ -12,7 +12,7 @@ const tokenOptions = [
   [
     '--ttl <duration>',
     'lifetime of the token',
-    { parse: duration, default: 3_600_000, defaultText: '1h' },
+    { parse: positiveDuration, default: 3_600_000, defaultText: '1h' },
   ],
   ['--data <dir>', 'data directory of "serve" (default: that of --region local)', nonEmpty],
 ] as const satisfies OptionTable;

@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { get } from 'node:https';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
@@ -31,6 +39,14 @@ async function serve(args: string[], env: Record<string, string> = {}) {
     return { code, stdout: child.stdout, stderr: child.stderr };
   };
   return { url, stop };
+}
+
+function openedForWriting(pipe: string): number | undefined {
+  try {
+    return openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
 }
 
 describe('serve', () => {
@@ -207,6 +223,23 @@ describe('serve', () => {
       error: { file: world.path('wrong.ndjson'), line: 2 },
     });
     expect((await world.run([...args, 'none.ndjson'], { env })).code).toBe(9);
+  });
+
+  test('ends on signals while it waits for the writer of a named pipe with the seed', async () => {
+    const pipe = world.path('seed.ndjson');
+    spawnSync('mkfifo', [pipe]);
+    const child = new BinProcess(world, ['serve', '--port', '0', '--memory', '--seed', pipe]);
+    let ended: number | NodeJS.Signals | undefined;
+    void child.ended().then((code) => (ended = code));
+    let writer: number | undefined;
+    await until(() => {
+      // It fails until the program has opened the pipe.
+      writer ??= openedForWriting(pipe);
+      if (writer !== undefined) child.signal('SIGINT');
+      return ended !== undefined;
+    });
+    closeSync(writer!);
+    expect(ended).toBe(130);
   });
 
   test('accepts several header prefixes; other commands accept one', async () => {

@@ -81,6 +81,11 @@ describe('the dialect of a spreadsheet', () => {
       'identity,City\nu1,MalmÃ¶\n',
       'probably for "MalmÃ¶"'.replace('MalmÃ¶', 'Malmö'),
     ],
+    [
+      'a title of two cells, as of a bank',
+      'Account;DE00 1234\nDate;1.11.2026\n\nCustomer;Amount\nu1;2\n',
+      '--skip-lines <count>',
+    ],
     ['a nameless column', 'Report;;\n\nidentity;;x\nu1;Oslo;y\n', '--skip-lines'],
     [
       'rows of text with another delimiter, and commas without quotes',
