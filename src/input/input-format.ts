@@ -259,7 +259,7 @@ export interface InputOptions extends ReadingOptions {
   readonly pathOf?: ((file: string) => string) | undefined;
   /** Column name of a bare list; undefined if lists are not accepted. */
   readonly listColumn?: string | undefined;
-  /** Columns of which every table has one: a line without them above its header row is a title. */
+  /** Columns of which every table has one: a line without them above its header row is a title, a line that is one is not. */
   readonly keyColumns?: readonly string[] | undefined;
   /** Compute digests of what is read, so that another process can resume, and another run recognizes the input. */
   readonly digests?: boolean;

@@ -31,7 +31,7 @@ interface Candidate {
   readonly titles: number;
   /** Whether the header has a key column. */
   readonly hasKey: boolean;
-  /** Whether one of them is the name of a column: the header of a list, and no title. */
+  /** Whether one of them is the name of a key column: the header of a list or of a table with one column, and no title. */
   readonly hasColumn: boolean;
   readonly rows: number;
   /** Share of the rows that have as many cells as the header. */
@@ -49,7 +49,7 @@ interface TableOptions {
   readonly column?: string | undefined;
   /** Whether the input may be a list: nothing but its content says that it is a table. */
   readonly mayBeList?: boolean;
-  /** Columns of which the header has one; a row without them above it is a title. */
+  /** Columns of which the header has one: a row without them above it is a title, and a row with one is not. */
   readonly keyColumns?: readonly string[] | undefined;
 }
 
@@ -62,7 +62,8 @@ export function detectTable(
   const marks = { quote: bytesOf(quote), comment: bytesOf(comment) };
   const cellsOf = (names: readonly string[]): string[] =>
     names.flatMap((name) => [bytesOf(name), bytesOf(`${quote}${name}${quote}`)]);
-  const names = { list: cellsOf([column]), keys: cellsOf(options.keyColumns ?? []) };
+  const keys = cellsOf(options.keyColumns ?? []);
+  const names = { list: [...cellsOf([column]), ...keys], keys };
   const found = (delimiter === undefined ? delimiters : [delimiter]).flatMap((one) => {
     const rows = sampleRows(text, { delimiter: bytesOf(one), ...marks });
     return candidateOf(rows, one, names) ?? [];

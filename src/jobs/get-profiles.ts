@@ -41,7 +41,7 @@ import type { RetryStatus } from '../client/retry.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { FileOptions, LookUpOptions } from './job-options.js';
 import type { JobHooks, JobProgress, LookupResult } from './job-results.js';
-import type { IdentifierKind } from '../contract/endpoints.js';
+import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import type { Runtime } from '../runtime.js';
 
 export interface LookupRequest extends LookUpOptions, FileOptions {
@@ -287,7 +287,8 @@ async function openIdentifiers(
   const rules = { columns, ...textRules(await loadMapping(flags, runtime)) };
   const reader = identifierReader(target.by, rules);
   const listColumn = column ?? target.by ?? 'identity';
-  const opened = inputOptions([target.input], options, listColumn);
+  const keyColumns = target.by === undefined ? identifierKinds : [listColumn];
+  const opened = { ...inputOptions([target.input], options, listColumn), keyColumns };
   const inputs = await openInputs(opened, runtime);
   for (const { header, source } of inputs.headers) reader.check(header, source);
   const namedColumns = [...columns.values()];

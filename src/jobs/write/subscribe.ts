@@ -21,14 +21,16 @@ export async function subscribe(
 ): Promise<WriteResult> {
   const { type, status } = request;
   const mapping = await subscribeMapping(request, context);
+  const value = mapping.columns.get('value') ?? 'value';
   return runWrite(
     {
       name: 'subscribe',
       listColumn: type && status && 'value',
+      keyColumns: [value],
       fingerprinted: { ...inputFingerprint(request), type, status, ...mappingFingerprint(mapping) },
       frame: ['{"d":[', ']}'],
       mapper: () => subscribeMapper(mapping),
-      keys: [mapping.columns.get('value') ?? 'value'],
+      keys: [value],
       remarks: (isCheck) => addressRemarks(mapping, isCheck),
     },
     request,

@@ -117,6 +117,25 @@ describe('the dialect of a spreadsheet', () => {
   });
 
   it.each([
+    [['upload'], 'identity', 'identity,City\n'],
+    [['upload'], '"identity"', 'platformInfo,City\n'],
+    [['upload', '--object-id', 'device'], 'device', 'device,City\n'],
+    [['upload', '--type', 'event', '--event-name', 'X', '--ts', 'now'], 'identity', 'identity,a\n'],
+    [
+      ['subscribe', '--type', 'email', '--status', 'Unsubscribe', '--map', 'mail=value'],
+      'mail',
+      'mail,City\n',
+    ],
+    [['get-profile', '--input'], 'email', 'identity,City\n'],
+  ])('takes no row for the header of a table with one column: %j', async (words, header, row) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('users.csv'), `${header}\nu1\nu2\n${row}u7,a\nu8,b\nu9,c\n`);
+    const { code, stderr } = await world.run([...words, 'users.csv']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('header row is in doubt')]);
+    expect(service.requests()).toEqual([]);
+  });
+
+  it.each([
     ['in the first line', 'Customers, as of today\n'],
     ['in a later line', 'Report\nBerlin, 27 November\n\n'],
   ])(
