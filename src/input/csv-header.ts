@@ -215,10 +215,23 @@ export function refuseOtherHeaders(
       (name) => name.length === bounds[at + 1]! - from && hasName(bytes, from, name),
     );
   };
+  /** Column of each name in the form of `nameTextOf`, for rows that are compared with all names. */
+  let columnOf: ReadonlyMap<string, number> | undefined;
+  const named = (at: number): number => {
+    columnOf ??= new Map(
+      names.map((name, column) => [nameTextOf(name), column] as const).toReversed(),
+    );
+    const start = bounds[at]!;
+    const from = bytes[start] === byteOrderMark ? start + 3 : start;
+    return columnOf.get(nameTextOf(bytes.subarray(from, Math.max(from, bounds[at + 1]!)))) ?? -1;
+  };
   /** Whether the cells are the names of all columns. Numbers may be names, and each column may have the same ones. */
   const holdsNames = (first: number): boolean => {
-    const found = header.map((_, column) => nameAt(first + 2 * column));
-    return !found.includes(-1) && new Set(found).size === header.length;
+    const found = new Set<number>();
+    return header.every((_, column) => {
+      const name = named(first + 2 * column);
+      return name >= 0 && found.size < found.add(name).size;
+    });
   };
   const columns = [0, ...keyColumns]; // the first cell of a header is the name of some column
   const firstBytes = new Uint8Array(256); // few cells begin like a name
@@ -233,7 +246,7 @@ export function refuseOtherHeaders(
       const isOther =
         index === 0
           ? holdsNames(first)
-          : header.some((_, column) => nameAt(first + 2 * column) === columns[index]);
+          : header.some((_, column) => named(first + 2 * column) === columns[index]);
       if (isOther) throw otherHeader(source, lines[row]!);
     }
   }
@@ -243,6 +256,10 @@ export function refuseOtherHeaders(
 const lowerCase = 0x20;
 /** Its first byte of three. */
 const byteOrderMark = 0xef;
+
+/** The text of a name without the difference between upper and lower case, as `hasName` compares it. */
+const nameTextOf = (name: Buffer): string =>
+  Buffer.from(name.map((byte) => byte | lowerCase)).toString('latin1');
 
 /** Whether a name is there, in upper or lower case. */
 function hasName(bytes: Buffer, from: number, name: Buffer): boolean {

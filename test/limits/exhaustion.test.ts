@@ -44,6 +44,7 @@ it('stops on a signal while it reads text that would take an hour', async () => 
 
 /** So many that a pattern which is not linear takes most of a minute. */
 const many = 200_000;
+const columns = Array.from({ length: 16_000 }, (_, n) => `c${n}`).join(',');
 it.each([
   {
     what: 'a trimmed cell with blanks in it',
@@ -54,6 +55,11 @@ it.each([
     what: 'a cell of percent signs in a column of numbers',
     text: `identity,a\na,${'%'.repeat(many)}`,
     flags: ['--types', 'a:integer(1.234)'],
+  },
+  {
+    what: 'rows of the names of 16,000 columns',
+    text: `identity,${columns}\n${`c1,${columns.replace(/c\d+$/, 'x')}\n`.repeat(20)}`,
+    flags: [],
   },
   { what: 'a header of line ends', text: `identity,"${'\n'.repeat(many)}"\na,1`, flags: [] },
   {
