@@ -94,12 +94,12 @@ function choose(
   if (best) return best;
   const titled = fitting.find(isUnmistakable);
   const ragged = found.find(({ titles }) => titles === 0);
+  if (ragged && mayBeList && !isNamed && (titled || ragged.single * 2 > ragged.rows))
+    throw listOrTable(name, ragged, titled);
   // Whoever writes a few cells must not be able to make the header a title, and one of their own rows the header.
   const above = titled && [ragged, ...found].find((other) => other && isHeaderAbove(titled, other));
   if (above) throw twoHeaders(name, above, titled);
   if (titled) return titled;
-  if (ragged && mayBeList && !isNamed && ragged.single * 2 > ragged.rows)
-    throw listOrTable(name, ragged);
   const ambiguous = fitting.find(({ rows }) => rows > 0);
   if (!ragged && ambiguous && !isNamed) throw noHeader(name, ambiguous);
   return ragged;
@@ -187,13 +187,19 @@ const twoHeaders = (name: string, above: Candidate, below: Candidate): Engagectl
   });
 };
 
-const listOrTable = (name: string, { header, delimiter }: Candidate): EngagectlError =>
-  new EngagectlError('E-HEADER', `${name}: may be a list or a table; nothing was sent`, {
+const listOrTable = (name: string, first: Candidate, below?: Candidate): EngagectlError => {
+  const { header, delimiter } = below ?? first;
+  const others = below
+    ? `line ${header.line + 1} has ${header.cells.length} with ${JSON.stringify(delimiter)}`
+    : 'most lines below have one';
+  const line = first.header.line + 1;
+  return new EngagectlError('E-HEADER', `${name}: may be a list or a table; nothing was sent`, {
     file: name,
-    line: header.line + 1,
-    why: `line ${header.line + 1} has ${header.cells.length} columns with ${JSON.stringify(delimiter)}, and most lines below have one`,
+    line,
+    why: `line ${line} has ${first.header.cells.length} columns with ${JSON.stringify(first.delimiter)}, and ${others}`,
     fix: `to read each line as one value, add --input-format list; to read a table, add --input-format csv ${delimiterFlag(delimiter)}`,
   });
+};
 
 const delimiterFlag = (delimiter: string): string =>
   `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;

@@ -159,9 +159,13 @@ describe('the dialect of a spreadsheet', () => {
     expect(written(service).flat()).toMatchObject([{ identity: 'u1' }, { identity: 'u2' }]);
   });
 
-  it('makes no table of a list of which the first value has a delimiter', async () => {
+  it.each([
+    'u7|identity\nu8|u2\nu3\nu4\n',
+    'u1;x\nu2\nidentity,City\nu7,a\nu8,b\nu9,c\n',
+    'u1;x\nu2;y;z\nidentity,City\nu7,a;b;c\nu8,b;c;d\nu9,c;d;e\n',
+  ])('makes no table of a list of which the first value has a delimiter: %j', async (list) => {
     const { service, world } = await serve();
-    writeFileSync(world.path('list.txt'), 'u7|identity\nu8|u2\nu3\nu4\n');
+    writeFileSync(world.path('list.txt'), list);
     const { code, stderr } = await world.run(['demerge', 'list.txt', '--yes']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('--input-format list')]);
     expect(service.requests()).toEqual([]);
