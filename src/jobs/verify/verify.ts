@@ -17,12 +17,13 @@ import {
 import { verifyDefaults, type VerifyOptions } from '../job-options.js';
 import { inputOptions } from '../input-files.js';
 import { subscribeMapping } from '../write/subscribe.js';
-import { uploadMapping } from '../write/upload.js';
+import { keyColumns, uploadMapping } from '../write/upload.js';
 import { checkAll, type CheckContext } from './check-sent.js';
 import { mostSent, SentEvents } from './sent-events.js';
 import { SentInput } from './sent-input.js';
 import { UnknownResolution, formatDifference, VerdictTally } from './verdict.js';
 import { watched } from '../../bulk/observed-client.js';
+import type { InputOptions } from '../../input/input-format.js';
 import type { RetryStatus } from '../../client/retry.js';
 import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
 import type { RecordOutput } from '../record-output.js';
@@ -48,6 +49,8 @@ interface Verifying {
   readonly connection: Connection;
   readonly sent: SentInput;
   readonly seed: number;
+  /** Opens the input once more. */
+  readonly reopen: () => Promise<Inputs>;
 }
 
 /**
@@ -60,20 +63,19 @@ export async function verify(
   hooks: VerifyHooks = {},
 ): Promise<VerifyResult> {
   const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), context);
+  const subscriptions = mapping ? undefined : await subscriptionsOf(request, context);
   const cleaned = { ...mapping?.cleaning, ...request };
-  const inputs = await openInputs(readingOf(cleaned), context.runtime);
+  const columns = mapping ? keyColumns(mapping) : [subscriptions!.columns.get('value') ?? 'value'];
+  const reopen = async () => openInputs(readingOf(cleaned, columns), context.runtime);
+  const inputs = await reopen();
   let connection: Connection | undefined;
   try {
     connection = await context.connect();
     const { zone } = connection;
-    const mapper = mapping
-      ? uploadMapper({ ...mapping, zone })
-      : subscribeMapper(await subscriptionsOf(request, context));
+    const mapper = mapping ? uploadMapper({ ...mapping, zone }) : subscribeMapper(subscriptions!);
     for (const { header, source } of inputs.headers) mapper.check(header, source);
-    if (namesSearchedColumns(mapper, inputs)) {
-      const { runtime } = context;
-      await requireColumns(mapper, await openInputs(readingOf(cleaned), runtime), runtime.signal);
-    }
+    if (namesSearchedColumns(mapper, inputs))
+      await requireColumns(mapper, await reopen(), context.runtime.signal);
     const seed = request.seed ?? Math.floor(context.runtime.random() * 2 ** 32);
     const reading = {
       mapper,
@@ -88,7 +90,8 @@ export async function verify(
     const isOnce = inputs.totalBytes === undefined || request.settle === true;
     const book = new SentEvents({ zone, most: isOnce ? undefined : mostSent });
     const sent = new SentInput(reading, book);
-    return await perform({ request: cleaned, context, hooks, connection, sent, seed }, inputs);
+    const verifying = { request: cleaned, context, hooks, connection, sent, seed, reopen };
+    return await perform(verifying, inputs);
   } finally {
     await inputs.close();
     await connection?.close();
@@ -118,9 +121,10 @@ const subscriptionsOf = async (
     context,
   );
 
-const readingOf = (request: VerifyRequest) => {
+const readingOf = (request: VerifyRequest, columns: readonly string[]): InputOptions => {
   const { type, status } = request.subscriptions ?? {};
-  return inputOptions(request.files, request, type && status && 'value');
+  const options = inputOptions(request.files, request, type && status && 'value');
+  return { ...options, keyColumns: columns };
 };
 
 const sizeOf = ({ all, settle, sample }: VerifyRequest): number =>
@@ -146,7 +150,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   hooks.started?.(progress, inputs.first);
   const { within = 0, concurrency = limits.othersInFlight, pendingTimeout } = request;
   const readAgain = async () => {
-    const again = await openInputs(readingOf(request), runtime);
+    const again = await verifying.reopen();
     try {
       await sent.readEvents(again);
     } finally {

@@ -6,9 +6,8 @@ import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
-import { openInputs, type Inputs } from '../../input/inputs.js';
+import type { Inputs } from '../../input/inputs.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
-import { inputOptions } from '../input-files.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
 import { isLeased, newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
@@ -75,7 +74,7 @@ export async function openEventMemory(
   writing: WriteContext,
   { run, isResumed, skippedRuns }: MemoryUse,
 ): Promise<RememberedEvents> {
-  const { request, context, connection, inputs, rehearsal } = writing;
+  const { request, context, connection, inputs, rehearsal, reopen } = writing;
   const { runtime } = context;
   const memory = await EventMemory.open({
     ...storeOf(context, connection!),
@@ -97,7 +96,7 @@ export async function openEventMemory(
     memory,
     listsSent: !skipsSent,
     knowsSome: async (mapper) => {
-      const again = await openInputs(inputOptions(request.files, request), runtime);
+      const again = await reopen();
       try {
         for await (const rows of again.blocks()) {
           if (memory.knowsSome(mapper.map(rows))) return true;

@@ -19,7 +19,7 @@ import {
 } from './write-mapping-file.js';
 import { requireRecords, unseenColumnsError } from './required-columns.js';
 import { inputOptions } from '../input-files.js';
-import { uploadFrame, uploadMapping } from './upload.js';
+import { keyColumns, uploadFrame, uploadMapping } from './upload.js';
 import { FieldStatistics } from '../../mapping/preview/field-statistics.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
@@ -99,7 +99,8 @@ export async function previewUpload(
 ): Promise<Preview> {
   const { runtime } = context;
   const mapping = await mappingFor(request, context);
-  const options = inputOptions(request.files, { ...mapping.cleaning, ...request });
+  const cleaned = { ...mapping.cleaning, ...request };
+  const options = { ...inputOptions(request.files, cleaned), keyColumns: keyColumns(mapping) };
   const inputs = await openInputs(options, runtime);
   const least = mapping.expected?.minRecords;
   try {

@@ -36,7 +36,7 @@ import {
 export const uploadFrame = ['{"d":[', ']}'] as const;
 
 /** Columns of which every table of an upload has one, also a CSV export. */
-const keyColumns = ({
+export const keyColumns = ({
   identity,
   objectId,
 }: Pick<UploadMapping, 'identity' | 'objectId'>): readonly string[] => [
@@ -110,7 +110,8 @@ export async function* uploadedEvents(
   const rejects = { retryUnknown, again };
   const mapper = holdBackRejects(withoutOtherHeaders(uploadMapper({ ...mapping, zone })), rejects);
   const prints = new EventFingerprints(seed, { ignoresTime: hasUploadTime(given) });
-  const inputs = await openInputs(inputOptions(given.files, request), context.runtime);
+  const options = { ...inputOptions(given.files, request), keyColumns: keyColumns(mapping) };
+  const inputs = await openInputs(options, context.runtime);
   try {
     if (!mayHaveEvents({ request, inputs })) return;
     for (const { header, source } of inputs.headers) mapper.check(header, source);

@@ -151,6 +151,21 @@ describe('the dialect of a spreadsheet', () => {
     },
   );
 
+  it.each([
+    ['preview', ['upload', '--preview']],
+    ['verify', ['verify']],
+  ])('finds the header in %s where the upload finds it', async (_, words) => {
+    const { world } = await serve();
+    const rows = 'Report\nBerlin, 27 November\n\nidentity;City\nu1;Oslo\nu2;Rome, Lazio\n';
+    writeFileSync(world.path('users.csv'), rows);
+    writeFileSync(world.path('list.csv'), 'identity\nu1\nidentity,a\nu7,a\nu8,b\nu9,c\n');
+    expect(await world.run(['upload', 'users.csv'])).toMatchObject({ code: 0 });
+    expect(await world.run([...words, 'users.csv'])).toMatchObject({ code: 0 });
+    const inDoubt = { code: 8, stderr: expect.stringContaining('in doubt') as unknown };
+    expect(await world.run(['upload', 'list.csv'])).toMatchObject(inDoubt);
+    expect(await world.run([...words, 'list.csv'])).toMatchObject(inDoubt);
+  });
+
   it('makes no rows of a quoted cell with quotes and line ends', async () => {
     const note = '"say ""hi"", then\nx,identity,y\na,u7,b\nc,u8,d\n"';
     const rows = `Report\nidentity;Note\nu1;${note}\nu2;ok\n`;
