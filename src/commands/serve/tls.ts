@@ -1,8 +1,9 @@
 import path from 'node:path';
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { EngagectlError } from '../../errors.js';
+import { readTextFile } from '../../files/read-file.js';
 import type { Runtime } from '../../runtime.js';
 import type { ServeFlags } from './flags.js';
 
@@ -16,7 +17,7 @@ export interface Tls {
 /** Returns the given or generated certificate; undefined for plain HTTP. */
 export async function resolveTls(
   flags: ServeFlags,
-  runtime: Pick<Runtime, 'cwd' | 'now'>,
+  runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>,
 ): Promise<Tls | undefined> {
   const { tlsCert, tlsKey, tls, host, allowHost = [] } = flags;
   if (tlsCert !== undefined || tlsKey !== undefined) return givenTls(tlsCert, tlsKey, runtime);
@@ -60,13 +61,18 @@ export async function writeTrustFile(
   }
 }
 
-function givenTls(certFile = '', keyFile = '', { cwd }: Pick<Runtime, 'cwd'>): Tls {
+async function givenTls(
+  certFile = '',
+  keyFile = '',
+  { cwd, signal }: Pick<Runtime, 'cwd' | 'signal'>,
+): Promise<Tls> {
   if (certFile === '' || keyFile === '')
     throw new EngagectlError('E-USAGE', '--tls-cert and --tls-key must be used together', {
       why: 'one of them is missing',
       fix: 'pass both, or --tls for a generated certificate',
     });
-  const [cert = '', key = ''] = [certFile, keyFile].map((file) => textOf(path.resolve(cwd, file)));
+  const cert = await textOf(path.resolve(cwd, certFile), signal);
+  const key = await textOf(path.resolve(cwd, keyFile), signal);
   try {
     createSecureContext({ cert, key });
   } catch (error) {
@@ -83,10 +89,11 @@ function givenTls(certFile = '', keyFile = '', { cwd }: Pick<Runtime, 'cwd'>): T
   return { cert, key, isMade: false };
 }
 
-function textOf(file: string): string {
+async function textOf(file: string, signal: AbortSignal): Promise<string> {
   try {
-    return readFileSync(file, 'utf8');
+    return await readTextFile(file, signal);
   } catch (error) {
+    if (error instanceof EngagectlError) throw error; // the signal
     throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, {
       why: (error as NodeJS.ErrnoException).code ?? 'unknown cause',
       fix: 'check the path and the permissions of the file',

@@ -70,6 +70,7 @@ describe.skipIf(process.platform !== 'linux')('a FIFO', () => {
   it.each([
     ['--mapping', 'upload users.csv --check --mapping pipe', {}],
     ['the passcode', 'upload users.csv', account],
+    ['--tls-cert', 'serve --memory --port 0 --tls-cert pipe --tls-key pipe', {}],
     ['-o', `export-profiles --region local ${days} -o pipe`, {}],
   ])('at %s that nobody opens can be interrupted', async (_, line, env) => {
     const { world, started } = startAt(line, env);
