@@ -288,7 +288,7 @@ async function openIdentifiers(
   const reader = identifierReader(target.by, rules);
   const listColumn = column ?? target.by ?? 'identity';
   const keyColumns = target.by === undefined ? identifierKinds : [listColumn];
-  const opened = { ...inputOptions([target.input], options, listColumn), keyColumns };
+  const opened = inputOptions([target.input], options, { keyColumns, listColumn });
   const inputs = await openInputs(opened, runtime);
   for (const { header, source } of inputs.headers) reader.check(header, source);
   const namedColumns = [...columns.values()];

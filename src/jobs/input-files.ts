@@ -45,12 +45,12 @@ export const inputFingerprint = ({
   limit,
 });
 
-/** Builds the options of an input. `listColumn` is the column name of a bare list. */
+/** Builds the options of an input. Whoever reads the same input must name the same columns, or may find another header row. */
 export const inputOptions = (
   files: readonly string[],
   { maxRecordBytes = writeDefaults.maxRecordBytes, ...options }: ReadOptions,
-  listColumn?: string,
-): InputOptions => ({ ...options, files, maxRecordBytes, listColumn, skipsEmptyRows: true });
+  columns: Required<Pick<InputOptions, 'keyColumns'>> & Pick<InputOptions, 'listColumn'>,
+): InputOptions => ({ ...options, ...columns, files, maxRecordBytes, skipsEmptyRows: true });
 
 /**
  * Builds the error for `recoverQuotes` on writes that cannot be undone. Lines after a stray quote
@@ -115,7 +115,7 @@ export async function readColumns(
 ): Promise<readonly string[]> {
   // Reading a pipe would block.
   if (!statSync(path.resolve(runtime.cwd, file)).isFile()) return [];
-  const inputs = await openInputs(inputOptions([file], options), runtime);
+  const inputs = await openInputs(inputOptions([file], options, { keyColumns: [] }), runtime);
   try {
     return inputs.headers[0]?.header ?? [];
   } finally {

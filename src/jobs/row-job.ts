@@ -58,7 +58,8 @@ export async function runRowJob<More extends object>(
   const { files, rejects: named } = options;
   const { runtime } = context;
   // A job over rows reports or keeps each of them, empty ones included.
-  const input = { ...inputOptions(files, options, kind.columns[0]), skipsEmptyRows: false };
+  const columns = { keyColumns: kind.columns, listColumn: kind.columns[0] };
+  const input = { ...inputOptions(files, options, columns), skipsEmptyRows: false };
   const inputs = await openInputs(input, runtime);
   try {
     for (const { header, source } of inputs.headers) checkHeader(kind, header, source);

@@ -121,10 +121,12 @@ const subscriptionsOf = async (
     context,
   );
 
-const readingOf = (request: VerifyRequest, columns: readonly string[]): InputOptions => {
+const readingOf = (request: VerifyRequest, keyColumns: readonly string[]): InputOptions => {
   const { type, status } = request.subscriptions ?? {};
-  const options = inputOptions(request.files, request, type && status && 'value');
-  return { ...options, keyColumns: columns };
+  return inputOptions(request.files, request, {
+    keyColumns,
+    listColumn: type && status && 'value',
+  });
 };
 
 const sizeOf = ({ all, settle, sample }: VerifyRequest): number =>

@@ -100,7 +100,7 @@ export async function previewUpload(
   const { runtime } = context;
   const mapping = await mappingFor(request, context);
   const cleaned = { ...mapping.cleaning, ...request };
-  const options = { ...inputOptions(request.files, cleaned), keyColumns: keyColumns(mapping) };
+  const options = inputOptions(request.files, cleaned, { keyColumns: keyColumns(mapping) });
   const inputs = await openInputs(options, runtime);
   const least = mapping.expected?.minRecords;
   try {

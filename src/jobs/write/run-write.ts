@@ -153,8 +153,7 @@ function readingOf(
 ): InputOptions {
   const isFinal = request.final === true || isLeased({ ports });
   return {
-    ...inputOptions(request.files, request, listColumn),
-    keyColumns,
+    ...inputOptions(request.files, request, { keyColumns, listColumn }),
     pathOf: ports?.inputPath,
     holdBack: isFinal ? undefined : request.runName ? 'unterminated' : 'unparsable',
   };

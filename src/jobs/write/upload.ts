@@ -110,7 +110,7 @@ export async function* uploadedEvents(
   const rejects = { retryUnknown, again };
   const mapper = holdBackRejects(withoutOtherHeaders(uploadMapper({ ...mapping, zone })), rejects);
   const prints = new EventFingerprints(seed, { ignoresTime: hasUploadTime(given) });
-  const options = { ...inputOptions(given.files, request), keyColumns: keyColumns(mapping) };
+  const options = inputOptions(given.files, request, { keyColumns: keyColumns(mapping) });
   const inputs = await openInputs(options, context.runtime);
   try {
     if (!mayHaveEvents({ request, inputs })) return;
