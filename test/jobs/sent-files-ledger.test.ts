@@ -646,6 +646,34 @@ it('advises to keep an unfinished run that alone knows what it sent of an earlie
   expect(stderr).not.toContain('prune');
 });
 
+it.each([
+  ['demerge', ['demerge', '--yes'], (n: number) => `{"identity":"u${n}"}\n`],
+  [
+    'upload --changed',
+    ['upload', '--changed'],
+    (n: number) => `{"identity":"u${n}","profileData":{"Visits":{"$incr":1}}}\n`,
+  ],
+])(
+  'a %s of two files that stopped behind what another run sent is resumed, though it reads them again',
+  async (_what, argv, line) => {
+    const { service, world, run } = await stage();
+    const lines = (from: number) => Array.from({ length: 4 }, (_, n) => line(from + n)).join('');
+    const daily = async () => run(...argv, 'a.ndjson', 'b.ndjson', '--resume', ...small);
+    const small = ['--chunk-size', '2', '--concurrency', '1'];
+    writeFileSync(world.path('a.ndjson'), lines(0));
+    writeFileSync(world.path('b.ndjson'), lines(10));
+    expect((await daily()).code).toBe(0);
+    appendFileSync(world.path('b.ndjson'), lines(20));
+    const before = service.requests().length;
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    expect((await daily()).code).toBe(4);
+    const { code, stderr, summary } = await daily();
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('E-ALREADY-SENT')]);
+    expect([summary.accepted, summary.resumed]).toEqual([2, 10]);
+    expect(service.requests().slice(before)).toHaveLength(3);
+  },
+);
+
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

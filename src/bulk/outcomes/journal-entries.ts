@@ -15,6 +15,8 @@ const emptyState = () => ({
   /** Kinds of non-idempotent records that may have been sent. */
   nonIdempotent: new Set<NonIdempotentKind>(),
   watermark: { input: 0, offset: 0, line: 1, ordinal: 0 } as Position,
+  /** The highest watermark: an attempt that reads the inputs from the beginning again starts with a lower one. */
+  farthest: { input: 0, offset: 0, line: 1, ordinal: 0 } as Position,
   /** Digest of the consumed text of each input, by index of the input. */
   digests: new Map<number, TextDigest>(),
   /** Absolute path of the rejects file, if one was created. */
@@ -47,6 +49,7 @@ export const writeEntries = {
     }
     for (const digest of entry.digests) state.digests.set(digest.input, digest);
     state.watermark = entry.watermark;
+    if (entry.watermark.ordinal >= state.farthest.ordinal) state.farthest = entry.watermark;
     state.rejects = entry.rejects;
     state.hitRejectLimit = false;
   },

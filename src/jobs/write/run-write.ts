@@ -248,7 +248,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
 
 /** Returns up to where an earlier process has read everything, if it sent records that are not idempotent. */
 const readBefore = ({ context }: WriteContext, kept: ResumeState | undefined) =>
-  kept && kept.nonIdempotent.size > 0 && !isLeased(context) ? kept.watermark : undefined;
+  kept && kept.nonIdempotent.size > 0 && !isLeased(context) ? kept.farthest : undefined;
 
 /** Returns the kinds that an earlier process sent or skipped; undefined if it committed nothing. */
 const begunKinds = (earlier: ResumeState): ResumeState['nonIdempotent'] | undefined =>
