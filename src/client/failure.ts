@@ -39,6 +39,12 @@ export class RequestFailure extends Error {
   }
 }
 
+/** Shortens a text before its last whole word: half an address would not be recognized and masked. */
+export const cutAtWord = (text: string, most: number): string =>
+  text.length > most
+    ? text.slice(0, most).replace(/(?<=[\s"'<>(),;])[^\s"'<>(),;]{1,100}$/, '')
+    : text;
+
 /**
  * Converts an error of a connection or of malformed HTTP to a failure. Undefined for an invalid
  * request, which is a defect of this program.

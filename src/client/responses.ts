@@ -1,5 +1,5 @@
 import type * as answers from '../contract/response-schemas.js';
-import { RequestFailure, type Failure } from './failure.js';
+import { cutAtWord, RequestFailure, type Failure } from './failure.js';
 import { parseRetryAfter } from './retry.js';
 import { JsonSize } from '../text/json-limits.js';
 import { repeatedMember } from '../text/raw-json.js';
@@ -236,6 +236,6 @@ const mostQuoted = 200;
 
 /** Returns the start of a body as one line. Redacts before truncating: half a passcode would not match. */
 function excerpt({ text, redact }: Response): string {
-  const line = redact(text).replaceAll(/\s+/g, ' ').trim().slice(0, mostQuoted);
-  return line === '' ? 'an empty body' : line;
+  const line = redact(text).replaceAll(/\s+/g, ' ').trim();
+  return line === '' ? 'an empty body' : cutAtWord(line, mostQuoted);
 }

@@ -1,4 +1,4 @@
-import { toAttempt, requestError, type Failure, type Attempt } from './failure.js';
+import { cutAtWord, toAttempt, requestError, type Failure, type Attempt } from './failure.js';
 import type { Runtime } from '../runtime.js';
 import type { StallTimer } from './timeouts.js';
 import type { HttpHeaders } from './request-log.js';
@@ -231,7 +231,7 @@ function reasonOf(failure: Failure): string {
   if (isThrottled(failure)) return 'too many requests (HTTP 429)';
   const { message } = failure;
   const code = Object.keys(reasons).find((word) => message.includes(word));
-  return code === undefined ? message.slice(0, longestReason) : reasons[code]!;
+  return code === undefined ? cutAtWord(message, longestReason) : reasons[code]!;
 }
 
 /** Messages for network error codes. */

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { startService, type FaultRuleInput } from '../../src/testing.js';
+import { RetryStatus } from '../../src/client/retry.js';
+import { maskPersonalData } from '../../src/ui/mask.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // Identities and addresses are shortened wherever a log may keep them, and whole in the files asked for.
@@ -144,6 +146,20 @@ it.each(cases.slice(0, 3))(
     expect(annotations.join()).toMatch(/98765|lovelace/);
   },
 );
+
+it('masks an address within which the words of a progress line or an error end', async () => {
+  for (const blanks of [50, 56, 60, 170, 176, 180]) {
+    const note = `${' x'.repeat(blanks / 2)} ${ada.mail}`;
+    const failure = { kind: 'unreadable', sent: true, message: `HTTP 200:${note}` } as const;
+    const waits = new RetryStatus('eu1.example.test', { monotonic: () => 0, log: () => undefined });
+    waits.began({ what: 'GET', failure, ms: 1, attempts: 1 });
+    expect(maskPersonalData(waits.text!, {})).not.toMatch(/ada\.|lovelace/);
+    const rule = answer(200, { note });
+    const { everywhere } = await told({ 'users.csv': users }, [...upload, ...report], rule);
+    expect(everywhere).not.toMatch(/ada\.|lovelace/);
+    expect(everywhere).toContain('{"note":"');
+  }
+});
 
 it('prints the typed arguments unmasked', async () => {
   const { stderr } = await told({}, ['get-profile', ada.mail], answer(200, { status: 'success' }));
