@@ -208,6 +208,19 @@ interface CallListPosition {
   readonly after: number;
 }
 
+/** Milliseconds before and after 1970 that a `Date` can have. */
+const latestTime = 8.64e15;
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Whether the members of a call that are read have their types. */
+function isCall(value: unknown): value is object {
+  if (!isMap(value)) return false;
+  const [endedAt, actions] = [value['endedAt'] ?? 0, value['actions'] ?? {}];
+  return typeof endedAt === 'number' && Math.abs(endedAt) <= latestTime && isMap(actions);
+}
+
 /** Calls with long addresses of images still fit the limits of a response. */
 const callsPerPage = 250;
 
@@ -233,8 +246,9 @@ export async function createCallingClient(options: ClientOptions) {
         const isNext = Number.isSafeInteger(next) && Number(next) > after;
         // Without records, a list that continues would never end.
         const isLast = next === undefined || next === null;
-        if (Array.isArray(records) && (isLast || (isNext && records.length > 0)))
-          return { records: records as object[], next: isNext ? Number(next) : undefined };
+        const isList = Array.isArray(records) && records.every(isCall);
+        if (isList && (isLast || (isNext && records.length > 0)))
+          return { records, next: isNext ? Number(next) : undefined };
         throw invalidResponse(answer, 'no list of calls');
       }),
     /** Clicks a button of a missed call's notification. */

@@ -241,6 +241,11 @@ it.each([
   ['is text', '{"records":[{}],"next":"5"}'],
   ['follows no records', '{"records":[],"next":5}'],
   ['is not larger', '{"records":[{}],"next":0}'],
+  ['follows what is no call', '{"records":[{},null],"next":5}'],
+  ['follows a list', '{"records":[[]],"next":5}'],
+  ['follows a time that is none', '{"records":[{"endedAt":1e300}],"next":5}'],
+  ['follows a time that is text', '{"records":[{"endedAt":"x"}],"next":5}'],
+  ['follows buttons that are none', '{"records":[{"actions":"a"}],"next":5}'],
 ])('takes no list of calls whose next %s', async (_, text) => {
   const server = createServer((_request, response) => response.end(text)).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());

@@ -132,7 +132,7 @@ const sinceOf = (age: number | undefined, { runtime }: Pick<Invocation, 'runtime
 
 const missedCallOf = ({ endedAt, status: _, ...record }: CallRecord) => {
   const { callId, callerCuid, calleeCuid, callContext, actions } = record;
-  const missedAt = endedAt === undefined ? null : new Date(endedAt).toISOString();
+  const missedAt = typeof endedAt !== 'number' ? null : new Date(endedAt).toISOString();
   return { callId, callerCuid, calleeCuid, callContext, missedAt, actions };
 };
 

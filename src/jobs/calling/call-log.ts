@@ -24,8 +24,8 @@ export interface CallRecord {
   readonly calleeCuid?: string;
   readonly callContext?: string;
   readonly status?: string;
-  readonly endedAt?: number;
-  readonly actions?: Readonly<Record<string, string>>;
+  readonly endedAt?: number | null;
+  readonly actions?: Readonly<Record<string, string>> | null;
 }
 
 /** Yields the calls placed since a time in epoch milliseconds, oldest first. */
@@ -65,8 +65,8 @@ export async function missedCalls(
   return withClient(account, context, async (client) => {
     const missed: CallRecord[] = [];
     for await (const call of callsSince(since, client, account, context)) {
-      const { status, actions = {} } = call;
-      if (status === 'missed' && Object.keys(actions).length > 0) missed.push(call);
+      const { status, actions } = call;
+      if (status === 'missed' && Object.keys(actions ?? {}).length > 0) missed.push(call);
     }
     return missed;
   });
