@@ -674,6 +674,22 @@ it.each([
   },
 );
 
+it('starts a run of a changed file if only the folder of a finished run was left', async () => {
+  const { service, world, run } = await stage();
+  const upload = ['upload', 'users.csv', '--resume', '--chunk-size', '1'];
+  writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
+  await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  expect((await run(...upload)).code).toBe(4);
+  const runs = path.join(world.stateDir, 'runs');
+  cpSync(runs, world.path('killed'), { recursive: true });
+  expect((await run(...upload)).code).toBe(0);
+  cpSync(world.path('killed'), runs, { recursive: true });
+  writeFileSync(world.path('users.csv'), 'identity,City\nu3,Bonn\n');
+  const { code, summary } = await run(...upload);
+  expect([code, summary.accepted, summary.resumed]).toEqual([0, 1, 0]);
+  expect(readdirSync(runs)).toEqual([]);
+});
+
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

@@ -74,7 +74,7 @@ export function findUnfinishedRun(
 }
 
 function isOver(root: string, found: RunFolder, { mayRestart }: RunQuery): boolean {
-  if (isFinished(root, found)) return true;
+  if (isFinished(root, found.header.run)) return true;
   try {
     return mayRestart?.(found) === true;
   } catch {
@@ -83,9 +83,8 @@ function isOver(root: string, found: RunFolder, { mayRestart }: RunQuery): boole
 }
 
 /** Whether the run is in the ledger: the process was killed before it removed the run folder. */
-const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
-  readLedger(root, { matches: (line) => line.accountId === accountId && line.run === run }).lines
-    .length > 0;
+export const isFinished = (root: string, run: string): boolean =>
+  readLedger(root, { matches: (line) => line.run === run }).lines.length > 0;
 
 export const matchesRun = (header: RunHeader, query: RunQuery): boolean =>
   query.exports

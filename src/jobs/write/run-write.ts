@@ -35,6 +35,7 @@ import {
   type OpenRun,
 } from '../run/open-run.js';
 import { recordDiscarded } from '../run/forget-runs.js';
+import { isFinished } from '../run/resume.js';
 import { inputOptions, withoutOtherHeaders } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
@@ -275,7 +276,8 @@ async function openCurrentRun(
 ): Promise<{ readonly run: OpenRun<WriteEntry>; readonly isVerified: boolean }> {
   const { inputs, request, context } = writing;
   const run = await openRunOf(writing);
-  if (run.kept?.resumed !== true || !remembersEvents(writing)) return { run, isVerified: false };
+  if (run.kept?.resumed !== true) return { run, isVerified: false };
+  if (!remembersEvents(writing)) return afterFinished(writing, run);
   try {
     const earlier = replayWrite(run.kept.entries);
     const { nonIdempotent } = earlier;
@@ -298,6 +300,23 @@ async function openCurrentRun(
   run.close({ keep: false });
   const next = await openRunOf({ ...writing, request: { ...request, run: undefined } });
   return { run: next, isVerified: false };
+}
+
+/** Replaces a run that only its folder was left of, by one that reads the changed input. */
+async function afterFinished(writing: WriteContext, run: OpenRun<WriteEntry>) {
+  const { inputs, request, context } = writing;
+  try {
+    const mayReplace =
+      request.run === undefined && inputs.totalBytes !== undefined && !isLeased(context);
+    const isLeft = mayReplace && isFinished(context.runsFolder(), run.id);
+    if (!isLeft || (await isUnchanged(writing, replayWrite(run.kept!.entries))))
+      return { run, isVerified: isLeft };
+  } catch (error) {
+    run.close({ keep: true });
+    throw error;
+  }
+  run.close({ keep: false });
+  return { run: await openRunOf(writing), isVerified: false };
 }
 
 async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise<boolean> {
