@@ -178,7 +178,8 @@ async function shardStatus(
   if (error === 'cancelled' || (!job && folder.isCancelled)) {
     return { ...reported, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
-  if (!job || state === 'completed') return { ...reported, state: 'missing' };
+  if (!job || state === 'completed' || state === 'unknown')
+    return { ...reported, state: 'missing' };
   if (state === 'active') return { ...reported, state: 'running' };
   if (error) return { ...reported, state: 'failed', error, exitCode: errorIds[errorIdIn(error)] };
   return { ...reported, state: 'waiting', worker: null, error: leftReason(job.progress) };

@@ -200,7 +200,7 @@ async function removeUnfit(lane: Queue, signed: SignedRun): Promise<number> {
   for (const { shard, job } of await shardJobs(lane, signed.run)) {
     const state = await job?.getState();
     if (signed.trustedResult(shard)) continue;
-    const isOver = state === 'failed' || state === 'completed';
+    const isOver = ['failed', 'completed', 'unknown'].includes(state ?? ''); // unknown: in no list of the queue
     const isUnfit = isOver || (state !== 'active' && job !== undefined && !isSigned(job, signed));
     if (isUnfit) await job?.remove();
     if (isUnfit || !job) count += 1;

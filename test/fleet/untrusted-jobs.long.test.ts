@@ -16,6 +16,7 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Queue, type Job } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
 import { startService, type TestService } from '../../src/testing.js';
 import { ShardFolder } from '../../src/fleet/shard-folder.js';
 import { stores, type TestStore } from '../support/processes/queue-stores.js';
@@ -608,6 +609,24 @@ describe.skipIf(!redis)('fleet status', () => {
       }
     },
   );
+});
+
+it.skipIf(!redis)('puts back a shard whose job is in no list of the queue', async () => {
+  await using attack = await submitted();
+  const { fleet, run, lane, service } = attack;
+  const client = new Redis(store.url);
+  expect(await client.lrem(`engagectl:${lane.name}:wait`, 0, `${run}-2`)).toBe(1);
+  await client.quit();
+  await attack.work();
+  const { status, stderr } = await attack.status();
+  expect(status.parts[1]!.state).toBe('missing');
+  expect(stderr).toContain('1 of 2 shards are not in the queue');
+  const retried = await fleet.run('retry', run);
+  expect(retried.stderr).toContain('1 of 2 shards are tried again');
+  await attack.work();
+  expect((await attack.status()).status.state).toBe('done');
+  const sent = sentTo(service);
+  expect(new Set(sent).size).toBe(sent.length);
 });
 
 it.skipIf(!redis)(
