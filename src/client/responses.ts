@@ -90,8 +90,12 @@ function refuseCompression(answer: Response): void {
   throw invalidResponse({ ...answer, text: encoding }, 'a compressed body');
 }
 
-/** Limits of a response, besides the parts of the request that it repeats. Real ones are far smaller. */
-const mostOfAnswer = { bytes: 8 * 1024 * 1024, values: 50_000, depth: 256 };
+/**
+ * Limits of a response, besides the parts of the request that it repeats. Real ones are far smaller. Writes have many
+ * requests in flight, look-ups few.
+ */
+const mostOfAnswer = { values: 50_000, depth: 256 };
+const mostBytes = { ofWrite: 512 * 1024, ofLookUp: 4 * 1024 * 1024 };
 /** Responses repeat unprocessed records; escaping makes them longer. */
 const repeated = { bytes: 4, values: 2 };
 
@@ -102,7 +106,8 @@ async function wholeBody(
 ): Promise<Buffer> {
   const parts: Buffer[] = [];
   const size = new JsonSize();
-  const bytes = mostOfAnswer.bytes + repeated.bytes * request.length;
+  const base = request.length > 0 ? mostBytes.ofWrite : mostBytes.ofLookUp;
+  const bytes = base + repeated.bytes * request.length;
   let limits = mostOfAnswer;
   let length = 0;
   await read((chunk) => {
@@ -234,8 +239,11 @@ export function invalidResponse(answer: Response, what: string): RequestFailure 
 /** Maximum characters of a body in a message. */
 const mostQuoted = 200;
 
+/** A member with records: a message shows none of what they hold. */
+const recordMember = /("(?:records?|profileData|evtData|event_props|unprocessed)"\s*:\s*)[[{][^]*/;
+
 /** Returns the start of a body as one line. Redacts before truncating: half a passcode would not match. */
 function excerpt({ text, redact }: Response): string {
-  const line = redact(text).replaceAll(/\s+/g, ' ').trim();
+  const line = redact(text.replace(recordMember, '$1…')).replaceAll(/\s+/g, ' ').trim();
   return line === '' ? 'an empty body' : cutAtWord(line, mostQuoted);
 }

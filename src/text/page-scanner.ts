@@ -47,6 +47,8 @@ const openBracket = 0x5b;
 const slack = 64;
 /** Maximum bytes of a page, which is in memory as a whole. */
 export const largestPage = 64 * 1024 * 1024;
+/** Maximum bytes of a record; a CSV takes several times as much for each. The service accepts far smaller ones. */
+const longestRecord = 4 * 1024 * 1024;
 /** Maximum records of a page; at most 5000 are requested. */
 const mostRecords = 100_000;
 /** Maximum bytes of a member that is parsed. */
@@ -110,6 +112,9 @@ export class PageScanner {
     const bytes = this.#bytes.subarray(0, this.#length);
     if (!isUtf8(bytes)) throw new PageSyntaxError('the body is not UTF-8');
     const [bounds, count, members] = [this.#bounds, this.#recordCount(), this.#members];
+    for (let i = 0; i < 2 * count; i += 2)
+      if (bounds[i + 1]! - bounds[i]! > longestRecord)
+        throw new PageSyntaxError(`a record of more than ${longestRecord} bytes`);
     const hash = () => this.#hash(bounds[0]!, bounds[2 * count - 1]!);
     return { bytes, bounds, count, members, hash };
   }

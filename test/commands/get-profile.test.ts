@@ -103,13 +103,18 @@ describe('one user', () => {
   });
 
   it.each([
-    ['lists identities of another user', '"record":{"all_identities":["b","c"]}', 'another user'],
+    [
+      'lists identities of another user',
+      '"record":{"all_identities":["b","c"],"name":"Zed"}',
+      'another user',
+    ],
     ['repeats its record', '"record":{"a":1},"r\\u0065cord":{"b":2}', 'JSON that repeats record'],
   ])('is not taken from a response that %s', async (_what, members, why) => {
     await serve(() => answer(200, `{"status":"success",${members}}`));
     const { code, stdout, stderr } = await run(['a', '--max-attempts', '2']);
     expect([code, stdout]).toEqual([7, '']);
     expect(stderr).toContain(why);
+    expect(stderr).not.toContain('Zed');
     expect(asked()).toHaveLength(2);
   });
 

@@ -104,6 +104,28 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
+it.runIf(process.platform === 'linux').each([
+  ['reads', 0.4, 0],
+  ['refuses', 6, 7],
+])('%s answers of %s MB to many requests at once', async (_, megabytes, expected) => {
+  const world = makeWorld();
+  const lines = Array.from({ length: 30_000 }, (_, n) => `{"identity":"a${n}","v":1}\n`);
+  writeFileSync(world.path('in.ndjson'), lines.join(''));
+  const more = 'z'.repeat(megabytes * 1_000_000);
+  const answer = `{"status":"success","processed":1000,"unprocessed":[],"more":"${more}"}`;
+  const waiting: (() => void)[] = [];
+  await using server = await startLoopbackServer((request, response) => {
+    request.resume().on('end', () => {
+      waiting.push(() => response.end(answer));
+      if (waiting.length === 15) for (const send of waiting.splice(0)) send();
+    });
+  });
+  const argv = ['upload', 'in.ndjson', '--max-attempts=1', '--concurrency=15'];
+  const outcome = await runMeasured(world, argv, server.url);
+  expect(outcome.code).toBe(expected);
+  expect(outcome.peak).toBeLessThan(mostBytes);
+});
+
 it.runIf(process.platform === 'linux')('keeps few of many different error codes', async () => {
   const world = makeWorld();
   const lines = Array.from({ length: 120_000 }, (_, n) => `{"identity":"a${n}","v":1}\n`);

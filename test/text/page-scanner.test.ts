@@ -117,6 +117,19 @@ describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
   });
 });
 
+it('reads no record that is longer than any the service accepts', () => {
+  const scanner = new PageScanner();
+  for (const [length, isRead] of [
+    [4 * 1024 * 1024 - 8, true],
+    [4 * 1024 * 1024, false],
+  ] as const) {
+    scanner.reset();
+    scanner.push(Buffer.from(`{"records":[{},{"a":"${'x'.repeat(length)}"}]}`));
+    if (isRead) expect(scanner.end().count).toBe(2);
+    else expect(() => scanner.end()).toThrow('a record of more than 4194304 bytes');
+  }
+});
+
 function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
