@@ -1,6 +1,6 @@
 import { inputFormatsText } from '../contract/file-formats.js';
 import { inputOptions, requireInput } from './flags/input-flags.js';
-import { choice, nonEmpty } from './flags/value-parsers.js';
+import { choice, nonEmpty, rejectsFile } from './flags/value-parsers.js';
 import type { CheckCuidsHooks, CheckCuidsOptions } from '../jobs/cuid/check-cuids.js';
 import type { DeriveCuidsOptions } from '../jobs/cuid/derive-cuids.js';
 import type { CommandSpec } from './shared/command-spec.js';
@@ -29,7 +29,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
     [
       '--rejects <file>',
       'file for rows with errors (default: next to the first input)',
-      { common: true, writes: true },
+      { parse: rejectsFile, common: true, writes: true },
     ],
     ...inputOptions,
   ],
@@ -101,7 +101,7 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
     [
       '--rejects <file>',
       'where rows without a cuid go (default: beside the first input)',
-      { common: true, writes: true },
+      { parse: rejectsFile, common: true, writes: true },
     ],
     'Output:',
     [

@@ -4,7 +4,7 @@ import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { inputOptions, requireInput, refuseInputFlags, textOptions } from './flags/input-flags.js';
 import { concurrencyOption, outputOptions } from './flags/output-flags.js';
-import { choice, nonEmpty } from './flags/value-parsers.js';
+import { choice, nonEmpty, rejectsFile } from './flags/value-parsers.js';
 import { isStdout } from '../jobs/output-options.js';
 import { sanitizeJsonText } from '../ui/sanitize.js';
 import type { LookupRequest, ProfileSink, LookupTarget } from '../jobs/get-profiles.js';
@@ -46,7 +46,7 @@ const userOptions = [
   [
     '--rejects <file>',
     'file for identifiers without a user (default: next to the input; none for arguments)',
-    { writes: true },
+    { parse: rejectsFile, writes: true },
   ],
 ] as const satisfies OptionTable;
 type UserFlags = FlagsOf<typeof userOptions>;

@@ -136,7 +136,7 @@ export function refuseInputAsOutput(
   if (!inputs.some((input) => fileOf(input, cwd) === output)) return;
   throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
     why: `${what} would replace it`,
-    fix: `name another file with ${option}`,
+    fix: `name another file with ${option}, one that no pattern of inputs matches`,
   });
 }
 

@@ -153,7 +153,7 @@ function quotingError(
     line,
     column: where - start + 1,
     why: 'a CSV cell that contains a quote must be quoted as a whole, with the inner quote doubled',
-    fix: 'correct the first line',
+    fix: 'correct the first line; if the input is no CSV, set its format with --input-format',
   });
 }
 

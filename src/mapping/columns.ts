@@ -235,7 +235,7 @@ export function missingColumnsError(
   missing: readonly string[],
   header: readonly string[],
   source: string,
-  fix = 'use the names of the header',
+  fix = 'use the names of the header; if it is further down, skip what is above it: --skip-lines <count>',
 ): EngagectlError {
   const columns = missing.length === 1 ? 'column' : 'columns';
   const near = missing

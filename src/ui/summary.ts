@@ -256,6 +256,9 @@ function mainPart(summary: Summary, verb: string, nouns: string): string {
     return `check: ${ofAll(notSent - heldBack, read, nouns)} would be sent`;
   const taken = ofAll(accepted + resumed, read, nouns);
   if (rehearsal === 'dryRun') return `dry run: the service would take ${taken}`;
+  // Sent is not accepted: another run of the same text may not know what became of it.
+  if (resumed > 0 && resumed === read)
+    return `nothing to send: an earlier attempt sent ${counted(resumed, nouns)}`;
   const before = resumed > 0 ? `, ${grouped(resumed)} of them in an earlier attempt` : '';
   if (isCut(summary))
     return `${verb} ${counted(accepted + resumed, nouns)}${before} before it stopped`;

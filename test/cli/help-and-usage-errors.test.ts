@@ -178,15 +178,15 @@ it('reports an unknown flag even if a required flag is missing', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
 });
 
+const fromOne = 'Use a duration from 1ms on.';
+
 it.each([
-  [
-    'a timeout of zero instead of sending a request and giving up',
-    ['upload', 'u.csv', '--timeout', '0s'],
-  ],
-  ['a token that has expired when it is made', ['call', 'token', '--cuid', 'ann_1', '--ttl', '0s']],
-])('refuses %s', async (_, argv) => {
-  const { code, stderr } = await makeWorld().run(argv);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('Use a duration from 1ms on.')]);
+  ['a timeout of zero, at which it would send and give up', 'upload u.csv --timeout 0s', fromOne],
+  ['a token that has expired when it is made', 'call token --cuid ann_1 --ttl 0s', fromOne],
+  ['a rejects file that no advice could send', 'upload u.csv --rejects -', 'Name a file'],
+])('refuses %s', async (_, command, rule) => {
+  const { code, stderr } = await makeWorld().run(command.split(' '));
+  expect([code, stderr]).toEqual([2, expect.stringContaining(rule)]);
 });
 
 it('does not repeat a passcode typed as a flag', async () => {

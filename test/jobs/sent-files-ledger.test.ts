@@ -296,7 +296,7 @@ describe('records of a run that has not finished', () => {
       const id = argv[0] === 'runs' ? [readdirSync(runs).find((name) => /^\d/.test(name))!] : [];
       const { code, stderr } = await world.run([...argv, ...id]);
       expect(code, stderr).toBe(0);
-      expect(stderr).toContain('2 of them in an earlier attempt');
+      expect(stderr).toContain('nothing to send: an earlier attempt sent 2 ');
       expect(written(service).flat()).toHaveLength(2);
     },
   );

@@ -109,6 +109,10 @@ describe('a summary', () => {
     [{ rejected: 0, read: 1, accepted: 1 }, 'uploaded 1 user'],
     [{ rejected: 0, read: 0, accepted: 0 }, 'uploaded 0 users'],
     [
+      { rejected: 0, read: 2, accepted: 0, resumed: 2 },
+      'nothing to send: an earlier attempt sent 2 users',
+    ],
+    [
       { read: 9, accepted: 1, resumed: 2, rejected: 1, unknown: 1, duplicates: 1, notSent: 3 },
       'uploaded 3 of 9 users, 2 of them in an earlier attempt; 1 rejected; ' +
         '1 with an unknown outcome; 1 duplicate; 3 not sent',

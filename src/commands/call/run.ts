@@ -3,7 +3,7 @@ import { inputFormatsText } from '../../contract/file-formats.js';
 import { runCalls, type CallOutcome, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
 import { EngagectlError } from '../../errors.js';
 import { inputOptions, requireInput } from '../flags/input-flags.js';
-import { integer, nonEmpty } from '../flags/value-parsers.js';
+import { integer, nonEmpty, rejectsFile } from '../flags/value-parsers.js';
 import { runJob } from '../shared/run-job.js';
 import {
   EventStream,
@@ -42,7 +42,7 @@ export const run: CommandSpec<CallScriptFlags> = {
     [
       '--rejects <file>',
       'file for rows that did not end as expected (default: next to the first input)',
-      { common: true, writes: true },
+      { parse: rejectsFile, common: true, writes: true },
     ],
     [
       '--junit <file>',

@@ -6,7 +6,7 @@ import {
 } from '../../contract/endpoints.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
-import { byteCount, choice, duration, integer, matching } from './value-parsers.js';
+import { byteCount, choice, duration, integer, matching, rejectsFile } from './value-parsers.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
 import type { RejectLimit } from '../../jobs/job-options.js';
 import type { WriteRequest } from '../../jobs/write/write-request.js';
@@ -101,7 +101,7 @@ const rejectOptions: OptionTable = [
   [
     '--rejects <file>',
     'file for rejected records (default: next to the first input)',
-    { writes: true },
+    { parse: rejectsFile, writes: true },
   ],
   [
     '--max-rejects <n|n%>',

@@ -3,7 +3,6 @@ import { rmSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { EngagectlError } from '../../errors.js';
-import { readTextFile } from '../../files/read-file.js';
 import type { Runtime } from '../../runtime.js';
 import type { ServeFlags } from './flags.js';
 
@@ -90,6 +89,7 @@ async function givenTls(
 }
 
 async function textOf(file: string, signal: AbortSignal): Promise<string> {
+  const { readTextFile } = await import('../../files/read-file.js');
   try {
     return await readTextFile(file, signal);
   } catch (error) {
