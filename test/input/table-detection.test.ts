@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
+import { runs } from '../support/property-runs.js';
+import { readText, type Read } from './read-rows.js';
+
+// Whoever writes a cell must not choose the header: it is the true one, or the input is refused.
+
+const key = 'identity';
+const delimiters = [',', ';', '\t', '|'];
+
+const words = ['City', 'Email', 'u7', 'u8', 'x', '7', '', ' '];
+
+/** What a visitor types in a form: anything that separates cells and lines. */
+const wild = fc
+  .array(fc.constantFrom(...words, key, '"', '\n', ...delimiters), { minLength: 1, maxLength: 9 })
+  .map((parts) => parts.join(''));
+
+/** Texts of several visitors that are together a table of its own, with another delimiter. */
+const forged = fc
+  .record({
+    delimiter: fc.constantFrom(...delimiters),
+    width: fc.integer({ min: 2, max: 3 }),
+    names: fc.shuffledSubarray([key, 'City', 'Email'], { minLength: 3 }),
+    rows: fc.array(fc.array(fc.constantFrom(...words), { minLength: 3, maxLength: 3 }), {
+      minLength: 1,
+      maxLength: 5,
+    }),
+  })
+  .map(({ delimiter, width, names, rows }) =>
+    [names, ...rows].map((row) => row.slice(0, width).join(delimiter)),
+  );
+
+const plain = fc.constantFrom('Oslo', '12', '', '3,5', 'a;b', 'a|b');
+const texts = fc
+  .tuple(fc.array(plain, { maxLength: 3 }), forged, fc.array(wild, { maxLength: 1 }))
+  .map((parts) => parts.flat());
+
+/** A table as a program writes it, which quotes what has its own delimiter, a quote or a line end. */
+const table = fc
+  .record({
+    delimiter: fc.constantFrom(...delimiters),
+    others: fc.uniqueArray(fc.constantFrom('City', 'Email', 'Note', 'Age'), { maxLength: 3 }),
+    place: fc.nat(),
+    column: fc.nat(),
+    typed: texts,
+    titles: fc.array(fc.constantFrom('Report', 'Customers 2026', ''), { maxLength: 2 }),
+  })
+  .map(({ delimiter, others, place, column, typed, titles }) => {
+    const at = place % (others.length + 1);
+    const header = others.toSpliced(at, 0, key);
+    const cells = typed.map((text, n) =>
+      header.map((name, i) =>
+        i === column % header.length ? text : name === key ? `id${n}` : 'Oslo',
+      ),
+    );
+    const written = (cell: string) =>
+      cell.includes(delimiter) || /["\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+    const lines = [header, ...cells].map((row) => row.map(written).join(delimiter));
+    return { header, cells, titles, text: lines.join('\n') };
+  });
+
+/** Undefined if the input is refused: by the reader, or since its header has no key column. */
+async function readOrRefused(text: string, options: object): Promise<Read | undefined> {
+  try {
+    const read = await readText(text, { keyColumns: [key], ...options });
+    return read.headers[0]?.includes(key) ? read : undefined;
+  } catch (error) {
+    if (error instanceof EngagectlError) return undefined;
+    throw error;
+  }
+}
+
+/** Each row is read as it is, or is an error. */
+function expectOnly({ rows, parseErrors, error }: Read, cells: readonly string[][]): void {
+  const left = [...cells];
+  for (const row of rows) {
+    const at = left.findIndex((one) => one.join('\0') === row.cells?.join('\0'));
+    expect(at, JSON.stringify(row.cells)).toBeGreaterThanOrEqual(0);
+    left.splice(at, 1);
+  }
+  if (error === undefined) expect(parseErrors).toHaveLength(left.length);
+}
+
+it.each([
+  ['of a table', { inputFormat: 'csv' as const }],
+  ['of a table in a pipe', {}],
+  ['of a table for a command that takes lists', { listColumn: key }],
+])('takes no row %s for the header', async (_, options) => {
+  await fc.assert(
+    fc.asyncProperty(table, async ({ header, cells, titles, text }) => {
+      // Below a line without delimiters, a table may also be a list.
+      const above = header.length === 1 || 'listColumn' in options ? [] : titles;
+      const read = await readOrRefused([...above, text].join('\n'), options);
+      if (read === undefined) return;
+      expect(read.headers[0]).toEqual(header);
+      expectOnly(
+        read,
+        cells.filter((row) => row.some((cell) => cell !== '')),
+      );
+    }),
+    { numRuns: runs(2000) },
+  );
+});
+
+it('takes no value of a list for the header', async () => {
+  const list = texts
+    .map((values) => values.map((text) => text.replaceAll(/[\n"]/g, '')))
+    .map((values) => values.filter((text) => text.trim() !== ''));
+  const isHeader = (line: string) => delimiters.some((one) => line.split(one).includes(key));
+  await fc.assert(
+    fc.asyncProperty(list, async (values) => {
+      fc.pre(values.length > 0 && (!isHeader(values[0]!) || values[0] === key));
+      const read = await readOrRefused(values.join('\n'), { listColumn: key });
+      if (read === undefined) return;
+      const expected = values[0] === key ? values.slice(1) : values;
+      expectOnly(
+        read,
+        expected.map((one) => [one]),
+      );
+    }),
+    { numRuns: runs(2000) },
+  );
+});
