@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
 import { runs } from '../support/property-runs.js';
@@ -40,7 +40,9 @@ const texts = fc
 const table = fc
   .record({
     delimiter: fc.constantFrom(...delimiters),
-    others: fc.uniqueArray(fc.constantFrom('City', 'Email', 'Note', 'Age'), { maxLength: 3 }),
+    others: fc.uniqueArray(fc.constantFrom<string>('City', 'Email', 'Note', 'Age'), {
+      maxLength: 3,
+    }),
     place: fc.nat(),
     column: fc.nat(),
     typed: texts,
