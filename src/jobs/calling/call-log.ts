@@ -1,7 +1,7 @@
 import { createCallingClient, type CallingClient } from '../../client/http-client.js';
 import { requestError } from '../../client/failure.js';
 import { RetryStatus, withRetry, type RetryPolicy } from '../../client/retry.js';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, groupDigits } from '../../errors.js';
 import { openRecordOutput } from '../record-output.js';
 import { requestLogger } from '../connection.js';
 import { accountRejectedError, type CallingAccount } from './phone.js';
@@ -56,7 +56,13 @@ async function* callsSince(
   }
 }
 
-/** Lists the missed calls since a time in epoch milliseconds whose notification has buttons, oldest first. */
+/** Characters of missed calls that are listed: all are in memory at once. */
+const mostListed = 16_000_000;
+
+/**
+ * Lists the missed calls since a time in epoch milliseconds whose notification has buttons, oldest first. Throws E-USAGE
+ * if they are too many.
+ */
 export async function missedCalls(
   since: number,
   account: CallsAccount,
@@ -64,13 +70,23 @@ export async function missedCalls(
 ): Promise<readonly CallRecord[]> {
   return withClient(account, context, async (client) => {
     const missed: CallRecord[] = [];
+    let length = 0;
     for await (const call of callsSince(since, client, account, context)) {
       const { status, actions } = call;
-      if (status === 'missed' && Object.keys(actions ?? {}).length > 0) missed.push(call);
+      if (status !== 'missed' || Object.keys(actions ?? {}).length === 0) continue;
+      missed.push(call);
+      length += JSON.stringify(call).length;
+      if (length > mostListed) throw tooManyMissed(missed.length, context);
     }
     return missed;
   });
 }
+
+const tooManyMissed = (count: number, { words }: CallLogContext): EngagectlError =>
+  new EngagectlError('E-USAGE', `there are more than ${groupDigits(count)} missed calls`, {
+    why: 'they are too many for a list',
+    fix: `choose a shorter time with ${words.option('since', '<age>')}`,
+  });
 
 /** Writes the call history to an output like that of exports; returns the number of calls. */
 export async function logCalls(
