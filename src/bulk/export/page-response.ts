@@ -34,8 +34,10 @@ export async function readPage(
   }
   const page = await scanBody(attempt.answer, scanner, onNextCursor);
   const { redact } = client;
-  const answer =
-    page.members.status === 'fail' ? failAnswer(page, redact) : pageAnswer(page, redact);
+  const { members } = page;
+  const mayBeEnd = members.records === undefined || isLast(members);
+  const isFailure = members.status === 'fail' || (mayBeEnd && isErrorCode(members));
+  const answer = isFailure ? failAnswer(page, redact) : pageAnswer(page, redact);
   if (answer.kind === 'page' && answer.next !== undefined) client.checkCursor(answer.next);
   return { ok: true, answer };
 }
@@ -74,10 +76,6 @@ const unreadable = (what: string): Failure => ({
 /** Converts a success body; throws E-ANSWER unless it has status success and records or an end. */
 function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
   const { status, records, next_cursor: next } = page.members;
-  // An answer without records is the end of an export, unless its code contradicts.
-  if (records === undefined && codeOf(page.members) === requestCodes.pending)
-    return { kind: 'pending' };
-  const isLast = next === undefined || next === null || next === '';
   if (status !== 'success')
     throw noPage(
       redact(
@@ -85,8 +83,9 @@ function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
       ),
     );
   if (records === 'other') throw noPage('its "records" is not an array');
-  if (records === undefined && !isLast) throw noPage('it has a next_cursor but no "records"');
-  if (isLast) return { kind: 'page', page, next: undefined };
+  if (records === undefined && !isLast(page.members))
+    throw noPage('it has a next_cursor but no "records"');
+  if (isLast(page.members)) return { kind: 'page', page, next: undefined };
   if (typeof next !== 'string') throw noPage('its next_cursor is not a string');
   if (!cursorPattern.test(next)) throw noPage('its next_cursor is invalid in a URL');
   return { kind: 'page', page, next };
@@ -115,6 +114,13 @@ function failAnswer({ members }: ScannedPage, redact: Redact): PageResponse {
   const message = redact(`HTTP 200, code ${number}: ${words}`);
   throw new RequestFailure({ kind: 'refused', sent: true, status: number, message });
 }
+
+const isLast = ({ next_cursor: next }: PageMembers): boolean =>
+  next === undefined || next === null || next === '';
+
+/** Whether the code of an answer is that of an error, so that it is not the end of an export, whatever its status. */
+const isErrorCode = ({ code }: PageMembers): boolean =>
+  !/^(?:0|2\d\d|ok|success)?$/i.test(toText(code) ?? '');
 
 /** Returns the code of an answer; undefined if it has none that is a number. */
 const codeOf = ({ code }: PageMembers): number | undefined =>

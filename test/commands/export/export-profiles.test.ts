@@ -262,6 +262,36 @@ describe('engagectl export-profiles', () => {
     expect(code).toBe(0);
   });
 
+  it.each([
+    '{"status":"success","error":"Too many concurrent requests","code":429}',
+    '{"status":"success","records":[],"code":"503"}',
+    '{"status":"success","records":[],"next_cursor":"","code":2}',
+  ])('takes no answer with the code of an error for the end: %s', async (body) => {
+    await using server = await startPageServer(() => [
+      inTurn([body], twoPages[0]!),
+      inTurn([body], twoPages[1]!),
+    ]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect([code, stdout]).toEqual([0, lines]);
+  });
+
+  it.each(['0', '200', '"success"', 'null', '""'])(
+    'takes an answer without records and with the code %s for the end',
+    async (code) => {
+      const end = `{"status":"success","code":${code}}`;
+      await using server = await startPageServer(() => [twoPages[0]!, twoPages[1]!, () => end]);
+      const outcome = await makeWorld({ env: server.env }).run(command);
+      expect(outcome).toMatchObject({ code: 0, stdout: lines });
+    },
+  );
+
+  it('stops at an answer with status success and the code of a refusal: exit 4', async () => {
+    const refusal = '{"status":"success","error":"Unauthorized","code":401}';
+    await using server = await startPageServer(() => [twoPages[0]!, () => refusal]);
+    const { code, stderr } = await makeWorld({ env: server.env }).run(command);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('Unauthorized')]);
+  });
+
   it('gives up on a cursor that stays pending: exit 5', async () => {
     await using server = await startPageServer(() => [() => pendingBody]);
     const world = makeWorld({ env: server.env });
