@@ -11,7 +11,7 @@ import {
   type Exchanges,
 } from './responses.js';
 import { reserveMemory } from '../wasm.js';
-import { toAttempt } from './failure.js';
+import { RequestFailure, toAttempt } from './failure.js';
 import { spanOf } from '../contract/dates.js';
 import type { Client, CursorQuery } from './client.js';
 import { containsSecret, redactor } from '../redact.js';
@@ -176,7 +176,12 @@ async function parseProfileResponse(
   if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');
   if (!isSuccessBody(json)) throw invalidResponse(answer, answer.problem ?? unknown);
   const { record } = json;
-  if (record === undefined || record === null) return undefined;
+  if (record === undefined || record === null) {
+    // The code counts, not the status beside it.
+    const refusal = await serviceError({ ...answer, json: { ...json, status: 'fail' } });
+    if (refusal && !isAboutTheUser(refusal.status)) throw new RequestFailure(refusal);
+    return undefined;
+  }
   if (typeof record !== 'object' || Array.isArray(record)) throw invalidResponse(answer, unknown);
   if (identity !== false && isOtherUser(record, identity))
     throw invalidResponse(answer, 'the profile of another user');
@@ -196,9 +201,10 @@ const unknown = 'JSON of unknown shape';
 async function deniesUser(answer: Response): Promise<boolean> {
   const fail = await failOf(answer.json);
   if (fail === undefined || malformed.test(fail.words)) return false;
-  const status = (await serviceError(answer))?.status ?? answer.status;
-  return status < 500 && !notAboutTheUser.has(status);
+  return isAboutTheUser((await serviceError(answer))?.status ?? answer.status);
 }
+
+const isAboutTheUser = (status: number): boolean => status < 500 && !notAboutTheUser.has(status);
 
 const isSuccessBody = (json: unknown): json is { status: 'success'; record?: unknown } =>
   typeof json === 'object' && json !== null && 'status' in json && json.status === 'success';

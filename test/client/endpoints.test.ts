@@ -180,6 +180,8 @@ it.each(recordTexts)('passes on the record %s byte for byte', async (text) => {
 it.each([
   [200, { status: 'success' }],
   [200, { status: 'success', record: null }],
+  [200, { status: 'success', error: 'User not found', code: 404 }],
+  [200, { status: 'success', code: 200 }],
   [200, { status: 'fail', error: 'User not found' }],
   [200, { status: 'fail', error: 'User not found', code: 404 }],
   [404, { status: 'fail', error: 'User not found', code: 404 }],
@@ -196,6 +198,8 @@ it.each([
 it.each([
   [200, { status: 'fail', error: 'x', code: 401 }, 401],
   [200, { status: 'fail', error: 'x', code: 429 }, 429],
+  [200, { status: 'success', error: 'x', code: 429 }, 429],
+  [200, { status: 'success', record: null, code: '503' }, 503],
   [500, { status: 'fail', error: 'An unknown error occurred' }, 500],
   [400, { status: 'fail', error: 'Malformed request', code: 400 }, 400],
   [404, '<html>not here</html>', 404],
