@@ -364,6 +364,57 @@ describe('D non-idempotent records', () => {
     expect([code, summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
   });
 
+  it.each([
+    ['demerge', (n: number) => `{"identity":"user-${n}"}\n`, ['--yes']],
+    [
+      'upload',
+      (n: number) =>
+        `{"type":"profile","identity":"user-${n}","profileData":{"Visits":{"$incr":1}}}\n`,
+      [],
+    ],
+  ])(
+    'of %s are not sent again if a crash left them without an outcome, and the input changes',
+    async (command, record, flags) => {
+      const crash: Step = async (exchange) => {
+        cpSync(stage.world.stateDir, copy, { recursive: true });
+        await accept()(exchange);
+      };
+      await using stage = await stages([crash]);
+      const { world, server } = stage;
+      const copy = `${world.stateDir}.copy`;
+      const text = [1, 2, 3].map(record).join('');
+      writeFileSync(world.path('in.ndjson'), text);
+      const argv = [command, 'in.ndjson', ...flags];
+      await run(world, argv);
+      cpSync(copy, world.stateDir, { recursive: true });
+      writeFileSync(world.path('in.ndjson'), `${record(0)}${text}`);
+      const changed = await run(world, [...argv, '--resume']);
+      expect([changed.code, changed.stderr]).toEqual([8, expect.stringContaining('INPUT-CHANGED')]);
+      writeFileSync(world.path('in.ndjson'), text);
+      const restored = await run(world, [...argv, '--resume']);
+      expect([restored.code, restored.summary.unknown, server.executed.length]).toEqual([6, 3, 1]);
+    },
+  );
+
+  it('are all sent, and none twice, if a crash left some without an outcome and the input is another one', async () => {
+    const crash: Step = async (exchange) => {
+      cpSync(stage.world.stateDir, copy, { recursive: true });
+      await accept()(exchange);
+    };
+    await using stage = await stages([crash, accept()]);
+    const { world, server } = stage;
+    const copy = `${world.stateDir}.copy`;
+    writeFileSync(world.path('e.csv'), events(10));
+    await run(world, ['upload', 'e.csv', ...asEvents]);
+    cpSync(copy, world.stateDir, { recursive: true });
+    renameSync(world.path('e.csv'), world.path('old.csv'));
+    writeFileSync(world.path('e.csv'), events(10).replaceAll('user-', 'other-'));
+    const next = await run(world, ['upload', 'e.csv', ...asEvents, '--resume']);
+    expect([next.code, next.summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
+    const old = await run(world, ['upload', 'old.csv', ...asEvents, '--resume']);
+    expect([old.code, old.summary.unknown, server.executed.length]).toEqual([6, 10, 2]);
+  });
+
   it('of a demerge are distinguished from duplicates across the attempts of a run', async () => {
     const done = answer(200, { status: 'success' });
     await using stage = await stages(

@@ -39,6 +39,13 @@ interface Settlement {
   readonly digests: readonly TextDigest[];
 }
 
+interface Intent {
+  readonly records: Ranges;
+  readonly of: NonIdempotentKind;
+  /** Digest of each input read since the last entry; earlier versions and a repair leave it out. */
+  readonly digests?: readonly TextDigest[];
+}
+
 /** The entry types of a write's journal; each applies one entry to the state. */
 export const writeEntries = {
   settlement(state: ResumeState, entry: Settlement): void {
@@ -58,12 +65,10 @@ export const writeEntries = {
     state.hitRejectLimit = true;
   },
   /** Non-idempotent records that are about to be sent. */
-  intent(
-    state: ResumeState,
-    { records, of }: { readonly records: Ranges; readonly of: NonIdempotentKind },
-  ): void {
+  intent(state: ResumeState, { records, of, digests = [] }: Intent): void {
     state.intended.add(records);
     state.nonIdempotent.add(of);
+    for (const digest of digests) state.digests.set(digest.input, digest);
   },
   /** Retracts the intent of records that were provably not processed. */
   unsent(state: ResumeState, { records }: { readonly records: Ranges }): void {

@@ -83,6 +83,8 @@ export class JournaledOutcomes implements OutcomeLog {
   readonly #ordinals = new OrdinalSet();
   readonly #commits = new GroupCommit(() => this.#commit());
   #counts = zeroCommitted();
+  /** Digests of an intent for which the disk had no room. */
+  #unwritten: readonly TextDigest[] = [];
   /** Rejects of a settlement are being synced; no later settlement may be written before it. */
   #isSyncingRejects = false;
 
@@ -108,7 +110,15 @@ export class JournaledOutcomes implements OutcomeLog {
 
   async intend(ordinals: readonly number[], kind: NonIdempotentKind): Promise<void> {
     this.nonIdempotent.add(kind);
-    this.#options.journal.writeIntent({ kind: 'intent', records: toRanges(ordinals), of: kind });
+    // With the text that the records are of: their ordinals mean nothing in a changed input.
+    const digests = this.#takeDigests();
+    this.#options.journal.writeIntent({
+      kind: 'intent',
+      records: toRanges(ordinals),
+      of: kind,
+      digests,
+    });
+    this.#unwritten = [];
     return this.commit();
   }
 
@@ -160,13 +170,19 @@ export class JournaledOutcomes implements OutcomeLog {
     if (this.#ordinals.isEmpty) return undefined;
     const counts = this.#counts;
     this.#counts = zeroCommitted();
+    const digests = this.#takeDigests();
+    this.#unwritten = [];
     return {
       kind: 'settlement',
       settled: this.#ordinals.take(),
       counts,
       watermark: this.#watermark.position,
-      digests: this.#options.digests(),
+      digests,
     };
+  }
+
+  #takeDigests(): readonly TextDigest[] {
+    return (this.#unwritten = [...this.#unwritten, ...this.#options.digests()]);
   }
 }
 
