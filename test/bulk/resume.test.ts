@@ -396,6 +396,22 @@ describe('D non-idempotent records', () => {
     },
   );
 
+  it('are named as such when their run is pruned', async () => {
+    const crash: Step = async (exchange) => {
+      cpSync(stage.world.stateDir, copy, { recursive: true });
+      await accept()(exchange);
+    };
+    await using stage = await stages([crash]);
+    const { world } = stage;
+    const copy = `${world.stateDir}.copy`;
+    writeFileSync(world.path('e.csv'), events(10));
+    await run(world, ['upload', 'e.csv', ...asEvents]);
+    cpSync(copy, world.stateDir, { recursive: true });
+    const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
+    const warning = 'the outcome of those in flight is unknown, and no rejects file lists them';
+    expect([code, stderr]).toEqual([0, expect.stringContaining(warning)]);
+  });
+
   it('are all sent, and none twice, if a crash left some without an outcome and the input is another one', async () => {
     const crash: Step = async (exchange) => {
       cpSync(stage.world.stateDir, copy, { recursive: true });
@@ -411,6 +427,7 @@ describe('D non-idempotent records', () => {
     writeFileSync(world.path('e.csv'), events(10).replaceAll('user-', 'other-'));
     const next = await run(world, ['upload', 'e.csv', ...asEvents, '--resume']);
     expect([next.code, next.summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
+    expect(next.stderr).toContain('no rejects file lists the ones that are not in the input');
     const old = await run(world, ['upload', 'old.csv', ...asEvents, '--resume']);
     expect([old.code, old.summary.unknown, server.executed.length]).toEqual([6, 10, 2]);
   });

@@ -279,7 +279,12 @@ async function pruneRuns({
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
   const messages = messagePrinter(how, runtime);
   const busy = (id: string) => messages.warn(`left run ${id}: another process is working on it`);
-  const forgotten = await forgetRuns(old, { root, words: cliAdvice, now: runtime.now, busy });
+  const inFlight = (id: string) =>
+    messages.warn(
+      `run ${id} was killed while it sent records: the outcome of those in flight is unknown, and no rejects file lists them`,
+    );
+  const doing = { root, words: cliAdvice, now: runtime.now, busy, inFlight };
+  const forgotten = await forgetRuns(old, doing);
   if (!how.json) {
     for (const file of forgotten.removed) messages.note(`removed ${file}`);
     for (const file of forgotten.left)

@@ -21,7 +21,7 @@ import type { CommittedCounts } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
  * Deletes unfinished runs and the partial files of exports. Keeps runs that another process holds,
- * and reports them to `busy`.
+ * and reports them to `busy`. Reports to `inFlight` those that were killed with records in flight.
  */
 export async function forgetRuns(
   runs: readonly RunFolder[],
@@ -30,12 +30,14 @@ export async function forgetRuns(
     words,
     now,
     busy,
+    inFlight,
   }: {
     readonly root: string;
     readonly words: Wording;
     /** Milliseconds since 1970. */
     readonly now: () => number;
     readonly busy: (run: string) => void;
+    readonly inFlight: (run: string) => void;
   },
 ) {
   const pruned: string[] = [];
@@ -54,8 +56,10 @@ export async function forgetRuns(
       removed.push(...files.removed);
       left.push(...files.left);
       recordDiscarded(root, run, now());
+      const hadInFlight = hasInFlight(run);
       removeRun(run, words);
       pruned.push(id);
+      if (hadInFlight) inFlight(id);
     } finally {
       lock.release();
     }
@@ -80,6 +84,16 @@ function mayHaveSentEvents(run: RunPlace): boolean {
     return state.nonIdempotent.has('event') && hasSent(state);
   } catch {
     return true;
+  }
+}
+
+/** Whether a write was killed after it sent records that are not idempotent, and before it listed them as unknown. */
+function hasInFlight(run: RunPlace): boolean {
+  try {
+    const entries = readJournal<WriteEntry>(journalPath(run), writeEntries);
+    return !replayWrite(entries).intended.isEmpty;
+  } catch {
+    return false; // an export, or a damaged journal
   }
 }
 

@@ -289,6 +289,10 @@ async function openCurrentRun(
       context.messages.note(
         `the input has changed since run ${run.id}: reading it from the beginning, and sending the events that were not sent`,
       );
+      if (!earlier.intended.isEmpty)
+        context.messages.warn(
+          `run ${run.id} was killed while it sent events: of those in flight, no rejects file lists the ones that are not in the input any more, and their outcome is unknown`,
+        );
     }
     // The input may not have the rejected records any more.
     if (earlier.rejectsFile !== undefined) setAside(earlier.rejectsFile);
