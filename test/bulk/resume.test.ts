@@ -396,6 +396,35 @@ describe('D non-idempotent records', () => {
     },
   );
 
+  it('are all reported once if a crash left them without an outcome, by runs that have some of them', async () => {
+    const crash: Step = async (exchange) => {
+      cpSync(stage.world.stateDir, copy, { recursive: true });
+      await accept()(exchange);
+    };
+    await using stage = await stages([crash, accept()]);
+    const { world, server } = stage;
+    const copy = `${world.stateDir}.copy`;
+    const lines = events(11).trimEnd().split('\n');
+    const [head] = lines;
+    const old = lines.slice(0, 11);
+    writeFileSync(world.path('e.csv'), `${old.join('\n')}\n`);
+    await run(world, ['upload', 'e.csv', ...asEvents]);
+    cpSync(copy, world.stateDir, { recursive: true });
+    writeFileSync(world.path('old.csv'), `${old.join('\n')}\n`);
+    writeFileSync(world.path('e.csv'), `${[head, ...lines.slice(9)].join('\n')}\n`);
+    const figures = async (name: string) => {
+      const argv = ['upload', name, ...asEvents, '--resume', '--json'];
+      const { code, stdout } = await world.run(argv);
+      const summary = JSON.parse(stdout) as Summary;
+      return [code, summary.accepted, summary.unknown, summary['alreadySent']];
+    };
+    expect(await figures('e.csv')).toEqual([6, 1, 2, 0]);
+    expect(await figures('e.csv')).toEqual([0, 0, 0, 3]);
+    expect(await figures('old.csv')).toEqual([6, 0, 8, 2]);
+    expect(await figures('old.csv')).toEqual([0, 0, 0, 10]);
+    expect(server.executed).toHaveLength(2);
+  });
+
   it('are named as such when their run is pruned', async () => {
     const crash: Step = async (exchange) => {
       cpSync(stage.world.stateDir, copy, { recursive: true });

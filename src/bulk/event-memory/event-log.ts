@@ -243,6 +243,14 @@ export class RecentEvents {
     }
   }
 
+  /** Number of the copies of a run without an outcome. */
+  openCopiesOf(run: number): number {
+    let copies = 0;
+    for (let entry = 0; entry < this.#words.length; entry += recentWords)
+      if (this.#words[entry + at.run] === run) copies += this.#words[entry + at.intended]!;
+    return copies;
+  }
+
   /** Removes all entries, and keeps the memory for others. */
   clear(): void {
     this.#words.fill(0);

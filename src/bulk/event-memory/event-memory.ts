@@ -49,8 +49,8 @@ export class EventMemory {
   readonly counts = { new: 0, known: 0 };
   /** Runs that sent events of this input, and how many of them. */
   readonly #matched = new Map<number, number>();
-  /** Killed runs whose events this run reports as unknown. */
-  readonly #reported = new Set<number>();
+  /** Killed runs whose events this run reports as unknown, and the fingerprints of those. */
+  readonly #reported = new Map<number, number[]>();
   readonly #options: EventMemoryOptions;
   readonly #store: EventStore;
   /** The events of the log, except for those in `#completed` and `#spilled`. */
@@ -198,10 +198,16 @@ export class EventMemory {
 
   /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */
   end(): void {
-    const { runs, number } = this.#store;
+    const { runs, number, log } = this.#store;
     try {
       if (this.#isRegistered) runs.end(number);
-      for (const run of this.#reported) runs.end(run);
+      for (const [run, prints] of this.#reported) {
+        if (run === number) continue;
+        // The others are not in this input, so that nobody has reported them.
+        if (prints.length < fingerprintWords * this.#openCopiesOf(run))
+          log.append(eventState.unknown, run, Int32Array.from(prints));
+        else runs.end(run);
+      }
     } catch (error) {
       throw fileError(this.#options.folder, error);
     }
@@ -210,6 +216,20 @@ export class EventMemory {
   close(): void {
     for (const archive of [...this.#spilled.before, ...this.#spilled.since]) archive.close();
     this.#store.close();
+  }
+
+  /** Number of the copies that a killed run intended to send, and that have no outcome. */
+  #openCopiesOf(run: number): number {
+    let copies = this.#tables().reduce((sum, table) => sum + table.openCopiesOf(run), 0);
+    for (const archive of this.#archives()) {
+      for (const words of archive.all()) {
+        for (let at = 0; at < words.length; at += archiveWords) {
+          const isOpen = words[at + 2] === run && (words[at + 3]! & 3) === archivedState.intended;
+          if (isOpen) copies += words[at + 3]! >>> 2;
+        }
+      }
+    }
+    return copies;
   }
 
   #archives(): readonly EventArchive[] {
@@ -324,7 +344,10 @@ export class EventMemory {
     use();
     this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
     if (used < sent) return skipReason.alreadySent;
-    for (const copy of found) if (copy.unreported > 0) this.#reported.add(copy.run);
+    const { run } = found.find(({ unreported }) => unreported > 0)!;
+    const prints = this.#reported.get(run) ?? [];
+    prints.push(low, high);
+    this.#reported.set(run, prints);
     return skipReason.unreported;
   }
 
