@@ -690,6 +690,39 @@ it('starts a run of a changed file if only the folder of a finished run was left
   expect(readdirSync(runs)).toEqual([]);
 });
 
+it.each([
+  ['the same command', 'u1\n', [], 8],
+  ['--resume', 'u1\n', ['--resume'], 0],
+  ['--resume, after the file was changed', 'u0\n', ['--resume'], 8],
+])(
+  'a finished run whose folder was left, and that stopped in what was added later, is kept by %s',
+  async (_what, first, flags, code) => {
+    const { service, world, run } = await stage();
+    const demerge = ['demerge', 'ids.txt', '--yes', '--chunk-size', '2'];
+    const { renameSync } = fs;
+    const renameWith = (rename: typeof renameSync) => {
+      Object.assign(fs, { renameSync: rename });
+      syncBuiltinESMExports();
+    };
+    onTestFinished(() => renameWith(renameSync));
+    renameWith((from, to) => {
+      if (/\/runs\/\d[^/]*$/.test(String(from))) throw new Error('EBUSY');
+      renameSync(from, to);
+    });
+    writeFileSync(world.path('ids.txt'), 'u1\nu2\n');
+    expect((await run(...demerge)).code).toBe(0);
+    renameWith(renameSync);
+    appendFileSync(world.path('ids.txt'), 'u3\nu4\nu5\n');
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    expect((await run(...demerge, '--resume')).code).toBe(4);
+    writeFileSync(world.path('ids.txt'), `${first}u2\nu3\nu4\nu5\n`);
+    expect((await run(...demerge, ...flags)).code).toBe(code);
+    writeFileSync(world.path('ids.txt'), 'u1\nu2\nu3\nu4\nu5\n');
+    expect((await run(...demerge, '--resume')).code).toBe(0);
+    expect(written(service).flat()).toEqual(['u1', 'u2', 'u3', 'u4', 'u5']);
+  },
+);
+
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

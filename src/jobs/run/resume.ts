@@ -82,9 +82,15 @@ function isOver(root: string, found: RunFolder, { mayRestart }: RunQuery): boole
   }
 }
 
-/** Whether the run is in the ledger: the process was killed before it removed the run folder. */
-export const isFinished = (root: string, run: string): boolean =>
-  readLedger(root, { matches: (line) => line.run === run }).lines.length > 0;
+/**
+ * Whether the run is in the ledger: the process was killed before it removed the run folder. A run that was continued
+ * after that, because its input had grown, may have sent more since.
+ */
+export function isFinished(root: string, run: string): boolean {
+  const { lines, open } = readLedger(root, { matches: (line) => line.run === run });
+  const isContinued = open.unfinished.some((start) => start.run === run && !start.isFinished);
+  return lines.length > 0 && !isContinued;
+}
 
 export const matchesRun = (header: RunHeader, query: RunQuery): boolean =>
   query.exports
