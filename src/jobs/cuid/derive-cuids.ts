@@ -160,13 +160,17 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
   }
 
   #read(): RejectReason | undefined {
-    const { values, options } = this.#parts;
-    const { from, deviceColumn } = options;
+    const { values, options, context } = this.#parts;
+    const { from, deviceColumn, style } = options;
     if (!values.isNamed) return validationError('the record must be a JSON object');
     if (values.has('cuid')) return validationError('the record already has a "cuid"');
     const failure = values.read(from, this.#value);
     if (failure) return failure;
     if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
+    // Whoever chose the first value must not decide that the addresses of all others are readable.
+    const mayShow = style !== undefined || this.#style !== 'slug';
+    if (!mayShow && contactValue.test(this.#value.toString()))
+      return validationError(contactText(from, context));
     return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
   }
 
@@ -203,6 +207,9 @@ const needsKey = (from: string, { words }: JobContext): EngagectlError =>
 
 const contactName = /e-?mail|phone|mobile|msisdn|whatsapp|(?:^|[^a-z])tel(?:$|[^a-z])/i;
 const contactValue = /@|^(?:\+|00)[\d\s().-]{7,}$/;
+
+const contactText = (from: string, { words }: JobContext): string =>
+  `column "${from}": an email address or phone number, and the other party of a call can see the cuid: hash all values with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`;
 
 /** Whether a column contains contact data, judged by its name and its first value. */
 const holdsContacts = (column: string, first: string): boolean =>

@@ -94,6 +94,17 @@ it.each([
   expect(shown.code).toBe(0);
 });
 
+it('rejects an address or number in plain text below another first value', async () => {
+  const world = makeWorld();
+  const content = 'id\nannie\nann@example.com\n+47 22 33 44 55\nbob_1\n';
+  const { code, stdout, stderr } = await derive(world, content, ['--from', 'id']);
+  expect([code, stdout]).toEqual([3, 'id,cuid\nannie,annie\nbob_1,bob_1\n']);
+  expect(stderr).toContain('--key-file <file>');
+  expect((await derive(world, content, ['--from', 'id', '--style', 'slug'])).code).toBe(0);
+  const hashed = await derive(world, content, ['--from', 'id', '--key-file', 'cuid.key']);
+  expect(hashed.code).toBe(0);
+});
+
 it.each([
   [['--style', 'hash'], 'openssl rand'],
   [['--style', 'slug', '--key-file', 'cuid.key'], 'cannot be combined with --key-file'],
