@@ -96,6 +96,8 @@ function refuseCompression(answer: Response): void {
  */
 const mostOfAnswer = { values: 50_000, depth: 256 };
 const mostBytes = { ofWrite: 512 * 1024, ofLookUp: 4 * 1024 * 1024 };
+/** Small records may be rejected with longer errors: 1000 of 1.2 KB, such as a sentence of which each letter is escaped. */
+const leastLimit = 1.25 * 1024 * 1024;
 /** Responses repeat unprocessed records; escaping makes them longer. */
 const repeated = { bytes: 4, values: 2 };
 
@@ -107,7 +109,7 @@ async function wholeBody(
   const parts: Buffer[] = [];
   const size = new JsonSize();
   const base = request.length > 0 ? mostBytes.ofWrite : mostBytes.ofLookUp;
-  const bytes = base + repeated.bytes * request.length;
+  const bytes = Math.max(leastLimit, base + repeated.bytes * request.length);
   let limits = mostOfAnswer;
   let length = 0;
   await read((chunk) => {
