@@ -42,7 +42,7 @@ export class RequestFailure extends Error {
 /** Shortens a text before its last whole word: half an address would not be recognized and masked. */
 export const cutAtWord = (text: string, most: number): string =>
   text.length > most
-    ? text.slice(0, most).replace(/(?<=[\s"'<>(),;])[^\s"'<>(),;]{1,100}$/, '')
+    ? text.slice(0, most).replace(/(?<![\p{L}\p{N}._%+'@-])[\p{L}\p{N}._%+'@-]{1,100}$/u, '')
     : text;
 
 /**

@@ -148,8 +148,12 @@ it.each(cases.slice(0, 3))(
 );
 
 it('masks an address within which the words of a progress line or an error end', async () => {
-  for (const blanks of [50, 56, 60, 170, 176, 180]) {
-    const note = `${' x'.repeat(blanks / 2)} ${ada.mail}`;
+  const fillers = [50, 56, 60, 170, 176, 180].flatMap((length) => [
+    `${' x'.repeat(length / 2)} `,
+    `?${'q'.repeat(length)}&email=`,
+  ]);
+  for (const filler of fillers) {
+    const note = `${filler}${ada.mail}`;
     const failure = { kind: 'unreadable', sent: true, message: `HTTP 200:${note}` } as const;
     const waits = new RetryStatus('eu1.example.test', { monotonic: () => 0, log: () => undefined });
     waits.began({ what: 'GET', failure, ms: 1, attempts: 1 });
