@@ -9,13 +9,13 @@ import type { OpenInput } from './open-input.js';
 
 /**
  * Compares the text of an input with the digest of what an earlier process read of it. More text
- * may follow, but only on a new line, because otherwise the last record has changed. Throws
+ * may follow if `mayGrow`, but only on a new line, because otherwise the last record has changed. Throws
  * EngagectlError E-INPUT-CHANGED, E-FILE-READ.
  */
 export async function verifyDigest(
   source: Source,
   digest: TextDigest,
-  { encoding }: Pick<InputOptions, 'encoding'>,
+  { encoding, mayGrow }: Pick<InputOptions, 'encoding'> & { readonly mayGrow: boolean },
 ): Promise<void> {
   const { name } = source;
   const read = new TextHasher();
@@ -25,7 +25,9 @@ export async function verifyDigest(
       const left = digest.offset - read.length;
       read.add(text.subarray(0, left));
       if (text.length > left && digest.endsInLine) throw inputChangedError(name, lineExtended);
-      if (text.length >= left && !digest.endsInLine) break;
+      if (text.length >= left && mayGrow && !digest.endsInLine) break;
+      if (!mayGrow && /\S/.test(text.toString('latin1', left)))
+        throw inputChangedError(name, grown);
     }
   } finally {
     opened.close();
@@ -35,6 +37,7 @@ export async function verifyDigest(
     throw inputChangedError(name, 'a part that was already read has changed');
 }
 
+const grown = 'text was appended, and records of the inputs behind it were sent';
 export const lineExtended = 'text was appended to its last line, which had no line end';
 
 interface VerifiedPrefix {

@@ -48,8 +48,11 @@ export interface Inputs {
   blocks(from?: Position): AsyncGenerator<RowBlock>;
   /** Returns digests of the inputs read since the last call. Requires the option `digests`. */
   takeDigests(): readonly TextDigest[];
-  /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED if it differs. */
-  verify(digests: Iterable<TextDigest>): Promise<void>;
+  /**
+   * Reads the text that an earlier process read. Throws E-INPUT-CHANGED if it differs, or if more follows in an input
+   * that may not grow.
+   */
+  verify(digests: Iterable<TextDigest>, mayGrow?: (digest: TextDigest) => boolean): Promise<void>;
   /** Digests of the inputs that were read, with `ended` unless they are incomplete. Requires the option `digests`. */
   readonly ended: DigestTable;
   /** Name of each input. */
@@ -247,10 +250,14 @@ class SequentialInputs implements Inputs {
     return startsWith(this.#checked.open.get(0)!, text);
   }
 
-  async verify(digests: Iterable<TextDigest>): Promise<void> {
+  async verify(
+    digests: Iterable<TextDigest>,
+    mayGrow: (digest: TextDigest) => boolean = () => true,
+  ): Promise<void> {
     for (const digest of digests) {
       const encoding = this.#encodingOf(digest.input);
-      await verifyDigest(this.#sources.at(digest.input), digest, { encoding });
+      const options = { encoding, mayGrow: mayGrow(digest) };
+      await verifyDigest(this.#sources.at(digest.input), digest, options);
     }
   }
 

@@ -690,6 +690,57 @@ it('starts a run of a changed file if only the folder of a finished run was left
   expect(readdirSync(runs)).toEqual([]);
 });
 
+describe('of a run that stopped,', () => {
+  it('an input that grew is refused if records of the inputs behind it were sent', async () => {
+    const { service, world, run } = await stage();
+    const upload = ['upload', 'a.ndjson', 'b.ndjson', '--chunk-size', '2', '--concurrency', '1'];
+    writeFileSync(world.path('a.ndjson'), increments(6));
+    writeFileSync(world.path('b.ndjson'), increments(20).slice(increments(6).length));
+    await service.fault({ after: 4, times: 1, answer: { status: 401 } });
+    expect((await run(...upload)).code).toBe(4);
+    appendFileSync(
+      world.path('a.ndjson'),
+      '{"identity":"v","profileData":{"Visits":{"$incr":1}}}\n',
+    );
+    const { code, stderr } = await run(...upload, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    writeFileSync(world.path('a.ndjson'), increments(6));
+    appendFileSync(
+      world.path('b.ndjson'),
+      '{"identity":"v","profileData":{"Visits":{"$incr":1}}}\n',
+    );
+    expect((await run(...upload, '--resume')).code).toBe(0);
+    const sent = written<{ identity: string }>(service).flat();
+    expect(new Set(sent.map(({ identity }) => identity)).size).toBe(21);
+    expect(sent).toHaveLength(21);
+  });
+
+  it('an input that changed is refused if a request was sent, and none was answered', async () => {
+    const { service, world, run } = await stage();
+    const runs = path.join(world.stateDir, 'runs');
+    const journals = () =>
+      existsSync(runs)
+        ? readdirSync(runs).map((name) => path.join(runs, name, 'journal.ndjson'))
+        : [];
+    const isIntended = () =>
+      journals().some(
+        (file) => existsSync(file) && readFileSync(file, 'utf8').includes('"intent"'),
+      );
+    const upload = ['upload', 'a.ndjson', '--chunk-size', '2', '--concurrency', '1'];
+    writeFileSync(world.path('a.ndjson'), increments(6));
+    await service.fault({ times: 1, delayMs: 500, answer: { status: 401 } });
+    const stopped = run(...upload);
+    await until(isIntended);
+    cpSync(world.stateDir, world.path('killed'), { recursive: true });
+    await stopped;
+    rmSync(world.stateDir, { recursive: true });
+    cpSync(world.path('killed'), world.stateDir, { recursive: true });
+    writeFileSync(world.path('a.ndjson'), increments(7).replace('u0', 'v'));
+    const { code, stderr } = await run(...upload, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+  });
+});
+
 it.each([
   ['the same command', 'u1\n', [], 8],
   ['--resume', 'u1\n', ['--resume'], 0],

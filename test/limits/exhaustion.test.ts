@@ -105,7 +105,7 @@ it.runIf(process.platform === 'linux').each([
 });
 
 it.runIf(process.platform === 'linux').each([
-  ['reads', 1.2, 0],
+  ['reads', 0.7, 0],
   ['refuses', 6, 7],
 ])('%s answers of %s MB to many requests at once', async (_, megabytes, expected) => {
   const world = makeWorld();

@@ -98,6 +98,10 @@ export const mayRestart = (state: ResumeState): boolean =>
 export const hasCommitted = ({ settled, intended }: ResumeState): boolean =>
   !settled.isEmpty || !intended.isEmpty;
 
+/** Whether a record at this ordinal or a later one may have been sent. */
+export const hasReached = ({ settled, intended }: ResumeState, ordinal: number): boolean =>
+  settled.reaches(ordinal) || intended.reaches(ordinal);
+
 /** Number of records of other shards before the watermark. */
 export const otherShardsBefore = ({ watermark, settled }: ResumeState): number =>
   watermark.ordinal - settled.countBefore(watermark.ordinal);

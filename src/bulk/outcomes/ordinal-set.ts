@@ -24,6 +24,11 @@ export class OrdinalSet {
     return range !== undefined && range[0] <= ordinal;
   }
 
+  /** Whether the ordinal or a higher one is a member. */
+  reaches(ordinal: number): boolean {
+    return (this.#ranges.at(-1)?.[1] ?? -1) >= ordinal;
+  }
+
   /** Counts the members before the ordinal. */
   countBefore(ordinal: number): number {
     const before = this.#ranges.slice(0, this.#indexFrom(ordinal - 1) + 1);

@@ -4,6 +4,7 @@ import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
   hasCommitted,
+  hasReached,
   replayWrite,
   mayRestart,
   writeEntries,
@@ -48,6 +49,7 @@ import {
   type RememberedEvents,
 } from './open-event-memory.js';
 import type { InputOptions } from '../../input/input-format.js';
+import type { TextDigest } from '../../input/row-block.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
@@ -433,7 +435,10 @@ async function verify(writing: WriteContext, earlier: ResumeState): Promise<void
 
 async function verifyDigests({ inputs, kind }: WriteContext, earlier: ResumeState): Promise<void> {
   const { digests, watermark } = earlier;
-  if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
+  // More text in an input moves the records of the inputs behind it.
+  const mayGrow = ({ input, ended }: TextDigest): boolean =>
+    !ended || (watermark.input <= input && !hasReached(earlier, ended.end.ordinal));
+  if (inputs.totalBytes !== undefined) return inputs.verify(digests.values(), mayGrow);
   const digest = digests.get(0);
   // A demerge must read all identities again to find duplicates.
   if (digest) await inputs.skipPipe(kind.seen ? undefined : watermark, digest);
