@@ -26,6 +26,8 @@ const sweeps = [
   'test/input/differential.test.ts',
   'test/input/json-array.test.ts',
   'test/input/source-list.test.ts',
+  'test/input/table-detection.test.ts',
+  'test/jobs/changed-inputs.test.ts',
   'test/jobs/verify-proof.test.ts',
   'test/output/csv-differential.test.ts',
   'test/output/csv.test.ts',
