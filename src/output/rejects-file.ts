@@ -238,7 +238,7 @@ export class RejectsFile {
         why: cause instanceof Error ? cause.message : String(cause),
         fix:
           this.mark.bytes === 0
-            ? `${repair}, or choose another file with ${this.#how.option('rejects', '<file>')}`
+            ? `${repair}, or choose another file with ${this.#how.option('rejects', '<file>')}; add ${this.#how.option('resume')} if records were sent already`
             : `${repair}, then rerun with ${this.#how.option('resume')}`,
         resumes: this.mark.bytes > 0,
         file: this.path,
