@@ -602,6 +602,54 @@ describe('--settle', () => {
     ]);
   });
 
+  it.each([
+    ['Asia/Kolkata', '2025-03-10T20:00:00Z'],
+    ['America/New_York', '2025-03-10T02:00:00Z'],
+  ])(
+    'returns no event that is in the account on the day beside, as in %s with UTC',
+    async (zone, time) => {
+      const { env } = await serviceOf({ timezone: zone });
+      const world = makeWorld({ env });
+      const event = eventOf('u', 1, Date.parse(time) / 1000);
+      const recurring = eventOf('daily', 1, Date.parse(time) / 1000 - 86_400);
+      writeFileSync(world.path('e.ndjson'), `${event}\n${recurring}\n`);
+      await uploaded(world, ['e.ndjson']);
+      writeFileSync(world.path('e.rejects.ndjson'), rejected(1, 'unknown', event));
+      const settling = ['e.rejects.ndjson', '--settle'];
+      const wrong = await verified(world, settling);
+      expect([wrong.code, wrong.summary.settled]).toEqual([
+        6,
+        { accepted: 0, absent: 0, unknown: 1 },
+      ]);
+      expect(wrong.stderr).toContain("is the account's time zone set?");
+      const right = await verified(world, [...settling, '--timezone', zone]);
+      expect([right.code, right.summary.settled?.accepted]).toEqual([0, 1]);
+      const daily = eventOf('daily', 1, Date.parse(time) / 1000);
+      writeFileSync(world.path('d.rejects.ndjson'), rejected(1, 'unknown', daily));
+      const absent = await verified(world, ['d.rejects.ndjson', '--settle', '--timezone', zone]);
+      expect([absent.code, absent.summary.settled?.absent]).toEqual([3, 1]);
+    },
+  );
+
+  it('returns no event of days on which the time zone is wrong, as London in summer with UTC', async () => {
+    const { env } = await serviceOf({ timezone: 'Europe/London' });
+    const world = makeWorld({ env });
+    const times = ['2025-01-10T12:00:00Z', '2025-07-10T12:00:00Z', '2025-07-20T23:30:00Z'];
+    const events = times.map((time, n) => eventOf('u', n, Date.parse(time) / 1000));
+    writeFileSync(world.path('e.ndjson'), events.join('\n'));
+    await uploaded(world, ['e.ndjson']);
+    const lines = events.map((event, at) => rejected(at + 1, 'unknown', event));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const settling = ['e.rejects.ndjson', '--settle'];
+    const wrong = await verified(world, settling);
+    expect([wrong.code, wrong.summary.settled]).toEqual([
+      6,
+      { accepted: 1, absent: 0, unknown: 2 },
+    ]);
+    const right = await verified(world, [...settling, '--timezone', 'Europe/London']);
+    expect([right.code, right.summary.settled?.accepted]).toEqual([0, 3]);
+  });
+
   it('does not look for rows of events among profiles, where none would be found', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

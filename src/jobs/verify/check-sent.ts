@@ -4,6 +4,7 @@ import { compareAddress, compareUser } from './compare.js';
 import { inconclusive, type Verdict } from './verdict.js';
 import { stringifyLossless, parseLossless } from '../../text/lossless-json.js';
 import { runExport } from '../export/run-export.js';
+import { utcToDay } from '../../contract/dates.js';
 import { sentMembers, type SentRecord } from './sent-records.js';
 import type { Client } from '../../client/client.js';
 import type { Connection, JobContext } from '../job-context.js';
@@ -123,6 +124,8 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
     days = book.daysOf(differing);
     book.forget(days);
   }
+  for (const one of book.daysBeside(utcToDay(exporting.context.runtime.now() + mostAhead)))
+    await exportDays(one, book, exporting);
   const breaks = new Breaks();
   for (const event of book.all()) {
     yield* verdictsOf(event, book);
@@ -130,12 +133,16 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
   }
 }
 
+/** Milliseconds that the first time zone is ahead of UTC. */
+const mostAhead = 14 * 3_600_000;
+
 /** Exports the days of one event, each with its own cursor. An unknown event has no records. */
 async function exportDays(
   { name, days }: EventDays,
   book: SentEvents,
   { context, connection, client, counts, pendingTimeout, concurrency }: Exporting,
 ): Promise<void> {
+  if (days.size === 0) return;
   const sorted = [...days].toSorted((a, b) => a - b);
   const slices = sorted.map((day): FileSlice => ({
     eventName: name,

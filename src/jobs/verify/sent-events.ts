@@ -9,7 +9,7 @@ import {
 } from '../../text/lossless-json.js';
 import { parseDateValue } from './compare.js';
 import { foldKey, sentMembers, userOf, type SentMembers, type SentRecord } from './sent-records.js';
-import type { Day } from '../../contract/dates.js';
+import { addDays, dayToUtc, utcToDay, type Day } from '../../contract/dates.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { TimeZone } from '../../time-zone.js';
 
@@ -39,6 +39,8 @@ interface EventKey {
   readonly name: string;
   readonly identity: string;
   readonly day: Day;
+  /** Local time in seconds. */
+  readonly time: number;
   /** Digest of user, name and second. */
   readonly near: string;
   readonly exact: string;
@@ -88,14 +90,14 @@ export class SentEvents {
   readonly #near = new Map<string, string[]>();
   #nearHeld = { events: 0, characters: 0 };
   #isNearCut = false;
-  /** Keys without the hour of some events to settle, to notice a wrong time zone. */
-  readonly #shifted = new Set<string>();
+  /** Keys without the hour of some events to settle, with their times, to notice a wrong time zone. */
+  readonly #shifted = new Map<string, number[]>();
   /** Folded keys of the events to settle, and of those that the account shows under another identity. */
   readonly #folded = new Set<string>();
   readonly #aliased = new Set<string>();
-  /** Whether an event was found at its time, and whether one was found at another hour. */
-  #isAnyFound = false;
-  #isAnyShifted = false;
+  /** Days of events that were found at their time, and of those that were found at another hour. */
+  readonly #foundDays = new Set<Day>();
+  readonly #shiftedDays = new Set<Day>();
 
   constructor({ zone, most = noLimit }: BookOptions) {
     this.#zone = zone;
@@ -110,8 +112,10 @@ export class SentEvents {
     const key = this.#keyOf(members);
     if (typeof key === 'string') return key;
     if (this.#done.has(key.day) || this.#waiting.has(key.day)) return undefined;
-    if (record.row !== undefined && this.#shifted.size < mostShifted)
-      this.#shifted.add(key.shifted());
+    if (record.row !== undefined && this.#shifted.size < mostShifted) {
+      const shifted = key.shifted();
+      this.#shifted.set(shifted, [...(this.#shifted.get(shifted) ?? []), key.time]);
+    }
     if (record.row !== undefined) this.#folded.add(key.folded());
     const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
     const equal = day.get(key.exact);
@@ -185,6 +189,21 @@ export class SentEvents {
     return [...names].map(([name, days]) => ({ name, days }));
   }
 
+  /**
+   * Returns the days beside those of which no event to settle was found at any hour: with a wrong time zone they are
+   * there. `end` is the last day that has begun anywhere.
+   */
+  daysBeside(end: Day): EventDays[] {
+    if (this.#shifted.size === 0) return [];
+    return this.daysOf(this.all()).map(({ name, days }) => {
+      const empty = [...days].filter(
+        (day) => !this.#foundDays.has(day) && !this.#shiftedDays.has(day),
+      );
+      const beside = empty.flatMap((day) => [addDays(day, -1), addDays(day, 1)]);
+      return { name, days: new Set(beside.filter((day) => day <= end && !days.has(day))) };
+    });
+  }
+
   /** Resets what was found on these days, before they are checked again. */
   forget(days: readonly EventDays[]): void {
     const again = new Map(days.map((one) => [one.name, one.days]));
@@ -208,11 +227,11 @@ export class SentEvents {
       const event = this.#days.get(dayOf(time))?.get(exactKey(near, props));
       if (event) {
         event.found += 1;
-        this.#isAnyFound = true;
+        this.#foundDays.add(event.day);
         return;
       }
-      this.#isAnyShifted ||=
-        this.#shifted.size > 0 && this.#shifted.has(shiftedKey({ by, value }, name, time, props));
+      if (this.#shifted.size > 0)
+        this.#keepShifted(shiftedKey({ by, value }, name, time, props), secondsOf(time));
       this.#keepNear(near, props);
     }
     if (this.#folded.size === 0) return;
@@ -229,17 +248,26 @@ export class SentEvents {
     /** Why an event that was not found may have arrived all the same. */
     readonly doubt: string | undefined;
   } {
-    const { identity, near, folded } = this.#keyOf(sentMembers(record)) as EventKey;
+    const { identity, day, near, folded } = this.#keyOf(sentMembers(record)) as EventKey;
     const doubt = this.#aliased.has(folded())
       ? 'events that the account shows under another identity of the user'
-      : this.#doubtOf(near);
+      : this.#doubtOf(near, day);
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
   }
 
-  #doubtOf(near: string): string | undefined {
+  /** Notes the days of events to settle that have this key at another hour. Ignores events that recur daily. */
+  #keepShifted(key: string, time: number): void {
+    for (const sent of this.#shifted.get(key) ?? []) {
+      if (Math.abs(time - sent) < daySeconds) this.#shiftedDays.add(utcToDay(1000 * sent));
+    }
+  }
+
+  #doubtOf(near: string, day: Day): string | undefined {
     if (this.#isNearCut || this.#near.has(near))
       return 'events of a user, name and second that the account has with other properties';
-    return this.#isAnyShifted && !this.#isAnyFound
+    // With daylight saving time, a wrong time zone may be right for other days.
+    const isDayShifted = this.#shiftedDays.has(day) && !this.#foundDays.has(day);
+    return isDayShifted || (this.#shiftedDays.size > 0 && this.#foundDays.size === 0)
       ? "events of a file that the account has at other hours: is the account's time zone set?"
       : undefined;
   }
@@ -255,7 +283,9 @@ export class SentEvents {
     const day = dayOf(local);
     const shifted = () => shiftedKey(user, name, local, props);
     const folded = () => foldedKey(user, name, local, props);
-    return { name, identity: user.value, day, near, exact: exactKey(near, props), shifted, folded };
+    const time = secondsOf(local);
+    const exact = exactKey(near, props);
+    return { name, identity: user.value, day, time, near, exact, shifted, folded };
   }
 
   #keepNear(near: string, props: LosslessJson): void {
@@ -281,6 +311,15 @@ export class SentEvents {
 }
 
 const dayOf = (localTime: string): Day => Number(localTime.slice(0, 8));
+
+const daySeconds = 86_400;
+
+/** Returns a local time in seconds, as if it were UTC. */
+const secondsOf = (localTime: string): number =>
+  dayToUtc(dayOf(localTime)) / 1000 +
+  3600 * Number(localTime.slice(8, 10)) +
+  60 * Number(localTime.slice(10, 12)) +
+  Number(localTime.slice(12));
 
 const none: LosslessJson = new Map<string, LosslessJson>();
 
