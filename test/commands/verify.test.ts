@@ -559,6 +559,25 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 0 });
   });
 
+  it('returns an event once that two rejects files have, since the second may report it again', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const [there, lost, twice] = [1, 2, 3].map((n) => eventOf('u', n, noon));
+    writeFileSync(world.path('e.ndjson'), `${there!}\n`);
+    await uploaded(world, ['e.ndjson']);
+    const lines = [there, lost, twice, twice].map((event, at) => rejected(at, 'unknown', event!));
+    writeFileSync(world.path('a.rejects.ndjson'), lines.join('\n'));
+    writeFileSync(world.path('b.rejects.ndjson'), lines.slice(0, 3).join('\n'));
+    const files = ['a.rejects.ndjson', 'b.rejects.ndjson'];
+    const both = await verified(world, [...files, '--settle', '-o', 'open.ndjson']);
+    expect([both.code, both.summary.settled]).toEqual([6, { accepted: 2, absent: 3, unknown: 2 }]);
+    await world.run(['upload', 'open.ndjson']);
+    const { code, summary } = await verified(world, [...files, '--settle']);
+    expect([code, summary.settled]).toEqual([0, { accepted: 7, absent: 0, unknown: 0 }]);
+    writeFileSync(world.path('all.ndjson'), [there, lost, twice, twice].join('\n'));
+    expect((await verified(world, ['all.ndjson'])).code).toBe(0);
+  });
+
   it('does not return an event that the service may have stored with other properties', async () => {
     const lying = await startLyingService((records) =>
       records.map((record) => ({ ...record, evtData: { n: 'altered' } })),

@@ -12,7 +12,12 @@ import type { SentInput } from './sent-input.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { Output } from '../../output/output.js';
-import type { EqualEvents, SentEvents, EventDays } from './sent-events.js';
+import {
+  recordsToSettle,
+  type EqualEvents,
+  type SentEvents,
+  type EventDays,
+} from './sent-events.js';
 import type { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 
@@ -229,10 +234,11 @@ function eventsInto(name: string, book: SentEvents): Output {
  */
 function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   const { sent, found } = event;
-  const records = [event.record, ...(event.others ?? [])];
+  const records = recordsToSettle(event);
+  const all = Math.max(sent, records.length);
   const about = { what: 'events', untold: [], foldedKeys: 0 } as const;
   if (found === sent) {
-    yield { ...about, verdict: 'same', count: sent, records, differences: [] };
+    yield { ...about, verdict: 'same', count: all, records, differences: [] };
     return;
   }
   const { identity, near, doubt } = book.wordsOf(event);
@@ -240,7 +246,7 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   if (found > sent) {
     const words = { sent: times(sent), found: times(found), verdict: 'extra' } as const;
     const differences = [{ ...place(event.record), ...words }];
-    yield { ...about, verdict: 'different', count: sent, records, differences };
+    yield { ...about, verdict: 'different', count: all, records, differences };
     return;
   }
   if (found > 0) {
@@ -259,7 +265,11 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
     const differences = [{ ...place(record), ...words }];
     yield { ...about, verdict, count: 1, records: [record], differences };
   }
+  for (const record of records.slice(sent)) yield inconclusive('events', [record], reportedAgain);
 }
+
+const reportedAgain =
+  'events that several rejects files list: only the lines of one of them count as not found';
 
 const times = (count: number): string => `{"times":${count}}`;
 

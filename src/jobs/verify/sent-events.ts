@@ -21,6 +21,9 @@ export interface EqualEvents {
   readonly record: SentRecord;
   /** Records of the others, kept only to settle them. */
   others?: SentRecord[];
+  /** Number of these by rejects file. */
+  counts?: Map<string, number>;
+  /** Of records to settle, the most that one rejects file has: others may report the same ones again. */
   sent: number;
   found: number;
 }
@@ -120,8 +123,8 @@ export class SentEvents {
     const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
     const equal = day.get(key.exact);
     if (equal) {
-      equal.sent += 1;
-      if (record.row !== undefined) (equal.others ??= []).push(record);
+      if (record.row === undefined) equal.sent += 1;
+      else addOther(equal, record);
       return undefined;
     }
     const name = this.#names.get(key.name) ?? key.name;
@@ -308,6 +311,25 @@ export class SentEvents {
     this.#isNearCut = false;
     this.#nearHeld = { events: 0, characters: 0 };
   }
+}
+
+/** Adds a record to settle. */
+function addOther(equal: EqualEvents, record: SentRecord): void {
+  const { source } = record;
+  const counts = (equal.counts ??= new Map([[equal.record.source, 1]]));
+  const count = (counts.get(source) ?? 0) + 1;
+  counts.set(source, count);
+  equal.sent = Math.max(equal.sent, count);
+  (equal.others ??= []).push(record);
+}
+
+/** Returns the records of equal events: those of the file that has most of them first. */
+export function recordsToSettle({ record, others = [], counts }: EqualEvents): SentRecord[] {
+  const count = ({ source }: SentRecord): number => counts?.get(source) ?? 1;
+  const most = [record, ...others].toSorted((a, b) => count(b) - count(a))[0]!.source;
+  return [record, ...others].toSorted(
+    (a, b) => Number(b.source === most) - Number(a.source === most),
+  );
 }
 
 const dayOf = (localTime: string): Day => Number(localTime.slice(0, 8));
