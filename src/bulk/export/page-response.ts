@@ -36,7 +36,7 @@ export async function readPage(
   const { redact } = client;
   const { members } = page;
   const mayBeEnd = members.records === undefined || isLast(members);
-  const isFailure = members.status === 'fail' || (mayBeEnd && isErrorCode(members));
+  const isFailure = members.status === 'fail' || (mayBeEnd && isError(members));
   const answer = isFailure ? failAnswer(page, redact) : pageAnswer(page, redact);
   if (answer.kind === 'page' && answer.next !== undefined) client.checkCursor(answer.next);
   return { ok: true, answer };
@@ -118,9 +118,9 @@ function failAnswer({ members }: ScannedPage, redact: Redact): PageResponse {
 const isLast = ({ next_cursor: next }: PageMembers): boolean =>
   next === undefined || next === null || next === '';
 
-/** Whether the code of an answer is that of an error, so that it is not the end of an export, whatever its status. */
-const isErrorCode = ({ code }: PageMembers): boolean =>
-  !/^(?:0|2\d\d|ok|success)?$/i.test(toText(code) ?? '');
+/** Whether an answer has the code or the text of an error, so that it is not the end of an export, whatever its status. */
+const isError = ({ code, error }: PageMembers): boolean =>
+  !/^(?:0|2\d\d|ok|success)?$/i.test(toText(code) ?? '') || (toText(error) ?? '').trim() !== '';
 
 /** Returns the code of an answer; undefined if it has none that is a number. */
 const codeOf = ({ code }: PageMembers): number | undefined =>

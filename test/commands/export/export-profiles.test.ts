@@ -285,6 +285,19 @@ describe('engagectl export-profiles', () => {
     },
   );
 
+  it.each(['', '"records":[],', '"next_cursor":"","code":null,'])(
+    'stops at an answer with status success, an error and no code: %s',
+    async (members) => {
+      const answer = (error: string) => `{"status":"success",${members}"error":${error}}`;
+      const pages = (error: string) => startPageServer(() => [...twoPages, () => answer(error)]);
+      await using failing = await pages('"Too many requests"');
+      const { code, stderr } = await makeWorld({ env: failing.env }).run(command);
+      expect([code, stderr]).toEqual([7, expect.stringContaining('Too many requests')]);
+      await using ending = await pages('""');
+      expect((await makeWorld({ env: ending.env }).run(command)).code).toBe(0);
+    },
+  );
+
   it('stops at an answer with status success and the code of a refusal: exit 4', async () => {
     const refusal = '{"status":"success","error":"Unauthorized","code":401}';
     await using server = await startPageServer(() => [twoPages[0]!, () => refusal]);
