@@ -169,9 +169,15 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
     // Whoever chose the first value must not decide that the addresses of all others are readable.
     const mayShow = style !== undefined || this.#style !== 'slug';
-    if (!mayShow && contactValue.test(this.#value.toString()))
+    if (!mayShow && isContact(this.#value.toString()))
       return validationError(contactText(from, context));
-    return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
+    if (deviceColumn === undefined) return undefined;
+    const wrong = values.readOptional(deviceColumn, this.#device);
+    if (wrong === undefined && style === undefined && !this.#parts.key)
+      return isContact(this.#device.toString())
+        ? validationError(contactText(deviceColumn, context))
+        : undefined;
+    return wrong;
   }
 
   /** Chooses the style. Throws E-USAGE if contact data would become readable by default. */
@@ -206,11 +212,14 @@ const needsKey = (from: string, { words }: JobContext): EngagectlError =>
   });
 
 const contactName = /e-?mail|phone|mobile|msisdn|whatsapp|(?:^|[^a-z])tel(?:$|[^a-z])/i;
-const contactValue = /@|^(?:\+|00)[\d\s().-]{7,}$/;
+const contactValue = /@|^(?:tel:|whatsapp:)?(?:\+|00)[\d\s().-]{7,}$/i;
+
+/** Whether a value is an email address or phone number, also with spaces around it or with full-width characters. */
+const isContact = (value: string): boolean => contactValue.test(value.normalize('NFKC').trim());
 
 const contactText = (from: string, { words }: JobContext): string =>
   `column "${from}": an email address or phone number, and the other party of a call can see the cuid: hash all values with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`;
 
 /** Whether a column contains contact data, judged by its name and its first value. */
 const holdsContacts = (column: string, first: string): boolean =>
-  contactName.test(column) || contactValue.test(first);
+  contactName.test(column) || isContact(first);

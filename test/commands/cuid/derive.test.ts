@@ -94,6 +94,19 @@ it.each([
   expect(shown.code).toBe(0);
 });
 
+it.each(['" +4722334455"', 'tel:+4722334455', '＋4722334455', 'ann＠example.com'])(
+  'rejects %s below another first value, and among the devices',
+  async (value) => {
+    const world = makeWorld();
+    const content = `id,device\nannie,phone\n${value},phone\nbob_1,${value}\n`;
+    const { code, stdout } = await derive(world, content, ['--from=id', '--device-column=device']);
+    expect([code, stdout.split('\n').length]).toEqual([3, 3]);
+    expect(stdout).toContain('annie,phone,annie_phone');
+    const flags = ['--from=id', '--device-column=device', '--style=slug'];
+    expect((await derive(world, content, flags)).code).toBe(0);
+  },
+);
+
 it('rejects an address or number in plain text below another first value', async () => {
   const world = makeWorld();
   const content = 'id\nannie\nann@example.com\n+47 22 33 44 55\nbob_1\n';
